@@ -1,0 +1,117 @@
+"""The errors of Veriglot: what happened, what to do about it, whether a retry can help, and the exit code.
+
+Every error that a user can meet is a `VeriglotError`. Its message says what happened; its `remedy` says what to
+type or change. The command line prints both and leaves with `exit_code`.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+EXIT_ROWS_FAILED = 3
+EXIT_INTERRUPTED = 130
+
+
+class VeriglotError(Exception):
+    """Something went wrong that the user can act on.
+
+    Attributes:
+        message: what happened, in one sentence.
+        remedy: what to do, in one sentence; empty when there is nothing to add.
+        retryable: whether the same call may succeed later, unchanged.
+        exit_code: what the command line exits with.
+    """
+
+    retryable: bool = False
+    exit_code: int = EXIT_FAILED
+
+    def __init__(self, message: str, *, remedy: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.remedy}".rstrip()
+
+
+class UsageError(VeriglotError):
+    """The call itself is wrong: an unknown name, options that exclude each other, a missing argument."""
+
+    exit_code = EXIT_USAGE
+
+
+class UnknownNameError(UsageError):
+    """A name that is not in a table; the message offers the nearest names that are."""
+
+    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+        known = sorted(known)
+        near = get_close_matches(name, known, n=3, cutoff=0.5)
+        hint = f"Did you mean {' or '.join(near)}?" if near else f"Known: {', '.join(known)}."
+        super().__init__(f"There is no {kind} named {name!r}.", remedy=hint)
+        self.kind = kind
+        self.name = name
+        self.suggestions = near
+
+
+class MissingExtraError(UsageError):
+    """A part of Veriglot that needs packages which are not installed."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        super().__init__(
+            f"{what} needs packages that are not installed.",
+            remedy=f"Type: pip install 'veriglot[{extra}]'",
+        )
+        self.extra = extra
+
+
+class InputError(VeriglotError):
+    """Input that cannot be read as what it should be, with the place where it stands.
+
+    Attributes:
+        path: the file, or None where the input had no name.
+        line: the line (or row) in the file, counted from 1, or None.
+        field: the path of the field inside the record, such as `annotations[0].spans[2].end`, or None.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        remedy: str = "",
+        path: str | None = None,
+        line: int | None = None,
+        field: str | None = None,
+    ) -> None:
+        self.path = path
+        self.line = line
+        self.field = field
+        self.detail = message
+        super().__init__(self._placed(), remedy=remedy)
+
+    def _placed(self) -> str:
+        place = self.path or ""
+        if self.line is not None:
+            place = f"{place}, line {self.line}" if place else f"line {self.line}"
+        if self.field:
+            place = f"{place}, field {self.field}" if place else f"field {self.field}"
+        return f"{place}: {self.detail}" if place else self.detail
+
+    def at(self, *, path: str | None = None, line: int | None = None, field: str | None = None) -> InputError:
+        """The same error with the parts of its place that were not known where it was raised."""
+        return InputError(
+            self.detail,
+            remedy=self.remedy,
+            path=self.path or path,
+            line=self.line if self.line is not None else line,
+            field=self.field or field,
+        )
+
+
+class WeightsError(VeriglotError):
+    """Model weights that are missing, damaged, or not for this version."""

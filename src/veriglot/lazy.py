@@ -1,0 +1,85 @@
+"""Tables from a short name to a class, imported on use; third parties join by entry point.
+
+`Table("detector", "veriglot.detectors", {"grounding": Entry("veriglot.detectors.grounding:Grounding")})` maps
+`grounding` to the class without importing it. A package that declares an entry point in the table's group adds a
+name; the names that Veriglot ships win.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import TYPE_CHECKING, Any
+
+from veriglot.errors import MissingExtraError, UnknownNameError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Where a name leads: `module:attribute`, and the extra that its imports need (None for the core)."""
+
+    target: str
+    extra: str | None = None
+    summary: str = ""
+
+
+class Table:
+    """A lazy name table.
+
+    Args:
+        kind: what the names are, in messages ("detector").
+        group: the entry point group that third parties declare.
+        entries: the names that Veriglot ships.
+    """
+
+    def __init__(self, kind: str, group: str, entries: Mapping[str, Entry]) -> None:
+        self.kind = kind
+        self.group = group
+        self._shipped = dict(entries)
+
+    @cached_property
+    def _entries(self) -> dict[str, Entry]:
+        joined = {e.name: Entry(e.value, summary=f"from {e.value}") for e in entry_points(group=self.group)}
+        return {**joined, **self._shipped}
+
+    def names(self) -> list[str]:
+        """Every known name, sorted."""
+        return sorted(self._entries)
+
+    def entry(self, name: str) -> Entry:
+        """Where `name` leads, without importing it.
+
+        Raises:
+            UnknownNameError: no such name; the error suggests the nearest.
+        """
+        try:
+            return self._entries[name]
+        except KeyError:
+            raise UnknownNameError(self.kind, name, self._entries) from None
+
+    def load(self, name: str) -> Any:
+        """Import and return what `name` stands for.
+
+        Raises:
+            UnknownNameError: no such name.
+            MissingExtraError: its imports are not installed.
+            UsageError: a third party's entry point that leads nowhere.
+        """
+        entry = self.entry(name)
+        module, _, attribute = entry.target.partition(":")
+        try:
+            return getattr(import_module(module), attribute)
+        except ModuleNotFoundError as error:
+            if entry.extra is not None and not (error.name or "").startswith("veriglot"):
+                raise MissingExtraError(f"The {self.kind} {name!r}", entry.extra) from error
+            raise UsageError(
+                f"The {self.kind} {name!r} cannot be loaded from {entry.target}: {error}.",
+                remedy="Install the package that provides it.",
+            ) from error
+        except AttributeError as error:
+            raise UsageError(f"The {self.kind} {name!r} leads to {entry.target}, which does not exist.") from error

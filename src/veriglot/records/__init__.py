@@ -1,0 +1,37 @@
+"""The data model and nothing else: samples, evidence, spans, annotations, predictions, profiles, taxonomies."""
+
+from veriglot.records.codec import decode_json, encode, from_mapping, prediction_from, sample_from
+from veriglot.records.prediction import Prediction, Status
+from veriglot.records.profile import Confusion, DataSource, ErrorProfile, LanguageProfile
+from veriglot.records.protocols import Detector
+from veriglot.records.sample import Annotation, Evidence, Generator, Kind, Sample, Task
+from veriglot.records.span import Pointer, Span, Unit, Word
+from veriglot.records.taxonomy import Taxonomy, taxonomies, taxonomy
+
+__all__ = [
+    "Annotation",
+    "Confusion",
+    "DataSource",
+    "Detector",
+    "ErrorProfile",
+    "Evidence",
+    "Generator",
+    "Kind",
+    "LanguageProfile",
+    "Pointer",
+    "Prediction",
+    "Sample",
+    "Span",
+    "Status",
+    "Task",
+    "Taxonomy",
+    "Unit",
+    "Word",
+    "decode_json",
+    "encode",
+    "from_mapping",
+    "prediction_from",
+    "sample_from",
+    "taxonomies",
+    "taxonomy",
+]

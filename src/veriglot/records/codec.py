@@ -1,0 +1,93 @@
+"""Records to and from JSON: fast, checked, with the field named where something is wrong.
+
+Readers ignore keys they do not know and keep them in `meta`; writers leave out what is null (DESIGN, section 6).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, TypeVar
+
+import msgspec
+
+from veriglot.errors import InputError
+from veriglot.records.prediction import Prediction
+from veriglot.records.sample import Sample
+
+__all__ = ["decode_json", "encode", "from_mapping", "prediction_from", "sample_from"]
+
+T = TypeVar("T")
+
+_SAMPLE_KEYS = frozenset(Sample.__struct_fields__)
+_PATH_IN_MESSAGE = re.compile(r" - at `\$\.?([^`]*)`$")
+_NAMED_PLACE = re.compile(r" at `([^`]*)`")
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder()
+
+
+def decode_json(line: bytes | str) -> Any:
+    """Parse one JSON text.
+
+    Raises:
+        InputError: it is not valid JSON, or not valid UTF-8; the message says where it broke off.
+    """
+    try:
+        return _decoder.decode(line)
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"this is not valid UTF-8: byte {error.start} is 0x{error.object[error.start]:02x}",
+            remedy="Convert the file to UTF-8 first.",
+        ) from error
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise InputError(f"this is not valid JSON: {error}", remedy="Was the line cut off?") from error
+
+
+def from_mapping(data: Any, type_: type[T]) -> T:
+    """Check plain Python data against a record type.
+
+    Raises:
+        InputError: it does not fit; `field` names the place.
+    """
+    try:
+        return msgspec.convert(data, type_)
+    except msgspec.ValidationError as error:
+        message = str(error)
+        found = _PATH_IN_MESSAGE.search(message)
+        field = found.group(1) if found else ""
+        detail = message[: found.start()] if found else message
+        named = _NAMED_PLACE.search(detail)
+        if named:  # a check that spans several fields names its own place
+            field, detail = named.group(1), detail.replace(named.group(0), "")
+        raise InputError(detail, field=field or None) from error
+
+
+def sample_from(data: Any) -> Sample:
+    """A sample from a decoded JSON object; unknown keys go to `meta`.
+
+    Raises:
+        InputError: a field is missing, of the wrong type, or out of range.
+    """
+    if isinstance(data, dict):
+        unknown = data.keys() - _SAMPLE_KEYS
+        if unknown:
+            known = {key: value for key, value in data.items() if key in _SAMPLE_KEYS}
+            kept = {key: data[key] for key in data if key in unknown}
+            meta = known.get("meta")
+            known["meta"] = {**kept, **meta} if isinstance(meta, dict) else kept
+            data = known
+        data = {key: value for key, value in data.items() if value is not None}
+    return from_mapping(data, Sample)
+
+
+def prediction_from(data: Any) -> Prediction:
+    """A prediction from a decoded JSON object.
+
+    Raises:
+        InputError: a field is missing, of the wrong type, or out of range.
+    """
+    return from_mapping(data, Prediction)
+
+
+def encode(record: msgspec.Struct) -> bytes:
+    """One record as one line of JSON, without the line break; null fields are left out."""
+    return _encoder.encode(record)

@@ -1,0 +1,63 @@
+"""What a detector said of one sample. What was not checked is never reported as clean."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+from veriglot.records.span import Span, Word
+
+__all__ = ["Prediction", "Status"]
+
+
+class Status(StrEnum):
+    """Whether the sample was checked, or why not."""
+
+    SCORED = "scored"
+    UNSUPPORTED_LANGUAGE = "unsupported_language"
+    NO_EVIDENCE = "no_evidence"
+    TOO_LONG = "too_long"
+    FAILED = "failed"
+
+
+class Prediction(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One detector's answer for one sample.
+
+    Attributes:
+        id: the sample's id.
+        status: `scored`, or why not.
+        detector: name and revision, such as `grounding@1.0`.
+        score: probability between 0 and 1 that the response holds any unsupported span; None unless scored.
+        spans: the unsupported spans, in order; None unless scored.
+        words: every word with its confidence, where they were asked for.
+        language: BCP 47 tag that the detector worked in (given or detected).
+        notes: what a reader of this prediction must know, such as `calibration:default`.
+        reason: why the sample was not scored.
+        signature: one line that says how the prediction was made.
+
+    Raises:
+        ValueError: a scored prediction without spans, or spans or no reason on one that was not scored.
+    """
+
+    id: str
+    status: Status
+    detector: str
+    score: float | None = None
+    spans: tuple[Span, ...] | None = None
+    words: tuple[Word, ...] | None = None
+    language: str | None = None
+    notes: tuple[str, ...] = ()
+    reason: str | None = None
+    signature: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.status is Status.SCORED:
+            if self.spans is None or self.score is None:
+                raise ValueError("a scored prediction has `spans` (possibly empty) and a `score`")
+            if not 0.0 <= self.score <= 1.0:
+                raise ValueError(f"a `score` lies between 0 and 1, but this one is {self.score}")
+        elif self.spans is not None or self.score is not None or self.words is not None:
+            raise ValueError(f"a prediction with status {self.status} has no `spans`, `words` or `score`")
+        elif not self.reason:
+            raise ValueError(f"a prediction with status {self.status} has a `reason`")

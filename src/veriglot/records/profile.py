@@ -1,0 +1,102 @@
+"""A detector's measured error rates, per language and pooled (DESIGN: the error profile)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from veriglot.records.sample import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["Confusion", "DataSource", "ErrorProfile", "LanguageProfile"]
+
+
+class Confusion(NamedTuple):
+    """Counts of units in one response: true and false positives, false and true negatives."""
+
+    tp: int
+    fp: int
+    fn: int
+    tn: int
+
+
+def _ratio(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+class LanguageProfile(msgspec.Struct, frozen=True):
+    """Error rates over the responses of one language (or of all).
+
+    A rate whose denominator is zero is None: it was not measured.
+
+    Attributes:
+        tp: unsupported units that were marked.
+        fp: supported units that were marked.
+        fn: unsupported units that were not marked.
+        tn: supported units that were not marked.
+        tpr: tp / (tp + fn).
+        fpr: fp / (fp + tn).
+        precision: tp / (tp + fp).
+        recall: the same figure as `tpr`, under the name that the field uses beside precision.
+        prevalence: (tp + fn) / all units.
+        responses: the counts of each response, so that it can be resampled without inference.
+    """
+
+    tp: int
+    fp: int
+    fn: int
+    tn: int
+    tpr: float | None
+    fpr: float | None
+    precision: float | None
+    recall: float | None
+    prevalence: float | None
+    responses: tuple[Confusion, ...]
+
+    @classmethod
+    def of(cls, responses: Iterable[Confusion]) -> LanguageProfile:
+        """Sum the counts of responses into rates."""
+        kept = tuple(Confusion(*row) for row in responses)
+        tp, fp, fn, tn = (sum(column) for column in zip(*kept, strict=True)) if kept else (0, 0, 0, 0)
+        return cls(
+            tp, fp, fn, tn,
+            tpr=_ratio(tp, tp + fn),
+            fpr=_ratio(fp, fp + tn),
+            precision=_ratio(tp, tp + fp),
+            recall=_ratio(tp, tp + fn),
+            prevalence=_ratio(tp + fn, tp + fp + fn + tn),
+            responses=kept,
+        )  # fmt: skip
+
+
+class DataSource(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Which data a profile was measured on: SHA-256 of it, who labelled it, and its name."""
+
+    sha256: str
+    kind: Kind | str
+    name: str | None = None
+
+
+class ErrorProfile(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A detector's error rates at one unit and one threshold.
+
+    Attributes:
+        unit: `char`, `word` or `hf:<tokenizer>`.
+        threshold: confidence from which a unit counts as marked.
+        detector: name and revision.
+        languages: BCP 47 tag to rates.
+        pooled: the same over all languages.
+        data: the labelled data.
+        signature: one line that says how it was measured.
+    """
+
+    unit: str
+    threshold: float
+    detector: str
+    languages: dict[str, LanguageProfile]
+    pooled: LanguageProfile
+    data: DataSource
+    signature: str

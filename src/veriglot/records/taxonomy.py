@@ -1,0 +1,89 @@
+"""Taxonomies: named sets of span types, and the mappings between them. The tables are data files beside this one."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+
+import msgspec
+
+from veriglot.errors import UnknownNameError, UsageError
+
+__all__ = ["Taxonomy", "taxonomies", "taxonomy"]
+
+
+class Taxonomy(msgspec.Struct, frozen=True):
+    """A named set of span types.
+
+    Attributes:
+        source: paper and section that define it.
+        types: type name to what it means.
+        flags: flags that an annotation in this taxonomy may carry.
+        clean: the types that mark text as supported, so not as hallucinated.
+        name: its name.
+    """
+
+    source: str
+    types: dict[str, str]
+    flags: tuple[str, ...] = ()
+    clean: tuple[str, ...] = ()
+    name: str = ""
+
+    def check(self, type_: str) -> str:
+        """Return `type_` if it belongs to the taxonomy.
+
+        Raises:
+            UnknownNameError: it does not; the error suggests the nearest.
+        """
+        if type_ not in self.types:
+            raise UnknownNameError(f"type in the taxonomy {self.name!r}", type_, self.types)
+        return type_
+
+    def to(self, other: str) -> dict[str, str]:
+        """The type of `other` for each type of this taxonomy; a type without a counterpart is absent.
+
+        Raises:
+            UnknownNameError: `other` is no taxonomy.
+            UsageError: no mapping is defined between the two.
+        """
+        if taxonomy(other).name == self.name:
+            return {name: name for name in self.types}
+        for mapping in _mappings():
+            if mapping.source == self.name and mapping.target == other:
+                return dict(mapping.types)
+        raise UsageError(
+            f"No mapping leads from the taxonomy {self.name!r} to {other!r}.",
+            remedy=f"From it one can go to: {', '.join(m.target for m in _mappings() if m.source == self.name)}.",
+        )
+
+
+class _Mapping(msgspec.Struct, frozen=True):
+    source: str = msgspec.field(name="from")
+    target: str = msgspec.field(name="to")
+    types: dict[str, str] = {}
+
+
+@cache
+def _mappings() -> list[_Mapping]:
+    data = files(__package__).joinpath("taxonomy_mappings.json").read_bytes()
+    return msgspec.json.decode(data, type=list[_Mapping])
+
+
+@cache
+def taxonomies() -> dict[str, Taxonomy]:
+    """Every taxonomy by name."""
+    data = files(__package__).joinpath("taxonomies.json").read_bytes()
+    table = msgspec.json.decode(data, type=dict[str, Taxonomy])
+    return {name: msgspec.structs.replace(entry, name=name) for name, entry in table.items()}
+
+
+def taxonomy(name: str) -> Taxonomy:
+    """The taxonomy of that name.
+
+    Raises:
+        UnknownNameError: there is none; the error suggests the nearest.
+    """
+    try:
+        return taxonomies()[name]
+    except KeyError:
+        raise UnknownNameError("taxonomy", name, taxonomies()) from None

@@ -1,0 +1,42 @@
+"""What every test stands on: no connection beyond loopback, the fuzz budget, and the data that may be absent."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "veriglot",
+    max_examples=int(os.environ.get("FUZZ_EXAMPLES", "200")),
+    deadline=None,  # the machines are shared: a time bound would test them, not us
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("veriglot")
+
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+_LOOPBACK = {"127.0.0.1", "::1", "localhost"}
+_connect = socket.socket.connect
+
+
+def _guarded(self: socket.socket, address: object) -> None:
+    if isinstance(address, tuple) and address[0] not in _LOOPBACK:
+        raise PermissionError(f"tests open no connection beyond loopback, but this one asked for {address}")
+    _connect(self, address)  # type: ignore[arg-type]
+
+
+@pytest.fixture(autouse=True)
+def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket.socket, "connect", _guarded)
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of real data beside the project."""
+    folder = SHARED / "data"
+    if not folder.is_dir():
+        pytest.skip(f"needs the real data sets in {folder}, which are not part of the project")
+    return folder

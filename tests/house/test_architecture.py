@@ -1,0 +1,82 @@
+"""The house: floors, no sideways imports, 400 lines a file, a light import (docs/architecture.md)."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).resolve().parents[2] / "src" / "veriglot"
+
+FLOORS = {
+    "errors": 0, "lazy": 0, "provenance": 0,
+    "records": 1, "weights": 1,
+    "text": 2,
+    "formats": 3, "metrics": 3, "rates": 3, "llm": 3, "sources": 3, "run": 3,
+    "detectors": 4, "build": 4,
+    "train": 5, "annotate": 5, "bench": 5, "study": 5,
+    "report": 6,
+    "web": 7,
+    "cli": 8,
+}  # fmt: skip
+
+BANNED = {"utils", "util", "common", "core", "helpers", "scripts", "misc"}
+HEAVY = ("torch", "transformers", "ray", "fastapi", "onnxruntime", "numpy", "pyarrow", "py3langid", "icu4py")
+MODULES = sorted(SOURCE.rglob("*.py"))
+
+
+def area_of(path: Path) -> str:
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imported_areas(path: Path) -> set[tuple[str, int]]:
+    """Areas of Veriglot that a module names in an import, with the line; those only for type checkers included."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            names = [node.module]
+            if node.module == "veriglot":
+                names = [f"veriglot.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.level > 0:
+            pytest.fail(f"{path}:{node.lineno}: imports are absolute here")
+        for name in names:
+            parts = name.split(".")
+            if parts[0] == "veriglot" and len(parts) > 1:
+                found.add((parts[1], node.lineno))
+    return found
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_imports_go_down_only(path: Path) -> None:
+    area = area_of(path)
+    if area == "__init__":  # the table of contents: it names, lazily, what it offers
+        return
+    assert area in FLOORS, f"{path}: {area!r} has no floor; give it one in docs/architecture.md and here"
+    for target, line in imported_areas(path):
+        if target in {area, "__version__"}:
+            continue
+        assert target in FLOORS, f"{path}:{line} imports veriglot.{target}, which has no floor"
+        lower = FLOORS[target] < FLOORS[area] or (FLOORS[area] == 0 and FLOORS[target] == 0)
+        assert lower, f"{path}:{line}: {area} (floor {FLOORS[area]}) imports {target} (floor {FLOORS[target]})"
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))
+def test_no_file_grows_past_400_lines(path: Path) -> None:
+    assert len(path.read_text("utf-8").splitlines()) <= 400
+
+
+def test_no_nameless_folders() -> None:
+    parts = {part.removesuffix(".py") for path in MODULES for part in path.relative_to(SOURCE).parts}
+    assert not parts & BANNED
+
+
+def test_import_is_light() -> None:
+    code = f"import sys, veriglot; print([name for name in {HEAVY!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

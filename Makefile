@@ -1,0 +1,91 @@
+# Veriglot's two commands are `make demo` and `make test`. Each does all of its set-up in .venv and needs nothing
+# but Python 3.11+ and make. `make help` lists the rest.
+
+PYTHON ?= python3
+VENV ?= .venv
+# What `make test` installs beside the core. `make test EXTRAS=dev` leaves PyTorch out (and the tests that train).
+EXTRAS ?= dev,train
+PYTEST_ARGS ?=
+
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DELETE_ON_ERROR:
+
+# One thread per process: small models and small matrices run slower with more, and figures vary with the machine.
+export OMP_NUM_THREADS ?= 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# Another environment that happens to be active must not leak into ours.
+unexport VIRTUAL_ENV PYTHONHOME PYTHONPATH PIP_REQUIRE_VIRTUALENV
+
+BIN := $(VENV)/bin
+# The stamp carries the version, so `make test PYTHON=python3.12` makes the environment anew.
+VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)
+CREATED := $(VENV)/.created-$(VERSION)
+CORE := $(VENV)/.installed-core
+comma := ,
+TESTED := $(VENV)/.installed-$(subst $(comma),-,$(EXTRAS))
+INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
+
+.PHONY: help demo test lint types check-format unit docs examples benchmarks clean
+
+help:  ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(firstword $(MAKEFILE_LIST)) | sed -E 's/:.*##/\t/' | expand -t 16
+
+demo: $(CORE)  ## set up, mark the examples, measure the detector on them, write out/demo.html
+	@$(BIN)/python examples/demo.py
+
+test: lint check-format types unit  ## ruff, mypy and every test
+
+lint: $(TESTED)  ## ruff check
+	$(BIN)/ruff check .
+
+check-format: $(TESTED)  ## ruff format --check
+	$(BIN)/ruff format --check .
+
+types: $(TESTED)  ## mypy, strict
+	$(BIN)/mypy
+
+unit: $(TESTED)  ## pytest
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+docs: $(TESTED)  ## write the pages of docs/ that are generated
+	$(BIN)/python docs/generate.py
+
+examples: $(CORE)  ## write examples/samples.jsonl from examples/authoring
+	$(BIN)/python examples/make_samples.py
+
+benchmarks: $(VENV)/.installed-benchmarks  ## speed, scaling and start-up (installs transformers and PyTorch)
+	$(BIN)/python benchmarks/startup.py
+	$(BIN)/python benchmarks/scaling.py
+	$(BIN)/python benchmarks/grounding_speed.py
+
+clean:  ## remove the environment and what was written
+	rm -rf $(VENV) out dist build .mypy_cache .pytest_cache .ruff_cache .hypothesis
+
+$(VENV)/.created-:
+	@echo "There is no Python at '$(PYTHON)'. Install Python 3.11 or newer, or name one: make PYTHON=/path/to/python3" >&2; exit 1
+
+$(VENV)/.created-%:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "Veriglot needs Python 3.11 or newer, but $(PYTHON) is $(VERSION). Name another: make PYTHON=python3.12" >&2; exit 1; }
+	@echo "Making $(VENV) with Python $(VERSION)"
+	@$(PYTHON) -m venv --clear $(VENV) \
+	  || { echo "Python's venv module is not complete; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
+	@touch $@
+
+$(CORE): $(CREATED) pyproject.toml constraints.txt
+	@echo "Installing Veriglot"
+	@$(INSTALL) hatchling editables
+	@$(INSTALL) --no-build-isolation --editable .
+	@touch $@
+
+$(TESTED): $(CORE)
+	@echo "Installing what the tests need: $(EXTRAS)"
+	@$(INSTALL) --no-build-isolation --editable '.[$(EXTRAS)]'
+	@touch $@
+
+$(VENV)/.installed-benchmarks: $(CORE) benchmarks/requirements.txt
+	@echo "Installing what the benchmarks need"
+	@$(INSTALL) --no-build-isolation --editable '.[train,parquet]'
+	@$(INSTALL) --requirement benchmarks/requirements.txt
+	@touch $@

@@ -1,0 +1,82 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from veriglot.metrics import bootstrap
+from veriglot.metrics.bootstrap import draws, percentile, resample, stream
+from veriglot.metrics.scores import f1
+
+
+def test_weights_are_draws_with_replacement() -> None:
+    weights = np.concatenate(list(draws(7, 4000, stream(1, "de"))))
+    assert weights.shape == (4000, 7)
+    assert (weights.sum(axis=1) == 7).all()
+    assert weights.mean(axis=0) == pytest.approx(np.ones(7), abs=0.08)
+    assert weights.var(axis=0) == pytest.approx(np.full(7, 6 / 7), abs=0.1)  # of a multinomial count
+
+
+@pytest.mark.fuzz
+@given(st.integers(1, 8), st.integers(0, 5))
+def test_matrix_product_equals_the_naive_loop(clusters: int, seed: int) -> None:
+    counts = np.random.default_rng(seed).integers(0, 9, (clusters, 4)).astype(float)
+    fast = resample(counts, 12, stream(seed, "x"))
+    weights = np.concatenate(list(draws(clusters, 12, stream(seed, "x"))))
+    for row, weight in zip(fast, weights, strict=True):
+        slow = np.zeros(4)
+        for cluster in range(clusters):
+            for _ in range(int(weight[cluster])):
+                slow += counts[cluster]
+        assert row.tolist() == slow.tolist()
+
+
+def test_block_size_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = np.concatenate(list(draws(5, 40, stream(3, "tr"))))
+    monkeypatch.setattr(bootstrap, "_CELLS", 15)
+    assert np.array_equal(np.concatenate(list(draws(5, 40, stream(3, "tr")))), whole)
+
+
+def test_seed_and_stratum_fix_the_draws() -> None:
+    first, again, other, elsewhere = (
+        next(draws(9, 3, stream(seed, tag))) for seed, tag in ((1, "de"), (1, "de"), (2, "de"), (1, "ru"))
+    )
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+    assert not np.array_equal(first, elsewhere)
+
+
+def test_interval_holds_its_share_of_truths() -> None:
+    """Drawn from a known rate, 95% intervals hold it in about 95% of trials."""
+    rng = np.random.default_rng(11)
+    held = 0
+    for trial in range(200):
+        marks = rng.random(150) < 0.4
+        counts = np.stack([marks, ~marks], axis=1).astype(float)
+        sums = resample(counts, 300, stream(trial, ""))
+        low, high, _ = percentile(sums[:, 0] / sums.sum(axis=1))
+        assert low is not None
+        assert high is not None
+        held += low <= 0.4 <= high
+    assert 178 <= held <= 200
+
+
+def test_undefined_resamples_are_counted() -> None:
+    low, high, undefined = percentile(np.array([np.nan, 1.0, 1.0, 1.0]))
+    assert (low, high, undefined) == (1.0, 1.0, 1)
+    assert percentile(np.full(3, np.nan)) == (None, None, 3)
+
+
+def test_interval_of_f1_contains_the_point() -> None:
+    rng = np.random.default_rng(5)
+    inside = 0
+    for trial in range(40):
+        counts = rng.integers(0, 10, (30, 4)).astype(float)
+        low, high, _ = percentile(f1(resample(counts, 200, stream(trial, "y"))))
+        inside += bool(low is not None and high is not None and low <= f1(counts.sum(axis=0)) <= high)
+    assert inside >= 38
+
+
+def test_no_clusters_sum_to_nothing() -> None:
+    assert resample(np.zeros((0, 3)), 5, stream(0, "z")).tolist() == [[0.0] * 3] * 5

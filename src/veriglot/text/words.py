@@ -1,0 +1,133 @@
+"""Words: where they begin and end, in code points.
+
+A word is a run that holds at least one letter or digit, cut by Unicode's word boundaries (UAX 29) with ICU's
+dictionaries for Chinese, Japanese, Thai, Lao, Khmer and Burmese. In particular:
+
+- numbers keep their inner marks (`1,234.5` is one word); a date or range with dashes or slashes is several;
+- an apostrophe inside stays inside (`can't`), except after an elided article or pronoun of the Romance languages
+  (`l'homme` is `l` and `homme`), in whatever language, so that the same text always gives the same words;
+- a hyphen parts words; an underscore joins them; a full stop joins letters (`example.com`), but not a lower-case
+  letter to a capital (`end.Next` is two words whose space is missing);
+- Arabic and Hebrew clitics stay with their word, Korean words are what stands between spaces;
+- combining marks and joiners belong to their letter; format characters never stand at a word's edge;
+- punctuation, symbols and emoji are no words.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+from icu4py.breakers import WordBreaker
+
+from veriglot.text.unicode_table import Kind, code_points, kind_table, text_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["word_bounds", "words"]
+
+_WORD = int(Kind.LETTER | Kind.DIGIT)
+_LOCALES_WITH_COLON = {"fi", "sv"}  # EU:n, USA:s: one word there
+_APOSTROPHES = (0x27, 0x2019)
+_FULL_STOP = 0x2E
+_ELIDED = re.compile(
+    r"[ldcjmnst]|qu|(?:jus|lors|puis|quoi|quel|pres)qu|gl|un|(?:d|n|qu)ell|all|sull|dall|coll|quest|bell|sant|tutt|"
+    r"mezz|cent|senz|grand|quattr",
+    re.IGNORECASE,
+)
+
+
+def words(text: str, language: str | None = None) -> list[tuple[int, int]]:
+    """The words of a text as half-open code point ranges, in order. `word_bounds` gives the same as an array."""
+    return [(start, end) for start, end in word_bounds(text, language).tolist()]
+
+
+def word_bounds(text: str, language: str | None = None) -> NDArray[np.int32]:
+    """The words of a text: half-open `[start, end)` code point ranges, sorted, disjoint, shape (n, 2).
+
+    Args:
+        text: any text; lone surrogates are taken as replacement characters and so are never part of a word.
+        language: a BCP 47 tag, or None. It matters only to Finnish and Swedish, where a colon may stand in a word.
+    """
+    codes = code_points(text)
+    ends = _segment_ends(text, codes, language)
+    if not ends.size:
+        return np.empty((0, 2), np.int32)
+    kinds = kind_table()[codes]
+    starts = np.empty_like(ends)
+    starts[0] = 0
+    starts[1:] = ends[:-1]
+    is_word = (kinds & _WORD) != 0
+    keep = np.logical_or.reduceat(is_word, starts)
+    starts, ends = _without_edges(starts[keep], ends[keep], kinds)
+    starts, ends = _split_inside(text, codes, kinds, starts, ends)
+    bounds = np.empty((len(starts), 2), np.int32)
+    bounds[:, 0] = starts
+    bounds[:, 1] = ends
+    return bounds
+
+
+def _segment_ends(text: str, codes: NDArray[np.uint32], language: str | None) -> NDArray[np.int64]:
+    """Where each of ICU's segments ends, in code points."""
+    locale = "root"
+    if language is not None and language.split("-")[0] in _LOCALES_WITH_COLON:
+        locale = language
+    try:
+        segments = WordBreaker(text, locale).segments()
+    except UnicodeEncodeError:  # a lone surrogate, which no UTF-8 can hold
+        surrogate = (codes >= 0xD800) & (codes < 0xE000)
+        segments = WordBreaker(text_of(np.where(surrogate, np.uint32(0xFFFD), codes)), locale).segments()
+    ends = np.array([end for _, end in segments], np.int64)
+    return _from_utf16(ends, codes)
+
+
+def _from_utf16(offsets: NDArray[np.int64], codes: NDArray[np.uint32]) -> NDArray[np.int64]:
+    """Offsets in UTF-16 units as offsets in code points; they must not fall inside a surrogate pair."""
+    astral = codes > 0xFFFF
+    if not astral.any():
+        return offsets
+    ends = np.arange(1, len(codes) + 1) + np.cumsum(astral)
+    return np.searchsorted(ends, offsets) + 1
+
+
+def _without_edges(
+    starts: NDArray[np.int64], ends: NDArray[np.int64], kinds: NDArray[np.uint8]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Words without format characters and connectors at their edges. Each holds a letter or digit, so it ends."""
+    while (loose := kinds[ends - 1] & Kind.EDGE != 0).any():
+        ends = ends - loose
+    while (loose := kinds[starts] & (_WORD | Kind.MARK) == 0).any():
+        starts = starts + loose
+    return starts, ends
+
+
+def _split_inside(
+    text: str, codes: NDArray[np.uint32], kinds: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Words parted at an elision's apostrophe and at a full stop whose space is missing; the mark is left out."""
+    marks = (codes == _FULL_STOP) | (codes == _APOSTROPHES[0]) | (codes == _APOSTROPHES[1])
+    if not marks.any():
+        return starts, ends
+    places = np.flatnonzero(marks[1:-1]) + 1
+    letters = kinds & Kind.LETTER != 0
+    places = places[letters[places - 1] & letters[places + 1]]
+    owner = np.searchsorted(starts, places, side="right") - 1
+    cuts = [
+        place
+        for place, word in zip(places.tolist(), owner.tolist(), strict=True)
+        if word >= 0 and place < ends[word] and _parts(text, kinds, int(starts[word]), place)
+    ]
+    if not cuts:
+        return starts, ends
+    at = np.array(cuts)
+    return np.sort(np.concatenate([starts, at + 1])), np.sort(np.concatenate([ends, at]))
+
+
+def _parts(text: str, kinds: NDArray[np.uint8], start: int, place: int) -> bool:
+    """Whether the mark at `place`, between two letters of the word that begins at `start`, parts it."""
+    if text[place] == ".":
+        return bool(kinds[place - 1] & Kind.LOWER and kinds[place + 1] & Kind.UPPER)
+    elided = _ELIDED.fullmatch(text, start, place) is not None
+    return elided and place + 2 < len(text) and bool(kinds[place + 2] & Kind.LETTER)

@@ -24,7 +24,7 @@ CREATED := $(VENV)/.created-$(VERSION)
 CORE := $(VENV)/.installed-core
 comma := ,
 TESTED := $(VENV)/.installed-$(subst $(comma),-,$(EXTRAS))
-INSTALL := $(BIN)/python -m pip install --quiet --constraint constraints.txt
+INSTALL := $(BIN)/python -m pip install --quiet --quiet --constraint constraints.txt
 
 .PHONY: help demo test lint types check-format unit docs examples benchmarks clean
 

@@ -1,0 +1,22 @@
+"""Stages over records: the local engine, the outputs it makes, and how they resume."""
+
+from veriglot.run.carry import Errand, Tally, carry
+from veriglot.run.engine import Engine, cores
+from veriglot.run.failed import FailedRow
+from veriglot.run.ledger import Ledger
+from veriglot.run.manifest import InputFile, Manifest
+from veriglot.run.recipe import Description, Recipe
+
+__all__ = [
+    "Description",
+    "Engine",
+    "Errand",
+    "FailedRow",
+    "InputFile",
+    "Ledger",
+    "Manifest",
+    "Recipe",
+    "Tally",
+    "carry",
+    "cores",
+]

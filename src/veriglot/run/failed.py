@@ -1,0 +1,29 @@
+"""Rows that could not be read, kept beside the output so that nothing is dropped in silence."""
+
+from __future__ import annotations
+
+import msgspec
+
+__all__ = ["FailedRow"]
+
+
+class FailedRow(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One input row that could not be read: where it stands, what is wrong, what to do, and its raw text.
+
+    Attributes:
+        message: what is wrong.
+        path: the file, or None where the input had no name.
+        line: line (or row) in the file, counted from 1.
+        field: the path of the field inside the record.
+        remedy: what to do about it.
+        raw: the row as it stood, cut where it was too long to keep.
+        row: its place among all rows of the run, counted from 0; filled in by the ledger.
+    """
+
+    message: str
+    path: str | None = None
+    line: int | None = None
+    field: str | None = None
+    remedy: str = ""
+    raw: str | None = None
+    row: int | None = None

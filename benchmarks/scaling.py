@@ -1,0 +1,147 @@
+"""How time grows with the evidence, and memory with the number of rows.
+
+Time: one response against evidence of 1 kB to 1 MB. An exponent of 1 is linear. Memory: peak resident memory of
+`veriglot detect` on files of 1,000 rows and more; constant if rows are streamed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from itertools import islice
+from pathlib import Path
+from time import perf_counter, process_time
+from typing import TYPE_CHECKING, Any
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before anything that starts threads
+
+import numpy as np
+
+import figures
+import inputs
+import veriglot
+from veriglot.records import Evidence, Sample, encode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+SIZES = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
+ROWS = (1_000, 10_000, 100_000)
+MEGABYTE = 1e6
+LINEAR_FROM = 10_000  # below, what every call costs hides the slope
+
+
+def evidence_of(size: int, pool: list[str], seed: int) -> str:
+    """About `size` bytes of the examples' sentences in shuffled order, each with a number of its own."""
+    shuffler = random.Random(seed)
+    parts: list[str] = []
+    total = 0
+    while total < size:
+        part = f"{shuffler.choice(pool)} {shuffler.randrange(10**6)}."
+        parts.append(part)
+        total += len(part.encode()) + 1
+    return " ".join(parts).encode()[:size].decode("utf-8", "ignore")
+
+
+def time_by_evidence(sizes: list[int]) -> tuple[list[dict[str, Any]], list[str]]:
+    """CPU seconds of one response against evidence of each size, and the fitted exponent."""
+    samples = [sample for sample in veriglot.read(inputs.EXAMPLES) if sample.language == "en"]
+    pool = [passage.text for sample in samples for passage in sample.evidence]
+    detector = veriglot.load_detector("grounding")
+    detector.predict(samples)  # loads the weights
+    rows = []
+    for size in sizes:
+        text = evidence_of(size, pool, size)
+        sample = Sample(id="s", response=samples[0].response, language="en", evidence=(Evidence(text=text),))
+        taken = []
+        for _ in range(3):
+            start = process_time()
+            (prediction,) = detector.predict([sample])
+            taken.append(process_time() - start)
+        seconds = min(taken)
+        rows.append(
+            {
+                "evidence bytes": size,
+                "status": str(prediction.status),
+                "CPU seconds": seconds,
+                "CPU seconds a MB": seconds / size * MEGABYTE,
+            }
+        )
+    large = [row for row in rows if row["evidence bytes"] >= LINEAR_FROM]
+    slope = np.polyfit(
+        np.log([row["evidence bytes"] for row in large]), np.log([row["CPU seconds"] for row in large]), 1
+    )[0]
+    return rows, [f"exponent fitted from {LINEAR_FROM:,} bytes on: {slope:.2f} (1 is linear)"]
+
+
+def synthetic_rows(count: int) -> Iterator[Sample]:
+    """`count` rows with ids of their own, from the examples in turn."""
+    samples = list(veriglot.read(inputs.EXAMPLES))
+    for number in range(count):
+        sample = samples[number % len(samples)]
+        yield Sample(
+            id=f"row-{number}",
+            response=sample.response,
+            language=sample.language,
+            question=sample.question,
+            evidence=sample.evidence,
+        )
+
+
+def memory_by_rows(counts: list[int]) -> tuple[list[dict[str, Any]], list[str]]:
+    """Peak resident memory of `veriglot detect` by number of rows."""
+    rows = []
+    with tempfile.TemporaryDirectory() as folder:
+        for count in counts:
+            source, target = Path(folder) / f"{count}.jsonl", Path(folder) / f"{count}.predictions.jsonl"
+            with source.open("wb") as file:
+                file.writelines(encode(sample) + b"\n" for sample in synthetic_rows(count))
+            seconds, peak = run_detect(source, target)
+            with target.open("rb") as file:
+                done = sum(1 for _ in islice(file, count + 1))
+            rows.append(
+                {
+                    "rows": count,
+                    "predictions": done,
+                    "input MB": source.stat().st_size / MEGABYTE,
+                    "peak MB": peak / MEGABYTE,
+                    "seconds": seconds,
+                    "rows a second": count / seconds,
+                }
+            )
+    growth = (rows[-1]["peak MB"] - rows[0]["peak MB"]) / rows[0]["peak MB"]
+    return rows, [f"from {counts[0]:,} to {counts[-1]:,} rows the peak grows by {growth:.1%}"]
+
+
+def run_detect(source: Path, target: Path) -> tuple[float, float]:
+    """Seconds and peak bytes of one `veriglot detect` in one process."""
+    command = [sys.executable, "-m", "veriglot.cli", "detect", str(source), "-o", str(target), "--jobs", "1"]
+    start = perf_counter()
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"{' '.join(command)} left with {process.returncode}")
+    unit = 1 if sys.platform == "darwin" else 1024  # macOS counts bytes, Linux kibibytes
+    return perf_counter() - start, usage.ru_maxrss * unit
+
+
+def main() -> None:
+    """Read the options, measure, show."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="bytes of evidence")
+    parser.add_argument("--rows", type=int, nargs="+", default=ROWS, help="numbers of rows")
+    parser.add_argument("--json", action="store_true", help="print JSON, one object a table")
+    options = parser.parse_args()
+    rows, notes = time_by_evidence(list(options.sizes))
+    figures.show("Time by length of the evidence", rows, as_json=options.json, notes=notes)
+    rows, notes = memory_by_rows(list(options.rows))
+    figures.show("Memory by number of rows", rows, as_json=options.json, notes=notes)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+"""What Veriglot costs before it works: seconds to import, seconds to a first result, megabytes on disk."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+from importlib.metadata import distribution
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from packaging.requirements import Requirement
+
+import figures
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+HEAVY = ("torch", "transformers", "ray", "fastapi", "onnxruntime", "numpy", "pyarrow")
+EVIDENCE = "The bridge was opened in 1897 and is 107 metres high."
+RESPONSE = "The bridge was opened in 1879."
+
+
+def seconds(command: Sequence[str], repeats: int) -> float:
+    """The fastest of `repeats` runs, after one that warms the disk's cache."""
+    taken = []
+    for _ in range(repeats + 1):
+        start = perf_counter()
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        taken.append(perf_counter() - start)
+    return min(taken[1:])
+
+
+def heavy_modules() -> list[str]:
+    """Heavy modules that `import veriglot` loads."""
+    code = f"import sys, veriglot; print(*[name for name in {HEAVY!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    return done.stdout.split()
+
+
+def reached(name: str, seen: dict[str, int]) -> dict[str, int]:
+    """Bytes on disk of each distribution that `name` needs without extras, compiled files included."""
+    key = re.sub(r"[-_.]+", "-", name).lower()
+    if key in seen:
+        return seen
+    found = distribution(name)
+    files = {Path(str(file.locate())) for file in found.files or []}
+    seen[key] = sum(path.stat().st_size for path in files if path.is_file())
+    for line in found.requires or []:
+        need = Requirement(line)
+        if need.marker is None or need.marker.evaluate({"extra": ""}):
+            reached(need.name, seen)
+    return seen
+
+
+def core_bytes() -> int:
+    """Bytes of a core install: what Veriglot needs, and the package itself even where it is installed as editable."""
+    import veriglot
+
+    others = reached("veriglot", {})
+    del others["veriglot"]
+    package = Path(veriglot.__file__).parent
+    return sum(others.values()) + sum(path.stat().st_size for path in package.rglob("*") if path.is_file())
+
+
+def measure(repeats: int) -> list[dict[str, Any]]:
+    """The table's rows: a figure with its bound."""
+    python = [sys.executable, "-c"]
+    imported = seconds([*python, "import veriglot"], repeats)
+    detect = [sys.executable, "-m", "veriglot.cli", "detect", "--evidence", EVIDENCE, "--response", RESPONSE]
+    return [
+        {"what": "python -c pass, seconds", "measured": seconds([*python, "pass"], repeats), "bound": "-"},
+        {
+            "what": "import veriglot, seconds",
+            "measured": seconds([*python, "import veriglot"], repeats),
+            "bound": "0.3",
+        },
+        {"what": "heavy modules that it loads", "measured": len(heavy_modules()), "bound": "0"},
+        {"what": "veriglot --version, seconds", "measured": seconds([*detect[:3], "--version"], repeats), "bound": "-"},
+        {"what": "veriglot detect on one pair, seconds", "measured": seconds(detect, repeats), "bound": "1.5"},
+        {"what": "core install, MB", "measured": core_bytes() / 1e6, "bound": "250"},
+    ]
+
+
+def main() -> None:
+    """Read the options, measure, show."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeats", type=int, default=5, help="runs, of which the fastest counts (default: 5)")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    options = parser.parse_args()
+    notes = ["wall time of a new process each; the core install counts every file of every package that it needs"]
+    figures.show("Start-up", measure(options.repeats), as_json=options.json, notes=notes)
+
+
+if __name__ == "__main__":
+    main()

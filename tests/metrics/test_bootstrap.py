@@ -6,16 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from veriglot.metrics import bootstrap
-from veriglot.metrics.bootstrap import draws, percentile, resample, stream
+from veriglot.metrics.bootstrap import percentile, resample, stream, weights
 from veriglot.metrics.scores import f1
 
 
 def test_weights_are_draws_with_replacement() -> None:
-    weights = np.concatenate(list(draws(7, 4000, stream(1, "de"))))
-    assert weights.shape == (4000, 7)
-    assert (weights.sum(axis=1) == 7).all()
-    assert weights.mean(axis=0) == pytest.approx(np.ones(7), abs=0.08)
-    assert weights.var(axis=0) == pytest.approx(np.full(7, 6 / 7), abs=0.1)  # of a multinomial count
+    table = weights(7, 4000, stream(1, "de"))
+    assert table.shape == (4000, 7)
+    assert (table.sum(axis=1) == 7).all()
+    assert table.mean(axis=0) == pytest.approx(np.ones(7), abs=0.08)
+    assert table.var(axis=0) == pytest.approx(np.full(7, 6 / 7), abs=0.1)  # of a multinomial count
 
 
 @pytest.mark.fuzz
@@ -23,8 +23,8 @@ def test_weights_are_draws_with_replacement() -> None:
 def test_matrix_product_equals_the_naive_loop(clusters: int, seed: int) -> None:
     counts = np.random.default_rng(seed).integers(0, 9, (clusters, 4)).astype(float)
     fast = resample(counts, 12, stream(seed, "x"))
-    weights = np.concatenate(list(draws(clusters, 12, stream(seed, "x"))))
-    for row, weight in zip(fast, weights, strict=True):
+    drawn = weights(clusters, 12, stream(seed, "x"))
+    for row, weight in zip(fast, drawn, strict=True):
         slow = np.zeros(4)
         for cluster in range(clusters):
             for _ in range(int(weight[cluster])):
@@ -33,14 +33,14 @@ def test_matrix_product_equals_the_naive_loop(clusters: int, seed: int) -> None:
 
 
 def test_block_size_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = np.concatenate(list(draws(5, 40, stream(3, "tr"))))
+    whole = weights(5, 40, stream(3, "tr"))
     monkeypatch.setattr(bootstrap, "_CELLS", 15)
-    assert np.array_equal(np.concatenate(list(draws(5, 40, stream(3, "tr")))), whole)
+    assert np.array_equal(weights(5, 40, stream(3, "tr")), whole)
 
 
 def test_seed_and_stratum_fix_the_draws() -> None:
     first, again, other, elsewhere = (
-        next(draws(9, 3, stream(seed, tag))) for seed, tag in ((1, "de"), (1, "de"), (2, "de"), (1, "ru"))
+        weights(9, 3, stream(seed, tag)) for seed, tag in ((1, "de"), (1, "de"), (2, "de"), (1, "ru"))
     )
     assert np.array_equal(first, again)
     assert not np.array_equal(first, other)

@@ -15,16 +15,14 @@ import numpy as np
 from veriglot.provenance import digest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
 
-__all__ = ["LEVEL", "Interval", "draws", "percentile", "resample", "stream"]
+__all__ = ["LEVEL", "Interval", "percentile", "resample", "stream", "weights"]
 
 LEVEL = 0.95
-_CELLS = 4_000_000  # weights held at a time: 32 MB
+_CELLS = 4_000_000  # numbers drawn at a time: 32 MB
 
 
 class Interval(NamedTuple):
@@ -40,24 +38,24 @@ def stream(seed: int, stratum: str) -> np.random.Generator:
     return np.random.default_rng([seed, int(digest([stratum])[:15], 16)])
 
 
-def draws(clusters: int, resamples: int, generator: np.random.Generator) -> Iterator[Array]:
-    """Weights of resamples: blocks of shape `(some, clusters)` whose rows are multinomial and sum to `clusters`.
-
-    The blocks together have `resamples` rows. The drawn numbers do not depend on the size of the blocks.
-    """
+def weights(clusters: int, resamples: int, generator: np.random.Generator) -> NDArray[np.uint16]:
+    """How often each resample draws each cluster, shape `(resamples, clusters)`: multinomial rows of sum `clusters`."""
+    table = np.empty((resamples, clusters), dtype=np.uint16)
     block = max(1, _CELLS // max(clusters, 1))
     for start in range(0, resamples, block):
         rows = min(block, resamples - start)
         picked = generator.integers(0, clusters, size=(rows, clusters))
         picked += clusters * np.arange(rows)[:, None]
-        yield np.bincount(picked.ravel(), minlength=rows * clusters).reshape(rows, clusters).astype(np.float64)
+        table[start : start + rows] = np.bincount(picked.ravel(), minlength=rows * clusters).reshape(rows, clusters)
+    return table
 
 
 def resample(counts: Array, resamples: int, generator: np.random.Generator) -> Array:
     """Sums of resampled clusters, `(resamples, columns)`, from counts per cluster, `(clusters, columns)`."""
     if not len(counts):
         return np.zeros((resamples, counts.shape[1]))
-    return np.concatenate([weights @ counts for weights in draws(len(counts), resamples, generator)])
+    sums: Array = weights(len(counts), resamples, generator).astype(np.float64) @ counts
+    return sums
 
 
 def percentile(values: Array, level: float = LEVEL) -> Interval:

@@ -1,0 +1,345 @@
+"""Measure a detector against labels: samples and predictions in, figures and the error profile out.
+
+A sample that its annotator did not label, or that the detector did not score, is in no figure; both are counted and
+shown as coverage. What was not scored is never counted as clean.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from veriglot import __version__
+from veriglot.bench.type_mapping import Types, compare_types
+from veriglot.errors import InputError, UnknownNameError, UsageError
+from veriglot.metrics.counts import Builder, Counts, Judged
+from veriglot.metrics.coverage import Coverage
+from veriglot.metrics.predictions import answer, at_threshold
+from veriglot.metrics.reference import COMBINED, Marks, Reference, labelled, reference
+from veriglot.metrics.store import CountsFile
+from veriglot.metrics.summary import RESAMPLES, SEED, figures, reliability_tables
+from veriglot.metrics.units import segmenter
+from veriglot.provenance import digest, signature
+from veriglot.records import Confusion, DataSource, ErrorProfile, Kind, LanguageProfile, Status, encode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from veriglot.metrics.figure import Figure
+    from veriglot.metrics.histogram import ReliabilityBin
+    from veriglot.records import Detector, Prediction, Sample
+
+__all__ = ["Evaluation", "Evaluator", "Settings", "evaluate", "measured"]
+
+UNDETERMINED = "und"
+_BATCH = 64
+_PROFILE_KINDS = {Kind.HUMAN: "gold", Kind.MODEL: "silver"}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is measured, and against which labels.
+
+    Attributes:
+        detector: name and revision of the detector.
+        detector_signature: its own signature, or None.
+        detector_taxonomy: what its types belong to; None to find the one that holds `detector_types`.
+        detector_types: the types that its predictions hold, where its taxonomy is not known.
+        threshold: confidence from which its units count as marked; None where it is not known.
+        unit: `char`, `word` or `hf:<tokenizer>`.
+        annotator: see `metrics.reference`.
+        taxonomy: the taxonomy to compare types in; None for the data's own.
+        refilter: whether to mark anew at `threshold` from the predictions' confidences (see `metrics.predictions`).
+    """
+
+    detector: str
+    detector_signature: str | None = None
+    detector_taxonomy: str | None = None
+    detector_types: frozenset[str] = frozenset()
+    threshold: float | None = None
+    unit: str = "word"
+    annotator: str | None = None
+    taxonomy: str | None = None
+    refilter: bool = False
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What was measured.
+
+    Attributes:
+        stored: counts, coverage and what they were taken from.
+        figures: every figure, in a fixed order.
+        signature: one line that says how all of them were made.
+        notes: what a reader of the figures must know.
+    """
+
+    stored: CountsFile
+    figures: list[Figure]
+    signature: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def counts(self) -> Counts:
+        """The counts per response."""
+        return self.stored.counts
+
+    @property
+    def coverage(self) -> dict[str, Coverage]:
+        """Language to what became of its samples."""
+        return self.stored.coverage
+
+    def figure(self, level: str, name: str, language: str) -> Figure:
+        """One figure, such as `("unit", "f1", "mean")`.
+
+        Raises:
+            UnknownNameError: there is none of that name.
+        """
+        for found in self.figures:
+            if (found.level, found.name, found.language) == (level, name, language):
+                return found
+        known = {f"{f.level}.{f.name}.{f.language}" for f in self.figures}
+        raise UnknownNameError("figure", f"{level}.{name}.{language}", known)
+
+    def reliability(self, level: str = "unit") -> dict[str, list[ReliabilityBin]]:
+        """Language (and `pooled`) to its reliability table; `level` is `unit`, `sentence` or `response`."""
+        return reliability_tables(self.counts, level)
+
+    def profile(self) -> ErrorProfile:
+        """The error profile, at the level of units.
+
+        Raises:
+            UsageError: the threshold is not known.
+        """
+        about = self.stored.about
+        threshold = about.get("threshold")
+        if not isinstance(threshold, float):
+            raise UsageError(
+                "An error profile holds at one threshold, and these predictions do not say theirs.",
+                remedy="Give it with --threshold.",
+            )
+        rows = [Confusion(*map(int, row)) for row in self.counts.blocks["unit"]]
+        languages = {
+            tag: LanguageProfile.of(row for row, of in zip(rows, self.counts.languages, strict=True) if of == tag)
+            for tag in sorted(set(self.counts.languages))
+        }
+        return ErrorProfile(
+            unit=self.counts.unit,
+            threshold=threshold,
+            detector=str(about["detector"]),
+            languages=languages,
+            pooled=LanguageProfile.of(rows),
+            data=DataSource(sha256=str(about["data"]), kind=str(about["kind"])),
+            signature=self.signature,
+        )
+
+
+def measured(
+    stored: CountsFile,
+    *,
+    seed: int = SEED,
+    resamples: int = RESAMPLES,
+    levels: Sequence[str] | None = None,
+    notes: tuple[str, ...] = (),
+) -> Evaluation:
+    """Figures of counts, taken now or read from a file; no detector is asked.
+
+    Args:
+        stored: the counts.
+        seed: of the bootstrap.
+        resamples: how many; 0 for no intervals.
+        levels: the levels to give (`type` for all types), or None for all.
+        notes: passed on.
+    """
+    about = {key: value for key, value in stored.about.items() if key != "version"}
+    about["data"] = str(about["data"])[:16]
+    line = signature(
+        **about, unit=stored.counts.unit, seed=seed, resamples=resamples, version=stored.about.get("version")
+    )
+    found = figures(
+        stored.counts, signature=line, coverage=stored.coverage, seed=seed, resamples=resamples, levels=levels
+    )
+    return Evaluation(stored, found, line, notes)
+
+
+@dataclass
+class Evaluator:
+    """Takes one sample with its prediction after another; memory grows with the counts, not with the texts."""
+
+    settings: Settings
+    _types: Types | None = None
+    _builder: Builder | None = None
+    _coverage: dict[str, Coverage] = field(default_factory=dict)
+    _hashes: list[str] = field(default_factory=list)
+    _kinds: set[Kind] = field(default_factory=set)
+    _annotators: set[str] = field(default_factory=set)
+    _seen: set[str] = field(default_factory=set)
+    _strange: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._segment = segmenter(self.settings.unit)
+
+    def add(self, sample: Sample, prediction: Prediction | None) -> None:
+        """Count one sample; `prediction` is None where there is none.
+
+        Raises:
+            InputError: the prediction belongs to another sample or marks beyond the end of the response.
+            UsageError: the reference cannot be chosen without a name, or the threshold cannot be applied.
+        """
+        if prediction is not None and prediction.id != sample.id:
+            raise InputError(f"the prediction of {prediction.id!r} cannot be held against the sample {sample.id!r}")
+        language = sample.language or (prediction.language if prediction else None) or UNDETERMINED
+        status = prediction.status if prediction is not None else "missing"
+        found = reference(sample, self.settings.annotator)
+        self._hashes.append(digest([encode(sample)]))
+        self._seen.update(a.annotator for a in labelled(sample))
+        self._coverage[language] = self._coverage.get(language, Coverage()).with_sample(
+            labelled=found is not None, status=status
+        )
+        if found is None:
+            return
+        self._kinds.add(found.kind)
+        self._annotators.add(found.annotator)
+        types = self._types_for(found)
+        if prediction is not None and prediction.status is Status.SCORED:
+            assert self._builder is not None
+            self._builder.add(self._judged(sample, prediction, found, language, types))
+
+    def _types_for(self, found: Reference) -> Types:
+        if self._types is None:
+            chosen = self.settings
+            self._types = compare_types(
+                found.taxonomy, chosen.detector_taxonomy, chosen.taxonomy, set(chosen.detector_types)
+            )
+            self._builder = Builder(self.settings.unit, self._types.names)
+        return self._types
+
+    def _judged(self, sample: Sample, prediction: Prediction, found: Reference, language: str, types: Types) -> Judged:
+        from veriglot.text import sentences
+
+        length = len(sample.response)
+        if self.settings.refilter and self.settings.threshold is not None:
+            prediction = at_threshold(prediction, self.settings.threshold)
+        got = answer(prediction, length)
+        gold_types = types.of_reference(found.taxonomy, found.marks.types)
+        self._note_strange(found, gold_types)
+        return Judged(
+            id=sample.id,
+            language=language,
+            cluster=_cluster(sample),
+            length=length,
+            bounds=self._segment(sample.response, language),
+            sentences=np.array(sentences(sample.response, language), dtype=np.int32).reshape(-1, 2),
+            gold=Marks(found.marks.spans, gold_types),
+            predicted=Marks(got.marks.spans, types.of_detector(got.marks.types)),
+            probability=got.probability,
+            soft=found.soft,
+            predicted_soft=got.soft,
+            score=prediction.score,
+        )
+
+    def _note_strange(self, found: Reference, mapped: Sequence[str | None]) -> None:
+        for before, after in zip(found.marks.types, mapped, strict=True):
+            if before is not None and after is None:
+                key = f"{found.taxonomy}:{before}"
+                self._strange[key] = self._strange.get(key, 0) + 1
+
+    def stored(self) -> CountsFile:
+        """The counts so far.
+
+        Raises:
+            UnknownNameError: no sample has labels of the annotator that was asked for.
+        """
+        asked = self.settings.annotator
+        if asked and asked not in COMBINED and self._seen and asked not in self._seen:
+            raise UnknownNameError("annotator", asked, {*self._seen, *COMBINED})
+        builder = self._builder or Builder(self.settings.unit)
+        kinds = {_PROFILE_KINDS[kind] for kind in self._kinds}
+        about: dict[str, str | float | None] = {
+            "data": digest(self._hashes),
+            "detector": self.settings.detector,
+            "made": self.settings.detector_signature,
+            "threshold": self.settings.threshold,
+            "annotator": "+".join(sorted(self._annotators)) or asked,
+            "kind": kinds.pop() if len(kinds) == 1 else "mixed" if kinds else "none",
+            "taxonomy": self._types.taxonomy if self._types else None,
+            "version": __version__,
+        }
+        return CountsFile(builder.counts(), self._coverage, about)
+
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the figures must know."""
+        notes = []
+        if self._types is not None and self._types.why:
+            notes.append(self._types.why)
+        if self._types is not None and self._types.names:
+            notes += [f"{n} spans of type {name} have no counterpart" for name, n in sorted(self._strange.items())]
+        total = Coverage.total(self._coverage.values())
+        if total.labelled < total.samples:
+            notes.append(f"{total.samples - total.labelled} of {total.samples} samples have no labels to hold against")
+        if total.scored < total.labelled:
+            reasons = ", ".join(f"{status} {count}" for status, count in sorted(total.unscored.items()))
+            notes.append(f"{total.labelled - total.scored} of {total.labelled} labelled samples not scored: {reasons}")
+        return tuple(notes)
+
+    def result(
+        self, *, seed: int = SEED, resamples: int = RESAMPLES, levels: Sequence[str] | None = None
+    ) -> Evaluation:
+        """The figures of what was counted so far; see `measured`."""
+        return measured(self.stored(), seed=seed, resamples=resamples, levels=levels, notes=self.notes())
+
+
+def _cluster(sample: Sample) -> str:
+    """What is resampled as one: the group that the source names, or else the text."""
+    group = sample.meta.get("group")
+    return f"group:{group}" if isinstance(group, str | int) else digest([sample.response])[:16]
+
+
+def _batches(samples: Iterable[Sample]) -> Iterator[list[Sample]]:
+    source = iter(samples)
+    while batch := list(islice(source, _BATCH)):
+        yield batch
+
+
+def evaluate(
+    samples: Iterable[Sample],
+    detector: Detector,
+    *,
+    unit: str = "word",
+    annotator: str | None = None,
+    taxonomy: str | None = None,
+    seed: int = SEED,
+    resamples: int = RESAMPLES,
+) -> Evaluation:
+    """Ask a detector about labelled samples and measure its answers.
+
+    Args:
+        samples: with annotations; read once.
+        detector: asked in batches; ranking and calibration figures need one that gives `words`.
+        unit: `char`, `word` or `hf:<tokenizer>`.
+        annotator: whose labels; see `metrics.reference`.
+        taxonomy: the taxonomy to compare types in; None for the data's own.
+        seed: of the bootstrap.
+        resamples: of the bootstrap.
+
+    Raises:
+        UnknownNameError: no such unit, taxonomy or annotator.
+        InputError: a prediction does not belong to its sample.
+    """
+    settings = Settings(
+        detector=detector.name,
+        detector_signature=detector.signature,
+        detector_taxonomy=detector.taxonomy,
+        threshold=float(detector.threshold),
+        unit=unit,
+        annotator=annotator,
+        taxonomy=taxonomy,
+    )
+    evaluator = Evaluator(settings)
+    for batch in _batches(samples):
+        for sample, prediction in zip(batch, detector.predict(batch), strict=True):
+            evaluator.add(sample, prediction)
+    return evaluator.result(seed=seed, resamples=resamples)

@@ -1,0 +1,283 @@
+"""The sufficient statistics of an evaluation: per response, counts that add.
+
+Everything that is ever said of a detector comes from these: they are taken once, can be stored, added to those of
+another run and resampled, and cost no inference after that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from veriglot.errors import UsageError
+from veriglot.metrics import matching
+from veriglot.metrics.characters import intersection_over_union, soft_correlation
+from veriglot.metrics.histogram import BINS, bin_of
+from veriglot.metrics.marks import covered, marked, marked_types, unit_probabilities
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from veriglot.metrics.reference import Marks
+
+    Array = NDArray[np.float64]
+    Bounds = NDArray[np.int32]
+
+__all__ = ["BLOCKS", "HISTOGRAMS", "Builder", "Counts", "Histogram", "Judged", "dense", "join"]
+
+# Name of a block to its columns. `types` has four columns for each type and is added by `block_widths`.
+BLOCKS: dict[str, tuple[str, ...]] = {
+    "unit": ("tp", "fp", "fn", "tn"),
+    "typing": ("right", "both"),
+    "exact": ("matched", "predicted", "gold"),
+    "overlap": ("matched", "predicted", "gold"),
+    "partial": ("matched", "predicted", "gold"),
+    "typed_exact": ("matched", "predicted", "gold"),
+    "typed_overlap": ("matched", "predicted", "gold"),
+    "iou": ("sum", "responses"),
+    "soft": ("sum", "responses"),
+    "extent": ("marked", "characters"),
+    "sentence": ("tp", "fp", "fn", "tn"),
+    "response": ("tp", "fp", "fn", "tn"),
+}
+HISTOGRAMS = ("unit", "sentence", "response")
+_COLUMNS = ("positives", "negatives", "confidence", "error")
+
+
+class Histogram(NamedTuple):
+    """Confidences of many responses on the grid of `metrics.histogram`, without the empty cells.
+
+    Attributes:
+        response: index of the response of each cell, shape `(cells,)`.
+        bin: the bin of the grid, shape `(cells,)`.
+        values: unsupported and supported units, sum of confidences, sum of squared errors; shape `(cells, 4)`.
+    """
+
+    response: NDArray[np.int64]
+    bin: NDArray[np.int64]
+    values: Array
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One response with its labels and the detector's answer, as arrays.
+
+    Attributes:
+        id: the sample's id.
+        language: BCP 47 tag.
+        cluster: key of the text; responses that share it are resampled together.
+        length: code points of the response.
+        bounds: units, shape `(n, 2)`.
+        sentences: sentences, shape `(m, 2)`.
+        gold: the unsupported spans of the reference.
+        predicted: the spans of the detector.
+        probability: the detector's probability per code point, shape `(length,)`; None where it gave none.
+        soft: share of annotators per code point, shape `(length,)`, or None.
+        predicted_soft: what `soft` is compared with, shape `(length,)`, or None.
+        score: the detector's probability that anything in the response is unsupported, or None.
+    """
+
+    id: str
+    language: str
+    cluster: str
+    length: int
+    bounds: Bounds
+    sentences: Bounds
+    gold: Marks
+    predicted: Marks
+    probability: Array | None = None
+    soft: Array | None = None
+    predicted_soft: Array | None = None
+    score: float | None = None
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Counts of many responses.
+
+    Attributes:
+        unit: what is counted at level `unit`.
+        types: the types at level `category`; empty where types cannot be compared.
+        ids: id of each response.
+        languages: BCP 47 tag of each response.
+        clusters: text key of each response.
+        blocks: name of a block (`BLOCKS`, and `types`: four columns for each type) to counts, shape `(responses, k)`.
+        histograms: level to the confidences of its units.
+    """
+
+    unit: str
+    types: tuple[str, ...]
+    ids: tuple[str, ...]
+    languages: tuple[str, ...]
+    clusters: tuple[str, ...]
+    blocks: dict[str, Array]
+    histograms: dict[str, Histogram]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+def block_widths(types: Sequence[str]) -> dict[str, int]:
+    """Columns of each block, `types` among them."""
+    return {**{name: len(columns) for name, columns in BLOCKS.items()}, "types": 4 * len(types)}
+
+
+def _confusion(gold: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> list[int]:
+    tp = int(np.count_nonzero(gold & predicted))
+    fp, fn = int(np.count_nonzero(predicted)) - tp, int(np.count_nonzero(gold)) - tp
+    return [tp, fp, fn, len(gold) - tp - fp - fn]
+
+
+def _cells(confidence: Array, gold: NDArray[np.bool_]) -> tuple[NDArray[np.int64], Array]:
+    """The non-empty bins of one response and their four sums."""
+    bins, place = np.unique(bin_of(confidence), return_inverse=True)
+    positive = gold.astype(np.float64)
+    columns = (positive, 1.0 - positive, confidence, (confidence - positive) ** 2)
+    return bins, np.stack([np.bincount(place, weights=c, minlength=len(bins)) for c in columns], axis=1)
+
+
+@dataclass
+class Builder:
+    """Takes the counts of one response after another."""
+
+    unit: str
+    types: tuple[str, ...] = ()
+    _names: list[tuple[str, str, str]] = field(default_factory=list)
+    _rows: dict[str, list[Sequence[float]]] = field(default_factory=dict)
+    _cells: dict[str, list[tuple[int, NDArray[np.int64], Array]]] = field(default_factory=dict)
+
+    def add(self, judged: Judged) -> None:
+        """Count one response."""
+        index = len(self._names)
+        self._names.append((judged.id, judged.language, judged.cluster))
+        gold, predicted = judged.gold, judged.predicted
+        in_unit = self._units(judged)
+        in_sentence = marked(judged.sentences, gold.spans)
+        any_gold, any_marked = np.array([len(gold.spans) > 0]), np.array([len(predicted.spans) > 0])
+        self._row("sentence", _confusion(in_sentence, marked(judged.sentences, predicted.spans)))
+        self._row("response", _confusion(any_gold, any_marked))
+        self._spans(gold, predicted)
+        self._characters(judged)
+        if judged.probability is not None:
+            self._histogram("unit", index, unit_probabilities(judged.bounds, judged.probability), in_unit)
+            self._histogram("sentence", index, unit_probabilities(judged.sentences, judged.probability), in_sentence)
+        if judged.score is not None:
+            self._histogram("response", index, np.array([judged.score]), any_gold)
+
+    def _row(self, block: str, values: Sequence[float]) -> None:
+        self._rows.setdefault(block, []).append(values)
+
+    def _histogram(self, level: str, index: int, confidence: Array, gold: NDArray[np.bool_]) -> None:
+        if len(confidence):
+            self._cells.setdefault(level, []).append((index, *_cells(confidence, gold)))
+
+    def _units(self, judged: Judged) -> NDArray[np.bool_]:
+        gold, predicted = judged.gold, judged.predicted
+        in_gold, in_marked = marked(judged.bounds, gold.spans), marked(judged.bounds, predicted.spans)
+        self._row("unit", _confusion(in_gold, in_marked))
+        typed_gold = marked_types(judged.bounds, gold.spans, gold.types, self.types)
+        typed = marked_types(judged.bounds, predicted.spans, predicted.types, self.types)
+        self._row("types", [n for t in range(len(self.types)) for n in _confusion(typed_gold[:, t], typed[:, t])])
+        both = typed_gold.any(axis=1) & typed.any(axis=1)
+        right = (typed_gold & typed).any(axis=1)
+        self._row("typing", [int(np.count_nonzero(right)), int(np.count_nonzero(both))])
+        return in_gold
+
+    def _spans(self, gold: Marks, predicted: Marks) -> None:
+        left, right = predicted.spans, gold.spans
+        self._row("exact", matching.exact(left, right))
+        self._row("overlap", matching.overlap(left, right))
+        self._row("partial", matching.partial(left, right))
+        typed = (left, right, predicted.types, gold.types) if self.types else None
+        self._row("typed_exact", matching.exact(*typed) if typed else (0, 0, 0))
+        self._row("typed_overlap", matching.overlap(*typed) if typed else (0, 0, 0))
+
+    def _characters(self, judged: Judged) -> None:
+        gold = covered(judged.length, judged.gold.spans)
+        predicted = covered(judged.length, judged.predicted.spans)
+        self._row("iou", (intersection_over_union(gold, predicted), 1))
+        self._row("extent", (int(np.count_nonzero(gold)), judged.length))
+        if judged.soft is not None and judged.predicted_soft is not None:
+            self._row("soft", (soft_correlation(judged.soft, judged.predicted_soft), 1))
+        else:
+            self._row("soft", (0, 0))
+
+    def counts(self) -> Counts:
+        """The counts of all responses so far."""
+        number = len(self._names)
+        blocks = {
+            name: np.array(self._rows.get(name, []), dtype=np.float64).reshape(number, width)
+            for name, width in block_widths(self.types).items()
+        }
+        ids, languages, clusters = zip(*self._names, strict=True) if self._names else ((), (), ())
+        histograms = {level: _stack(self._cells.get(level, [])) for level in HISTOGRAMS}
+        return Counts(self.unit, self.types, ids, languages, clusters, blocks, histograms)
+
+
+def _stack(cells: Sequence[tuple[int, NDArray[np.int64], Array]]) -> Histogram:
+    if not cells:
+        return Histogram(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros((0, len(_COLUMNS))))
+    response = np.repeat([index for index, _, _ in cells], [len(bins) for _, bins, _ in cells])
+    return Histogram(
+        response.astype(np.int64),
+        np.concatenate([bins for _, bins, _ in cells]).astype(np.int64),
+        np.concatenate([values for _, _, values in cells]),
+    )
+
+
+def join(parts: Sequence[Counts]) -> Counts:
+    """The counts of several runs as one.
+
+    Raises:
+        UsageError: there are none, or they count different units or types.
+    """
+    if not parts:
+        raise UsageError("There are no counts to join.")
+    first = parts[0]
+    for part in parts[1:]:
+        if (part.unit, part.types) != (first.unit, first.types):
+            raise UsageError(
+                f"Counts of {part.unit} with {len(part.types)} types cannot be added to counts of {first.unit} with"
+                f" {len(first.types)} types.",
+                remedy="Evaluate both at the same unit and in the same taxonomy.",
+            )
+    offsets = np.cumsum([0, *(len(part) for part in parts)])
+    histograms = {}
+    for level in HISTOGRAMS:
+        pieces = [part.histograms[level] for part in parts]
+        shifted = [piece.response + offset for piece, offset in zip(pieces, offsets[:-1], strict=True)]
+        histograms[level] = Histogram(
+            np.concatenate(shifted),
+            np.concatenate([piece.bin for piece in pieces]),
+            np.concatenate([piece.values for piece in pieces]),
+        )
+    return replace(
+        first,
+        ids=tuple(i for part in parts for i in part.ids),
+        languages=tuple(tag for part in parts for tag in part.languages),
+        clusters=tuple(key for part in parts for key in part.clusters),
+        blocks={name: np.concatenate([part.blocks[name] for part in parts]) for name in first.blocks},
+        histograms=histograms,
+    )
+
+
+def dense(histogram: Histogram, group: NDArray[np.int64], groups: int) -> Array:
+    """Histograms summed over groups of responses, shape `(groups, 4, BINS)`.
+
+    Args:
+        histogram: the cells.
+        group: the group of each response, or -1 to leave it out.
+        groups: how many groups there are.
+    """
+    home = group[histogram.response] if len(histogram.response) else np.zeros(0, np.int64)
+    kept = home >= 0
+    place = home[kept] * BINS + histogram.bin[kept]
+    columns = [
+        np.bincount(place, weights=histogram.values[kept, column], minlength=groups * BINS).reshape(groups, BINS)
+        for column in range(len(_COLUMNS))
+    ]
+    return np.stack(columns, axis=1)

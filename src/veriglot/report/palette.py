@@ -1,0 +1,77 @@
+"""The colour of each span type; the table is the data file beside this one.
+
+A slot is a colour with its shades: `ink` (text on the page), `tint` (background behind text, at full confidence) for
+light and dark pages, a background for terminals and the nearest of the 16 ANSI names. Types of the shipped taxonomies
+have fixed slots. Any other type gets one of the spare slots from a hash of its name, so that it keeps its colour from
+run to run.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from zlib import crc32
+
+import msgspec
+
+__all__ = ["UNTYPED", "Palette", "Shades", "Slot", "TerminalShades", "palette", "slot_of"]
+
+UNTYPED = "unsupported"
+"""What a span without a type is called in the views."""
+
+
+class Shades(msgspec.Struct, frozen=True):
+    """Text colour and background colour on one kind of page, as `#rrggbb`."""
+
+    ink: str
+    tint: str
+
+
+class TerminalShades(msgspec.Struct, frozen=True):
+    """Background as `#rrggbb` for near-black text, and the ANSI name where a terminal has 16 colours."""
+
+    background: str
+    ansi: str
+
+
+class Slot(msgspec.Struct, frozen=True):
+    """One colour of the palette."""
+
+    light: Shades
+    dark: Shades
+    terminal: TerminalShades
+
+
+class Palette(msgspec.Struct, frozen=True):
+    """Colours of the two kinds of page, and of marks.
+
+    Attributes:
+        pages: `light` and `dark`, each from the name of a use (paper, ink, line ...) to `#rrggbb`.
+        slots: the colours of marks, by name.
+        types: the slot of each known span type.
+        untyped: the slot of spans without a type.
+        spare: the slots that unknown types share.
+    """
+
+    pages: dict[str, dict[str, str]]
+    slots: dict[str, Slot]
+    types: dict[str, str]
+    untyped: str
+    spare: tuple[str, ...]
+
+
+@cache
+def palette() -> Palette:
+    """The shipped palette."""
+    return msgspec.json.decode(files(__package__).joinpath("palette.json").read_bytes(), type=Palette)
+
+
+def slot_of(type_: str | None) -> str:
+    """The name of the slot for a span type (None: a span without a type). The same type always has the same slot."""
+    table = palette()
+    if type_ is None:
+        return table.untyped
+    name = type_.strip().casefold()
+    if name in table.types:
+        return table.types[name]
+    return table.spare[crc32(name.encode("utf-8", "surrogatepass")) % len(table.spare)]

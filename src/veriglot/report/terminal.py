@@ -1,0 +1,222 @@
+"""One sample on the terminal: the response with its spans marked, and the places in the evidence beneath.
+
+Colours carry the type where there are colours; otherwise brackets do, as in `[1978]{entity .91}`, so that a pipe and
+NO_COLOR lose nothing. Right-to-left text stays in logical order, because terminals that lay it out themselves,
+copying and searching all need that; it gets lines of its own, led by a right-to-left mark, and our labels inside it
+stand in left-to-right isolates, which terminals without bidirectional layout give no width.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from rich.style import Style
+from rich.text import Text
+
+from veriglot.errors import UsageError
+from veriglot.records import Status
+from veriglot.report.direction import direction, language_name
+from veriglot.report.excerpt import excerpt, fits, misfits
+from veriglot.report.palette import UNTYPED, palette, slot_of
+from veriglot.report.printable import printable
+from veriglot.report.segments import any_cross, segments
+from veriglot.report.wrapping import line_breaks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from rich.console import Console
+
+    from veriglot.records import Pointer, Prediction, Sample, Span
+
+__all__ = ["render_terminal"]
+
+_RLM, _LRI, _PDI = "\u200f", "\u2066", "\u2069"
+_ON_TINT = "#161616"
+_POINTERS_SHOWN = 2
+_INDENT = 5
+_SPACES = re.compile(r"\s+")
+_DIM = Style(dim=True)
+_WARNING = Style(bold=True, reverse=True)
+
+
+def render_terminal(sample: Sample, prediction: Prediction, console: Console, *, evidence: bool = True) -> None:
+    """Print one judged response.
+
+    Args:
+        sample: the sample.
+        prediction: the prediction for it.
+        console: where to print. Without colours (NO_COLOR, a pipe) spans are bracketed; on a pipe no line is wrapped.
+        evidence: also list each span with the neighbourhood of the places that it was held against.
+
+    Raises:
+        UsageError: the prediction is for another sample.
+    """
+    if sample.id != prediction.id:
+        raise UsageError(f"The prediction for {prediction.id!r} does not belong to the sample {sample.id!r}.")
+    _Drawing(sample, prediction, console).show(evidence)
+
+
+def share(value: float) -> str:
+    """A share between 0 and 1 with two digits and without the leading zero: `.91`, `1.00`."""
+    return f"{value:.2f}".removeprefix("0")
+
+
+class _Drawing:
+    """What the parts of one sample's output need to know of each other."""
+
+    def __init__(self, sample: Sample, prediction: Prediction, console: Console) -> None:
+        self.sample = sample
+        self.prediction = prediction
+        self.console = console
+        self.plain = console.no_color or console.color_system is None
+        self.spans = prediction.spans or ()
+        self.language = prediction.language or sample.language
+        self.rtl = direction(sample.response, self.language) == "rtl"
+
+    def show(self, evidence: bool) -> None:
+        self._lines(self._title(), rtl=False)
+        self._lines(self._verdict(), rtl=False)
+        for problem in misfits(self.sample, self.prediction):
+            self._lines(Text(f"! {_one_line(problem)}", _WARNING), rtl=False)
+        self._line(Text())
+        self._lines(self._response(), self.rtl)
+        if self.spans:
+            self._line(Text())
+            if evidence:
+                self._list()
+            self._lines(self._legend(), rtl=False)
+        for note in self.prediction.notes:
+            self._lines(Text(f"note: {_one_line(note)}", _DIM), rtl=False)
+
+    def _title(self) -> Text:
+        title = Text.assemble((_one_line(self.sample.id), Style(bold=True)))
+        facts = [self.sample.task.value, language_name(self.language), self.prediction.detector]
+        if self.sample.generator is not None:
+            facts.append(f"response by {self.sample.generator.name}")
+        return title.append("".join(f" · {_one_line(fact)}" for fact in facts), _DIM)
+
+    def _verdict(self) -> Text:
+        prediction = self.prediction
+        if prediction.status is not Status.SCORED:
+            return Text.assemble(
+                (" NOT CHECKED ", _WARNING), f" {prediction.status.value}: {_one_line(prediction.reason or '')}"
+            )
+        found = {0: "no unsupported span found", 1: "1 unsupported span"}
+        count = found.get(len(self.spans), f"{len(self.spans)} unsupported spans")
+        return Text(f"{prediction.status.value} · score {share(prediction.score or 0.0)} · {count}")
+
+    def _response(self) -> Text:
+        response = self.sample.response
+        if not response:
+            return Text("(the response is empty)", _DIM)
+        text = Text()
+        base = Style() if self.prediction.status is Status.SCORED else _DIM
+        numbered = self.plain and any_cross(self.spans)
+        before: tuple[int, ...] = ()
+        for start, end, covering in segments(len(response), self.spans):
+            self._close(text, before, covering, numbered)
+            if self.plain:
+                text.append("".join(f"[{i + 1}:" if numbered else "[" for i in covering if i not in before))
+            text.append(self._literal(response[start:end]), self._style(covering) if covering else base)
+            before = covering
+        self._close(text, before, (), numbered)
+        return text
+
+    def _close(self, text: Text, before: tuple[int, ...], after: tuple[int, ...], numbered: bool) -> None:
+        """Write the label of each span that ends here, the innermost first."""
+        for index in reversed(before):
+            if index in after:
+                continue
+            span = self.spans[index]
+            parts = [str(index + 1)] if numbered else []
+            parts += [_name(span)] if self.plain else []
+            parts += [share(span.confidence)] if span.confidence is not None else []
+            if parts:
+                label = f"{{{' '.join(parts)}}}"
+                text.append("]" if self.plain else "")
+                text.append(f"{_LRI}{label}{_PDI}" if self.rtl else label, _DIM)
+
+    def _literal(self, text: str) -> str:
+        text = printable(text)
+        return text.replace("]{", "]\\{") if self.plain else text  # hostile text must not forge a mark
+
+    def _style(self, covering: tuple[int, ...]) -> Style:
+        """The innermost span gives the background; a line beneath says that others cover the same text."""
+        if self.plain:
+            return Style()
+        return self._tint(self.spans[covering[-1]].type) + Style(underline=len(covering) > 1)
+
+    def _tint(self, type_: str | None) -> Style:
+        shades = palette().slots[slot_of(type_)].terminal
+        if self.console.color_system in {"standard", "windows"}:
+            return Style(color="black", bgcolor=shades.ansi)
+        return Style(color=_ON_TINT, bgcolor=shades.background)
+
+    def _list(self) -> None:
+        passages = {passage.id or "": passage for passage in self.sample.evidence}
+        for number, span in enumerate(self.spans, 1):
+            line = Text.assemble(f"{number:>3}  ", (f" {_name(span)} ", self._style((number - 1,))))
+            line.append(f" {share(span.confidence)}" if span.confidence is not None else "")
+            self._line(line)
+            quoted = excerpt(self.sample.response, span.start, min(span.end, len(self.sample.response)), around=0)
+            if quoted.place:
+                self._lines(Text(f"“{_one_line(quoted.place)}”"), self.rtl, _INDENT)
+            for pointer in span.evidence[:_POINTERS_SHOWN]:
+                passage = passages.get(pointer.id)
+                if passage is not None and fits(pointer, len(passage.text)):
+                    rtl = direction(passage.text, passage.language) == "rtl"
+                    self._lines(self._snippet(pointer, passage.text, rtl), rtl, _INDENT)
+            more = len(span.evidence) - _POINTERS_SHOWN
+            if more > 0:
+                self._line(Text(f"       and {more} more place{'s' * (more > 1)}", _DIM))
+
+    def _snippet(self, pointer: Pointer, passage: str, rtl: bool) -> Text:
+        before, place, after = (
+            _SPACES.sub(" ", printable(part)) for part in excerpt(passage, pointer.start, pointer.end)
+        )
+        name = f"{_one_line(pointer.id)}:"
+        text = Text.assemble((f"{_LRI}{name}{_PDI}" if rtl else name, _DIM), " ", (before, _DIM))
+        if self.plain:
+            text.append(f"[{place}]")
+        else:
+            text.append(place, Style(bold=True, underline=True))
+        return text.append(after, _DIM)
+
+    def _legend(self) -> Text:
+        counts = Counter((span.type, _name(span)) for span in self.spans)
+        if self.plain:
+            return Text("types: " + ", ".join(f"{name} {count}" for (_, name), count in counts.items()))
+        legend = Text.assemble(("types  ", _DIM))
+        for (type_, name), count in counts.items():
+            legend.append(f" {name} ", self._tint(type_)).append(f" {count}   ")
+        return legend
+
+    def _lines(self, text: Text, rtl: bool, indent: int = 0) -> None:
+        """Print text from elsewhere; each line of one that runs right to left says so with its first code point."""
+        lead = Text((_RLM if rtl else "") + " " * indent)
+        for paragraph in text.split("\n", allow_blank=True):
+            for line in self._wrapped(paragraph, indent):
+                self._line(lead + line)
+
+    def _wrapped(self, paragraph: Text, indent: int) -> Iterable[Text]:
+        if not self.console.is_terminal:
+            return [paragraph]
+        breaks = line_breaks(paragraph.plain, max(2, self.console.width - indent))
+        lines = paragraph.divide(breaks)
+        for line in lines:
+            line.rstrip()
+        return lines
+
+    def _line(self, text: Text) -> None:
+        self.console.print(text, markup=False, highlight=False, emoji=False, soft_wrap=True)
+
+
+def _name(span: Span) -> str:
+    return _one_line(span.type) if span.type else UNTYPED
+
+
+def _one_line(text: str) -> str:
+    return " ".join(printable(text).split())

@@ -3,6 +3,7 @@
 from veriglot.run.carry import Errand, Tally, carry
 from veriglot.run.engine import Engine, cores
 from veriglot.run.failed import FailedRow
+from veriglot.run.journal import predictions_in
 from veriglot.run.ledger import Ledger
 from veriglot.run.manifest import InputFile, Manifest
 from veriglot.run.recipe import Description, Recipe
@@ -19,4 +20,5 @@ __all__ = [
     "Tally",
     "carry",
     "cores",
+    "predictions_in",
 ]

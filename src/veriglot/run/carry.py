@@ -6,7 +6,6 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from veriglot.errors import InputError
 from veriglot.run.failed import FailedRow
 
 if TYPE_CHECKING:
@@ -120,13 +119,7 @@ def _settle(ledger: Ledger, row: Sample | FailedRow, prediction: Prediction | No
         return
     assert isinstance(row, FailedRow)
     if stop:
-        raise InputError(
-            row.message,
-            remedy=row.remedy or "To go on without such rows, type the command again with --on-error skip.",
-            path=row.path,
-            line=row.line,
-            field=row.field,
-        )
+        raise row.as_error()
     ledger.fail(row)
 
 

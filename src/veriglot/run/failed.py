@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from veriglot.errors import InputError
+
 __all__ = ["FailedRow"]
 
 
@@ -27,3 +29,7 @@ class FailedRow(msgspec.Struct, frozen=True, omit_defaults=True):
     remedy: str = ""
     raw: str | None = None
     row: int | None = None
+
+    def as_error(self) -> InputError:
+        """The same as an error, with its place and its remedy."""
+        return InputError(self.message, remedy=self.remedy, path=self.path, line=self.line, field=self.field)

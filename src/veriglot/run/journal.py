@@ -9,12 +9,16 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from veriglot.records import decode_json, prediction_from
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
     from typing import BinaryIO
 
-__all__ = ["Journal"]
+    from veriglot.records import Prediction
+
+__all__ = ["Journal", "predictions_in"]
 
 _BLOCK = 1 << 20
 
@@ -89,6 +93,12 @@ class Journal:
             self.sync()
             self._file.close()
             self._file = None
+
+
+def predictions_in(path: Path) -> Iterator[Prediction]:
+    """The predictions of a file of finished rows, in order."""
+    for line in Journal(path).lines():
+        yield prediction_from(decode_json(line))
 
 
 def _end_of_last_line(path: Path, size: int) -> int:

@@ -1,0 +1,131 @@
+"""The verbs and how they are found. A verb's module is imported when that verb is called, or when help lists all."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import typer
+from typer.core import TyperGroup
+from typer.main import get_command
+
+from veriglot.errors import EXIT_USAGE, UnknownNameError
+
+__all__ = ["VERBS", "app", "run"]
+
+WIDTH = 100  # columns of help pages, so that they read the same everywhere
+
+
+class Verb(NamedTuple):
+    """One verb: `module:function`, or `module:app` where it has verbs of its own, and its line in the list."""
+
+    target: str
+    summary: str
+
+
+VERBS = {
+    "detect": Verb(
+        "veriglot.cli.detect:detect",
+        "Mark unsupported spans: a pair of files, JSONL, Parquet or standard input.",
+    ),
+    "doctor": Verb(
+        "veriglot.cli.doctor:doctor",
+        "Show what is installed, what each extra would add, and which models load.",
+    ),
+}
+
+
+class _Verbs(TyperGroup):
+    """A group that imports a command when it is asked for."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002  # the signature is typer's
+        return list(VERBS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
+        if cmd_name not in VERBS:
+            if cmd_name.startswith("-"):
+                return None
+            raise UnknownNameError("command", cmd_name, VERBS)
+        return _load(cmd_name)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
+        """The list of verbs, from the table above: no verb is imported for it."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, verb.summary) for name, verb in VERBS.items()])
+
+
+def _load(name: str) -> Any:
+    module, _, attribute = VERBS[name].target.partition(":")
+    found = getattr(import_module(module), attribute)
+    if isinstance(found, typer.Typer):
+        command = get_command(found)
+    else:
+        single = _typer()
+        single.command(name)(found)
+        command = get_command(single)
+    command.name = name
+    return command
+
+
+def _typer(**settings: Any) -> typer.Typer:
+    context = {"help_option_names": ["-h", "--help"], "max_content_width": WIDTH}
+    # Plain help: rich pages take longer to load than a verb takes to run, and change with the terminal.
+    return typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=context, **settings)
+
+
+app = _typer(cls=_Verbs, no_args_is_help=True)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from veriglot import __version__
+
+        print(f"veriglot {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Print the version and exit."
+    ),
+    debug: bool = typer.Option(  # taken out before typer sees it, in whatever place it stands
+        False, "--debug", help="Show where in the program an error arose; may stand anywhere."
+    ),
+) -> None:
+    """Find, measure and compare the hallucinations of language models, in every language.
+
+    Results go to standard output, progress and warnings to standard error. Exit codes: 0 done, 1 failed, 2 wrong usage,
+    3 finished with rows that failed, 130 interrupted.
+    """
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command and return its exit code.
+
+    Raises:
+        VeriglotError: what went wrong, for `main` to show.
+    """
+    command = get_command(app)
+    try:
+        with command.make_context("veriglot", arguments) as context:
+            code = command.invoke(context)
+    except typer.Exit as end:
+        return end.exit_code
+    except typer.TyperException as error:
+        return _refuse(error)
+    return code if isinstance(code, int) else 0
+
+
+def _refuse(error: Any) -> int:
+    """Show what is wrong with the words on the command line."""
+    context = getattr(error, "ctx", None)
+    message = error.format_message()
+    if not message or message.lstrip().startswith("Usage:"):  # help was asked for by giving nothing
+        print(message, file=sys.stderr)
+        return EXIT_USAGE
+    print(f"veriglot: {message}", file=sys.stderr)
+    if context is not None:
+        print(f"  Type: {context.command_path} --help", file=sys.stderr)
+    return int(error.exit_code) or EXIT_USAGE

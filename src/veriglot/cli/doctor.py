@@ -1,0 +1,144 @@
+"""`veriglot doctor`: what is installed, what each extra would add, which models load."""
+
+from __future__ import annotations
+
+import json as json_text
+import platform
+import re
+import sys
+import time
+from importlib.metadata import PackageNotFoundError, requires, version
+from typing import Annotated, Any
+
+import typer
+
+__all__ = ["doctor", "examine"]
+
+_REQUIREMENT = re.compile(
+    r"^(?P<name>[A-Za-z0-9._-]+)(\[[^\]]*\])?(?P<bound>[^;]*)(;.*extra == ['\"](?P<extra>[^'\"]+))?"
+)
+_GIVES = {
+    "parquet": "Parquet files in and out",
+    "hf": "units of a Hugging Face tokenizer (hf:<tokenizer>)",
+    "train": "training of detectors",
+}
+_COLLECTIONS = {"all", "dev"}
+_OK, _MISSING, _NEEDS_EXTRA = "ok", "missing", "needs an extra"
+
+
+def doctor(
+    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table. Default: off.")] = False,
+) -> None:
+    """Show what is installed, what each extra would add, and which models load.
+
+    Leaves with exit code 1 where something that the core needs is missing or a detector does not load.
+    """
+    found = examine()
+    if json:
+        print(json_text.dumps(found, indent=2, ensure_ascii=False))
+    else:
+        _show(found)
+    raise typer.Exit(0 if found["ok"] else 1)
+
+
+def examine() -> dict[str, Any]:
+    """Everything that `veriglot doctor` knows, as plain data.
+
+    Returns:
+        `{"veriglot", "python", "platform", "core": [package], "extras": {name: {"gives", "packages", "complete",
+        "install"}}, "detectors": [{"name", "status", "seconds", "signature" or "problem"}], "ok"}`; a package is
+        `{"name", "version", "needs", "status"}`.
+    """
+    from veriglot import __version__
+    from veriglot.run import cores
+
+    packages = [_package(line) for line in requires("veriglot") or ()]
+    core = [package for extra, package in packages if extra is None]
+    names = sorted({extra for extra, _ in packages if extra is not None} - _COLLECTIONS)
+    extras = {name: _extra(name, [package for extra, package in packages if extra == name]) for name in names}
+    detectors = [_detector(name) for name in _detector_names()]
+    return {
+        "veriglot": __version__,
+        "python": platform.python_version(),
+        "executable": sys.executable,
+        "platform": platform.platform(),
+        "cores": cores(),
+        "core": core,
+        "extras": extras,
+        "detectors": detectors,
+        "ok": all(one["status"] in {_OK, _NEEDS_EXTRA} for one in [*core, *detectors]),
+    }
+
+
+def _package(line: str) -> tuple[str | None, dict[str, Any]]:
+    """A line of the requirements of Veriglot: the extra it belongs to, and the package with what is installed of it."""
+    found = _REQUIREMENT.match(line)
+    assert found is not None, line
+    name = found["name"]
+    try:
+        installed = version(name)
+    except PackageNotFoundError:
+        installed = None
+    status = _OK if installed else _MISSING
+    needs = (found["bound"] or "").strip()
+    return found["extra"], {"name": name, "version": installed, "needs": needs, "status": status}
+
+
+def _extra(name: str, packages: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "gives": _GIVES.get(name, ""),
+        "packages": packages,
+        "complete": all(package["status"] == _OK for package in packages),
+        "install": f"pip install 'veriglot[{name}]'",
+    }
+
+
+def _detector_names() -> list[str]:
+    from veriglot.detectors import DETECTORS
+
+    return list(DETECTORS.names())
+
+
+def _detector(name: str) -> dict[str, Any]:
+    """Make the detector and have it judge one sample: a model that loads but cannot run is no use."""
+    from veriglot.cli.inputs import pair_sample
+    from veriglot.cli.recipe import load
+    from veriglot.errors import MissingExtraError
+    from veriglot.records import Status
+
+    began = time.perf_counter()
+    try:
+        detector = load(name, threshold=None, words=False)
+        sample = pair_sample(
+            ["The mill was built in 1874."], "It was built in 1901.", id_="s", question=None, language="en"
+        )
+        (prediction,) = detector.predict([sample])
+    except MissingExtraError as error:
+        return {"name": name, "status": _NEEDS_EXTRA, "problem": str(error)}
+    except Exception as error:
+        return {"name": name, "status": "broken", "problem": f"{type(error).__name__}: {error}"}
+    if prediction.status is not Status.SCORED:
+        return {"name": name, "status": "broken", "problem": f"{prediction.status}: {prediction.reason}"}
+    seconds = round(time.perf_counter() - began, 3)
+    return {"name": name, "status": _OK, "seconds": seconds, "signature": detector.signature}
+
+
+def _show(found: dict[str, Any]) -> None:
+    print(f"veriglot {found['veriglot']}, Python {found['python']}, {found['cores']} cores, {found['platform']}")
+    print("\nCore")
+    _show_packages(found["core"])
+    for name, extra in found["extras"].items():
+        state = "installed" if extra["complete"] else f"not installed; type: {extra['install']}"
+        print(f"\nExtra {name}: {extra['gives']} ({state})")
+        _show_packages(extra["packages"])
+    print("\nDetectors")
+    for one in found["detectors"]:
+        told = f"loads and judges in {one['seconds']:.2f} s" if one["status"] == _OK else one["problem"]
+        print(f"  {one['name']:<20} {one['status']:<15} {told}")
+
+
+def _show_packages(packages: list[dict[str, Any]]) -> None:
+    for package in packages:
+        print(
+            f"  {package['name']:<20} {package['version'] or 'missing':<15} needs {package['needs'] or 'any version'}"
+        )

@@ -1,0 +1,175 @@
+"""What `veriglot detect` reads: a pair of texts, files in any readable format, folders, standard input."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING
+
+from veriglot.errors import InputError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from veriglot.formats import BadRow, Report
+    from veriglot.records import Sample
+    from veriglot.run import FailedRow
+
+__all__ = ["STDIN", "Input", "count_rows", "find_inputs", "pair_sample", "read_text", "rows_of"]
+
+STDIN = "-"
+_OF_A_RUN = (".progress", ".failed.jsonl", ".rows.jsonl", ".lock", ".partial")
+
+
+@dataclass(frozen=True)
+class Input:
+    """One file to read.
+
+    Attributes:
+        path: where it is; `-` is standard input.
+        place: its path inside the folder that was named, or its name; outputs in a folder are called after it.
+    """
+
+    path: str
+    place: PurePath
+
+
+def find_inputs(names: Sequence[str], *, format_name: str | None, skipped: Callable[[str], None]) -> list[Input]:
+    """The files that `names` stand for, in order; folders give their files, sorted by path.
+
+    What a run leaves beside its output is not taken for input.
+
+    Args:
+        names: files, folders, or `-` for standard input.
+        format_name: the format of every file; None takes from folders the files whose format is recognised.
+        skipped: told of every file of a folder that is left aside, and why.
+
+    Raises:
+        InputError: a file does not exist, or a folder holds none.
+        UsageError: standard input is named twice.
+    """
+    found: list[Input] = []
+    for name in names:
+        path = Path(name)
+        if name == STDIN:
+            found.append(Input(STDIN, PurePath("stdin")))
+        elif path.is_dir():
+            found += _inside(path, format_name, skipped)
+        elif path.exists():
+            found.append(Input(name, PurePath(path.name)))
+        else:
+            raise InputError("there is no such file", path=name, remedy="Check the path.")
+    if [one.path for one in found].count(STDIN) > 1:
+        raise UsageError("Standard input can be read only once.")
+    return found
+
+
+def _inside(folder: Path, format_name: str | None, skipped: Callable[[str], None]) -> list[Input]:
+    from veriglot.formats import guess
+    from veriglot.formats.guessing import files_in
+
+    found = []
+    for path in files_in(folder):
+        if path.name.endswith(_OF_A_RUN):
+            continue
+        try:
+            if format_name is None:
+                guess(path)
+        except InputError as error:
+            skipped(f"{path} is left aside: {error.detail}")
+            continue
+        found.append(Input(str(path), path.relative_to(folder)))
+    if not found:
+        raise InputError("this folder holds no file that can be read", path=str(folder))
+    return found
+
+
+def count_rows(inputs: Sequence[Input]) -> int | None:
+    """How many rows there are, where that is quick to know: JSON lines and Parquet. None otherwise."""
+    total = 0
+    for one in inputs:
+        suffix = one.place.suffix.lower()
+        if suffix == ".jsonl":
+            with Path(one.path).open("rb") as file:
+                total += sum(1 for line in file if not line.isspace())
+        elif suffix == ".parquet":
+            from veriglot.formats.containers import parquet_module
+
+            total += parquet_module().ParquetFile(one.path).metadata.num_rows
+        else:
+            return None
+    return total
+
+
+def rows_of(
+    source: Input, *, format_name: str | None, language: str | None, report: Report, alone: bool
+) -> Iterator[Sample | FailedRow]:
+    """The rows of one file; those that cannot be read come as `FailedRow`.
+
+    Args:
+        source: the file.
+        format_name: its format; None guesses it from the content.
+        language: BCP 47 tag for samples that state none.
+        report: where repairs are counted.
+        alone: whether it is the only input. A file that cannot be read at all then ends the run; among others it is
+            one failed row.
+    """
+    from veriglot.formats import BadRow, read_rows
+
+    try:
+        for row in read_rows(source.path, format=format_name, language=language, report=report):
+            yield _failed(row) if isinstance(row, BadRow) else row
+    except InputError as error:
+        if alone:
+            raise
+        yield _failed_row(error.at(path=source.path), None)
+
+
+def _failed(row: BadRow) -> FailedRow:
+    return _failed_row(row.error.at(path=row.path, line=row.line or None), row.raw or None)
+
+
+def _failed_row(error: InputError, raw: str | None) -> FailedRow:
+    from veriglot.run import FailedRow
+
+    return FailedRow(error.detail, error.path, error.line, error.field, error.remedy, raw)
+
+
+def read_text(path: str) -> str:
+    """A text file, or standard input, exactly as it stands; only a byte order mark is taken off.
+
+    Raises:
+        InputError: there is no such file, or it is not UTF-8.
+    """
+    try:
+        data = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
+    except FileNotFoundError:
+        raise InputError("there is no such file", path=path, remedy="Check the path.") from None
+    except OSError as error:
+        raise InputError(f"it cannot be read: {error.strerror}", path=path) from error
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data[: error.start].count(b"\n") + 1
+        raise InputError(
+            f"this is not valid UTF-8: byte {error.start} is 0x{data[error.start]:02x}",
+            path=path,
+            line=line,
+            remedy="Convert the file to UTF-8 first.",
+        ) from None
+
+
+def pair_sample(
+    evidence: Sequence[str], response: str, *, id_: str, question: str | None, language: str | None
+) -> Sample:
+    """One sample from texts; passages are called `p0`, `p1` ... in order."""
+    from veriglot.records import Evidence, Sample
+
+    return Sample(
+        id=id_,
+        response=response,
+        language=language,
+        question=question,
+        evidence=tuple(Evidence(text) for text in evidence),
+    )

@@ -1,0 +1,105 @@
+"""What became of the rows, told on standard error while and after they are done."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from veriglot.errors import EXIT_ROWS_FAILED
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from veriglot.formats import Report
+    from veriglot.records import Prediction
+    from veriglot.run import FailedRow, Ledger, Tally
+
+__all__ = ["Account"]
+
+_SHOWN = 5  # failed rows that are told one by one where a file holds them all
+
+
+class Account:
+    """Counts rows by what became of them.
+
+    Args:
+        quiet: say nothing but what would otherwise be lost: rows that failed and that no file keeps.
+    """
+
+    def __init__(self, *, quiet: bool) -> None:
+        self._quiet = quiet
+        self._statuses: Counter[str] = Counter()
+        self._failed = 0
+        self._told = 0
+        self._ledgers: Sequence[Ledger] = ()
+        self._reused = 0
+        self._report: Report | None = None
+
+    @property
+    def report(self) -> Report:
+        """Where reading counts its repairs."""
+        if self._report is None:
+            from veriglot.formats import Report
+
+            self._report = Report()
+        return self._report
+
+    @property
+    def exit_code(self) -> int:
+        """0, or 3 where a row could not be read or judged."""
+        return EXIT_ROWS_FAILED if self._failed or self._statuses["failed"] else 0
+
+    def warn(self, text: str) -> None:
+        """Say `text`, unless quiet."""
+        if not self._quiet:
+            print(f"veriglot: {text}", file=sys.stderr)
+
+    def add(self, prediction: Prediction) -> None:
+        """One more row with a prediction."""
+        self._statuses[prediction.status] += 1
+
+    def add_failed(self, row: FailedRow, *, kept: bool) -> None:
+        """One more row that could not be read; `kept` where a file holds it."""
+        self._failed += 1
+        if kept and (self._quiet or self._told == _SHOWN):
+            return
+        self._told += 1
+        error = row.as_error()
+        print(f"veriglot: {error.message}", file=sys.stderr)
+        if kept and self._told == _SHOWN:
+            self.warn("further rows that cannot be read are only written down.")
+
+    def take(self, tally: Tally, ledgers: Sequence[Ledger]) -> None:
+        """The counts of a whole run, what an earlier run did included."""
+        self._statuses, self._failed, self._reused = tally.statuses, tally.failed, tally.reused
+        self._ledgers = ledgers
+
+    def close(self) -> int:
+        """Say what became of the rows; returns the exit code."""
+        self._tell_repairs()
+        rows = self._statuses.total() + self._failed
+        parts = [f"{count:,} {status}" for status, count in sorted(self._statuses.items(), key=lambda item: -item[1])]
+        if self._failed:
+            parts.append(f"{self._failed:,} could not be read{self._where()}")
+        self.warn(f"{rows:,} {'row' if rows == 1 else 'rows'}{': ' if parts else ''}{', '.join(parts)}.")
+        if self._reused:
+            whole = "all" if self._reused == rows else f"{self._reused:,}"
+            again = " --restart makes the output anew." if self._reused == rows else ""
+            self.warn(f"{whole} of them had been done by an earlier run.{again}")
+        return self.exit_code
+
+    def _where(self) -> str:
+        files = [str(ledger.failures.path) for ledger in self._ledgers if ledger.failed]
+        return f" (see {files[0]}{f' and {len(files) - 1} more' if len(files) > 1 else ''})" if files else ""
+
+    def _tell_repairs(self) -> None:
+        if self._report is None:
+            return
+        for file in self._report.files.values():
+            tags = file.all_tags()
+            found = file.notes + tags.repaired + tags.reported
+            if found:
+                kinds = ", ".join(f"{kind} {count:,}" for kind, count in found.most_common(4))
+                more = f", and {len(found) - 4} kinds more" if len(found) > 4 else ""
+                self.warn(f"{file.path} (read as {file.format}) had to be repaired: {kinds}{more}.")

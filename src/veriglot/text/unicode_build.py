@@ -13,6 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from veriglot.text.letter_forms import letter_forms
 from veriglot.text.unicode_table import Kind
 
 _LAST = sys.maxunicode + 1
@@ -31,32 +32,6 @@ _KINDS = {
     Kind.LOWER: r"\p{Ll}",
     Kind.RTL: r"[\p{bc=R}\p{bc=AL}]",
 }
-
-# Letters that one writer uses where another uses the next, in the same word: (kept form, other forms).
-_SAME_LETTER = (
-    ("ا", "أإآٱٲٳ"),  # Arabic alef with hamza, madda, wasla
-    ("ي", "ىیےېئ"),  # alef maksura, Farsi and barree yeh, hamza on yeh
-    ("ك", "کڪ"),  # Keheh: Persian, Urdu and Sindhi keyboards
-    ("ه", "ةہھەۀۃۂۿ"),  # teh marbuta, heh goal, do-chashmee heh, ae
-    ("و", "ؤ"),
-    ("כ", "ך"),  # Hebrew final forms, so that a suffix does not change the stem
-    ("מ", "ם"),
-    ("נ", "ן"),
-    ("פ", "ף"),
-    ("צ", "ץ"),
-    ("е", "ё"),  # Russian prints both
-    ("i", "ıİ"),  # Turkish: I folds to i in every language here, so its two letters must meet
-    ("ß", "ẞ"),
-    ("'", "‘’‚‛′‵´ʹʻʼʽˈ׳＇"),
-    ('"', "“”„‟″‶«»״〃「」『』〝〞〟＂"),
-    ("-", "‐‑‒–—―−⁃﹘﹣－־"),
-    (" ", "\u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"),
-    (".", "。｡۔"),
-    (",", "،、､"),
-    (";", "؛"),
-    ("?", "؟"),
-    ("%", "٪"),
-)
 
 
 def _members(regex: Any, everything: str, pattern: str) -> list[int]:
@@ -115,7 +90,7 @@ def _simplified(convert: Any) -> dict[str, str]:
 
 
 def _pairs(simplified: dict[str, str]) -> dict[str, Any]:
-    same = {other: kept for kept, others in _SAME_LETTER for other in others}
+    same = {**letter_forms("letters"), **letter_forms("punctuation")}
     table = {c: _folded(c, same, simplified) for c in map(chr, range(_LAST)) if ord(c) not in _SURROGATES}
     for char, plain in list(table.items()):  # one pass must be enough: folding twice changes nothing
         while table[plain] != plain:

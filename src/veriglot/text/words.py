@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from icu4py.breakers import WordBreaker
 
-from veriglot.text.unicode_table import Kind, code_points, kind_table, text_of
+from veriglot.text.unicode_table import Kind, code_points, kind_table
+from veriglot.text.utf16 import segment_ends
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["word_bounds", "words"]
 
 _WORD = int(Kind.LETTER | Kind.DIGIT)
-_LOCALES_WITH_COLON = {"fi", "sv"}  # EU:n, USA:s: one word there
+_LANGUAGES_WITH_COLON = {"fi", "sv"}  # EU:n, USA:s: one word there
 _APOSTROPHES = (0x27, 0x2019)
 _FULL_STOP = 0x2E
 _ELIDED = re.compile(
@@ -52,7 +53,8 @@ def word_bounds(text: str, language: str | None = None) -> NDArray[np.int32]:
         language: a BCP 47 tag, or None. It matters only to Finnish and Swedish, where a colon may stand in a word.
     """
     codes = code_points(text)
-    ends = _segment_ends(text, codes, language)
+    has_colons = language is not None and language.split("-")[0].lower() in _LANGUAGES_WITH_COLON
+    ends = segment_ends(WordBreaker, text, codes, "sv" if has_colons else "root")
     if not ends.size:
         return np.empty((0, 2), np.int32)
     kinds = kind_table()[codes]
@@ -67,29 +69,6 @@ def word_bounds(text: str, language: str | None = None) -> NDArray[np.int32]:
     bounds[:, 0] = starts
     bounds[:, 1] = ends
     return bounds
-
-
-def _segment_ends(text: str, codes: NDArray[np.uint32], language: str | None) -> NDArray[np.int64]:
-    """Where each of ICU's segments ends, in code points."""
-    locale = "root"
-    if language is not None and language.split("-")[0] in _LOCALES_WITH_COLON:
-        locale = language
-    try:
-        segments = WordBreaker(text, locale).segments()
-    except UnicodeEncodeError:  # a lone surrogate, which no UTF-8 can hold
-        surrogate = (codes >= 0xD800) & (codes < 0xE000)
-        segments = WordBreaker(text_of(np.where(surrogate, np.uint32(0xFFFD), codes)), locale).segments()
-    ends = np.array([end for _, end in segments], np.int64)
-    return _from_utf16(ends, codes)
-
-
-def _from_utf16(offsets: NDArray[np.int64], codes: NDArray[np.uint32]) -> NDArray[np.int64]:
-    """Offsets in UTF-16 units as offsets in code points; they must not fall inside a surrogate pair."""
-    astral = codes > 0xFFFF
-    if not astral.any():
-        return offsets
-    ends = np.arange(1, len(codes) + 1) + np.cumsum(astral)
-    return np.searchsorted(ends, offsets) + 1
 
 
 def _without_edges(

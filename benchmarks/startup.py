@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 HEAVY = ("torch", "transformers", "ray", "fastapi", "onnxruntime", "numpy", "pyarrow")
-EVIDENCE = "The bridge was opened in 1897 and is 107 metres high."
-RESPONSE = "The bridge was opened in 1879."
+PAIR = ["--evidence", "The bridge was opened in 1897.", "--response", "The bridge was opened in 1879."]
 
 
 def seconds(command: Sequence[str], repeats: int) -> float:
@@ -67,19 +66,19 @@ def core_bytes() -> int:
 
 def measure(repeats: int) -> list[dict[str, Any]]:
     """The table's rows: a figure with its bound."""
-    python = [sys.executable, "-c"]
-    imported = seconds([*python, "import veriglot"], repeats)
-    detect = [sys.executable, "-m", "veriglot.cli", "detect", "--evidence", EVIDENCE, "--response", RESPONSE]
+    command = str(Path(sys.executable).with_name("veriglot"))
+    timed = {
+        "python -c pass, seconds": ([sys.executable, "-c", "pass"], "-"),
+        "import veriglot, seconds": ([sys.executable, "-c", "import veriglot"], "0.3"),
+        "veriglot --help, seconds": ([command, "--help"], "-"),
+        "veriglot detect on one pair, seconds": ([command, "detect", *PAIR], "1.5"),
+    }
+    rows = [
+        {"what": what, "measured": seconds(words, repeats), "bound": bound} for what, (words, bound) in timed.items()
+    ]
     return [
-        {"what": "python -c pass, seconds", "measured": seconds([*python, "pass"], repeats), "bound": "-"},
-        {
-            "what": "import veriglot, seconds",
-            "measured": seconds([*python, "import veriglot"], repeats),
-            "bound": "0.3",
-        },
-        {"what": "heavy modules that it loads", "measured": len(heavy_modules()), "bound": "0"},
-        {"what": "veriglot --version, seconds", "measured": seconds([*detect[:3], "--version"], repeats), "bound": "-"},
-        {"what": "veriglot detect on one pair, seconds", "measured": seconds(detect, repeats), "bound": "1.5"},
+        *rows,
+        {"what": "heavy modules that the import loads", "measured": len(heavy_modules()), "bound": "0"},
         {"what": "core install, MB", "measured": core_bytes() / 1e6, "bound": "250"},
     ]
 

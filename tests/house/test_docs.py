@@ -1,0 +1,95 @@
+"""The documentation says what is there: generated pages, links, file names, make targets, commands, Python."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from veriglot.cli.app import VERBS
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+GENERATE = runpy.run_path(str(DOCS / "generate.py"))
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.glob("*.md")])
+
+LINK = re.compile(r"\[[^\]]*\]\((?!https?:)([^)#]+)(?:#[^)]*)?\)")
+SOURCE_FILE = re.compile(r"`((?:[\w.]+/)*\w+\.(?:py|json|toml|onnx|txt))`")
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: Path, kind: str) -> list[str]:
+    return [body for found, body in FENCE.findall(page.read_text("utf-8")) if found == kind]
+
+
+def shell_lines() -> list[tuple[str, str]]:
+    """Every command line of the pages that people write, with its page."""
+    lines = []
+    for page in PAGES:
+        for body in blocks(page, "sh"):
+            joined = body.replace("\\\n", " ")
+            lines += [(page.name, line) for line in joined.splitlines() if line and not line.startswith("#")]
+    return lines
+
+
+def options_of(verb: str) -> set[str]:
+    return set(re.findall(r"(?<![\w-])(--?[a-z][\w-]*)", GENERATE["help_page"]([verb])))
+
+
+@pytest.mark.parametrize("name", GENERATE["PAGES"])
+def test_generated_pages_do_not_drift(name: str) -> None:
+    assert (DOCS / name).read_text("utf-8") == GENERATE["PAGES"][name](), "run: make docs"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    broken = [target for target in LINK.findall(page.read_text("utf-8")) if not (page.parent / target).exists()]
+    assert not broken
+
+
+def test_the_architecture_page_names_files_that_exist() -> None:
+    named = SOURCE_FILE.findall((DOCS / "architecture.md").read_text("utf-8"))
+    assert len(named) > 20
+    package = ROOT / "src" / "veriglot"
+    assert not [name for name in named if not (package / name).exists() and not (ROOT / name).exists()]
+
+
+def test_every_area_stands_on_the_architecture_page() -> None:
+    text = (DOCS / "architecture.md").read_text("utf-8")
+    areas = {path.name for path in (ROOT / "src" / "veriglot").iterdir() if (path / "__init__.py").exists()}
+    assert not [area for area in areas if f"`{area}/" not in text]
+
+
+def test_make_commands_are_targets() -> None:
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
+    asked = {word for _, line in shell_lines() if line.startswith("make ") for word in line.split()[1:]}
+    assert {"demo", "test"} <= asked
+    assert {word for word in asked if "=" not in word} <= targets
+
+
+def test_commands_are_verbs_with_their_options() -> None:
+    seen = 0
+    for page, line in shell_lines():
+        for part in re.split(r"\s[|]\s", line):
+            words = shlex.split(part, comments=True)
+            if words[:1] != ["veriglot"]:
+                continue
+            seen += 1
+            assert words[1] in {*VERBS, "--version", "--help"}, f"{page}: {line}"
+            if words[1] in VERBS:
+                given = {word.partition("=")[0] for word in words[2:] if re.match(r"--?[a-z]", word)}
+                assert given <= options_of(words[1]), f"{page}: {line}"
+    assert seen > 5
+
+
+@pytest.mark.parametrize("body", blocks(ROOT / "README.md", "python"))
+def test_the_python_of_the_readme_runs(body: str, tmp_path: Path) -> None:
+    (tmp_path / "samples.jsonl").write_bytes((ROOT / "examples" / "samples.jsonl").read_bytes())
+    done = subprocess.run([sys.executable, "-c", body], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -108,3 +108,11 @@ class DiesAtStart(WordAbsence):
     def __init__(self, threshold: float | None = None, words: bool = False) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
         super().__init__(threshold, words)
+
+
+class BrokenDescription(WordAbsence):
+    """Breaks where nothing catches it: over its own name."""
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        return str(1 // 0)

@@ -1,0 +1,59 @@
+"""The command line as the tests call it: in this process where that is enough, as a process where it is not."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+from veriglot.cli import main
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+DETECTORS = Path(__file__).resolve().parents[1] / "run"  # word_absence.py, a detector of the tests' own
+sys.path.insert(0, str(DETECTORS))
+
+
+class Outcome(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def veriglot(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., Outcome]:
+    """Run a command in this process: `veriglot("detect", "in.jsonl", stdin=b"...")`."""
+
+    def run(*words: object, stdin: bytes = b"") -> Outcome:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin), encoding="utf-8"))
+        capfd.readouterr()
+        code = main([str(word) for word in words])
+        sys.stdout.flush()
+        out, err = capfd.readouterr()
+        return Outcome(code, out, err)
+
+    return run
+
+
+@pytest.fixture
+def process() -> Callable[..., subprocess.Popen[bytes]]:
+    """Start a command as a process of its own."""
+
+    def start(*words: object, **settings: object) -> subprocess.Popen[bytes]:
+        environment = {**os.environ, "PYTHONPATH": str(DETECTORS), "COLUMNS": "100"}
+        code = "import sys; from veriglot.cli import main; sys.exit(main())"
+        return subprocess.Popen(
+            [sys.executable, "-c", code, *(str(word) for word in words)],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            **settings,  # type: ignore[call-overload]
+        )
+
+    return start

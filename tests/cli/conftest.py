@@ -48,12 +48,8 @@ def process() -> Callable[..., subprocess.Popen[bytes]]:
     def start(*words: object, **settings: object) -> subprocess.Popen[bytes]:
         environment = {**os.environ, "PYTHONPATH": str(DETECTORS), "COLUMNS": "100"}
         code = "import sys; from veriglot.cli import main; sys.exit(main())"
-        return subprocess.Popen(
-            [sys.executable, "-c", code, *(str(word) for word in words)],
-            env=environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            **settings,  # type: ignore[call-overload]
-        )
+        streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **settings}
+        command = [sys.executable, "-c", code, *(str(word) for word in words)]
+        return subprocess.Popen(command, env=environment, **streams)  # type: ignore[call-overload]
 
     return start

@@ -97,6 +97,8 @@ HEAVY = ("numpy", "onnxruntime", "pyarrow", "torch", "py3langid", "icu4py", "ric
 
 @pytest.mark.parametrize("words", [["--help"], ["--version"], ["detect", "--help"], ["doctor", "--help"]])
 def test_help_loads_nothing_heavy(words: list[str]) -> None:
-    code = f"import sys; from veriglot.cli import main; main({words!r}); print([n for n in {HEAVY!r} if n in sys.modules])"
+    code = (
+        f"import sys; from veriglot.cli import main; main({words!r}); print([n for n in {HEAVY!r} if n in sys.modules])"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"

@@ -29,6 +29,10 @@ VERBS = {
         "veriglot.cli.detect:detect",
         "Mark unsupported spans: a pair of files, JSONL, Parquet or standard input.",
     ),
+    "evaluate": Verb(
+        "veriglot.cli.evaluate:evaluate",
+        "Measure a detector against labels: figures with intervals, and the error profile.",
+    ),
     "doctor": Verb(
         "veriglot.cli.doctor:doctor",
         "Show what is installed, what each extra would add, and which models load.",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["STDIN", "Input", "count_rows", "find_inputs", "pair_sample", "read_text", "rows_of"]
 
 STDIN = "-"
-_OF_A_RUN = (".progress", ".failed.jsonl", ".rows.jsonl", ".lock", ".partial")
+_OF_A_RUN = ("", ".progress", ".failed.jsonl", ".rows.jsonl", ".lock", ".partial")  # added to the output's name
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Input:
 def find_inputs(names: Sequence[str], *, format_name: str | None, skipped: Callable[[str], None]) -> list[Input]:
     """The files that `names` stand for, in order; folders give their files, sorted by path.
 
-    What a run leaves beside its output is not taken for input.
+    What an earlier run made inside a folder, and left beside it, is not taken for input.
 
     Args:
         names: files, folders, or `-` for standard input.
@@ -69,9 +69,12 @@ def _inside(folder: Path, format_name: str | None, skipped: Callable[[str], None
     from veriglot.formats import guess
     from veriglot.formats.guessing import files_in
 
+    files = files_in(folder)
+    outputs = [path.with_suffix("") for path in files if path.suffix == ".progress"]
+    made = {path.with_name(path.name + suffix) for path in outputs for suffix in _OF_A_RUN}
     found = []
-    for path in files_in(folder):
-        if path.name.endswith(_OF_A_RUN):
+    for path in files:
+        if path in made:
             continue
         try:
             if format_name is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from veriglot.errors import UnknownNameError, UsageError
@@ -43,12 +44,13 @@ def output_names(places: Sequence[PurePath]) -> list[PurePath]:
         UsageError: two inputs have the same name.
     """
     short = [place.with_suffix(".jsonl") for place in places]
+    shared = Counter(short)
     names = [
-        name if short.count(name) == 1 else place.with_name(place.name + ".jsonl")
+        name if shared[name] == 1 else place.with_name(place.name + ".jsonl")
         for name, place in zip(short, places, strict=True)
     ]
-    for name in names:
-        if names.count(name) > 1:
+    for name, count in Counter(names).items():
+        if count > 1:
             raise UsageError(
                 f"Two inputs are called {name.stem}, so their outputs would be too.",
                 remedy="Name the folder that holds both, or use one --output-dir for each.",

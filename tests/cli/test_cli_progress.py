@@ -1,0 +1,56 @@
+"""Progress: there for a person at a terminal on long work, absent otherwise."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from rows import samples
+
+from veriglot.records import encode
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def on_terminal(process: Any, *words: object) -> str:
+    """What the command shows on standard error where that is a terminal."""
+    ours, theirs = pty.openpty()
+    running = process(*words, stderr=theirs)
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            shown += os.read(ours, 65536)
+        except OSError:  # the other end is closed
+            break
+    os.close(ours)
+    running.stdout.close()
+    assert running.wait(60) == 0
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode())
+
+
+@pytest.mark.slow
+def test_long_work_shows_rows_rate_and_time_left(process: Any, tmp_path: Path) -> None:
+    source = tmp_path / "in.jsonl"
+    source.write_bytes(b"".join(encode(row) + b"\n" for row in samples(1500)))
+    words = ("detect", source, "--detector", "word_absence:Slow", "--jobs", 1)
+    shown = on_terminal(process, *words, "-o", tmp_path / "out.jsonl")
+    assert re.search(r"\d+/1500", shown)
+    assert re.search(r"[\d.,]+ rows/s", shown)
+    assert re.search(r"0:00:\d\d", shown)
+    assert "1,500 rows: " in shown
+    assert on_terminal(process, *words, "-o", tmp_path / "quiet.jsonl", "--quiet") == ""
+
+
+def test_short_work_shows_none(process: Any, tmp_path: Path) -> None:
+    source = tmp_path / "in.jsonl"
+    source.write_bytes(b"".join(encode(row) + b"\n" for row in samples(5)))
+    shown = on_terminal(
+        process, "detect", source, "-o", tmp_path / "out.jsonl", "--detector", "word_absence:WordAbsence"
+    )
+    assert "rows/s" not in shown
+    assert shown.count("\n") == 1

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 HEAVY = ("torch", "transformers", "ray", "fastapi", "onnxruntime", "numpy", "pyarrow")
-PAIR = ["--evidence", "The bridge was opened in 1897.", "--response", "The bridge was opened in 1879."]
+PAIR = ["--evidence-text", "The bridge was opened in 1897.", "--response-text", "The bridge was opened in 1879."]
 
 
 def seconds(command: Sequence[str], repeats: int) -> float:

@@ -1,9 +1,11 @@
-"""Writes the pages of this folder that say what the code says: cli.md and languages.md. `make docs` runs it."""
+"""Writes the pages of this folder that say what the code says: cli.md, formats.md, languages.md (`make docs`)."""
 
 from __future__ import annotations
 
 import contextlib
 import io
+import sys
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,13 +14,16 @@ from typer.main import get_command
 
 from veriglot.cli import main
 from veriglot.cli.app import VERBS
-from veriglot.lazy import Entry, Table
+from veriglot.formats import FORMATS
 from veriglot.records.languages import languages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from veriglot.formats import Format
+
 HERE = Path(__file__).resolve().parent
+NATIVE = {"jsonl", "parquet"}  # described at the head of the page
 NOTE = "<!-- Generated: change the code, then run `make docs`. -->\n"
 
 
@@ -37,7 +42,8 @@ def commands() -> Iterator[list[str]]:
     yield []
     for verb, entry in VERBS.items():
         yield [verb]
-        found = Table("command", "veriglot.commands", {verb: Entry(entry.target)}).load(verb)
+        module, _, attribute = entry.target.partition(":")
+        found = getattr(import_module(module), attribute)
         if isinstance(found, Typer):
             yield from ([verb, name] for name in getattr(get_command(found), "commands", {}))
 
@@ -51,6 +57,28 @@ def cli_page() -> str:
     return "\n".join(parts)
 
 
+def formats_page() -> str:
+    """Every format: what it is, what it lies in, what has no place in it."""
+    loaded: dict[str, type[Format]] = {name: FORMATS.load(name) for name in FORMATS.names()}
+    parts = [
+        NOTE,
+        (HERE / "formats_head.md").read_text("utf-8"),
+        "| format | what | read | written | lies in |\n|---|---|---|---|---|",
+    ]
+    parts += [
+        f"| `{name}` | {one.summary} | yes | {'yes' if one.writable else 'no'} | {', '.join(one.containers)} |"
+        for name, one in loaded.items()
+    ]
+    for name, one in loaded.items():
+        if name in NATIVE:
+            continue
+        parts.append(f"\n## {name}\n\n{(sys.modules[one.__module__].__doc__ or '').strip()}")
+        if one.writable and one.cannot_hold:
+            parts.append("\nWriting it reports as lost:\n")
+            parts += [f"- {what}" for what in one.cannot_hold]
+    return "\n".join(parts) + "\n"
+
+
 def languages_page() -> str:
     """The language table."""
     table = languages()
@@ -62,16 +90,16 @@ def languages_page() -> str:
     head = [
         NOTE,
         "# Languages\n",
-        f"{len(table)} languages whose text Veriglot can take apart. The last column names the papers that cover a "
-        "language.\nWhat the detector was trained and measured on is a shorter list: [grounding.md](grounding.md). "
-        "Elsewhere it works with its default\ncalibration, and its predictions say so.\n",
+        f"The text of {len(table)} languages can be taken apart into sentences and words. The last column names the "
+        "papers that\ncover a language. What the detector was trained and measured on is a shorter list: see "
+        "[grounding.md](grounding.md).\nElsewhere it works with its default calibration, and its predictions say so.\n",
         "| tag | name | own name | script | direction | family | words by | papers |",
         "|---|---|---|---|---|---|---|---|",
     ]
     return "\n".join([*head, *rows]) + "\n"
 
 
-PAGES = {"cli.md": cli_page, "languages.md": languages_page}
+PAGES = {"cli.md": cli_page, "formats.md": formats_page, "languages.md": languages_page}
 
 if __name__ == "__main__":
     for name, page in PAGES.items():

@@ -38,7 +38,7 @@ def main() -> None:
     """Mark, measure, write the page."""
     (ROOT / OUT).mkdir(exist_ok=True)
     page = OUT / "demo.html"
-    run("detect", select())
+    run("detect", select(), "--view", "terminal")
     run("evaluate", SAMPLES)
     for left in (ROOT / OUT).glob("demo.*"):  # of an earlier demo: it would be resumed, not written again
         left.unlink()

@@ -27,11 +27,15 @@ class Alignment:
     """Where the code points of one text stand in another.
 
     Attributes:
+        first: the one text.
+        second: the other.
         places: for each code point of the first text its index in the second, or -1.
         solid: code points of the first text that are not white space.
         matched: how many of those have a counterpart.
     """
 
+    first: str
+    second: str
     places: list[int]
     solid: int
     matched: int
@@ -44,16 +48,24 @@ class Alignment:
     def span(self, start: int, end: int) -> tuple[int, int] | None:
         """The range of the second text that `[start, end)` of the first stands for, white space at its edges left out.
 
-        None where less than half of it has a counterpart, or where its parts lie far apart there.
+        Where less than half of it has a counterpart, or its parts lie far apart there, the words were moved: then it
+        is the nearest place where they stand, or None where they stand nowhere.
         """
-        places = self.places[start:end]
-        found = [place for place in places if place >= 0]
-        if not found or len(found) < _MATCHED_SHARE * self._solid_in(start, end):
+        found = [place for place in self.places[start:end] if place >= 0]
+        if found and len(found) >= _MATCHED_SHARE * self._solid_in(start, end):
+            low, high = min(found), max(found) + 1
+            if high - low <= _STRETCH * (end - start) + _STRETCH_SLACK:
+                return low, high
+        return self._moved(start, end)
+
+    def _moved(self, start: int, end: int) -> tuple[int, int] | None:
+        words = self.first[start:end].split()
+        if not words:
             return None
-        low, high = min(found), max(found) + 1
-        if high - low > _STRETCH * (end - start) + _STRETCH_SLACK:
-            return None
-        return low, high
+        pattern = re.compile(r"\s+".join(map(re.escape, words)))
+        near = next((place for place in reversed(self.places[:start]) if place >= 0), 0)
+        found = min(pattern.finditer(self.second), key=lambda match: abs(match.start() - near), default=None)
+        return found.span() if found else None
 
     def _solid_in(self, start: int, end: int) -> int:
         return sum(place != _SPACE for place in self.places[start:end])
@@ -71,9 +83,9 @@ def align(first: str, second: str) -> Alignment:
     if len(here) == len(there) and all(first[i] == second[j] for i, j in zip(here, there, strict=True)):
         for i, j in zip(here, there, strict=True):
             places[i] = j
-        return Alignment(places, solid, solid)
+        return Alignment(first, second, places, solid, solid)
     matched = _align_words(first, second, places)
-    return Alignment(places, solid, matched)
+    return Alignment(first, second, places, solid, matched)
 
 
 def _align_words(first: str, second: str, places: list[int]) -> int:

@@ -132,8 +132,7 @@ def _delimited(delimiter: str) -> Callable[[Source, int], Records]:
     def read(source: Source, max_line_bytes: int) -> Records:
         csv.field_size_limit(max(csv.field_size_limit(), max_line_bytes))
         lines = _DecodedLines(source, max_line_bytes)
-        quoting = csv.QUOTE_MINIMAL if delimiter == "," else csv.QUOTE_NONE
-        reader = csv.reader(lines, delimiter=delimiter, quoting=quoting, strict=False)
+        reader = csv.reader(lines, delimiter=delimiter)
         header: list[str] | None = None
         start = 1
         while True:
@@ -155,10 +154,10 @@ def _delimited(delimiter: str) -> Callable[[Source, int], Records]:
             elif header is None:
                 header = row
             elif len(row) != len(header):
-                error = InputError(
+                wrong = InputError(
                     f"the row has {len(row)} columns, but the header {len(header)}", remedy="Is a quote left open?"
                 )
-                yield _bad(source, line, error, delimiter.join(row)[:4096])
+                yield _bad(source, line, wrong, delimiter.join(row)[:4096])
             else:
                 yield Record(line, dict(zip(header, row, strict=True)))
 

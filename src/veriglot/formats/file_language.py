@@ -1,15 +1,17 @@
-"""The language that a file's name says: `silver_gold_german.json` -> de, `xquad.zh.json` -> zh. None if it says none."""
+"""The language that a file's name says: `silver_gold_german.json` -> de, `xquad.zh.json` -> zh-Hans."""
 
 from __future__ import annotations
 
 import re
+import unicodedata
 
 from veriglot.errors import UnknownNameError
-from veriglot.records.languages import language
+from veriglot.records.languages import language, languages
 
-__all__ = ["language_in_name", "language_tag"]
+__all__ = ["in_the_script_of", "language_in_name", "language_tag"]
 
 _WORDS_THAT_ARE_NO_LANGUAGE = frozenset({"and", "as", "is", "in", "to", "so", "no", "or", "be", "wiki", "gold", "test"})
+_LETTERS_LOOKED_AT = 2000
 # Spellings that occur in published file names and nowhere else.
 _FILE_SPELLINGS = {"latina": "la", "zh-yue": "yue", "malay": "ms", "persian": "fa"}
 
@@ -17,9 +19,25 @@ _FILE_SPELLINGS = {"latina": "la", "zh-yue": "yue", "malay": "ms", "persian": "f
 def language_tag(name: str) -> str | None:
     """The BCP 47 tag of a language given by any name or tag; None if it is not one that is known."""
     try:
-        return language(_FILE_SPELLINGS.get(name.lower(), name)).tag
+        return language(_FILE_SPELLINGS.get(name.lower(), name.replace("_", "-"))).tag
     except UnknownNameError:
         return None
+
+
+def in_the_script_of(tag: str | None, text: str) -> str | None:
+    """The tag of the same language in the script that `text` is written in: `sr-Latn` for Serbian in Latin letters.
+
+    Only Latin and Cyrillic are told apart; any other tag comes back as it is.
+    """
+    if tag is None:
+        return None
+    forms = {each.script: each.tag for each in languages().values() if each.base == language(tag).base}
+    if not forms.keys() >= {"Latn", "Cyrl"}:
+        return tag
+    names = [unicodedata.name(char, "") for char in text[:_LETTERS_LOOKED_AT] if char.isalpha()]
+    latin = sum(name.startswith("LATIN") for name in names)
+    cyrillic = sum(name.startswith("CYRILLIC") for name in names)
+    return tag if latin == cyrillic else forms["Latn" if latin > cyrillic else "Cyrl"]
 
 
 def language_in_name(file_name: str) -> str | None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 from veriglot.errors import InputError, UsageError
-from veriglot.formats.report import FileReport
 from veriglot.formats.rows import BadRow, Record
 
 if TYPE_CHECKING:
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
 
     from veriglot.formats.containers import Records
     from veriglot.formats.head import Head
-    from veriglot.formats.report import Losses
+    from veriglot.formats.report import FileReport
     from veriglot.formats.source import Source
     from veriglot.records import Sample
 
@@ -75,8 +74,7 @@ class Format(ABC):
         name: its name on the command line.
         summary: one line on what it is.
         containers: what its records lie in; the first is what writing produces.
-        cannot_hold: what of a sample has no place in it, in plain words.
-        readable: whether it can be read.
+        companions: names of files that lie beside its own and are read with them.
         writable: whether it can be written.
         columns: header, for those written as CSV.
     """
@@ -84,7 +82,7 @@ class Format(ABC):
     name: ClassVar[str]
     summary: ClassVar[str]
     containers: ClassVar[tuple[str, ...]] = ("jsonl", "json", "parquet")
-    cannot_hold: ClassVar[tuple[str, ...]] = ()
+    companions: ClassVar[tuple[str, ...]] = ()
     writable: ClassVar[bool] = True
     columns: ClassVar[tuple[str, ...]] = ()
 
@@ -112,11 +110,12 @@ class Format(ABC):
             except InputError as error:
                 yield reading.bad(record, error)
 
-    def record(self, sample: Sample, losses: Losses) -> Any:
-        """The sample as a record; what does not fit goes to `losses`. None leaves the sample out (say so there).
+    def record(self, sample: Sample) -> Any:  # noqa: ARG002
+        """The sample as a record of the container. What does not come back when it is read is noted by the writer.
 
         Raises:
             UsageError: the format can only be read.
+            InputError: the format cannot hold this sample at all.
         """
         raise UsageError(
             f"The format {self.name!r} can be read but not written.", remedy="Choose another with --to, such as jsonl."

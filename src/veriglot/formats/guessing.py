@@ -11,7 +11,7 @@ from veriglot.formats.head import Head, look_at
 from veriglot.formats.source import Source
 from veriglot.formats.table import FORMATS, load_format
 
-__all__ = ["Guess", "files_in", "guess", "guess_source"]
+__all__ = ["Guess", "companion_of", "files_in", "guess", "guess_source"]
 
 _ENOUGH = 0.5
 
@@ -47,6 +47,8 @@ def _guess_folder(folder: Path) -> Guess:
     found: Counter[str] = Counter()
     example: dict[str, tuple[Path, Guess]] = {}
     for file in files_in(folder):
+        if companion_of(file):
+            continue
         try:
             one = guess_source(Source(file))
         except InputError:
@@ -90,6 +92,14 @@ def files_in(folder: Path) -> list[Path]:
         for path in folder.rglob("*")
         if path.is_file() and not any(part.startswith(".") for part in path.relative_to(folder).parts)
     )
+
+
+def companion_of(file: Path) -> str | None:
+    """The format with whose files this one is read, without being of it itself; None for most files."""
+    for name in FORMATS.names():
+        if any(file.match(pattern) for pattern in load_format(name).companions):
+            return name
+    return None
 
 
 def _remedy() -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from veriglot.errors import InputError
 from veriglot.formats.alignment import align
-from veriglot.formats.file_language import language_in_name
+from veriglot.formats.file_language import in_the_script_of, language_in_name
 from veriglot.formats.format import Format, Reading, Sniff, need, optional
 from veriglot.formats.garbled import garbled
 from veriglot.formats.tags import Tagged, parse_tags, render_tags
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from veriglot.formats.head import Head
-    from veriglot.formats.report import Losses
 
 __all__ = ["Mfava"]
 
@@ -38,11 +37,6 @@ class Mfava(Format):
     name = "mfava"
     summary = "mFAVA JSON, gold and silver"
     containers = ("json", "jsonl", "parquet")
-    cannot_hold = (
-        "ids, language, question, generator, meta",
-        "annotations other than those of annotators `gold` and `silver` with FAVA types",
-        "confidences, pointers, units, ratings, flags; titles and addresses of passages",
-    )
 
     def sniff(self, head: Head) -> Sniff | None:
         """By `generated_text` with one of the two layers."""
@@ -76,29 +70,24 @@ class Mfava(Format):
             id=f"{reading.source.stem}-{line}",
             response=response,
             task=Task.QA,
-            language=language,
-            evidence=(Evidence(references, language=language),) if references else (),
+            language=in_the_script_of(language, response),
+            evidence=(Evidence(references, language=in_the_script_of(language, references)),) if references else (),
             annotations=tuple(annotations),
             meta=meta,
         )
 
-    def record(self, sample: Sample, losses: Losses) -> dict[str, Any]:
+    def record(self, sample: Sample) -> dict[str, Any]:
         """A row with the layers that the sample has."""
-        _note_losses(sample, losses)
         row: dict[str, Any] = {
-            "references": "\n".join(passage.text for passage in sample.evidence),
+            "references": "\n\n".join(passage.text for passage in sample.evidence),
             "generated_text": sample.response,
         }
         for annotation in sample.annotations:
             key = f"{annotation.annotator}_annotations"
-            if annotation.annotator not in dict(_LAYERS) or key in row or annotation.taxonomy != "fava":
-                losses.note(f"annotation of {annotation.annotator!r} ({annotation.taxonomy})", sample.id)
-            elif annotation.spans is None:
-                losses.note("annotation without spans", sample.id)
-            else:
-                row[key] = tagged_text(sample, annotation.spans, losses)
+            if annotation.annotator in dict(_LAYERS) and annotation.spans is not None and key not in row:
+                row[key] = render_tags(sample.response, annotation.spans)
         if len(row) == 2:
-            losses.note("sample without a gold or silver layer of spans", sample.id)
+            raise InputError("a row of mFAVA has spans of an annotator named `gold` or `silver`")
         return row
 
 
@@ -141,32 +130,3 @@ def _layer(name: str, kind: Kind, text: str, response: str, reading: Reading) ->
             spans.append(Span(*placed, span.type))
     spans.sort(key=lambda span: (span.start, -span.end))
     return Annotation(annotator=name, kind=kind, taxonomy="fava", spans=tuple(spans))
-
-
-def tagged_text(sample: Sample, spans: tuple[Span, ...], losses: Losses) -> str:
-    """The response with tags, checked by reading it back: what would come out otherwise is noted as lost."""
-    tagged = render_tags(sample.response, spans)
-    back = parse_tags(tagged, _types())
-    if back.text != sample.response:
-        losses.note("text that reads as a tag", sample.id)
-    elif {(s.start, s.end, s.type) for s in back.spans} != {(s.start, s.end, s.type) for s in spans}:
-        losses.note("spans that tags cannot tell apart, or without a type", sample.id)
-    if any(s.confidence is not None or s.evidence or s.text is not None for s in spans):
-        losses.note("confidence, text or pointers of spans", sample.id)
-    return tagged
-
-
-def _note_losses(sample: Sample, losses: Losses) -> None:
-    present = {
-        "id": True,
-        "question": sample.question is not None,
-        "generator": sample.generator is not None,
-        "task": sample.task is not Task.QA,
-        "language (only in the file's name)": sample.language is not None,
-        "meta": bool(sample.meta),
-        "boundaries between passages": len(sample.evidence) > 1,
-        "titles, addresses or languages of passages": any(e.title or e.url or e.language for e in sample.evidence),
-        "units": any(a.units is not None for a in sample.annotations),
-        "ratings or flags": any(a.ratings or a.flags for a in sample.annotations),
-    }
-    losses.note_all((what for what, there in present.items() if there), sample.id)

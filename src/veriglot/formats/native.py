@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from veriglot.formats.head import Head
-    from veriglot.formats.report import Losses
 
 __all__ = ["NativeLines", "NativeParquet"]
 
@@ -47,13 +46,13 @@ class NativeLines(Format):
         """By the keys `id` and `response`."""
         return _sniff(head)
 
-    def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:
+    def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:  # noqa: ARG002
         """One sample a record; unknown keys go to its `meta`."""
         if not isinstance(data, dict):
             raise InputError("a sample is a JSON object", remedy="Is the file in another format? Name it.")
         yield _with_language(sample_from(data), reading)
 
-    def record(self, sample: Sample, losses: Losses) -> Sample:
+    def record(self, sample: Sample) -> Sample:
         """The sample itself."""
         return sample
 
@@ -69,10 +68,10 @@ class NativeParquet(Format):
         """By the columns `id` and `response`."""
         return _sniff(head)
 
-    def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:
+    def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:  # noqa: ARG002
         """One sample a row; unknown columns go to its `meta`."""
         yield _with_language(sample_from_columns(data), reading)
 
-    def record(self, sample: Sample, losses: Losses) -> dict[str, Any]:
+    def record(self, sample: Sample) -> dict[str, Any]:
         """The sample as columns."""
         return sample_columns(sample)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from veriglot.errors import InputError
 from veriglot.formats.containers import read_container
 from veriglot.formats.format import Format, Reading
-from veriglot.formats.guessing import Guess, files_in, guess_source
+from veriglot.formats.guessing import Guess, companion_of, files_in, guess_source
 from veriglot.formats.head import look_at
 from veriglot.formats.lines import MAX_LINE_BYTES
 from veriglot.formats.report import Report
@@ -128,6 +128,9 @@ def _folder_sources(folder: Path, name: str | None, report: Report) -> Iterator[
     any_read = False
     for file in files_in(folder):
         source = Source(file)
+        if owner := companion_of(file):
+            report.unread[source.path] = f"it is read with the files of the format {owner}"
+            continue
         try:
             found = guess_source(source)
         except InputError as error:

@@ -63,6 +63,15 @@ class Source:
                 self.head = stream.read(HEAD_BYTES)
         self.complete = len(self.head) < HEAD_BYTES
 
+    @classmethod
+    def unread(cls, path: str | Path) -> Source:
+        """A place to read from later, which need not exist yet; it is not opened."""
+        source = cls.__new__(cls)
+        source.path = str(path)
+        source.file = None if source.path == "-" else Path(path)
+        source._rest, source.head, source.complete = None, b"", True
+        return source
+
     @property
     def name(self) -> str:
         """File name without folders, empty for standard input."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from veriglot.formats.tag_names import EDITS
@@ -76,7 +77,7 @@ def pair_tags(tags: list[Tag], text: str) -> list[Pair]:
     by_type: dict[str, list[int]] = {}
     for index in used:
         tag = tags[index]
-        if tag.name is not None and not (tag.fault == "cut_off"):
+        if tag.name is not None and tag.fault != "cut_off":
             by_type.setdefault(tag.name, []).append(index)
     closer_of: dict[int, int] = {}
     strays: set[int] = set()
@@ -169,7 +170,7 @@ def _acts_closing(tag: Tag) -> bool:
 
 def _mismatched(tags: list[Tag], used: list[int], strays: set[int], closer_of: dict[int, int]) -> None:
     """An opener left over that is followed by a closer left over: its name is wrong, the pair is meant."""
-    for opener, closer in zip(used, used[1:], strict=False):
+    for opener, closer in pairwise(used):
         if opener in strays and closer in strays and not _acts_closing(tags[opener]) and _acts_closing(tags[closer]):
             closer_of[opener] = closer
             strays -= {opener, closer}

@@ -136,7 +136,9 @@ def _drop_edits(tags: list[Tag], edits: Edits) -> set[int]:
         if edits == "strip":
             tag.mend("edit_mark")
         elif not tag.closing:
-            open_ = _unpaired(tags, open_) or index
+            if open_ is not None:
+                tags[open_].fail("unpaired_edit")
+            open_ = index
         elif open_ is not None and tags[open_].name == tag.name:
             tags[open_].pair = index
             if tag.name != edits:
@@ -147,11 +149,6 @@ def _drop_edits(tags: list[Tag], edits: Edits) -> set[int]:
     if open_ is not None:
         tags[open_].fail("unpaired_edit")
     return dropped
-
-
-def _unpaired(tags: list[Tag], index: int | None) -> None:
-    if index is not None:
-        tags[index].fail("unpaired_edit")
 
 
 def _strip(tagged: str, tags: list[Tag], dropped: set[int]) -> tuple[str, list[Correction]]:

@@ -45,7 +45,7 @@ class Wice(Format):
             return Sniff(0.95, f"the keys `claim`, `evidence` and `{kind}`")
         return None
 
-    def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:
+    def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:  # noqa: ARG002
         """One sample a claim."""
         claim = need(data, "claim", str)
         meta = need(data, "meta", dict)

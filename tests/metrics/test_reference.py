@@ -85,3 +85,14 @@ def test_labelled_units_stand_for_spans_and_soft_labels() -> None:
     assert found.marks.types == ("unverified",)
     assert found.soft is not None
     assert found.soft[[0, 17, 25]].tolist() == [0, 0.6, 0.5]
+
+
+def test_no_soft_label_means_that_nobody_marked_anything() -> None:
+    looked = reference(sample(Annotation("a", Kind.HUMAN, "hat", spans=(), units=())))
+    assert looked is not None
+    assert looked.soft is not None
+    assert not looked.soft.any()
+    labels = (Unit(0, 4, "unverified"),)
+    without = reference(sample(Annotation("a", Kind.HUMAN, "support", units=labels)))
+    assert without is not None
+    assert without.soft is None

@@ -206,8 +206,8 @@ def test_a_language_without_the_figure_is_named_in_the_mean() -> None:
 def test_undefined_figures_say_why() -> None:
     found = table(counted(judged(marks(), marks()), judged(marks(), marks(), name="q"), types=()))
     for level, name in (("unit", "recall"), ("unit", "precision"), ("unit", "f1"), ("unit", "mcc"),
-                        ("span", "exact_f1"), ("unit", "ece"), ("unit", "average_precision"), ("char", "soft_correlation"),
-                        ("category", "f1_macro"), ("response", "auroc")):  # fmt: skip
+                        ("span", "exact_f1"), ("unit", "ece"), ("unit", "average_precision"),
+                        ("char", "soft_correlation"), ("category", "f1_macro"), ("response", "auroc")):  # fmt: skip
         figure = found[level, name, "de"]
         assert figure.value is None, (level, name)
         assert figure.low is None

@@ -120,13 +120,14 @@ def _marks(annotation: Annotation) -> Marks:
 
 
 def _soft(annotation: Annotation, length: int) -> NDArray[np.float64] | None:
-    """Soft labels of one annotation: units with a probability; code points in none of them have 0."""
-    clean = _clean(annotation.taxonomy)
-    given = [u for u in annotation.units or () if u.probability is not None and u.label not in clean]
-    if not given:
+    """Soft labels of one annotation: units that all have a probability; code points in none of them have 0."""
+    if annotation.units is None or any(unit.probability is None for unit in annotation.units):
         return None
+    clean = _clean(annotation.taxonomy)
     values = np.zeros(length, dtype=np.float64)
-    for unit in given:
+    for unit in annotation.units:
+        if unit.label in clean:
+            continue
         values[unit.start : unit.end] = np.maximum(values[unit.start : unit.end], unit.probability or 0.0)
     return values
 

@@ -29,6 +29,7 @@ __all__ = ["RESAMPLES", "SEED", "figures", "reliability_tables"]
 RESAMPLES = 1000
 SEED = 1
 _TOO_FEW = "one text: no interval"
+_NONE = "no labelled response was scored"
 
 
 class _Behind(NamedTuple):
@@ -75,7 +76,7 @@ class _Maker:
         value = _number(drawn.values[0])
         low = high = None
         if value is None:
-            note = measure.why
+            note = measure.why if behind.responses else _NONE
         elif not behind.resampled:
             note = f"{note}; {_TOO_FEW}" if note else _TOO_FEW
         elif len(drawn.values) > 1:

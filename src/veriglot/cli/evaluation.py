@@ -1,0 +1,275 @@
+"""What `veriglot evaluate` does once its words are understood."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from veriglot.bench.evaluate import Evaluation, Evaluator, Settings, measured
+from veriglot.cli.inputs import STDIN, Input, count_rows, find_inputs, rows_of
+from veriglot.cli.progress import Bar
+from veriglot.cli.recipe import detector_recipe
+from veriglot.cli.summary import Account
+from veriglot.errors import InputError, UnknownNameError, UsageError
+from veriglot.metrics.counts import join
+from veriglot.metrics.coverage import Coverage
+from veriglot.metrics.store import CountsFile, is_counts, load, save
+from veriglot.provenance import digest
+from veriglot.records import Prediction, Sample, encode, taxonomy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from veriglot.run import Engine, FailedRow
+
+__all__ = ["LEVELS", "Request", "carry_out"]
+
+LEVELS = ("unit", "category", "type", "span", "char", "sentence", "response")
+_SMALL = 1 << 20  # bytes of input; less is done before worker processes would be ready
+
+
+@dataclass(frozen=True)
+class Request:
+    """The options of `veriglot evaluate`, under the names that its help gives them."""
+
+    data: Sequence[str]
+    detector: str
+    predictions: str | None
+    unit: str
+    threshold: float | None
+    annotator: str | None
+    taxonomy: str | None
+    levels: tuple[str, ...] | None
+    seed: int
+    resamples: int
+    output: str | None
+    counts: str | None
+    json: bool
+    language: str | None
+    format: str | None
+    jobs: int | None
+    stop: bool
+    quiet: bool
+
+
+def carry_out(request: Request) -> int:
+    """Measure, show and write; returns the exit code.
+
+    Raises:
+        VeriglotError: what went wrong.
+    """
+    for name in request.levels or ():
+        if name not in LEVELS:
+            raise UnknownNameError("level", name, LEVELS)
+    if request.taxonomy is not None:
+        taxonomy(request.taxonomy)
+    stored = [name for name in request.data if name != STDIN and is_counts(Path(name))]
+    if stored and len(stored) < len(request.data):
+        raise UsageError("Counts and samples cannot be given together.", remedy="Evaluate the samples first.")
+    if stored:
+        _show(request, _from_counts(request))
+        return 0
+    account = Account(quiet=request.quiet)
+    found = _measured(request, account)
+    _show(request, found)
+    return account.close()
+
+
+def _from_counts(request: Request) -> Evaluation:
+    parts = [load(Path(name)) for name in request.data]
+    coverage: dict[str, Coverage] = {}
+    for part in parts:
+        for tag, row in part.coverage.items():
+            coverage[tag] = Coverage.total([coverage.get(tag, Coverage()), row])
+    about = {
+        key: value if all(part.about.get(key) == value for part in parts) else "several"
+        for key, value in parts[0].about.items()
+    }
+    if len(parts) > 1:
+        about["data"] = digest(str(part.about.get("data")) for part in parts)
+    joined = CountsFile(join([part.counts for part in parts]), coverage, about)
+    return measured(joined, seed=request.seed, resamples=request.resamples, levels=request.levels)
+
+
+def _measured(request: Request, account: Account) -> Evaluation:
+    inputs = find_inputs(request.data, format_name=request.format, skipped=account.warn)
+    if request.predictions is not None:
+        source = _Predictions(request)
+        evaluator = Evaluator(source.settings)
+        with Bar(shown=not request.quiet, total=lambda: count_rows(inputs)) as bar:
+            for row in _rows(request, inputs, account):
+                prediction = source.take(row.id)
+                evaluator.add(row, prediction)
+                if prediction is not None:
+                    account.add(prediction)
+                bar.advance()
+        source.warn_of_rest(account)
+    else:
+        evaluator = _asked(request, inputs, account)
+    return evaluator.result(seed=request.seed, resamples=request.resamples, levels=request.levels)
+
+
+def _asked(request: Request, inputs: Sequence[Input], account: Account) -> Evaluator:
+    """Ask a detector about every sample."""
+    recipe = detector_recipe(request.detector, threshold=request.threshold, words=True)
+    from veriglot.run import Engine
+
+    with Engine(recipe, jobs=_jobs(request, inputs)) as engine:
+        evaluator = Evaluator(_settings(request, engine))
+        with Bar(shown=not request.quiet, total=lambda: count_rows(inputs)) as bar:
+            for row, prediction in engine.run(_rows(request, inputs, account)):
+                assert isinstance(row, Sample)
+                evaluator.add(row, prediction)
+                if prediction is not None:
+                    account.add(prediction)
+                bar.advance()
+    return evaluator
+
+
+def _settings(request: Request, engine: Engine) -> Settings:
+    made = engine.description
+    return Settings(
+        detector=made.name,
+        detector_signature=made.signature,
+        detector_taxonomy=made.taxonomy,
+        threshold=float(made.threshold),
+        unit=request.unit,
+        annotator=request.annotator,
+        taxonomy=request.taxonomy,
+    )
+
+
+def _jobs(request: Request, inputs: Sequence[Input]) -> int:
+    if request.jobs is not None:
+        return request.jobs
+    if any(one.path == STDIN for one in inputs):
+        return 1
+    return 1 if sum(Path(one.path).stat().st_size for one in inputs) < _SMALL else 0
+
+
+def _rows(request: Request, inputs: Sequence[Input], account: Account) -> Iterator[Sample]:
+    """The samples of all inputs; what cannot be read is told and kept, or ends the run."""
+    beside = request.output or request.counts
+    failures = Path(f"{beside}.failed.jsonl") if beside else None
+    if failures is not None:
+        failures.unlink(missing_ok=True)
+    for one in inputs:
+        rows = rows_of(
+            one,
+            format_name=request.format,
+            language=request.language,
+            report=account.report,
+            alone=len(inputs) == 1,
+        )
+        for row in rows:
+            if isinstance(row, Sample):
+                yield row
+            elif request.stop:
+                raise row.as_error()
+            else:
+                _keep(row, failures)
+                account.add_failed(row, kept=failures is not None)
+
+
+def _keep(row: FailedRow, failures: Path | None) -> None:
+    if failures is not None:
+        with failures.open("ab") as file:
+            file.write(encode(row) + b"\n")
+
+
+class _Predictions:
+    """Predictions of a file, by id, and what they say of how they were made."""
+
+    def __init__(self, request: Request) -> None:
+        from veriglot.formats import read_predictions
+
+        assert request.predictions is not None
+        self._path = request.predictions
+        self._waiting: dict[str, Prediction] = {}
+        for prediction in read_predictions(request.predictions):
+            if prediction.id in self._waiting:
+                raise InputError(f"the id {prediction.id!r} occurs twice", path=self._path, field="id")
+            self._waiting[prediction.id] = prediction
+        found = list(self._waiting.values())
+        stated = {_part(prediction, "threshold") for prediction in found}
+        threshold = request.threshold
+        if threshold is None and len(stated) == 1:
+            threshold = _share(stated.pop())
+        if threshold is None and request.output is not None:
+            raise UsageError(
+                "An error profile holds at one threshold, and these predictions do not say theirs.",
+                remedy="Give it with --threshold.",
+            )
+        made = {prediction.signature for prediction in found}
+        self.settings = Settings(
+            detector="+".join(sorted({prediction.detector for prediction in found})) or "none",
+            detector_signature=made.pop() if len(made) == 1 else None,
+            detector_types=frozenset(s.type for p in found for s in p.spans or () if s.type is not None),
+            threshold=threshold,
+            unit=request.unit,
+            annotator=request.annotator,
+            taxonomy=request.taxonomy,
+            refilter=request.threshold is not None,
+        )
+
+    def take(self, id_: str) -> Prediction | None:
+        """The prediction of a sample; None where the file has none."""
+        return self._waiting.pop(id_, None)
+
+    def warn_of_rest(self, account: Account) -> None:
+        """Say how many predictions belong to no sample."""
+        if self._waiting:
+            account.warn(f"{len(self._waiting):,} predictions of {self._path} belong to no sample of the data.")
+
+
+def _part(prediction: Prediction, key: str) -> str | None:
+    """One part of a prediction's signature."""
+    for part in (prediction.signature or "").split("|"):
+        name, _, value = part.partition(":")
+        if name == key:
+            return value
+    return None
+
+
+def _share(text: str | None) -> float | None:
+    try:
+        value = float(text) if text is not None else None
+    except ValueError:
+        return None
+    return value if value is not None and 0.0 <= value <= 1.0 else None
+
+
+def _show(request: Request, found: Evaluation) -> None:
+    profile = found.profile() if request.output else None
+    if request.counts:
+        save(found.stored, Path(request.counts))
+    if profile is not None and request.output:
+        Path(request.output).write_bytes(encode(profile) + b"\n")
+    if request.json:
+        sys.stdout.buffer.write(msgspec.json.encode(_plain(found)) + b"\n")
+        sys.stdout.buffer.flush()
+        return
+    from veriglot.cli.figure_tables import show
+
+    show(found, request.levels)
+
+
+def _plain(found: Evaluation) -> dict[str, object]:
+    rows = {
+        tag: [row._asdict() for row in table]
+        for tag, table in found.reliability().items()
+        if any(r.units for r in table)
+    }
+    coverage = {tag: {**msgspec.structs.asdict(row), "share": row.share} for tag, row in found.coverage.items()}
+    return {
+        "signature": found.signature,
+        "about": found.stored.about,
+        "notes": found.notes,
+        "coverage": coverage,
+        "figures": [msgspec.structs.asdict(figure) for figure in found.figures],
+        "reliability": rows,
+    }

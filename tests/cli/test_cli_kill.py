@@ -7,15 +7,13 @@ import os
 import random
 import signal
 import time
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 from rows import samples
 
 from veriglot.records import encode
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SLOW = ("--detector", "word_absence:Slow", "--batch-size", "3", "--quiet")
 
@@ -91,6 +89,28 @@ def test_ctrl_c_keeps_what_is_done_and_leaves_with_130(process: Any, tmp_path: P
     _, err = process(*words).communicate(timeout=120)
     assert b"900 rows: " in err
     assert f"{done + manifest['failed']} of them had been done by an earlier run".encode() in err
+
+
+def has_children(pid: int) -> bool:
+    children = Path(f"/proc/{pid}/task/{pid}/children")
+    if children.exists():
+        return bool(children.read_text())
+    time.sleep(0.3)  # a system that does not tell
+    return True
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("delay", [0.0, 0.03, 0.1, 0.3])
+def test_ctrl_c_while_the_workers_start_is_quiet_too(process: Any, tmp_path: Path, delay: float) -> None:
+    source = tmp_path / "in.jsonl"
+    write_input(source, 900)
+    running = process("detect", source, "-o", tmp_path / "out.jsonl", *SLOW, "--jobs", 3, start_new_session=True)
+    while not has_children(running.pid) and running.poll() is None:
+        time.sleep(0.001)
+    time.sleep(delay)
+    os.killpg(running.pid, signal.SIGINT)
+    _, err = running.communicate(timeout=60)
+    assert (running.returncode, err.strip()) == (130, b"")
 
 
 @pytest.mark.slow

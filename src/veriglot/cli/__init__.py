@@ -28,11 +28,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = _DEBUG in words
     words = [word for word in words if word != _DEBUG]
-    from veriglot.cli.app import run  # after the imports above, so that Ctrl-C while typer loads is met as well
+    return _run(words) if debug else _guarded(lambda: _run(words))
 
-    if debug:
-        return run(words)
-    return _guarded(lambda: run(words))
+
+def _run(words: list[str]) -> int:
+    from veriglot.cli.app import run  # here, so that Ctrl-C while it loads is met as well
+
+    return run(words)
 
 
 def _guarded(command: Callable[[], int]) -> int:

@@ -50,7 +50,7 @@ def load(name: str, *, threshold: float | None, words: bool) -> Detector:
     """
     found = _CLASS.fullmatch(name)
     if found is None or found["module"] in _SCHEMES:
-        from veriglot import load_detector
+        from veriglot.detectors import load_detector
 
         detector: Detector = load_detector(name, threshold=threshold, words=words)
         return detector

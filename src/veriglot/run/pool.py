@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import multiprocessing
 import pickle
+import signal
 from collections import deque
+from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Any
@@ -20,6 +22,7 @@ from veriglot.run.recipe import Description
 from veriglot.run.worker import Refusal, serve
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from multiprocessing.connection import Connection
     from multiprocessing.context import SpawnProcess
 
@@ -102,7 +105,8 @@ class Pool:
     def _start(self) -> _Worker:
         ours, theirs = self._context.Pipe()
         process = self._context.Process(target=serve, args=(theirs, self._recipe), daemon=True)
-        process.start()
+        with _ctrl_c_held_back():
+            process.start()
         theirs.close()  # so that the pipe ends when the worker does
         return _Worker(process, ours)
 
@@ -164,6 +168,19 @@ class Pool:
             share.fill([failed_prediction(share.samples[0], self.description, reason)])
             return
         self._waiting.extendleft(reversed(share.after_death()))
+
+
+@contextmanager
+def _ctrl_c_held_back() -> Iterator[None]:
+    """Start processes to which Ctrl-C never gets, not even before they can refuse it; here it arrives afterwards."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _how(code: int | None) -> str:

@@ -1,0 +1,44 @@
+"""`veriglot doctor` tells what is there, and what each extra would add."""
+
+from __future__ import annotations
+
+import json
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from conftest import Outcome
+
+    Command = Callable[..., Outcome]
+
+
+def test_it_tells_versions_extras_and_models(veriglot: Command) -> None:
+    outcome = veriglot("doctor", "--json")
+    found = json.loads(outcome.out)
+    assert (outcome.code, outcome.err) == (0, "")
+    assert found["ok"] is True
+    core = {package["name"]: package for package in found["core"]}
+    assert core["msgspec"] == {"name": "msgspec", "version": version("msgspec"), "needs": ">=0.19", "status": "ok"}
+    assert found["extras"]["parquet"]["install"] == "pip install 'veriglot[parquet]'"
+    assert {"pyarrow"} == {package["name"] for package in found["extras"]["parquet"]["packages"]}
+    detectors = {one["name"]: one for one in found["detectors"]}
+    assert detectors["grounding"]["status"] == "ok"
+    assert detectors["grounding"]["signature"]
+
+
+def test_every_extra_says_what_it_gives(veriglot: Command) -> None:
+    extras = json.loads(veriglot("doctor", "--json").out)["extras"]
+    assert extras
+    assert [name for name, extra in extras.items() if not extra["gives"]] == []
+
+
+def test_a_person_reads_the_same(veriglot: Command) -> None:
+    found = json.loads(veriglot("doctor", "--json").out)
+    shown = veriglot("doctor").out
+    assert f"veriglot {found['veriglot']}, Python {found['python']}" in shown
+    for package in found["core"]:
+        assert f"{package['name']:<20} {package['version']}" in shown
+    for name, extra in found["extras"].items():
+        assert f"Extra {name}: {extra['gives']}" in shown

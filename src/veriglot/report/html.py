@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from veriglot.report.page_data import meanings, sample_blocks, script_safe
 from veriglot.report.palette import palette
+from veriglot.report.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -93,7 +94,11 @@ def _page(title: str) -> str:
         "base-uri 'none'; form-action 'none'"
     )
     return Template(_file("page.html")).substitute(
-        title=escape(title), policy=policy, style=style, script=script, meta=script_safe({"meanings": meanings()})
+        title=escape(printable(title)),
+        policy=policy,
+        style=style,
+        script=script,
+        meta=script_safe({"meanings": meanings()}),
     )
 
 

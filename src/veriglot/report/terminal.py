@@ -135,7 +135,7 @@ class _Drawing:
             parts += [_name(span)] if self.plain else []
             parts += [share(span.confidence)] if span.confidence is not None else []
             if parts:
-                label = f"{{{' '.join(parts)}}}"
+                label = f"{{{self._literal(' '.join(parts))}}}"
                 text.append("]" if self.plain else "")
                 text.append(f"{_LRI}{label}{_PDI}" if self.rtl else label, _DIM)
 
@@ -160,7 +160,7 @@ class _Drawing:
         for number, span in enumerate(self.spans, 1):
             line = Text.assemble(f"{number:>3}  ", (f" {_name(span)} ", self._style((number - 1,))))
             line.append(f" {share(span.confidence)}" if span.confidence is not None else "")
-            self._line(line)
+            self._lines(line, rtl=False)
             quoted = excerpt(self.sample.response, span.start, min(span.end, len(self.sample.response)), around=0)
             if quoted.place:
                 self._lines(Text(f"“{_one_line(quoted.place)}”"), self.rtl, _INDENT)

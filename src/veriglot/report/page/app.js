@@ -10,6 +10,7 @@ let atHand = null;
 let whichPlace = 0;
 
 function choose(index, keepLayer = false) {
+  if (sample && sample.index === index && !keepLayer) return;
   sample = readSample(index);
   if (!keepLayer) layer = 0;
   spans = sample.layers[layer].spans;
@@ -22,7 +23,7 @@ function choose(index, keepLayer = false) {
   drawSpanList();
   inspector.rest();
   byId("answer-scroll").scrollTop = 0;
-  byId("said").textContent = `Sample ${index + 1} of ${samples.length}: ${sample.id}, ${sample.language}, ${sampleList.words(sample.status)}`;
+  byId("said").textContent = shownText(`Sample ${index + 1} of ${samples.length}: ${sample.id}, ${sample.language}, ${sampleList.words(sample.status)}`);
   try {
     history.replaceState(null, "", `#${encodeURIComponent(sample.id)}`);
   } catch {
@@ -32,8 +33,8 @@ function choose(index, keepLayer = false) {
 
 function drawHead() {
   const facts = [sample.task, sample.generator ? `response by ${sample.generator}` : null, sample.detector].filter(Boolean);
-  byId("facts").replaceChildren(make("bdi", { class: "sample-id", text: shownText(sample.id) }), make("span", { class: "language", text: sample.language }),
-    ...facts.map((fact) => make("bdi", { text: shownText(fact) })));
+  byId("facts").replaceChildren(make("bdi", { class: "sample-id", text: sample.id }), make("span", { class: "language", text: sample.language }),
+    ...facts.map((fact) => make("bdi", { text: fact })));
   const verdict = byId("verdict");
   const checked = sample.status === SCORED;
   verdict.className = `verdict ${checked ? "" : "not-checked"}`;
@@ -43,15 +44,15 @@ function drawHead() {
     verdict.replaceChildren(make("strong", { text: found ? `${found} unsupported span${found > 1 ? "s" : ""}` : "No unsupported span found" }),
       make("span", { class: "figure", text: `score ${share(sample.score)}`, title: "probability that the response holds any unsupported span" }));
   } else {
-    verdict.replaceChildren(make("strong", { text: `Not checked: ${sampleList.words(sample.status)}` }), make("bdi", { text: shownText(sample.reason) }));
+    verdict.replaceChildren(make("strong", { text: `Not checked: ${sampleList.words(sample.status)}` }), make("bdi", { text: sample.reason }));
   }
-  for (const problem of sample.problems) verdict.append(make("p", { class: "problem", text: shownText(problem) }));
+  for (const problem of sample.problems) verdict.append(make("p", { class: "problem", text: problem }));
   const question = byId("question");
   question.hidden = !sample.question;
   question.dir = sample.questionDir;
-  question.replaceChildren(make("span", { class: "label", text: "Question" }), make("p", { lang: sample.tag, text: shownText(sample.question || "") }));
-  byId("notes").replaceChildren(...sample.notes.map((note) => make("p", {}, make("bdi", { text: shownText(note) }))));
-  if (sample.signature) byId("notes").append(make("p", { class: "signature", text: shownText(sample.signature) }));
+  question.replaceChildren(make("span", { class: "label", text: "Question" }), make("p", { lang: textAttributes(sample.tag).lang, text: sample.question || "" }));
+  byId("notes").replaceChildren(...sample.notes.map((note) => make("p", {}, make("bdi", { text: note }))));
+  if (sample.signature) byId("notes").append(make("p", { class: "signature", text: sample.signature }));
 }
 
 function drawControls() {
@@ -65,11 +66,12 @@ function drawControls() {
   if (sample.words.length || spans.some((span) => span.confidence !== null)) {
     const output = make("output", { text: threshold === null ? "as predicted" : share(threshold) });
     const range = make("input", { type: "range", min: 0, max: 100, step: 1, value: threshold === null ? 50 : Math.round(threshold * 100) });
-    const reset = make("button", { type: "button", class: "tool", text: "as predicted", hidden: threshold === null });
+    const reset = make("button", { type: "button", class: "tool", text: "Reset" });
+    reset.classList.toggle("resting", threshold === null);
     const set = (value) => {
       threshold = value;
       output.textContent = value === null ? "as predicted" : share(value);
-      reset.hidden = value === null;
+      reset.classList.toggle("resting", value === null);
       responseView.setThreshold(value);
       drawSpanList();
     };

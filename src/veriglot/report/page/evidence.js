@@ -51,7 +51,7 @@ const evidenceView = (function () {
 
   function heading(passage) {
     const head = make("h3", { class: "passage-title", dir: passage.dir }, make("bdi", { class: "passage-id", text: passage.id }));
-    if (passage.title) head.append(make("bdi", { text: shownText(passage.title) }));
+    if (passage.title) head.append(make("bdi", { text: passage.title }));
     if (passage.tag) head.append(make("span", { class: "tag", text: passage.tag }));
     if (passage.url) head.append(address(passage.url));
     return head;
@@ -59,8 +59,8 @@ const evidenceView = (function () {
 
   // Only web addresses become links; nothing is loaded until somebody follows one.
   function address(url) {
-    if (!/^https?:\/\//i.test(url)) return make("bdi", { class: "url", text: shownText(url) });
-    return make("a", { class: "url", href: url, target: "_blank", rel: "noopener noreferrer nofollow" }, make("bdi", { text: shownText(url) }));
+    if (!/^https?:\/\//i.test(url)) return make("bdi", { class: "url", text: url });
+    return make("a", { class: "url", href: url, target: "_blank", rel: "noopener noreferrer nofollow" }, make("bdi", { text: url }));
   }
 
   function draw(view) {

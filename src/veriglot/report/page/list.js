@@ -86,7 +86,7 @@ const sampleList = (function () {
       "aria-posinset": position + 1, "aria-setsize": kept.length, "data-index": sample.index,
     });
     row.style.top = `${position * ROW}px`;
-    const head = make("div", { class: "row-head" }, make("bdi", { class: "row-id", text: shownText(sample.id) }), make("span", { class: "tag", text: sample.tag || "?" }));
+    const head = make("div", { class: "row-head" }, make("bdi", { class: "row-id", text: sample.id }), make("span", { class: "tag", text: sample.tag || "?" }));
     if (sample.status === SCORED) head.append(make("span", { class: "row-score", text: share(sample.score), title: "score" }));
     else head.append(make("span", { class: "unchecked", text: "not checked" }));
     const line = shownText(sample.response.slice(0, 160)) || "(empty)";

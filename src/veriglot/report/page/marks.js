@@ -1,12 +1,12 @@
-// Building elements, and texts with marks that nest or cross.
+// Building elements, and texts with marks that nest or cross. Whatever `make` writes as text is shown text.
 
 function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
-    if (name === "text") element.textContent = value;
+    if (name === "text") element.textContent = shownText(String(value));
     else if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else element.setAttribute(name, value === true ? "" : value);
+    else element.setAttribute(name, value === true ? "" : name === "aria-label" ? shownText(value) : value);
   }
   element.append(...children);
   return element;
@@ -56,5 +56,5 @@ function chip(name, slot) {
 }
 
 function textAttributes(tag, dir) {
-  return { dir: dir || "auto", lang: tag || null };
+  return { dir: dir || "auto", lang: /^[a-z0-9-]+$/i.test(tag || "") ? tag : null };
 }

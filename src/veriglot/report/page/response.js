@@ -48,7 +48,7 @@ const responseView = (function () {
     const part = make(covering.length ? "mark" : "span", { class: "part" }, content);
     for (const range of piece.covering) drawn.set(range, [...(drawn.get(range) || []), part]);
     if (word) part.dataset.word = word.number;
-    if (covering.length) markPart(part, text, piece, covering, begun);
+    if (covering.length) markPart(part, text, piece, covering, word, begun);
     else drawWord(part, word);
     if (word && !begun.has(word)) {
       begun.add(word);
@@ -60,16 +60,18 @@ const responseView = (function () {
   function drawWord(part, word) {
     part.classList.add("word");
     if (word.places.length) part.classList.add("held");
-    if (threshold !== null && word.confidence >= threshold) part.classList.add("over");
+    if (over(word)) part.classList.add("over");
   }
 
-  function markPart(part, text, piece, covering, begun) {
-    const inner = covering[covering.length - 1];
+  function markPart(part, text, piece, covering, word, begun) {
+    const standing = covering.filter((span) => !under(span));
+    const inner = (standing.length ? standing : covering).at(-1);
     part.dataset.spans = covering.map((span) => span.number).join(" ");
     part.classList.add(`slot-${inner.slot}`);
     part.style.setProperty("--strength", strength(inner.confidence));
-    if (covering.every(under)) part.classList.add("under");
-    const outer = covering.slice(0, -1).reverse().slice(0, 2);
+    if (!standing.length) part.classList.add("under");
+    if (!standing.length && word && over(word)) part.classList.add("over");
+    const outer = standing.slice(0, -1).reverse().slice(0, 2);
     if (outer.length) part.style.boxShadow = lines(outer);
     for (const span of covering) {
       if (!begun.has(span)) {
@@ -101,6 +103,10 @@ const responseView = (function () {
 
   function under(span) {
     return threshold !== null && span.confidence !== null && span.confidence < threshold;
+  }
+
+  function over(word) {
+    return threshold !== null && word.confidence >= threshold;
   }
 
   function setThreshold(value) {

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-import pytest
-
 from veriglot.records import (
     Annotation,
     Evidence,
@@ -64,7 +62,7 @@ def judged(
         at = response.index(text)
         places = (pointer_to(passages, proof),) if proof else ()
         spans.append(Span(at, at + len(text), type_, confidence, text, places))
-    notes = ()
+    notes: tuple[Annotation, ...] = ()
     if gold is not None:
         found = tuple(Span(response.index(t), response.index(t) + len(t), type_) for t, type_ in gold)
         notes = (Annotation("gold", Kind.HUMAN, "fava", spans=found),)
@@ -176,8 +174,7 @@ def long_evidence(sentences: int = 20_000) -> Pair:
     )  # fmt: skip
 
 
-@pytest.fixture(scope="session")
-def scripts() -> list[Pair]:
+def every_kind() -> list[Pair]:
     """One judged sample per script, and one of every other kind."""
     return [
         english(), arabic(), hebrew(), chinese(), hindi(), thai(), crossing(), clean(), empty(),

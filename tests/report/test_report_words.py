@@ -1,0 +1,113 @@
+"""Direction, safe printing, wrapping and excerpts."""
+
+from __future__ import annotations
+
+import unicodedata
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from judged_samples import arabic, chinese, english, hebrew
+from rich.cells import cell_len
+
+from veriglot.records import Pointer, Prediction, Sample, Span, Status, Word
+from veriglot.report.direction import direction, language_name
+from veriglot.report.excerpt import excerpt, misfits
+from veriglot.report.printable import printable
+from veriglot.report.wrapping import line_breaks
+
+
+@pytest.mark.parametrize(
+    ("text", "tag", "expected"),
+    [
+        ("مرحبا", "ar", "rtl"),
+        ("שלום", "he", "rtl"),
+        ("hello", "en", "ltr"),
+        ("GPT-4 قال", "ar", "rtl"),
+        ("GPT-4 and more קצת", "he", "rtl"),  # mostly Latin letters, but Hebrew
+        ("kya haal hai", "ur", "ltr"),  # Urdu in Latin letters
+        ("12 + 30", "fa", "rtl"),
+        ("", "ar", "rtl"),
+        ("مرحبا", None, "rtl"),
+        ("مرحبا", "tlh", "rtl"),  # a tag that the table does not hold
+        ("hello", None, "ltr"),
+        ("123", None, "auto"),
+        ("", None, "auto"),
+    ],
+)
+def test_direction(text: str, tag: str | None, expected: str) -> None:
+    assert direction(text, tag) == expected
+
+
+def test_language_names() -> None:
+    assert language_name("de") == "German"
+    assert language_name("tlh-x-made-up") == "tlh-x-made-up"
+    assert language_name(None) == "unknown"
+
+
+@pytest.mark.fuzz
+@given(st.text(st.characters(exclude_categories=[]), max_size=60))
+def test_nothing_printed_steers_the_terminal(text: str) -> None:
+    shown = printable(text)
+    shown.encode("utf-8")
+    for char in shown.replace("\n", ""):
+        assert unicodedata.category(char) not in {"Cc", "Zl", "Zp", "Cs"}
+        assert char not in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+
+
+def test_printable_names_what_it_replaces() -> None:
+    assert printable("a\x1b[31mb\x07") == "a␛[31mb␇"
+    assert printable("a\u202eb\x9bc") == "a<U+202E>b<U+009B>c"
+    assert printable("a\r\nb\u2028c\td") == "a\nb\nc    d"
+    assert printable("می\u200cخواهم 👩\u200d👩\u200d👧") == "می\u200cخواهم 👩\u200d👩\u200d👧"
+    assert printable("\ud800x") == "\ufffdx"
+
+
+@pytest.mark.fuzz
+@given(st.text("ab  ,.中文，。語ไทยก็é\u0301קש{}", max_size=120), st.integers(4, 30), st.integers(0, 30))
+def test_no_line_is_wider_than_the_terminal(text: str, width: int, first: int) -> None:
+    breaks = line_breaks(text, width, first_width=min(first, width))
+    assert breaks == sorted(set(breaks))
+    edges = [0, *breaks, len(text)]
+    lines = [text[a:b] for a, b in pairwise(edges)]
+    assert "".join(lines) == text
+    for line in lines[1:]:
+        assert cell_len(line.rstrip()) <= width
+
+
+def test_wide_characters_fill_their_line() -> None:
+    assert line_breaks("Note 青石图书馆建于一九三八年", 20) == [12]  # 5 cells and seven wide characters are 19
+
+
+def test_closing_marks_do_not_start_a_line() -> None:
+    text = "青石图书馆。馆藏"
+    assert line_breaks(text, 10) == [4]  # five characters fill ten cells, but the full stop stays with the fifth
+
+
+@pytest.mark.fuzz
+@given(st.text("ab cd é𠮷", min_size=1, max_size=300), st.data())
+def test_excerpts_hold_their_place(text: str, data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(text) - 1))
+    end = data.draw(st.integers(start + 1, len(text)))
+    before, place, after = excerpt(text, start, end, around=20)
+    assert text[:start].endswith(before.removeprefix("…"))
+    assert text[end:].startswith(after.removesuffix("…"))
+    assert len(before) <= 21
+    assert len(after) <= 21
+    assert place == text[start:end] if end - start <= 160 else " … " in place
+
+
+def test_good_predictions_have_no_misfits() -> None:
+    for make in (english, arabic, chinese, hebrew):
+        assert misfits(*make()) == []
+
+
+def test_misfits_are_named() -> None:
+    sample = Sample("a", "short")
+    spans = (Span(2, 9), Span(0, 2, evidence=(Pointer("p7", 0, 1),)))
+    words = (Word(0, 5, 0.1, (Pointer("p9", 0, 4),)), Word(6, 9, 0.1))
+    found = misfits(sample, Prediction("a", Status.SCORED, "d@1", 0.5, spans, words))
+    assert len(found) == 4
+    assert "[2, 9)" in found[0]
+    assert "'p7'" in found[1]

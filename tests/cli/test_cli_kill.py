@@ -100,7 +100,7 @@ def has_children(pid: int) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("delay", [0.0, 0.03, 0.1, 0.3])
+@pytest.mark.parametrize("delay", [0.02 * step for step in range(13)], ids="{:.2f}s".format)
 def test_ctrl_c_while_the_workers_start_is_quiet_too(process: Any, tmp_path: Path, delay: float) -> None:
     source = tmp_path / "in.jsonl"
     write_input(source, 900)

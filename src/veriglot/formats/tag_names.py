@@ -21,6 +21,7 @@ _TYPE_ALIASES = {
     "relational": "relation",
     "entities": "entity",
     "opinion": "subjective",
+    "sentence": "contradictory",  # FAVA's older name
 }
 _INSIDE = re.compile(r"\s*[-!]*\s*([/\\]?)\s*[-!]*([A-Za-z_]{1,30})[-!]*\s*([/\\]?)\s*")
 _FRAGMENT = re.compile(r"([/\\]?)\s*([A-Za-z]{0,24})")

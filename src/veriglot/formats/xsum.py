@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["XsumSpans"]
 
 _TYPES = {"intrinsic": "contradicted", "extrinsic": "unverified"}
+_ESCAPED_BREAK = "\\n"  # 39 spans of the published file begin or end with a backslash and an n
 _COLUMNS = (
     "bbcid", "system", "summary", "hallucination_type", "hallucinated_span",
     "hallucinated_span_start", "hallucinated_span_end", "worker_id",
@@ -123,7 +124,8 @@ def _span(row: Any, reading: Reading) -> Span | None:
     if type_ not in _TYPES:
         raise InputError(f"{type_!r} is neither intrinsic, extrinsic nor NULL", field="hallucination_type")
     start, end = _number(row, "hallucinated_span_start"), _number(row, "hallucinated_span_end")
-    place = located(row["hallucinated_span"], start, end, "hallucinated_span", row["summary"], reading, usual=1)
+    marked = row["hallucinated_span"].removeprefix(_ESCAPED_BREAK).removesuffix(_ESCAPED_BREAK)
+    place = located(marked, start, end, "hallucinated_span", row["summary"], reading, usual=1)
     return Span(*place, _TYPES[type_]) if place else None
 
 

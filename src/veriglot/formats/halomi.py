@@ -1,0 +1,108 @@
+"""HalOmi TSV (Dale et al. 2023): translations with hallucinated parts of the target between `<<<` and `>>>`.
+
+Annotator `gold` carries the spans, and the sentence-level degrees as ratings `class_hall` and `class_omit`. The parts
+of the source that the translation omits stay in `meta.omit_spans`. Language codes are FLORES's (`deu_Latn`).
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from veriglot.errors import InputError
+from veriglot.formats.file_language import language_tag
+from veriglot.formats.format import Format, Reading, Sniff, need, optional
+from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from veriglot.formats.head import Head
+
+__all__ = ["HalOmi"]
+
+_MARKER = re.compile(r"<<<|>>>")
+_RATINGS = ("class_hall", "class_omit")
+_KEPT = ("omit_spans", "data_source", "perturbation", "selection")
+
+
+class HalOmi(Format):
+    """HalOmi TSV."""
+
+    name = "halomi"
+    summary = "HalOmi TSV, hallucinations and omissions in translations"
+    containers = ("tsv", "csv", "jsonl", "parquet")
+    columns = ("src_lang", "tgt_lang", "src_text", "mt_text", "omit_spans", "hall_spans", "class_hall", "class_omit",
+               "data_source")  # fmt: skip
+
+    def sniff(self, head: Head) -> Sniff | None:
+        """By the columns `mt_text` and `hall_spans`."""
+        if head.has("mt_text", "hall_spans"):
+            return Sniff(0.95, "the columns `mt_text` and `hall_spans`")
+        return None
+
+    def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:
+        """One sample a row."""
+        target = need(data, "mt_text", str)
+        source_tag, target_tag = need(data, "src_lang", str), need(data, "tgt_lang", str)
+        ratings: dict[str, float | str] = {key: data[key] for key in _RATINGS if data.get(key)}
+        annotation = Annotation(
+            annotator="gold",
+            kind=Kind.HUMAN,
+            taxonomy="hat",
+            spans=tuple(_marked(need(data, "hall_spans", str), target)),
+            ratings=ratings,
+        )
+        source = optional(data, "src_text", str)
+        yield Sample(
+            id=f"{reading.source.stem}-{line}",
+            response=target,
+            task=Task.TRANSLATION,
+            language=_tag(target_tag),
+            evidence=(Evidence(source, language=_tag(source_tag)),) if source else (),
+            annotations=(annotation,),
+            meta={key: data[key] for key in _KEPT if data.get(key)},
+        )
+
+    def record(self, sample: Sample) -> dict[str, Any]:
+        """A row; of several annotations the first with spans."""
+        annotation = next((a for a in sample.annotations if a.spans is not None), None)
+        if annotation is None or not sample.evidence or sample.language is None or not sample.evidence[0].language:
+            raise InputError("a row of HalOmi has spans, a source text, and the languages of both texts")
+        source = "\n\n".join(passage.text for passage in sample.evidence)
+        marked = sample.response
+        edges = [(s.end, 0, ">>>") for s in annotation.spans or ()] + [
+            (s.start, 1, "<<<") for s in annotation.spans or ()
+        ]
+        for place, _, marker in sorted(edges, reverse=True):
+            marked = marked[:place] + marker + marked[place:]
+        return {
+            "src_lang": sample.evidence[0].language,
+            "tgt_lang": sample.language,
+            "src_text": source,
+            "mt_text": sample.response,
+            "omit_spans": sample.meta.get("omit_spans", source),
+            "hall_spans": marked,
+            "class_hall": str(annotation.ratings.get("class_hall", "")),
+            "class_omit": str(annotation.ratings.get("class_omit", "")),
+            "data_source": str(sample.meta.get("data_source", "")),
+        }
+
+
+def _tag(code: str) -> str:
+    return language_tag(code) or language_tag(code.split("_")[0]) or code.replace("_", "-")
+
+
+def _marked(marked: str, target: str) -> Iterator[Span]:
+    if _MARKER.sub("", marked) != target:
+        raise InputError("without its markers this is not `mt_text`", field="hall_spans")
+    removed = 0
+    start: int | None = None
+    for match in _MARKER.finditer(marked):
+        place = match.start() - removed
+        removed += 3
+        if match.group() == "<<<":
+            start = place
+        elif start is not None and place > start:
+            yield Span(start, place, "hallucination")
+            start = None

@@ -1,0 +1,116 @@
+"""HAT JSON: translations with hallucinated spans marked by people (hat, section 3.3).
+
+A row holds `srcLocale`, `tgtLocale`, `id`, `annotatorID`, `source`, `target` and `errors`, each with a `category` and
+`spans` of a start index, an end index and the span's text. The paper names these three without spelling their keys, so
+`start`/`startIndex`/`start_index`, the same for the end, and `text`/`spanText`/`span_text` are read; the text decides
+where the end is meant to be inclusive. Source-level labels become flags of the taxonomy `hat` where they match one,
+and stay in `meta` as they stood.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from veriglot.errors import InputError
+from veriglot.formats.file_language import language_tag
+from veriglot.formats.format import Format, Reading, Sniff, need, optional
+from veriglot.formats.offsets import located
+from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from veriglot.formats.head import Head
+
+__all__ = ["Hat"]
+
+_CATEGORY = "hallucination"
+_START = ("start", "startIndex", "start_index")
+_END = ("end", "endIndex", "end_index")
+_TEXT = ("text", "spanText", "span_text")
+_KNOWN = {"srcLocale", "tgtLocale", "id", "annotatorID", "source", "target", "errors"}
+_FLAGS = {
+    "source_wrong_language": ("wrong language", "wrong_language", "mixed language", "mixed_language"),
+    "source_incomprehensible": ("nonsens", "garbled", "incomprehensible"),
+    "source_noise": ("spelling", "typo", "noise"),
+}
+
+
+class Hat(Format):
+    """HAT JSON."""
+
+    name = "hat"
+    summary = "HAT JSON, hallucinated spans in translations"
+    containers = ("json", "jsonl", "parquet")
+
+    def sniff(self, head: Head) -> Sniff | None:
+        """By `srcLocale`, `target` and `errors`."""
+        if head.has("srcLocale", "tgtLocale", "target"):
+            return Sniff(0.95, "the keys `srcLocale`, `tgtLocale` and `target`")
+        return None
+
+    def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:  # noqa: ARG002
+        """One sample a row."""
+        target, source = need(data, "target", str), need(data, "source", str)
+        kept = {key: value for key, value in data.items() if key not in _KNOWN and value not in (None, [], {})}
+        annotation = Annotation(
+            annotator=str(data.get("annotatorID") or "annotator"),
+            kind=Kind.HUMAN,
+            taxonomy="hat",
+            spans=tuple(_spans(optional(data, "errors", list) or [], target, reading)),
+            flags=tuple(_flags(kept)),
+        )
+        source_locale, target_locale = need(data, "srcLocale", str), need(data, "tgtLocale", str)
+        yield Sample(
+            id=str(data.get("id") or need(data, "id", str)),
+            response=target,
+            task=Task.TRANSLATION,
+            language=language_tag(target_locale) or target_locale,
+            evidence=(Evidence(source, language=language_tag(source_locale) or source_locale),),
+            annotations=(annotation,),
+            meta=kept,
+        )
+
+    def record(self, sample: Sample) -> dict[str, Any]:
+        """A row of the first annotation; offsets are code points, the end exclusive."""
+        annotation = next((a for a in sample.annotations if a.spans is not None), None)
+        if not sample.evidence or sample.language is None or sample.evidence[0].language is None:
+            raise InputError("a row of HAT has a source text, and a language of both source and target")
+        spans = annotation.spans or () if annotation else ()
+        listed = [{"start": s.start, "end": s.end, "text": sample.response[s.start : s.end]} for s in spans]
+        return {
+            **sample.meta,
+            "srcLocale": sample.evidence[0].language,
+            "tgtLocale": sample.language,
+            "id": sample.id,
+            "annotatorID": annotation.annotator if annotation else None,
+            "source": "\n\n".join(passage.text for passage in sample.evidence),
+            "target": sample.response,
+            "errors": [{"category": _CATEGORY, "spans": listed}] if listed else [],
+        }
+
+
+def _spans(errors: list[Any], target: str, reading: Reading) -> Iterator[Span]:
+    for number, error in enumerate(errors):
+        category = need(error, "category", str, within=f"errors[{number}]")
+        if category.lower() != _CATEGORY:
+            reading.report.notes[f"errors_of_category:{category}"] += 1
+            continue
+        for index, span in enumerate(need(error, "spans", list, within=f"errors[{number}]")):
+            where = f"errors[{number}].spans[{index}]"
+            start, end = _first(span, _START, int, where), _first(span, _END, int, where)
+            text = next((span[key] for key in _TEXT if isinstance(span.get(key), str)), None)
+            inclusive = text is not None and target[start : end + 1] == text
+            place = located(text, start, end + 1 if inclusive else end, where, target, reading)
+            if place:
+                yield Span(*place, _CATEGORY)
+
+
+def _first(span: Any, keys: tuple[str, ...], kind: type[int], where: str) -> int:
+    key = next((key for key in keys if isinstance(span, dict) and key in span), keys[0])
+    return need(span, key, kind, within=where)
+
+
+def _flags(kept: dict[str, Any]) -> list[str]:
+    said = str(kept).lower()
+    return [flag for flag, words in _FLAGS.items() if any(word in said for word in words)]

@@ -1,0 +1,156 @@
+"""Inline tags in general: plain text with a response a line, or records with a tagged text.
+
+`inline` reads lines of text and records with the key `tagged`; the taxonomy is the one whose types the tags are.
+`fava` reads the records of FAVA (Mishra et al. 2024): `annotated` or `completion`, where `<delete>` holds what the
+response said and `<mark>` what it should say, and `errored_passage`, where it is the other way round. What should
+stand instead goes to `meta.corrections`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from veriglot.errors import InputError
+from veriglot.formats.file_language import language_in_name, language_tag
+from veriglot.formats.format import Format, Reading, Sniff, need, optional
+from veriglot.formats.tags import Edits, Tagged, parse_tags, render_tags
+from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Task, taxonomies, taxonomy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from veriglot.formats.head import Head
+
+__all__ = ["Fava", "Inline"]
+
+_TAG = re.compile(r"<([A-Za-z_]+)>")
+_PROMPT = re.compile(r"\s*Read the following references:\s*(.*?)\s*Please identify all the errors.*?Text:", re.DOTALL)
+_KEPT = ("subject", "type", "dataset", "output")
+
+
+def _taxonomy_of(tagged: str) -> str:
+    """The taxonomy most of whose types are tags here; FAVA's where there are none."""
+    used = _TAG.findall(tagged)
+    counts = {name: sum(tag in each.types for tag in used) for name, each in taxonomies().items()}
+    best = max(counts, key=lambda name: counts[name])
+    return best if counts[best] else "fava"
+
+
+def _parsed(text: str, taxonomy_name: str, edits: Edits, field: str, reading: Reading) -> Tagged:
+    tagged = parse_tags(text, tuple(taxonomy(taxonomy_name).types), edits=edits)
+    reading.report.layer("tagged").add(tagged.report)
+    if reading.strict and tagged.faults:
+        fault = tagged.faults[0]
+        raise InputError(
+            f"the tag {fault.tag!r} at code point {fault.at} is not right: {fault.kind}",
+            field=field,
+            remedy="Without strict it is repaired or reported, and counted.",
+        )
+    return tagged
+
+
+class Inline(Format):
+    """Text with inline tags."""
+
+    name = "inline"
+    summary = "inline tags: a response a line, or records with `tagged`"
+    containers = ("jsonl", "text", "json", "csv", "parquet")
+
+    def sniff(self, head: Head) -> Sniff | None:
+        """By the key `tagged`, or by tags of a known type in a text."""
+        if head.has("tagged"):
+            return Sniff(0.9, "the key `tagged`")
+        known = {type_ for each in taxonomies().values() for type_ in each.types}
+        if head.container == "text" and any(tag.lower() in known for tag in _TAG.findall(head.text)):
+            return Sniff(0.7, "text with tags of known types")
+        return None
+
+    def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:
+        """One sample a line or record."""
+        record = {"tagged": data} if isinstance(data, str) else data
+        text = need(record, "tagged", str)
+        name = optional(record, "taxonomy", str) or _taxonomy_of(text)
+        tagged = _parsed(text, name, "strip", "tagged", reading)
+        tag = optional(record, "language", str)
+        language = (language_tag(tag) or tag) if tag else language_in_name(reading.source.stem) or reading.language
+        passages = record.get("evidence") or []
+        passages = [passages] if isinstance(passages, str) else passages
+        annotator = optional(record, "annotator", str) or "gold"
+        kind = Kind(record["kind"]) if record.get("kind") in set(Kind) else Kind.HUMAN
+        yield Sample(
+            id=optional(record, "id", str) or f"{reading.source.stem}-{line}",
+            response=tagged.text,
+            language=language,
+            question=optional(record, "question", str),
+            evidence=tuple(Evidence(str(passage)) for passage in passages),
+            annotations=(Annotation(annotator=annotator, kind=kind, taxonomy=name, spans=tuple(tagged.spans)),),
+        )
+
+    def record(self, sample: Sample) -> dict[str, Any]:
+        """A record of the first annotation that has spans."""
+        annotation = next((a for a in sample.annotations if a.spans is not None), None)
+        if annotation is None:
+            raise InputError("a tagged text has the spans of an annotator")
+        row: dict[str, Any] = {
+            "id": sample.id,
+            "language": sample.language,
+            "question": sample.question,
+            "evidence": [passage.text for passage in sample.evidence] or None,
+            "tagged": render_tags(sample.response, annotation.spans or ()),
+            "taxonomy": annotation.taxonomy,
+            "annotator": annotation.annotator,
+            "kind": annotation.kind,
+        }
+        return {key: value for key, value in row.items() if value is not None}
+
+
+class Fava(Format):
+    """FAVA records."""
+
+    name = "fava"
+    summary = "FAVA records with <mark> and <delete> inside the tags"
+    containers = ("json", "jsonl", "parquet")
+    writable = False
+    _fields: tuple[tuple[str, Edits, Kind], ...] = (
+        ("annotated", "delete", Kind.HUMAN),
+        ("completion", "delete", Kind.MODEL),
+        ("errored_passage", "mark", Kind.MODEL),
+    )
+
+    def sniff(self, head: Head) -> Sniff | None:
+        """By `annotated`, `completion` or `errored_passage` with tags in it."""
+        for key, _, _ in self._fields:
+            inside = head.record.get(key) if head.record else None
+            if isinstance(inside, str) and ("<delete>" in inside or _TAG.search(inside)):
+                return Sniff(0.8, f"tags in the key `{key}`")
+        return None
+
+    def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:
+        """One sample a record. FAVA's data is English; `language` says another."""
+        key, edits, kind = next(
+            (each for each in self._fields if isinstance(data, dict) and isinstance(data.get(each[0]), str)),
+            self._fields[0],
+        )
+        tagged = _parsed(need(data, key, str), "fava", edits, key, reading)
+        prompt = optional(data, "prompt", str) or ""
+        found = _PROMPT.match(prompt)
+        evidence = found.group(1) if found else optional(data, "evidence", str)
+        model = optional(data, "model", str)
+        meta: dict[str, Any] = {name: data[name] for name in _KEPT if isinstance(data.get(name), str)}
+        if tagged.corrections:
+            meta["corrections"] = [{"start": c.start, "end": c.end, "text": c.text} for c in tagged.corrections]
+        annotation = Annotation(
+            annotator="gold" if kind is Kind.HUMAN else "model", kind=kind, taxonomy="fava", spans=tuple(tagged.spans)
+        )
+        yield Sample(
+            id=optional(data, "id", str) or f"{reading.source.stem}-{line}",
+            response=tagged.text,
+            task=Task.QA if prompt and not found else Task.OPEN,
+            language=reading.language or "en",
+            question=prompt if prompt and not found else None,
+            evidence=(Evidence(evidence),) if evidence else (),
+            generator=Generator(model) if model else None,
+            annotations=(annotation,),
+            meta=meta,
+        )

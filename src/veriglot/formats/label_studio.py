@@ -1,0 +1,185 @@
+"""Label Studio JSON export: tasks with `data`, `annotations` and `predictions`, spans as `labels` results on text.
+
+Label Studio counts in UTF-16 code units, as browsers do; the span's own text tells where they differ from code
+points. People's annotations are named by who completed them, predictions by their model version (kind `model`).
+Cancelled annotations are left out and counted, and so are results that are not labelled text.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from veriglot.errors import InputError
+from veriglot.formats.file_language import language_tag
+from veriglot.formats.format import Format, Reading, Sniff, need, optional
+from veriglot.formats.offsets import located, placed
+from veriglot.formats.utf16 import from_utf16, to_utf16
+from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task, taxonomies
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from veriglot.formats.head import Head
+
+__all__ = ["LabelStudio"]
+
+_RESPONSE = ("response", "answer", "text", "target")
+_EVIDENCE = ("evidence", "context", "source", "references", "reference")
+_KNOWN = {*_RESPONSE, *_EVIDENCE, "id", "question", "language", "task", "taxonomy"}
+
+
+class LabelStudio(Format):
+    """Label Studio JSON."""
+
+    name = "label-studio"
+    summary = "Label Studio JSON export"
+    containers = ("json", "jsonl")
+
+    def sniff(self, head: Head) -> Sniff | None:
+        """By `data` with `annotations` or `predictions`."""
+        if (
+            head.has("data")
+            and head.has_any("annotations", "predictions", "completions")
+            and "response" not in head.keys
+        ):
+            return Sniff(0.85, "the keys `data` and `annotations`")
+        return None
+
+    def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:
+        """One sample a task."""
+        shown = need(data, "data", dict)
+        key = next((key for key in _RESPONSE if isinstance(shown.get(key), str)), None)
+        if key is None:
+            raise InputError(f"the task shows no text under {', '.join(_RESPONSE)}", field="data")
+        response = shown[key]
+        tag = optional(shown, "language", str)
+        language = (language_tag(tag) or tag) if tag else reading.language
+        task = optional(shown, "task", str)
+        yield Sample(
+            id=str(shown.get("id") or data.get("id") or f"{reading.source.stem}-{line}"),
+            response=response,
+            task=Task(task) if task in set(Task) else Task.OPEN,
+            language=language,
+            question=optional(shown, "question", str),
+            evidence=tuple(_evidence(shown)),
+            annotations=tuple(_annotations(data, shown, response, reading)),
+            meta={k: v for k, v in shown.items() if k not in _KNOWN},
+        )
+
+    def record(self, sample: Sample) -> dict[str, Any]:
+        """A task; people's annotations under `annotations`, models' under `predictions`."""
+        shown: dict[str, Any] = {
+            **sample.meta,
+            "id": sample.id,
+            "response": sample.response,
+            "evidence": [passage.text for passage in sample.evidence],
+            "question": sample.question,
+            "language": sample.language,
+            "task": sample.task,
+        }
+        names = {a.taxonomy for a in sample.annotations}
+        if len(names) == 1:
+            shown["taxonomy"] = names.pop()
+        task: dict[str, Any] = {"data": {key: value for key, value in shown.items() if value not in (None, [])}}
+        task["annotations"] = [
+            {"completed_by": a.annotator, "result": _results(sample.response, a)}
+            for a in sample.annotations
+            if a.kind is Kind.HUMAN
+        ]
+        task["predictions"] = [
+            {"model_version": a.annotator, "result": _results(sample.response, a)}
+            for a in sample.annotations
+            if a.kind is Kind.MODEL
+        ]
+        return task
+
+
+def _results(response: str, annotation: Annotation) -> list[dict[str, Any]]:
+    results = []
+    for index, span in enumerate(annotation.spans or ()):
+        start, end = to_utf16(response, span.start, span.end)
+        value = {
+            "start": start,
+            "end": end,
+            "text": response[span.start : span.end],
+            "labels": [span.type] if span.type else [],
+        }
+        result = {"id": f"span{index}", "type": "labels", "from_name": "label", "to_name": "response", "value": value}
+        results.append(result if span.confidence is None else {**result, "score": span.confidence})
+    return results
+
+
+def _evidence(shown: dict[str, Any]) -> Iterator[Evidence]:
+    for key in _EVIDENCE:
+        value = shown.get(key)
+        if isinstance(value, str) and value:
+            yield Evidence(value)
+        elif isinstance(value, list):
+            yield from (Evidence(text) for text in value if isinstance(text, str))
+        if value:
+            return
+
+
+def _annotations(data: Any, shown: Any, response: str, reading: Reading) -> Iterator[Annotation]:
+    for key, kind in (("annotations", Kind.HUMAN), ("completions", Kind.HUMAN), ("predictions", Kind.MODEL)):
+        for index, item in enumerate(optional(data, key, list) or []):
+            where = f"{key}[{index}]"
+            if not isinstance(item, dict):
+                raise InputError("an object is expected", field=where)
+            if item.get("was_cancelled"):
+                reading.report.notes["cancelled_annotations"] += 1
+                continue
+            spans = tuple(_spans(optional(item, "result", list) or [], where, response, reading))
+            yield Annotation(
+                annotator=_who(item, kind, index),
+                kind=kind,
+                taxonomy=optional(shown, "taxonomy", str) or _taxonomy_of(spans),
+                spans=spans,
+            )
+
+
+def _who(item: dict[str, Any], kind: Kind, index: int) -> str:
+    who = item.get("model_version") if kind is Kind.MODEL else item.get("completed_by")
+    if isinstance(who, dict):
+        who = who.get("email") or who.get("id")
+    return str(who) if who not in (None, "") else f"{'prediction' if kind is Kind.MODEL else 'annotator'}_{index + 1}"
+
+
+def _taxonomy_of(spans: tuple[Span, ...]) -> str:
+    used = {span.type for span in spans if span.type}
+    fitting = [name for name, each in taxonomies().items() if used <= each.types.keys()]
+    return fitting[0] if fitting else "label-studio"
+
+
+def _spans(results: list[Any], within: str, response: str, reading: Reading) -> Iterator[Span]:
+    for index, result in enumerate(results):
+        where = f"{within}.result[{index}]"
+        value = result.get("value") if isinstance(result, dict) else None
+        if not isinstance(value, dict) or "labels" not in value or "start" not in value:
+            reading.report.notes["results_that_are_no_spans"] += 1
+            continue
+        start, end = need(value, "start", int, within=where), need(value, "end", int, within=where)
+        place = _in_code_points(optional(value, "text", str), start, end, where, response, reading)
+        labels = need(value, "labels", list, within=where)
+        if place is None:
+            continue
+        score = result.get("score")
+        confidence = float(score) if isinstance(score, int | float) and 0 <= score <= 1 else None
+        for label in labels or [None]:
+            yield Span(*place, None if label is None else _named(str(label)), confidence)
+
+
+def _in_code_points(
+    text: str | None, start: int, end: int, where: str, response: str, reading: Reading
+) -> tuple[int, int] | None:
+    converted = from_utf16(response, start, end)
+    if text is None:
+        return placed(*(converted or (start, end)), where, response, reading)
+    if converted is not None and response[converted[0] : converted[1]] == text and text:
+        return converted
+    return located(text, start, end, where, response, reading)
+
+
+def _named(label: str) -> str:
+    low = label.lower()
+    return low if any(low in each.types for each in taxonomies().values()) else label

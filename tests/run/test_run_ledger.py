@@ -206,6 +206,15 @@ def test_a_file_that_no_run_made_is_not_overwritten(tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.jsonl", "out.jsonl"]
 
 
+@pytest.mark.parametrize("name", ["in.jsonl", "in.jsonl.failed.jsonl"])
+def test_an_input_is_never_overwritten_even_on_restart(tmp_path: Path, name: str) -> None:
+    source = write_input(tmp_path, name=name)
+    before = source.read_bytes()
+    with pytest.raises(UsageError, match="is an input and would be overwritten"):
+        make(source, tmp_path / "in.jsonl", restart=True)
+    assert source.read_bytes() == before
+
+
 def test_an_output_that_was_edited_is_refused(tmp_path: Path) -> None:
     source, output = write_input(tmp_path), tmp_path / "out.jsonl"
     with pytest.raises(KeyboardInterrupt):

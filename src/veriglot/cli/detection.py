@@ -150,6 +150,8 @@ def _pair_sample(request: Request) -> Sample:
     if request.format is not None:
         raise UsageError("--format is for files of samples; a pair is plain text.")
     files = [*request.evidence, *request.inputs]  # so that `--evidence notes/*.txt` means all of them
+    if request.output is not None and request.output in {*files, request.response}:
+        raise UsageError(f"{request.output} is an input and would be overwritten.", remedy="Name another output.")
     if [*files, request.response].count(STDIN) > 1:
         raise UsageError("Standard input can be read only once.")
     evidence = [*(read_text(path) for path in files), *request.evidence_text]

@@ -8,6 +8,7 @@ An output in another format (Parquet, HTML) is first kept as `out.parquet.rows.j
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
@@ -21,7 +22,6 @@ from veriglot.run.manifest import InputFile, Manifest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from pathlib import Path
 
     from veriglot.records import Sample
     from veriglot.run.manifest import Option
@@ -87,6 +87,7 @@ class Ledger:
         Raises:
             UsageError: the output was made from something else, or not by a run.
         """
+        self._refuse_own_input()
         before = self._before()
         if before is not None:
             self._compare(before)
@@ -186,6 +187,12 @@ class Ledger:
         known = {file.path: file for file in before.inputs} if before is not None else {}
         inputs = tuple(InputFile.of(path, known.get(path)) for path in self._inputs)
         return Manifest(inputs, self._signature, self._options)
+
+    def _refuse_own_input(self) -> None:
+        ours = {path.resolve() for path in (self.output, self.progress, self.rows.path, self.failures.path)}
+        for path in self._inputs:
+            if path != "-" and Path(path).resolve() in ours:
+                raise UsageError(f"{path} is an input and would be overwritten.", remedy="Name another output.")
 
     def _refuse_unknown(self) -> None:
         for path in (self.output, self.rows.path):

@@ -5,9 +5,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 import re
+import subprocess
+import sys
 import tracemalloc
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -23,7 +27,6 @@ from veriglot.report.page_data import sample_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 EVIL = (
     "</script><script>document.title='owned'</script><img src=http://127.0.0.1:9/x onerror=alert(1)>"
@@ -219,6 +222,16 @@ def test_no_samples_and_an_empty_response_are_pages_too(tmp_path: Path) -> None:
 def test_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
     assert write_html([clean()], "-", title="x") == 1
     assert Page(capsys.readouterr().out).data("listed")[0]["id"] == "en-clean"
+
+
+def test_standard_output_is_utf8_in_any_locale() -> None:
+    code = (
+        "from judged_samples import chinese; from veriglot.report import write_html;"
+        " write_html([chinese()], '-', title='x')"
+    )
+    environment = {"PYTHONIOENCODING": "ascii", "PYTHONPATH": str(Path(__file__).parent), "PATH": os.environ["PATH"]}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, env=environment)
+    assert Page(done.stdout.decode("utf-8")).data("listed")[0]["response"] == chinese()[0].response
 
 
 def test_the_same_input_gives_the_same_bytes(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from functools import cache
 from html import escape
 from importlib.resources import files
+from io import TextIOWrapper
 from pathlib import Path
 from string import Template
 from tempfile import NamedTemporaryFile
@@ -70,7 +71,7 @@ def write_html(pairs: Iterable[tuple[Sample, Prediction]], path: str | Path, *, 
 @contextmanager
 def _output(path: str | Path) -> Iterator[TextIO]:
     if str(path) == "-":
-        yield sys.stdout
+        yield from _standard_output()
         return
     path = Path(path)
     with NamedTemporaryFile(
@@ -85,6 +86,19 @@ def _output(path: str | Path) -> Iterator[TextIO]:
             raise
     unfinished.chmod(0o644)  # a temporary file is private; a report is an ordinary file
     unfinished.replace(path)
+
+
+def _standard_output() -> Iterator[TextIO]:
+    """Standard output as UTF-8 whatever the locale says: the page declares that it is UTF-8."""
+    if not hasattr(sys.stdout, "buffer"):  # redirected to a text in memory
+        yield sys.stdout
+        return
+    sys.stdout.flush()
+    file = TextIOWrapper(sys.stdout.buffer, encoding="utf-8", newline="\n", write_through=True)
+    try:
+        yield file
+    finally:
+        file.detach()
 
 
 def _page(title: str) -> str:

@@ -73,6 +73,7 @@ function drawControls() {
       output.textContent = value === null ? "as predicted" : share(value);
       reset.classList.toggle("resting", value === null);
       responseView.setThreshold(value);
+      for (const part of atHand ? responseView.partsOf(atHand) : []) part.classList.add("on"); // it was drawn anew
       drawSpanList();
     };
     range.addEventListener("input", () => set(Number(range.value) / 100));

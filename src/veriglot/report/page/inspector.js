@@ -8,7 +8,7 @@ const inspector = (function () {
   const SHOWN = 6;
 
   function rest() {
-    element.replaceChildren(make("p", { class: "hint", text: "Point at a mark, or press n, to see the evidence that it was held against." }));
+    element.replaceChildren(make("p", { class: "hint", text: "Point at a mark or a word, or press n, to see the evidence that it was held against." }));
     tip.hidden = true;
   }
 
@@ -28,7 +28,7 @@ const inspector = (function () {
   function title(mark) {
     if (mark.kind === "word") {
       const verdict = mark.places.length ? "word with support" : "word";
-      return [make("span", { class: "chip plain", text: verdict }), make("span", { class: "figure", text: `unsupported with ${share(mark.confidence)}` })];
+      return [make("span", { class: "chip plain", text: verdict }), make("span", { class: "figure", text: `probability unsupported ${share(mark.confidence)}` })];
     }
     const figure = mark.confidence === null ? "no confidence given" : `confidence ${share(mark.confidence)}`;
     return [make("span", { class: "number", text: String(mark.number + 1) }), chip(mark.type, mark.slot), make("span", { class: "figure", text: figure })];

@@ -1,0 +1,43 @@
+"""The benchmarks run, and their figures are the kind of figures that they say; how good these are is theirs to print."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
+
+
+def run(script: str, *options: str) -> list[dict[str, Any]]:
+    command = [sys.executable, BENCHMARKS / script, "--json", *options]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@pytest.mark.slow
+def test_speed_is_held_against_segmentation() -> None:
+    (table,) = run("grounding_speed.py", "--no-transformers", "--examples", "8", "--repeats", "1")
+    seconds = {row["what"]: row["CPU ms an example"] for row in table["rows"]}
+    assert 0 < seconds["word segmentation alone"] < seconds["grounding, one at a time"]
+    assert "statuses: ['scored']" in table["notes"][0]
+
+
+@pytest.mark.slow
+def test_scaling_counts_every_row() -> None:
+    by_evidence, by_rows = run("scaling.py", "--sizes", "10000", "30000", "--rows", "50", "100")
+    assert [row["status"] for row in by_evidence["rows"]] == ["scored", "scored"]
+    assert [row["predictions"] for row in by_rows["rows"]] == [50, 100]
+
+
+@pytest.mark.slow
+def test_start_up_is_within_its_bounds() -> None:
+    (table,) = run("startup.py", "--repeats", "1")
+    measured = {row["what"]: row["measured"] for row in table["rows"]}
+    assert measured["heavy modules that the import loads"] == 0
+    assert 100 < measured["core install, MB"] < 250

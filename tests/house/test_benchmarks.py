@@ -1,4 +1,4 @@
-"""The benchmarks run, and their figures are the kind of figures that they say; how good these are is theirs to print."""
+"""The benchmarks run, and their figures are what they say they are; how good these are is theirs to print."""
 
 from __future__ import annotations
 

@@ -11,13 +11,14 @@ from veriglot.errors import EXIT_ROWS_FAILED
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from veriglot.formats import Report
+    from veriglot.formats import FileReport, Report
     from veriglot.records import Prediction
     from veriglot.run import FailedRow, Ledger, Tally
 
 __all__ = ["Account"]
 
 _SHOWN = 5  # failed rows that are told one by one where a file holds them all
+_FILES_SHOWN = 8  # files whose repairs are told one by one
 
 
 class Account:
@@ -96,10 +97,21 @@ class Account:
     def _tell_repairs(self) -> None:
         if self._report is None:
             return
-        for file in self._report.files.values():
-            tags = file.all_tags()
-            found = file.notes + tags.repaired + tags.reported
-            if found:
-                kinds = ", ".join(f"{kind} {count:,}" for kind, count in found.most_common(4))
-                more = f", and {len(found) - 4} kinds more" if len(found) > 4 else ""
-                self.warn(f"{file.path} (read as {file.format}) had to be repaired: {kinds}{more}.")
+        found = [(file, _notes(file)) for file in self._report.files.values()]
+        found = [(file, notes) for file, notes in found if notes]
+        for file, notes in found[:_FILES_SHOWN]:
+            self.warn(f"{file.path} was read as {file.format} with {_listed(notes)}.")
+        rest = found[_FILES_SHOWN:]
+        if rest:
+            together = sum((notes for _, notes in rest), Counter[str]())
+            self.warn(f"{len(rest)} more files were read with {_listed(together)}.")
+
+
+def _notes(file: FileReport) -> Counter[str]:
+    """Repairs and observations of reading one file, by kind."""
+    tags = file.all_tags()
+    return file.notes + tags.repaired + tags.reported
+
+
+def _listed(notes: Counter[str]) -> str:
+    return ", ".join(f"{kind} {count:,}" for kind, count in notes.most_common())

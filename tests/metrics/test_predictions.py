@@ -1,6 +1,10 @@
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from veriglot.errors import InputError
 from veriglot.metrics.predictions import answer, at_threshold
@@ -20,6 +24,17 @@ def test_threshold_from_words() -> None:
     ]  # fmt: skip
     assert [(s.start, s.end) for s in at_threshold(given, 0.8).spans or ()] == [(0, 2)]
     assert [(s.start, s.end) for s in at_threshold(given, 0.0).spans or ()] == [(0, 11)]
+
+
+@pytest.mark.fuzz
+@given(st.lists(st.sampled_from([0.0, 0.3, 0.5, 0.7, 1.0]), max_size=8), st.sampled_from([0.2, 0.5, 1.0]))
+def test_a_word_is_marked_where_it_reaches_the_threshold(values: list[float], threshold: float) -> None:
+    words = tuple(Word(3 * i, 3 * i + 2, value) for i, value in enumerate(values))
+    spans = at_threshold(scored((), words), threshold).spans or ()
+    for word in words:
+        inside = any(s.start <= word.start and word.end <= s.end for s in spans)
+        assert inside == (word.confidence >= threshold)
+    assert all(left.end < right.start for left, right in pairwise(spans))
 
 
 def test_threshold_without_words_only_drops() -> None:

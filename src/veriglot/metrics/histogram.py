@@ -80,6 +80,8 @@ def _error(positives: Array, confidence: Array, total: Array) -> Array:
 def ece_equal_width(positives: Array, negatives: Array, confidence: Array) -> Array:
     """Expected calibration error over 15 groups of equal width (Guo et al. 2017), in [0, 1].
 
+    It is biased upwards in small samples, and more so in their resamples: its interval may lie above the value.
+
     Args:
         positives: unsupported units per bin, shape `(..., BINS)`.
         negatives: supported units per bin.

@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+from absent_words import AbsentWords
+from labelled_texts import samples
+
+from veriglot.cli import main
+from veriglot.records import encode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+DETECTOR = ("--detector", "absent_words:AbsentWords")
+
+
+class Outcome(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def evaluate(capfd: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
+    def run(*words: object) -> Outcome:
+        capfd.readouterr()
+        code = main(["evaluate", *(str(word) for word in words)])
+        return Outcome(code, *capfd.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    path = tmp_path / "data.jsonl"
+    path.write_bytes(b"".join(encode(sample) + b"\n" for sample in samples()))
+    return path
+
+
+@pytest.fixture
+def predictions(tmp_path: Path) -> Path:
+    path = tmp_path / "marked.jsonl"
+    path.write_bytes(b"".join(encode(p) + b"\n" for p in AbsentWords().predict(samples())))
+    return path
+
+
+def figures(outcome: Outcome) -> dict[tuple[str, str, str], dict[str, object]]:
+    assert outcome.code == 0, outcome.err
+    return {(f["level"], f["name"], f["language"]): f for f in json.loads(outcome.out)["figures"]}
+
+
+def test_tables_for_people(evaluate: Callable[..., Outcome], data: Path) -> None:
+    outcome = evaluate(data, *DETECTOR, "--resamples", 50)
+    assert outcome.code == 0
+    for part in (
+        "Units (word), unsupported or not",
+        "prevalence",
+        "mean",
+        "pooled",
+        "entity",
+        "Characters",
+        "Signature",
+    ):
+        assert part in outcome.out
+    assert "nan" not in outcome.out.lower()
+    assert "\u2026" not in outcome.out  # nothing is cut off
+    assert "6 rows: 6 scored" in outcome.err
+
+
+def test_predictions_give_what_the_detector_gives(
+    evaluate: Callable[..., Outcome], data: Path, predictions: Path
+) -> None:
+    asked = figures(evaluate(data, *DETECTOR, "--json", "-q"))
+    joined = figures(evaluate(data, "--predictions", predictions, "--json", "-q"))
+    assert asked.keys() == joined.keys()
+    for key, figure in asked.items():
+        assert (figure["value"], figure["low"], figure["high"]) == (
+            joined[key]["value"], joined[key]["low"], joined[key]["high"],
+        )  # fmt: skip
+    assert joined["unit", "f1", "de"]["signature"] == asked["unit", "f1", "de"]["signature"]
+
+
+def test_order_of_predictions_is_nothing_and_missing_ones_are_coverage(
+    evaluate: Callable[..., Outcome], data: Path, predictions: Path
+) -> None:
+    lines = predictions.read_bytes().splitlines(keepends=True)
+    predictions.write_bytes(b"".join(lines[::-1]))
+    assert figures(evaluate(data, "--predictions", predictions, "--json", "-q"))["unit", "f1", "de"]["coverage"] == 1.0
+    predictions.write_bytes(b"".join(lines[1:]))
+    outcome = evaluate(data, "--predictions", predictions, "--json")
+    plain = json.loads(outcome.out)
+    assert plain["coverage"]["en"]["unscored"] == {"missing": 1}
+    assert plain["coverage"]["en"]["share"] == pytest.approx(2 / 3)
+
+
+def test_predictions_of_no_sample_are_told(evaluate: Callable[..., Outcome], data: Path, predictions: Path) -> None:
+    lines = data.read_bytes().splitlines(keepends=True)
+    data.write_bytes(b"".join(lines[1:]))
+    assert "1 predictions of" in evaluate(data, "--predictions", predictions).err
+
+
+def test_threshold_marks_anew_from_words(evaluate: Callable[..., Outcome], data: Path, predictions: Path) -> None:
+    asked = figures(evaluate(data, *DETECTOR, "--threshold", 0.9, "--json", "-q"))
+    joined = figures(evaluate(data, "--predictions", predictions, "--threshold", 0.9, "--json", "-q"))
+    for level, name in (("unit", "precision"), ("unit", "recall"), ("sentence", "f1")):
+        assert asked[level, name, "pooled"]["value"] == joined[level, name, "pooled"]["value"]
+    assert asked["unit", "recall", "pooled"] != figures(evaluate(data, *DETECTOR, "--json"))["unit", "recall", "pooled"]
+
+
+def test_processes_change_nothing(evaluate: Callable[..., Outcome], data: Path) -> None:
+    assert evaluate(data, *DETECTOR, "--json", "--jobs", 1).out == evaluate(data, *DETECTOR, "--json", "--jobs", 2).out
+
+
+def test_counts_are_measured_again_without_the_detector(
+    evaluate: Callable[..., Outcome], data: Path, tmp_path: Path
+) -> None:
+    counts = tmp_path / "counts.json"
+    first = figures(evaluate(data, *DETECTOR, "--json", "--counts", counts))
+    again = figures(evaluate(counts, "--json"))
+    assert {key: f["low"] for key, f in again.items()} == {key: f["low"] for key, f in first.items()}
+    assert again["unit", "f1", "de"]["signature"] == first["unit", "f1", "de"]["signature"]
+    other = figures(evaluate(counts, "--json", "--seed", 5, "--resamples", 77))
+    assert "seed:5|resamples:77" in str(other["unit", "f1", "de"]["signature"])
+    twice = figures(evaluate(counts, counts, "--json", "--resamples", 0))
+    assert twice["unit", "f1", "pooled"]["value"] == first["unit", "f1", "pooled"]["value"]
+    assert twice["unit", "f1", "pooled"]["n_responses"] == 12
+    mixed = evaluate(counts, data)
+    assert (mixed.code, "cannot be given together" in mixed.err) == (2, True)
+
+
+def test_profile_is_written(evaluate: Callable[..., Outcome], data: Path, tmp_path: Path) -> None:
+    path = tmp_path / "profile.json"
+    outcome = evaluate(data, *DETECTOR, "-o", path, "--json")
+    profile = json.loads(path.read_bytes())
+    assert profile["pooled"]["recall"] == figures(outcome)["unit", "recall", "pooled"]["value"]
+    assert profile["signature"] == json.loads(outcome.out)["signature"]
+
+
+def test_bad_rows_are_kept_and_the_rest_measured(evaluate: Callable[..., Outcome], data: Path, tmp_path: Path) -> None:
+    data.write_bytes(data.read_bytes() + b'{"id": "broken", "respon\n')
+    path = tmp_path / "profile.json"
+    outcome = evaluate(data, *DETECTOR, "-o", path)
+    assert outcome.code == 3
+    failed = json.loads((tmp_path / "profile.json.failed.jsonl").read_text())
+    assert failed["line"] == 7
+    assert "respon" in failed["raw"]
+    assert path.exists()
+    stopped = evaluate(data, *DETECTOR, "--on-error", "stop")
+    assert (stopped.code, "line 7" in stopped.err) == (1, True)
+
+
+def test_wrong_words(evaluate: Callable[..., Outcome], data: Path) -> None:
+    for words, said in (
+        (("--unit", "wrod"), "unit named 'wrod'"),
+        (("--level", "unti"), "level named 'unti'"),
+        (("--taxonomy", "flava"), "taxonomy named 'flava'"),
+        (("--threshold", "3"), "between 0 and 1"),
+        (("--annotator", "golden"), "annotator named 'golden'"),
+    ):
+        outcome = evaluate(data, *DETECTOR, *words)
+        assert (outcome.code, outcome.out) == (2, ""), words
+        assert said in outcome.err, words
+    assert evaluate("absent.jsonl", *DETECTOR).code == 1
+
+
+def test_levels_are_chosen(evaluate: Callable[..., Outcome], data: Path) -> None:
+    chosen = figures(evaluate(data, *DETECTOR, "--json", "--level", "char", "--level", "span"))
+    assert {level for level, _, _ in chosen} == {"char", "span"}
+    shown = evaluate(data, *DETECTOR, "--level", "char").out
+    assert "Characters" in shown
+    assert "Units" not in shown
+
+
+def test_duplicate_predictions_are_refused(evaluate: Callable[..., Outcome], data: Path, predictions: Path) -> None:
+    predictions.write_bytes(predictions.read_bytes() * 2)
+    outcome = evaluate(data, "--predictions", predictions)
+    assert outcome.code == 1
+    assert "twice" in outcome.err or "occurred before" in outcome.err
+
+
+def test_predictions_that_do_not_say_their_threshold(
+    evaluate: Callable[..., Outcome], data: Path, predictions: Path, tmp_path: Path
+) -> None:
+    rows = [json.loads(line) for line in predictions.read_text().splitlines()]
+    predictions.write_text("".join(json.dumps({**row, "signature": None}) + "\n" for row in rows))
+    refused = evaluate(data, "--predictions", predictions, "-o", tmp_path / "p.json")
+    assert (refused.code, "--threshold" in refused.err) == (2, True)
+    assert evaluate(data, "--predictions", predictions).code == 0

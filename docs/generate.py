@@ -58,7 +58,7 @@ def cli_page() -> str:
 
 
 def formats_page() -> str:
-    """Every format: what it is, what it lies in, what has no place in it."""
+    """Every format: what it is, what it lies in, how it is read."""
     loaded: dict[str, type[Format]] = {name: FORMATS.load(name) for name in FORMATS.names()}
     parts = [
         NOTE,
@@ -73,9 +73,6 @@ def formats_page() -> str:
         if name in NATIVE:
             continue
         parts.append(f"\n## {name}\n\n{(sys.modules[one.__module__].__doc__ or '').strip()}")
-        if one.writable and one.cannot_hold:
-            parts.append("\nWriting it reports as lost:\n")
-            parts += [f"- {what}" for what in one.cannot_hold]
     return "\n".join(parts) + "\n"
 
 

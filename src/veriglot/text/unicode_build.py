@@ -104,19 +104,36 @@ def _pairs(simplified: dict[str, str]) -> dict[str, Any]:
     }
 
 
-def main() -> None:
-    """Write `unicode_ranges.json`, `fold_pairs.json` and `chinese_pairs.json` beside this file."""
-    here = Path(__file__).parent
-    simplified = _simplified(import_module("opencc").OpenCC("t2s").convert)
-    chinese = {
-        "about": "OpenCC (Apache-2.0): each traditional character of `from` is simplified to the one in `to`.",
-        "from": "".join(simplified),
-        "to": "".join(simplified.values()),
+def _dictionary(path: Path) -> dict[str, set[str]]:
+    lines = path.read_text("utf-8").splitlines()
+    return {key: set(values.split()) for key, _, values in (line.partition("\t") for line in lines) if len(key) == 1}
+
+
+def _chinese(folder: Path) -> dict[str, Any]:
+    """Characters that only simplified Chinese, only traditional Chinese, or only Japanese uses."""
+    to_traditional = _dictionary(folder / "STCharacters.txt")
+    to_simplified = _dictionary(folder / "TSCharacters.txt")
+    japanese = set().union(*_dictionary(folder / "JPVariants.txt").values())
+    simplified = {char for char, forms in to_traditional.items() if char not in forms}
+    traditional = {char for char, forms in to_simplified.items() if char not in forms}
+    every = simplified | traditional | set().union(*to_traditional.values(), *to_simplified.values())
+    return {
+        "about": "From OpenCC (Apache-2.0): characters that only one way of writing uses.",
+        "simplified": "".join(sorted(simplified - traditional - japanese)),
+        "traditional": "".join(sorted(traditional - simplified - japanese)),
+        "japanese": "".join(sorted(japanese - every)),
     }
+
+
+def main() -> None:
+    """Write `unicode_ranges.json`, `fold_pairs.json` and `chinese_characters.json` beside this file."""
+    here = Path(__file__).parent
+    opencc: Any = import_module("opencc")
+    simplified = _simplified(opencc.OpenCC("t2s").convert)
     tables = {
         "unicode_ranges.json": _ranges(import_module("regex")),
         "fold_pairs.json": _pairs(simplified),
-        "chinese_pairs.json": chinese,
+        "chinese_characters.json": _chinese(Path(opencc.__file__).parent / "dictionary"),
     }
     for name, table in tables.items():
         lines = [f"{json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in table.items()]

@@ -6,8 +6,9 @@ dictionaries for Chinese, Japanese, Thai, Lao, Khmer and Burmese. In particular:
 - numbers keep their inner marks (`1,234.5` is one word); a date or range with dashes or slashes is several;
 - an apostrophe inside stays inside (`can't`), except after an elided article or pronoun of the Romance languages
   (`l'homme` is `l` and `homme`), in whatever language, so that the same text always gives the same words;
-- a hyphen parts words; an underscore joins them; a full stop joins letters (`example.com`), but not a lower-case
-  letter to a capital (`end.Next` is two words whose space is missing);
+- a hyphen parts words, and so does a colon (but not in Finnish and Swedish: `EU:n`); an underscore joins them; a
+  full stop joins letters (`example.com`), but not a lower-case letter to a capital (`end.Next` is two words whose
+  space is missing);
 - Arabic and Hebrew clitics stay with their word, Korean words are what stands between spaces;
 - combining marks and joiners belong to their letter; format characters never stand at a word's edge;
 - punctuation, symbols and emoji are no words.
@@ -30,9 +31,9 @@ if TYPE_CHECKING:
 __all__ = ["word_bounds", "words"]
 
 _WORD = int(Kind.LETTER | Kind.DIGIT)
-_LANGUAGES_WITH_COLON = {"fi", "sv"}  # EU:n, USA:s: one word there
-_APOSTROPHES = (0x27, 0x2019)
-_FULL_STOP = 0x2E
+_LANGUAGES_WITH_COLON = {"fi", "sv"}
+_PARTING = (0x27, 0x2019, 0x2E)  # apostrophes and the full stop: they part some words
+_COLON = 0x3A
 _ELIDED = re.compile(
     r"[ldcjmnst]|qu|(?:jus|lors|puis|quoi|quel|pres)qu|gl|un|(?:d|n|qu)ell|all|sull|dall|coll|quest|bell|sant|tutt|"
     r"mezz|cent|senz|grand|quattr",
@@ -53,8 +54,7 @@ def word_bounds(text: str, language: str | None = None) -> NDArray[np.int32]:
         language: a BCP 47 tag, or None. It matters only to Finnish and Swedish, where a colon may stand in a word.
     """
     codes = code_points(text)
-    has_colons = language is not None and language.split("-")[0].lower() in _LANGUAGES_WITH_COLON
-    ends = segment_ends(WordBreaker, text, codes, "sv" if has_colons else "root")
+    ends = segment_ends(WordBreaker, text, codes, "root")
     if not ends.size:
         return np.empty((0, 2), np.int32)
     kinds = kind_table()[codes]
@@ -64,7 +64,9 @@ def word_bounds(text: str, language: str | None = None) -> NDArray[np.int32]:
     is_word = (kinds & _WORD) != 0
     keep = np.logical_or.reduceat(is_word, starts)
     starts, ends = _without_edges(starts[keep], ends[keep], kinds)
-    starts, ends = _split_inside(text, codes, kinds, starts, ends)
+    joined = language is not None and language.split("-")[0].lower() in _LANGUAGES_WITH_COLON
+    marks = _PARTING if joined else (*_PARTING, _COLON)
+    starts, ends = _split_inside(text, codes, kinds, starts, ends, marks)
     bounds = np.empty((len(starts), 2), np.int32)
     bounds[:, 0] = starts
     bounds[:, 1] = ends
@@ -83,10 +85,15 @@ def _without_edges(
 
 
 def _split_inside(
-    text: str, codes: NDArray[np.uint32], kinds: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64]
+    text: str,
+    codes: NDArray[np.uint32],
+    kinds: NDArray[np.uint8],
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    parting: tuple[int, ...],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Words parted at an elision's apostrophe and at a full stop whose space is missing; the mark is left out."""
-    marks = (codes == _FULL_STOP) | (codes == _APOSTROPHES[0]) | (codes == _APOSTROPHES[1])
+    """Words parted at those of the `parting` marks inside them that part; the mark is left out."""
+    marks = np.logical_or.reduce([codes == mark for mark in parting])
     if not marks.any():
         return starts, ends
     places = np.flatnonzero(marks[1:-1]) + 1
@@ -106,6 +113,8 @@ def _split_inside(
 
 def _parts(text: str, kinds: NDArray[np.uint8], start: int, place: int) -> bool:
     """Whether the mark at `place`, between two letters of the word that begins at `start`, parts it."""
+    if text[place] == ":":
+        return True
     if text[place] == ".":
         return bool(kinds[place - 1] & Kind.LOWER and kinds[place + 1] & Kind.UPPER)
     elided = _ELIDED.fullmatch(text, start, place) is not None

@@ -1,0 +1,208 @@
+"""Which language a text is in, offline: its script first, then letters, then a statistical model and frequent words.
+
+The model is py3langid's (BSD, naive Bayes over byte n-grams); it is asked only where a script has several languages,
+only about languages that are written in that script, and it is loaded (about half a second) on the first such text.
+Chinese is parted by characters: Cantonese by its own words, simplified and traditional by characters that only one of
+them has, Japanese by its kana. Serbian in Latin letters is parted from Croatian and Bosnian by frequent words.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from veriglot.text.chinese import chinese_or_japanese
+from veriglot.text.unicode_table import Kind, code_points, kind_table, script_names, script_table
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Identified", "identify"]
+
+_SAMPLE = 600  # code points that are looked at: more make no answer better on the data at hand
+_MIN_LETTERS = 3
+_MIN_CONFIDENCE = 0.3
+_IDEOGRAPHIC = {"Hani": 2.5, "Hira": 2.0, "Kana": 1.5, "Hang": 2.0, "Bopo": 2.0}  # what one such letter says
+_EAST_ASIAN = frozenset(_IDEOGRAPHIC)
+_WORD_WEIGHT = 3.0  # how much likelier one frequent word makes a language than its neighbours
+_MAX_WORDS = 6
+_TOKEN = re.compile(r"[\w\u0591-\u05bd\u0900-\u0963\u0f71-\u0fbc]+")  # with the vowel signs, which are no \w
+_SHORT = 80  # letters: on fewer the model is too modest, as measured on the data at hand
+
+
+@dataclass(frozen=True)
+class Identified:
+    """The language of a text.
+
+    Attributes:
+        tag: a tag of the language table.
+        confidence: how likely the tag is right, between 0 and 1; the share of the text in other scripts lowers it.
+        script: ISO 15924 code of the script that most of the text is in.
+    """
+
+    tag: str
+    confidence: float
+    script: str
+
+
+class _Knowledge(msgspec.Struct, frozen=True):
+    one_language: dict[str, str]
+    model_labels: dict[str, str]
+    tags: dict[str, str]
+    rare: dict[str, dict[str, float]]
+    letters: dict[str, dict[str, str]]
+    own_words: dict[str, dict[str, str]]
+    words: list[dict[str, str]]
+
+
+@cache
+def _knowledge() -> _Knowledge:
+    return msgspec.json.decode(files(__package__).joinpath("identification.json").read_bytes(), type=_Knowledge)
+
+
+class _Words:
+    """A list of words and stems."""
+
+    def __init__(self, listed: frozenset[str]) -> None:
+        self._words = frozenset(word for word in listed if not word.endswith("*"))
+        self._stems = frozenset(word[:-1] for word in listed if word.endswith("*"))
+        self._lengths = sorted({len(stem) for stem in self._stems})
+
+    def hits(self, tokens: list[str]) -> int:
+        """How many of the tokens are on the list or begin with a stem of it."""
+        return sum(token in self._words or self._has_stem(token) for token in tokens)
+
+    def _has_stem(self, token: str) -> bool:
+        return any(token[:length] in self._stems for length in self._lengths)
+
+
+@cache
+def _word_groups() -> list[dict[str, _Words]]:
+    """Each group's words without those that all its languages share."""
+    groups = []
+    for group in _knowledge().words:
+        lists = {label: frozenset(words.split()) for label, words in group.items()}
+        shared = frozenset.intersection(*lists.values())
+        groups.append({label: _Words(words - shared) for label, words in lists.items()})
+    return groups
+
+
+@cache
+def _own_words(script: str) -> dict[str, _Words]:
+    own = _knowledge().own_words.get(script, {})
+    return {tag: _Words(frozenset(words.split())) for tag, words in own.items()}
+
+
+@cache
+def _model() -> Any:
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+
+
+def identify(text: str) -> Identified | None:
+    """The language of a text, or None where it cannot be told: too short, no letters, or evidence for none.
+
+    Nothing defaults to English. A language that is in none of the tables is often taken for its nearest relative,
+    with a low confidence.
+    """
+    sample = _sample(text)
+    codes = code_points(sample)
+    letters = codes[kind_table()[codes] & Kind.LETTER != 0]
+    script, share = _main_script(letters)
+    if script is None:
+        return None
+    if script in _EAST_ASIAN:
+        tag, confidence = chinese_or_japanese(letters)
+    else:
+        tag, confidence = _alphabetic(sample, letters, script)
+    confidence *= share
+    return Identified(tag, confidence, script) if tag and confidence >= _MIN_CONFIDENCE else None
+
+
+def _sample(text: str) -> str:
+    """The text, or its beginning and its middle where it is long."""
+    if len(text) <= _SAMPLE:
+        return text
+    half = _SAMPLE // 2
+    middle = max(half, len(text) // 2)
+    return f"{text[:half]} {text[middle : middle + half]}"
+
+
+def _main_script(letters: NDArray[np.uint32]) -> tuple[str | None, float]:
+    """The script with most of the letters' weight and its share; East Asian scripts count together."""
+    counts = np.bincount(script_table()[letters], minlength=3)
+    counts[:3] = 0
+    names = script_names()
+    weights = {names[i]: float(counts[i]) * _IDEOGRAPHIC.get(names[i], 1.0) for i in np.flatnonzero(counts).tolist()}
+    east = sum(weights.pop(name, 0.0) for name in _EAST_ASIAN)
+    if east:
+        weights["Hani"] = east
+    if not weights:
+        return None, 0.0
+    script = max(weights, key=lambda name: weights[name])
+    enough = weights[script] >= _MIN_LETTERS
+    return (script if enough else None), weights[script] / sum(weights.values())
+
+
+def _alphabetic(sample: str, letters: NDArray[np.uint32], script: str) -> tuple[str, float]:
+    """Tag and confidence for a script other than the East Asian ones; an empty tag where none is known."""
+    known = _knowledge()
+    tag, confidence = _by_letters(letters, script)
+    if tag:
+        return tag, confidence
+    for tag, words in _own_words(script).items():
+        tokens = _tokens(sample)
+        if words.hits(tokens) > max(1, len(tokens) / 20):
+            return tag, 0.95
+    if script in known.one_language:
+        return known.one_language[script], 0.97 if letters.size > 2 * _MIN_LETTERS else 0.9
+    if script not in known.model_labels:
+        return "", 0.0
+    label, confidence = _by_model(sample, script)
+    if letters.size < _SHORT:
+        confidence **= 0.7
+    if label == "sr":
+        return f"sr-{script}", confidence
+    return known.tags.get(label, label), confidence
+
+
+def _tokens(sample: str) -> list[str]:
+    return _TOKEN.findall(sample.lower())
+
+
+def _by_letters(letters: NDArray[np.uint32], script: str) -> tuple[str, float]:
+    """The language whose own letters the text has, more than its neighbours' and at 1% of it; or an empty tag."""
+    own = _knowledge().letters.get(script, {})
+    counts = {tag: int(np.isin(letters, code_points(chars)).sum()) for tag, chars in own.items()}
+    tag = max(counts, key=lambda name: counts[name], default="")
+    if not tag or not counts[tag] or counts[tag] < letters.size / 100 or 2 * counts[tag] <= sum(counts.values()):
+        return "", 0.0
+    return tag, 0.97 if counts[tag] > 1 else 0.8
+
+
+def _by_model(sample: str, script: str) -> tuple[str, float]:
+    """The likeliest label among those of the script, and its probability."""
+    known = _knowledge()
+    allowed = known.model_labels[script].split()
+    scores = dict(_model().rank(sample))
+    factors = known.rare.get(script, {})
+    weights = {label: float(scores[label]) * factors.get(label, 1.0) for label in allowed}
+    tokens = _tokens(sample)
+    for group in _word_groups():
+        hits = {label: words.hits(tokens) for label, words in group.items() if label in weights}
+        inside = sum(weights[label] for label in hits)
+        if not any(hits.values()) or inside < 0.2 * sum(weights.values()):
+            continue
+        most = max(hits.values())
+        raised = {label: weights[label] * _WORD_WEIGHT ** -min(most - hits[label], _MAX_WORDS) for label in hits}
+        scale = inside / (sum(raised.values()) or 1.0)
+        weights.update({label: weight * scale for label, weight in raised.items()})
+    best = max(weights, key=lambda label: weights[label])
+    return best, weights[best] / (sum(weights.values()) or 1.0)

@@ -109,6 +109,8 @@ class Format(ABC):
                 yield from self.samples(record.data, record.line, reading)
             except InputError as error:
                 yield reading.bad(record, error)
+            except ValueError as error:  # what a record refuses, such as two passages of one id
+                yield reading.bad(record, InputError(str(error)))
 
     def record(self, sample: Sample) -> Any:  # noqa: ARG002
         """The sample as a record of the container. What does not come back when it is read is noted by the writer.

@@ -71,7 +71,9 @@ class HalluVerse(Format):
         """A row of the sample's unit label."""
         units = [unit for annotation in sample.annotations for unit in annotation.units or ()]
         labels = {unit.label for unit in units}
-        if len(labels) > 1 or not sample.evidence or not labels <= taxonomy("halluverse").types.keys():
+        unlabelled = not labels and any(annotation.spans for annotation in sample.annotations)
+        known = labels <= taxonomy("halluverse").types.keys()
+        if len(labels) > 1 or unlabelled or not known or not sample.evidence:
             raise InputError("a row of HalluVerse has one label and a factual sentence")
         return {
             "id": sample.id,

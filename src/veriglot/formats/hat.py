@@ -100,7 +100,7 @@ def _spans(errors: list[Any], target: str, reading: Reading) -> Iterator[Span]:
             where = f"errors[{number}].spans[{index}]"
             start, end = _first(span, _START, int, where), _first(span, _END, int, where)
             text = next((span[key] for key in _TEXT if isinstance(span.get(key), str)), None)
-            inclusive = text is not None and target[start : end + 1] == text
+            inclusive = text is not None and target[start:end] != text and target[start : end + 1] == text
             place = located(text, start, end + 1 if inclusive else end, where, target, reading)
             if place:
                 yield Span(*place, _CATEGORY)

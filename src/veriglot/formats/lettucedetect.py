@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from veriglot.formats.file_language import language_tag
 from veriglot.formats.format import Format, Reading, Sniff, need, optional
+from veriglot.formats.mapping import type_in
 from veriglot.formats.offsets import placed
 from veriglot.formats.ragtruth import LABELS
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task
@@ -77,7 +78,8 @@ class LettuceDetect(Format):
 
     def record(self, sample: Sample) -> dict[str, Any]:
         """A row with the spans of the first annotation that has any."""
-        spans = next((a.spans for a in sample.annotations if a.spans is not None), ())
+        annotation = next((a for a in sample.annotations if a.spans is not None), None)
+        spans = annotation.spans or () if annotation else ()
         kept = sample.meta.get("labels")
         labels = kept if isinstance(kept, list) and len(kept) == len(spans) else [{} for _ in spans]
         context = "\n\n".join(passage.text for passage in sample.evidence)
@@ -89,14 +91,19 @@ class LettuceDetect(Format):
             "question": sample.question,
             "answer": sample.response,
             "labels": [
-                {"label": _LABEL_OF.get(span.type or "", span.type), **label, "start": span.start, "end": span.end}
+                {"label": _label(annotation, span), **label, "start": span.start, "end": span.end}
                 for span, label in zip(spans, labels, strict=True)
+                if annotation
             ],
             "task_type": names.get(sample.task),
             "language": sample.language,
         }
         row |= {key: sample.meta[key] for key in _KEPT if key in sample.meta}
         return {key: value for key, value in row.items() if value is not None}
+
+
+def _label(annotation: Annotation, span: Span) -> str | None:
+    return _LABEL_OF.get(type_in("support", annotation, span) or "", span.type)
 
 
 def _prompt(question: str | None, context: str) -> str:

@@ -17,6 +17,7 @@ from veriglot.formats.alignment import align
 from veriglot.formats.file_language import in_the_script_of, language_in_name
 from veriglot.formats.format import Format, Reading, Sniff, need, optional
 from veriglot.formats.garbled import garbled
+from veriglot.formats.mapping import type_in
 from veriglot.formats.tags import Tagged, parse_tags, render_tags
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task, taxonomy
 
@@ -85,10 +86,18 @@ class Mfava(Format):
         for annotation in sample.annotations:
             key = f"{annotation.annotator}_annotations"
             if annotation.annotator in dict(_LAYERS) and annotation.spans is not None and key not in row:
-                row[key] = render_tags(sample.response, annotation.spans)
+                row[key] = render_tags(sample.response, _with_fava_types(annotation))
         if len(row) == 2:
             raise InputError("a row of mFAVA has spans of an annotator named `gold` or `silver`")
         return row
+
+
+def _with_fava_types(annotation: Annotation) -> list[Span]:
+    found = [(span, type_in("fava", annotation, span)) for span in annotation.spans or ()]
+    kept = [Span(span.start, span.end, type_) for span, type_ in found if type_ is not None]
+    if found and not kept:
+        raise InputError(f"no type of the spans of {annotation.annotator!r} has a counterpart among FAVA's")
+    return kept
 
 
 def _types() -> tuple[str, ...]:

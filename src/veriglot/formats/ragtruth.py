@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from veriglot.errors import InputError
 from veriglot.formats.file_language import language_tag
 from veriglot.formats.format import Format, Reading, Sniff, need, optional
+from veriglot.formats.mapping import type_in
 from veriglot.formats.neighbour import Neighbour
 from veriglot.formats.offsets import located
 from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, Task
@@ -101,16 +102,16 @@ class RagTruth(Format):
             "language": sample.language,
             "task_type": _TASK_OF.get(sample.task),
             "source_info": source,
-            "labels": [_label(span, label, sample) for span, label in zip(spans, labels, strict=True)],
+            "labels": [_label(annotation, *pair, sample) for pair in zip(spans, labels, strict=True) if annotation],
             "response": sample.response,
         }
         row |= {key: sample.meta[key] for key in _KEPT if key in sample.meta}
         return {key: value for key, value in row.items() if value is not None}
 
 
-def _label(span: Span, label: dict[str, Any], sample: Sample) -> dict[str, Any]:
+def _label(annotation: Annotation, span: Span, label: dict[str, Any], sample: Sample) -> dict[str, Any]:
     return {
-        "label_type": _LABEL_OF.get(span.type or "", "Evident Baseless Info"),
+        "label_type": _LABEL_OF.get(type_in("support", annotation, span) or "", "Evident Baseless Info"),
         **label,
         "start": span.start,
         "end": span.end,

@@ -9,6 +9,8 @@ from typing import Any
 
 import veriglot
 
+WIDTH = 120  # columns of a table that goes to a file
+
 
 def machine() -> dict[str, Any]:
     """What the figures were taken on."""
@@ -31,10 +33,12 @@ def show(title: str, rows: list[dict[str, Any]], *, as_json: bool, notes: list[s
 
     table = Table(title=title, title_justify="left")
     for key in rows[0]:
-        table.add_column(key, justify="left" if isinstance(rows[0][key], str) else "right")
+        table.add_column(key, justify="left" if isinstance(rows[0][key], str) else "right", no_wrap=True)
     for row in rows:
         table.add_row(*(_cell(value) for value in row.values()))
     console = Console()
+    if not console.is_terminal:
+        console = Console(width=WIDTH)
     console.print(table)
     for note in notes:
         console.print(f"- {note}", highlight=False)

@@ -1,0 +1,262 @@
+"""`veriglot convert`: from any readable format to any writable one, with an account of what was repaired and lost."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from veriglot.errors import EXIT_ROWS_FAILED, UsageError
+
+if TYPE_CHECKING:
+    from collections import Counter
+    from collections.abc import Iterator
+
+    from veriglot.formats import BadRow, Losses, Report, TagReport, Writer
+    from veriglot.records import Sample
+
+__all__ = ["convert"]
+
+_TOLD = 20  # failed rows told one by one where no file keeps them all
+
+
+def convert(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="IN", help="A file or folder in any readable format, or - for standard input.", show_default=False
+        ),
+    ],
+    output: Annotated[
+        str,
+        typer.Option("--output", "-o", metavar="OUT", help="Where to write; - is standard output. Default: -."),
+    ] = "-",
+    from_: Annotated[
+        str | None,
+        typer.Option("--from", metavar="FORMAT", help="Format of the input. Default: guessed from the content."),
+    ] = None,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            "--to",
+            metavar="FORMAT",
+            help="Format of the output. Default: by the suffix of OUT; JSON lines on standard output.",
+        ),
+    ] = None,
+    language: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TAG",
+            help="Language of samples whose language neither the file nor its name says, as a BCP 47 tag or name."
+            " Default: left unset.",
+        ),
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Refuse rows that would need a repair. Default: off.")
+    ] = False,
+    on_error: Annotated[
+        Literal["stop", "skip"],
+        typer.Option(
+            help="At a row that cannot be read: stop, or skip it, write it to OUT.failed.jsonl and leave with exit"
+            " code 3 in the end. Default: skip."
+        ),
+    ] = "skip",
+    max_line_mb: Annotated[
+        int,
+        typer.Option(metavar="MB", min=1, help="A longer line is a row that cannot be read; mebibytes. Default: 32."),
+    ] = 32,
+    report: Annotated[
+        bool,
+        typer.Option(
+            "--report",
+            help="Print, file by file, how many tags were parsed, repaired and reported; writes no samples unless -o"
+            " names a file. Default: off.",
+        ),
+    ] = False,
+    json: Annotated[
+        bool,
+        typer.Option(
+            "--json", help="Print the account as JSON on standard output; needs -o or --report. Default: off."
+        ),
+    ] = False,
+) -> None:
+    """Convert labelled responses between formats.
+
+    What was guessed, repaired and lost is said on standard error.
+
+    \b
+    To native:   veriglot convert gold_dev/ -o gold.jsonl
+    To Parquet:  veriglot convert answers.jsonl -o answers.parquet
+    Account:     veriglot convert gold_dev/ --report
+    """
+    if json and not report and output == "-":
+        raise UsageError("--json would stand among the samples on standard output.", remedy="Add -o FILE or --report.")
+    _check_target(source, output)
+    job = _Job(source, output, from_, to, _tag(language), strict, on_error == "stop", max_line_mb << 20)
+    losses = None
+    if report and output == "-":
+        job.read_only()
+    else:
+        losses = job.run()
+    _tell(job.report, losses, quiet_files=report)
+    if json:
+        _print_json(job.report, losses)
+    elif report:
+        print("\n".join(_report_lines(job.report)))
+    if job.failed:
+        raise typer.Exit(EXIT_ROWS_FAILED)
+
+
+class _Job:
+    def __init__(
+        self,
+        source: str,
+        output: str,
+        from_: str | None,
+        to: str | None,
+        language: str | None,
+        strict: bool,
+        stop: bool,
+        max_line_bytes: int,
+    ) -> None:
+        from veriglot.formats import Report
+
+        self._source, self._output, self._from, self._to = source, output, from_, to
+        self._language, self._strict, self._stop, self._max = language, strict, stop, max_line_bytes
+        self.report: Report = Report()
+        self.failed = 0
+
+    def read_only(self) -> None:
+        """Read everything and keep nothing but the account."""
+        for _ in self._rows():
+            pass
+
+    def run(self) -> Losses:
+        """Read and write."""
+        from veriglot.formats import open_writer
+
+        writer: Writer
+        with open_writer(self._output, format=self._to) as writer:
+            for sample in self._rows():
+                writer.write(sample)
+        return writer.losses
+
+    def _rows(self) -> Iterator[Sample]:
+        from veriglot.formats import BadRow, read_rows
+
+        failures = Path(f"{self._output}.failed.jsonl") if self._output != "-" else None
+        if failures is not None:
+            failures.unlink(missing_ok=True)
+        for row in read_rows(
+            self._source,
+            format=self._from,
+            strict=self._strict,
+            max_line_bytes=self._max,
+            report=self.report,
+            language=self._language,
+        ):
+            if not isinstance(row, BadRow):
+                yield row
+            elif self._stop:
+                raise row.error
+            else:
+                self._keep(row, failures)
+
+    def _keep(self, row: BadRow, failures: Path | None) -> None:
+        from veriglot.records import encode
+        from veriglot.run import FailedRow
+
+        self.failed += 1
+        if failures is None or self.failed <= _TOLD:
+            _say(f"{row.error.message}. {row.error.remedy}".rstrip())
+        if failures is not None:
+            error = row.error
+            failed = FailedRow(error.detail, error.path, error.line, error.field, error.remedy, row.raw or None)
+            with failures.open("ab") as file:
+                file.write(encode(failed) + b"\n")
+            if self.failed == _TOLD:
+                _say(f"further rows that cannot be read are only written to {failures}.")
+
+
+def _check_target(source: str, output: str) -> None:
+    if output == "-" or source == "-":
+        return
+    target, read = Path(output).resolve(), Path(source).resolve()
+    if target == read or read in target.parents:
+        raise UsageError("The output lies in the input.", remedy="Write it somewhere else.")
+
+
+def _tag(language: str | None) -> str | None:
+    if language is None:
+        return None
+    from veriglot.records.languages import language as known
+
+    return known(language).tag
+
+
+def _say(text: str) -> None:
+    print(f"veriglot: {text}", file=sys.stderr)
+
+
+def _tell(report: Report, losses: Losses | None, *, quiet_files: bool) -> None:
+    for path, why in report.unread.items():
+        _say(f"{path} is left aside: {why}.")
+    for file in report.files.values():
+        if quiet_files:
+            break
+        tags = file.all_tags()
+        parts = [f"{file.samples:,} samples"]
+        if file.bad:
+            parts.append(f"{file.bad:,} rows that cannot be read")
+        if tags.seen:
+            parts.append(
+                f"{tags.seen:,} tags: {tags.parsed:,} parsed, {tags.repaired.total():,} repaired,"
+                f" {tags.reported.total():,} reported"
+            )
+        parts += [f"{kind} {count:,}" for kind, count in file.notes.most_common()]
+        _say(f"{file.path} is {file.format} ({file.why}): {'; '.join(parts)}.")
+    if losses is None:
+        return
+    _say(f"{losses.written:,} samples written as {losses.format}.")
+    for what, loss in losses.lost.items():
+        verb = "left out" if what.startswith("row: ") else "lost"
+        _say(f"{verb}: {what.removeprefix('row: ')}, {loss.count:,} times, such as in {loss.example!r}.")
+
+
+def _print_json(report: Report, losses: Losses | None) -> None:
+    import msgspec
+
+    account = {"files": report.as_rows(), "unread": report.unread, "losses": losses.as_data() if losses else None}
+    sys.stdout.write(msgspec.json.format(msgspec.json.encode(account), indent=2).decode() + "\n")
+
+
+def _report_lines(report: Report) -> Iterator[str]:
+    from veriglot.formats import TagReport
+
+    total = TagReport()
+    for file in report.files.values():
+        yield f"{file.path}  {file.format}, {file.samples:,} samples, {file.bad:,} bad rows"
+        for layer, tags in file.tags.items():
+            yield from _layer_lines(layer, tags)
+            total.add(tags)
+        if file.notes:
+            yield f"  notes     {_listed(file.notes)}"
+    samples = sum(file.samples for file in report.files.values())
+    yield f"all {len(report.files):,} files  {samples:,} samples"
+    yield from _layer_lines("total", total)
+
+
+def _layer_lines(name: str, tags: TagReport) -> Iterator[str]:
+    yield (
+        f"  {name:<9} {tags.seen:,} tags = {tags.parsed:,} parsed + {tags.repaired.total():,} repaired"
+        f" + {tags.reported.total():,} reported"
+    )
+    for label, counts in (("repaired", tags.repaired), ("reported", tags.reported), ("spans", tags.spans)):
+        if counts:
+            yield f"            {label}: {_listed(counts)}"
+
+
+def _listed(counts: Counter[str]) -> str:
+    return ", ".join(f"{kind} {count:,}" for kind, count in counts.most_common())

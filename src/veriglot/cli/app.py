@@ -33,6 +33,10 @@ VERBS = {
         "veriglot.cli.evaluate:evaluate",
         "Measure a detector against labels: figures with intervals, and the error profile.",
     ),
+    "convert": Verb(
+        "veriglot.cli.convert:convert",
+        "Convert samples from one format to another, and say what was repaired and what was lost.",
+    ),
     "doctor": Verb(
         "veriglot.cli.doctor:doctor",
         "Show what is installed, what each extra would add, and which models load.",

@@ -25,6 +25,7 @@ def cut(text: str, language: str | None = None) -> list[str]:
     [
         ("Dr. Smith met Mr. Jones. He left.", None, ["Dr. Smith met Mr. Jones.", "He left."]),
         ("J. K. Rowling wrote it on Jan. 3. Yes.", "en", ["J. K. Rowling wrote it on Jan. 3.", "Yes."]),
+        ("So did I. Then we left.", None, ["So did I.", "Then we left."]),
         ("Wait... What? Yes!", "en", ["Wait...", "What?", "Yes!"]),
         ("Am 3. Mai kam er z. B. nach Ulm. Gut.", "de", ["Am 3. Mai kam er z. B. nach Ulm.", "Gut."]),
         ("Im Jahr 2014. Dann nicht.", "de", ["Im Jahr 2014.", "Dann nicht."]),
@@ -36,6 +37,12 @@ def cut(text: str, language: str | None = None) -> list[str]:
         ("هذا أول. هل هذا ثان؟ نعم.", "ar", ["هذا أول.", "هل هذا ثان؟", "نعم."]),
         ("یہ ایک جملہ ہے۔ یہ دوسرا ہے۔", "ur", ["یہ ایک جملہ ہے۔", "یہ دوسرا ہے۔"]),
         ("В 2014 г. Иванов и др. Уехали.", "ru", ["В 2014 г. Иванов и др. Уехали."]),
+        (
+            "The end.Next one, by St.Gallen on example.com.",
+            None,
+            ["The end.", "Next one, by St.Gallen on example.com."],
+        ),
+        ("श्री के. सी. शर्मा आए। वे गए।", "hi", ["श्री के. सी. शर्मा आए।", "वे गए।"]),
         ("", None, []),
         (" \r\n ", None, []),
     ],

@@ -41,7 +41,8 @@ class Normalised:
         text: the normalised text.
         starts: per code point of `text`, the first original code point; int32, never decreasing.
         ends: per code point of `text`, one past the last original code point; int32, never decreasing. What was
-            removed belongs to the code point before it, so the ranges cover the original without a gap.
+            removed belongs to the code point before it, so the ranges cover the original without a gap. Ranges
+            overlap where one original character is written as several.
     """
 
     text: str

@@ -1,11 +1,12 @@
 """Sentences: where they begin and end, in code points.
 
-Unicode's sentence boundaries (UAX 29, by ICU) are the ground. On it stand three corrections:
+Unicode's sentence boundaries (UAX 29, by ICU) are the ground. On it stand these corrections:
 
 - an abbreviation, an initial, or an ordinal number (`Am 3. Mai`, in languages that write ordinals so) ends no
   sentence, nor does a list item's number. The abbreviations of each language are in `abbreviations.json`; without a
   language only those that nearly all share are taken;
 - Thai and Lao write no sentence marks: there a long stretch is parted at its spaces;
+- a full stop whose space is missing (`end.Next`) ends a sentence;
 - a line break always ends a sentence. White space belongs to no sentence.
 """
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["sentences"]
 
+_FULL_STOP = 0x2E
 _LINE_ENDS = frozenset("\n\r\x0b\x0c\x85\u2028\u2029")
 _ORDINALS = frozenset("az bs cs da de et eu fi fo hr hu is lb lt lv no nn pl sk sl sr tr".split())  # noqa: SIM905
 _OPENING = frozenset("([{«“„‘‚\"'¿¡—–-")
@@ -48,7 +50,7 @@ def sentences(text: str, language: str | None = None) -> list[tuple[int, int]]:
     """
     codes = code_points(text)
     kinds = kind_table()[codes]
-    ends = segment_ends(SentenceBreaker, text, codes, "root").tolist()
+    ends = np.union1d(segment_ends(SentenceBreaker, text, codes, "root"), _missing_spaces(codes, kinds)).tolist()
     found = []
     start = 0
     for bound in ends:
@@ -59,6 +61,15 @@ def sentences(text: str, language: str | None = None) -> list[tuple[int, int]]:
         start = end
     spaces = kinds & Kind.SPACE != 0
     return [span for span in (_trimmed(spaces, first, last) for first, last in found) if span[0] < span[1]]
+
+
+def _missing_spaces(codes: NDArray[np.uint32], kinds: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """Where a full stop stands between a lower-case letter and a capitalised word, without the space (`end.Next`)."""
+    stops = np.flatnonzero(codes[1:-2] == _FULL_STOP) + 1
+    upper, lower = int(Kind.UPPER), int(Kind.LOWER)
+    glued = (kinds[stops - 1] & lower != 0) & (kinds[stops + 1] & upper != 0) & (kinds[stops + 2] & lower != 0)
+    ends: NDArray[np.int64] = stops[glued] + 1
+    return ends
 
 
 def _without_opening(text: str, end: int) -> int:
@@ -97,8 +108,8 @@ def _is_short_form(body: str, language: str | None) -> bool:
     base = language.split("-")[0].lower() if language else ""
     if last.isdecimal():
         return base in _ORDINALS and len(last) <= 2
-    if len(last) == 1 and last.isalpha():
-        return True
+    if sum(char.isalpha() for char in last) == 1 and not any(char.isdecimal() for char in last):
+        return last != "I" or base not in ("", "en")  # an initial, perhaps with vowel signs; in English, the pronoun
     lower = last.lower()
     if lower in _abbreviations()["any"] or lower in _abbreviations().get(base, ()):
         return True

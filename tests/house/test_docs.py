@@ -93,3 +93,23 @@ def test_the_python_of_the_readme_runs(body: str, tmp_path: Path) -> None:
     (tmp_path / "samples.jsonl").write_bytes((ROOT / "examples" / "samples.jsonl").read_bytes())
     done = subprocess.run([sys.executable, "-c", body], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def readme_commands() -> list[str]:
+    return [line for page, line in shell_lines() if page == "README.md" and line.startswith("veriglot ")]
+
+
+def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:
+    """All of them, in order, in a folder that holds the files they name."""
+    samples = (ROOT / "examples" / "samples.jsonl").read_bytes()
+    for folder in ("examples", "answers"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "samples.jsonl").write_bytes(samples)
+    (tmp_path / "source.txt").write_text("The bridge was opened in 1897.", "utf-8")
+    (tmp_path / "answer.txt").write_text("The bridge was opened in 1879.", "utf-8")
+    for line in readme_commands():
+        words = [Path(sys.executable).with_name("veriglot"), *shlex.split(line)[1:]]
+        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, f"{line}\n{done.stderr}"
+    made = {path.name for path in tmp_path.iterdir()}
+    assert {"predictions.jsonl", "predictions.html", "predictions", "profile.json", "samples.parquet"} <= made

@@ -70,6 +70,28 @@ def test_tables_for_people(evaluate: Callable[..., Outcome], data: Path) -> None
     assert "6 rows: 6 scored" in outcome.err
 
 
+def test_one_language_is_shown_once(evaluate: Callable[..., Outcome], data: Path) -> None:
+    data.write_bytes(b"".join(data.read_bytes().splitlines(keepends=True)[:3]))
+    outcome = evaluate(data, *DETECTOR, "--resamples", 0, "--level", "char")
+    assert outcome.out.count("\n en ") == 1
+    assert "\n mean " not in outcome.out
+    assert ("char", "iou", "mean") in figures(evaluate(data, *DETECTOR, "--json"))
+
+
+def test_tokens_of_a_file_as_units(evaluate: Callable[..., Outcome], data: Path, tmp_path: Path) -> None:
+    tokenizers = pytest.importorskip("tokenizers")
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    trainer = tokenizers.trainers.BpeTrainer(vocab_size=60, show_progress=False)
+    tokenizer.train_from_iterator([sample.response for sample in samples()], trainer)
+    path = tmp_path / "tokenizer.json"
+    tokenizer.save(str(path))
+    found = figures(evaluate(data, *DETECTOR, "--json", "--unit", f"hf:{path}"))
+    units = sum(len(tokenizer.encode(sample.response).ids) for sample in samples())
+    assert found["unit", "f1", "pooled"]["n_units"] == units
+    assert found["unit", "f1", "pooled"]["unit"] == f"hf:{path}"
+
+
 def test_predictions_give_what_the_detector_gives(
     evaluate: Callable[..., Outcome], data: Path, predictions: Path
 ) -> None:

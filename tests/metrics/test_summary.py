@@ -212,6 +212,7 @@ def test_undefined_figures_say_why() -> None:
         assert figure.value is None, (level, name)
         assert figure.low is None
         assert figure.reason, (level, name)
+        assert found[level, name, "mean"].reason == found[level, name, "pooled"].reason == figure.reason
     assert found["unit", "fpr", "de"].value == 0.0
     assert found["char", "iou", "de"].value == 1.0
 

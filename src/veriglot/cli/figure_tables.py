@@ -104,6 +104,8 @@ def _frame(title: str) -> Table:
 
 def _table(found: Evaluation, layout: _Layout, by_key: dict[tuple[str, str, str], Figure]) -> Table | None:
     languages = list(dict.fromkeys(figure.language for figure in found.figures))
+    if len(languages) == 3:  # of one language, the mean and the pooled figures say the same once more
+        languages = languages[:1]
     present = [c for c in layout.columns if any((c.level, c.name, tag) in by_key for tag in languages)]
     if not present:
         return None

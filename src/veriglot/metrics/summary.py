@@ -171,8 +171,8 @@ def _means(
             float(np.mean(shares)) if shares else float("nan"),
         )
         responses = _Behind(
-            sum(behind[tag].responses for tag in defined),
-            sum(behind[tag].clusters for tag in defined),
+            sum(behind[tag].responses for tag in defined or parts),
+            sum(behind[tag].clusters for tag in defined or parts),
             whole.coverage,
             all(behind[tag].resampled for tag in defined),
         )

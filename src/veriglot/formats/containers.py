@@ -60,7 +60,16 @@ def _jsonl(source: Source, max_line_bytes: int) -> Records:
         try:
             yield Record(number, decode_json(line), line)
         except InputError as error:
-            yield _bad(source, number, error, line)
+            yield _bad(source, number, _utf8_fault(line) or error, line)
+
+
+def _utf8_fault(line: bytes) -> InputError | None:
+    """The first byte of the line that is not UTF-8, counted from the line's beginning."""
+    try:
+        line.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return _not_utf8(error.start, line[error.start])
+    return None
 
 
 def _text(source: Source, max_line_bytes: int) -> Records:

@@ -73,7 +73,7 @@ def _marks(annotations: tuple[Annotation, ...]) -> Iterator[tuple[str, Any]]:
     yield "units", tuple((u.start, u.end, u.label) for u in units)
     yield "probabilities of units", tuple(u.probability for u in units if u.probability is not None)
     yield "annotations with no unit", tuple(i for i, a in enumerate(annotations) if a.units == ())
-    yield "ratings", tuple(sorted((k, v) for a in annotations for k, v in a.ratings.items()))
+    yield "ratings", tuple(sorted(((k, v) for a in annotations for k, v in a.ratings.items()), key=str))
     yield "flags", tuple(flag for a in annotations for flag in a.flags)
 
 

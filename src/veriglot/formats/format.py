@@ -10,7 +10,7 @@ from veriglot.errors import InputError, UsageError
 from veriglot.formats.rows import BadRow, Record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
 
     from veriglot.formats.containers import Records
     from veriglot.formats.head import Head
@@ -154,10 +154,12 @@ def _kind_of(value: object) -> str:
     return _KINDS.get(type(value), type(value).__name__)
 
 
-def optional(data: Mapping[str, Any], key: str, kind: type[T]) -> T | None:
+def optional(data: Any, key: str, kind: type[T]) -> T | None:
     """`data[key]` checked to be of `kind`, or None where it is absent, null, or empty text.
 
     Raises:
-        InputError: it is of another type.
+        InputError: it is of another type, or `data` is no object.
     """
-    return None if data.get(key) in (None, "") else need(data, key, kind)
+    if isinstance(data, dict) and data.get(key) in (None, ""):
+        return None
+    return need(data, key, kind)

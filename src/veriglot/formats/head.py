@@ -9,6 +9,8 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from veriglot.errors import InputError
+
 if TYPE_CHECKING:
     from veriglot.formats.source import Source
 
@@ -48,10 +50,16 @@ class Head:
 
 
 def look_at(source: Source) -> Head:
-    """Look at the beginning of a source without consuming it."""
+    """Look at the beginning of a source without consuming it.
+
+    Raises:
+        InputError: it is UTF-16.
+    """
     data = source.head.removeprefix(b"\xef\xbb\xbf")
     if data.startswith(b"PAR1"):
         return _parquet_head(source)
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError("this is UTF-16, not UTF-8", path=source.path, remedy="Convert the file to UTF-8 first.")
     text = data.decode("utf-8", "replace")
     begun = text.lstrip()
     if not begun:

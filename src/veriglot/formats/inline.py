@@ -71,13 +71,17 @@ class Inline(Format):
         record = {"tagged": data} if isinstance(data, str) else data
         text = need(record, "tagged", str)
         name = optional(record, "taxonomy", str) or _taxonomy_of(text)
+        if name not in taxonomies():
+            raise InputError(
+                f"there is no taxonomy {name!r}", field="taxonomy", remedy=f"Known: {', '.join(taxonomies())}."
+            )
         tagged = _parsed(text, name, "strip", "tagged", reading)
         tag = optional(record, "language", str)
         language = (language_tag(tag) or tag) if tag else language_in_name(reading.source.stem) or reading.language
-        passages = record.get("evidence") or []
-        passages = [passages] if isinstance(passages, str) else passages
+        passages = record.get("evidence")
+        passages = [passages] if isinstance(passages, str) else optional(record, "evidence", list) or []
         annotator = optional(record, "annotator", str) or "gold"
-        kind = Kind(record["kind"]) if record.get("kind") in set(Kind) else Kind.HUMAN
+        kind = Kind.MODEL if record.get("kind") == Kind.MODEL else Kind.HUMAN
         yield Sample(
             id=optional(record, "id", str) or f"{reading.source.stem}-{line}",
             response=tagged.text,

@@ -49,7 +49,7 @@ class LettuceDetect(Format):
         tag = optional(data, "language", str)
         language = language_tag(tag) if tag else reading.language
         labels = need(data, "labels", list)
-        ours = all(isinstance(label, dict) and label.get("label") in LABELS for label in labels)
+        ours = all(isinstance(label, dict) and str(label.get("label")) in LABELS for label in labels)
         spans, kept = [], []
         for index, label in enumerate(labels):
             where = f"labels[{index}]"

@@ -70,6 +70,8 @@ class NativeParquet(Format):
 
     def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:  # noqa: ARG002
         """One sample a row; unknown columns go to its `meta`."""
+        if not isinstance(data, dict):
+            raise InputError("a sample is a row of named columns")
         yield _with_language(sample_from_columns(data), reading)
 
     def record(self, sample: Sample) -> dict[str, Any]:

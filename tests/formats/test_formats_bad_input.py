@@ -1,0 +1,339 @@
+"""Bad input: a clear error with its place, and the rest of the file goes on."""
+
+from __future__ import annotations
+
+import io
+import json
+import tracemalloc
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sample_strategies import json_values
+
+from veriglot import formats
+from veriglot.errors import InputError, UnknownNameError, VeriglotError
+from veriglot.formats import BadRow
+from veriglot.formats.format import Reading
+from veriglot.formats.report import FileReport
+from veriglot.formats.source import Source
+from veriglot.records import Sample
+
+GOOD = b'{"id":"%d","response":"rain"}'
+
+
+def rows(path: Path, data: bytes, **options: object) -> list[Sample | BadRow]:
+    path.write_bytes(data)
+    return list(formats.read_rows(path, **options))  # type: ignore[arg-type]
+
+
+def kinds(found: list[Sample | BadRow]) -> list[str]:
+    return [row.id if isinstance(row, Sample) else f"bad {row.line}" for row in found]
+
+
+@pytest.mark.parametrize(
+    ("line", "field", "message"),
+    [
+        (b'{"id":"x","response":"caf\xe9"}', None, "not valid UTF-8: byte 25 is 0xe9"),
+        (b'{"id":"x","resp', None, "not valid JSON"),
+        (b'{"id":"x"}', None, "response"),
+        (b'{"id":7,"response":"rain"}', "id", "str"),
+        (b'["x"]', None, "a sample is a JSON object"),
+        (b'{"id":"1","response":"rain"}', "id", "occurred before"),
+        (
+            b'{"id":"x","response":"rain","annotations":[{"annotator":"a","kind":"human","taxonomy":"fava",'
+            b'"spans":[{"start":2,"end":9}]}]}',
+            "annotations[0].spans[0]",
+            "ends beyond the response of 4",
+        ),
+    ],
+)
+def test_a_bad_line_is_placed_and_the_rest_goes_on(
+    tmp_path: Path, line: bytes, field: str | None, message: str
+) -> None:
+    path = tmp_path / "rows.jsonl"
+    found = rows(path, GOOD % 1 + b"\n" + line + b"\n" + GOOD % 2 + b"\n", format="jsonl")
+    assert kinds(found) == ["1", "bad 2", "2"]
+    bad = found[1]
+    assert isinstance(bad, BadRow)
+    assert (bad.error.path, bad.error.line) == (str(path), 2)
+    assert message in bad.error.message
+    assert field is None or bad.error.field == field
+    with pytest.raises(InputError, match="line 2"):
+        list(formats.read(path, format="jsonl"))
+
+
+def test_the_raw_row_is_kept(tmp_path: Path) -> None:
+    (bad,) = rows(tmp_path / "rows.jsonl", b'{"id":"caf\xe9"}\n', format="jsonl")
+    assert isinstance(bad, BadRow)
+    assert bad.raw == '{"id":"caf\ufffd"}'
+
+
+def test_byte_order_mark_crlf_and_empty_lines(tmp_path: Path) -> None:
+    data = b"\xef\xbb\xbf" + GOOD % 1 + b"\r\n\r\n   \n" + GOOD % 2
+    assert kinds(rows(tmp_path / "rows.jsonl", data)) == ["1", "2"]
+
+
+def test_utf16_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes('{"id":"1","response":"rain"}\n'.encode("utf-16"))
+    with pytest.raises(InputError, match="UTF-16"):
+        list(formats.read(path, format="jsonl"))
+
+
+def test_a_huge_line_is_skipped_without_being_held(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    huge = b'{"id":"x","response":"' + b"a" * (50 << 20) + b'"}\n'
+    path.write_bytes(GOOD % 1 + b"\n" + huge + GOOD % 2 + b"\n")
+    del huge
+    tracemalloc.start()
+    found = list(formats.read_rows(path, max_line_bytes=1 << 20))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert kinds(found) == ["1", "bad 2", "2"]
+    assert isinstance(found[1], BadRow)
+    assert "longer than 1048576 bytes" in found[1].error.message
+    assert peak < 20 << 20
+
+
+def test_a_line_of_exactly_the_bound_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    line = GOOD % 1
+    assert kinds(rows(path, line + b"\n", max_line_bytes=len(line))) == ["1"]
+    assert kinds(rows(path, line, max_line_bytes=len(line) - 1)) == ["bad 1"]
+
+
+def test_memory_does_not_grow_with_rows(tmp_path: Path) -> None:
+    peaks = []
+    for count in (500, 5000):
+        path = tmp_path / f"{count}.jsonl"
+        path.write_bytes(b"".join(b'{"id":"%d","response":"%s"}\n' % (i, b"r" * 2000) for i in range(count)))
+        tracemalloc.start()
+        assert sum(1 for _ in formats.read(path)) == count
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    ids = 4500 * 200  # the hashes of the ids, with the set around them
+    assert peaks[1] < peaks[0] + ids + (1 << 20)
+
+
+def test_no_such_file_an_empty_one_and_an_unknown_one(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such file"):
+        list(formats.read(tmp_path / "absent.jsonl"))
+    empty = tmp_path / "empty.jsonl"
+    empty.write_bytes(b" \n")
+    for name in (None, "jsonl"):
+        with pytest.raises(InputError, match="empty"):
+            list(formats.read(empty, format=name))
+    other = tmp_path / "other.jsonl"
+    other.write_bytes(b'{"a":1,"b":2}\n')
+    with pytest.raises(InputError, match="its keys are a, b") as caught:
+        list(formats.read(other))
+    assert "jsonl" in caught.value.remedy
+    with pytest.raises(InputError, match="no file of this folder"):
+        list(formats.read(tmp_path))
+    with pytest.raises(UnknownNameError, match="mfava"):
+        list(formats.read(other, format="mfav"))
+
+
+def test_a_wrong_guess_can_be_corrected(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps({"id": "1", "response": "rain", "tagged": "<entity>rain</entity>"}) + "\n")
+    assert formats.guess(path).format in {"inline", "jsonl"}
+    (inline,) = formats.read(path, format="inline")
+    (native,) = formats.read(path, format="jsonl")
+    assert inline.annotations
+    assert native.meta == {"tagged": "<entity>rain</entity>"}
+
+
+def test_a_csv_row_with_a_missing_column_or_bad_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "en_pairs.csv"
+    path.write_bytes(
+        b"original_sentence,edited_sentence,hallucination_type\r\n"
+        b"It rains.,It snows.,Relation\r\n"
+        b"It rains.,It snows.\r\n"
+        b"It rains.,caf\xe9,Entity\r\n"
+        b'"It rains\nin Lima.",It rains in Rome.,Entity\r\n'
+    )
+    found = list(formats.read_rows(path))
+    assert [type(row).__name__ for row in found] == ["Sample", "BadRow", "BadRow", "Sample"]
+    assert [row.line for row in found if isinstance(row, BadRow)] == [3, 4]
+
+
+def test_a_cut_off_json_array_is_one_error(tmp_path: Path) -> None:
+    path = tmp_path / "silver_german.json"
+    path.write_bytes(b'[{"generated_text":"Es regnet.","silver_annotations":"Es regnet."},{"gener')
+    (bad,) = formats.read_rows(path)
+    assert isinstance(bad, BadRow)
+    assert "not valid JSON" in bad.error.message
+
+
+def test_a_cut_off_parquet_file(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    formats.write([Sample("1", "rain")], path)
+    path.write_bytes(path.read_bytes()[:-7])
+    (bad,) = formats.read_rows(path, format="parquet")
+    assert isinstance(bad, BadRow)
+    assert "not readable as Parquet" in bad.error.message
+
+
+class Standard:
+    """Standard input made of bytes."""
+
+    def __init__(self, data: bytes) -> None:
+        self.buffer = io.BytesIO(data)
+
+
+def test_standard_input_is_read_as_a_file_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = b"".join(GOOD % i + b" " * 1000 + b"\n" for i in range(3000))  # more than the look at its beginning takes
+    monkeypatch.setattr("sys.stdin", Standard(data))
+    assert [row.id for row in formats.read("-")] == [str(i) for i in range(3000)]
+
+
+@pytest.mark.fuzz
+@given(
+    st.binary(max_size=200)
+    | st.lists(st.sampled_from([GOOD % 1, b"\n", b"{", b"[", b"\xff", b'"', b","])).map(b"".join)
+)
+def test_any_bytes_give_rows_or_an_error_of_ours(data: bytes) -> None:
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "rows"
+        path.write_bytes(data)
+        for name in (None, "jsonl", "mfava", "halluverse", "inline"):
+            try:
+                found = list(formats.read_rows(path, format=name))
+            except VeriglotError:
+                continue
+            assert all(isinstance(row, Sample | BadRow) for row in found)
+
+
+KEYS = """
+    id response generated_text gold_annotations silver_annotations references labels source_id model_output_text
+    hard_labels soft_labels annotations lang claim evidence claim_tokens non_supported_spans supporting_sentences label
+    meta data paragraphs qas answers context llm_answer annotated_span prompt answer srcLocale tgtLocale source target
+    errors spans start end text original edited type mt src error_spans mt_text hall_spans tgt_lang src_lang result
+    value tagged annotated language question bbcid summary source_info query_1 reference_1 category confidence score
+    taxonomy predictions
+""".split()  # noqa: SIM905
+keyed = st.recursive(
+    json_values | st.sampled_from(["rain", "<entity>rain</entity>", "de", "entity"]),
+    lambda inner: st.dictionaries(st.sampled_from(KEYS), inner, max_size=8) | st.lists(inner, max_size=3),
+    max_leaves=20,
+)
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("name", formats.FORMATS.names())
+@given(record=st.dictionaries(st.sampled_from(KEYS), keyed, max_size=12) | keyed)
+def test_any_record_gives_samples_or_an_error_of_ours(name: str, record: object) -> None:
+    format_ = formats.load_format(name)
+    reading = Reading(Source.unread("rows.json"), FileReport("rows.json", name))
+    from veriglot.formats.rows import Record
+
+    found = list(format_.rows(iter([Record(1, record)]), reading))
+    assert all(isinstance(row, Sample | BadRow) for row in found)
+
+
+RECORDS: dict[str, object] = {
+    "fava": {"annotated": "<entity><mark>Lima</mark><delete>Rome</delete></entity>.", "prompt": "Where?", "model": "m"},
+    "halluverse": {"original": "In Lima.", "edited": "In Rome.", "label": "Entity", "language": "English"},
+    "halomi": {
+        "src_lang": "deu_Latn", "tgt_lang": "eng_Latn", "src_text": "Regen.", "mt_text": "Rain falls.",
+        "hall_spans": "Rain <<<falls>>>.", "class_hall": "2_Small", "class_omit": "1_No",
+    },
+    "hat": {
+        "srcLocale": "de-DE", "tgtLocale": "en-US", "id": "1", "annotatorID": "a", "source": "Regen.",
+        "target": "Rain falls.",
+        "errors": [{"category": "hallucination", "spans": [{"startIndex": 5, "endIndex": 9, "text": "falls"}]}],
+    },
+    "inline": {"id": "1", "tagged": "<entity>Rome</entity>", "evidence": ["a"], "kind": "human", "taxonomy": "fava"},
+    "jsonl": {
+        "id": "1", "response": "Rain.", "evidence": [{"id": "p0", "text": "t"}], "generator": {"name": "m"},
+        "annotations": [{"annotator": "a", "kind": "human", "taxonomy": "fava", "spans": [{"start": 0, "end": 2}]}],
+    },
+    "label-studio": {
+        "id": 4, "data": {"text": "Rain \U0001f600 falls.", "source": ["a"], "language": "en"},
+        "annotations": [
+            {"completed_by": {"id": 1}, "was_cancelled": False, "result": [
+                {"value": {"start": 8, "end": 13, "text": "falls", "labels": ["Entity"]}, "score": 0.5}
+            ]}
+        ],
+        "predictions": [{"model_version": "m", "result": []}],
+    },
+    "lettucedetect": {
+        "prompt": "p", "answer": "Rain falls.", "labels": [{"start": 0, "end": 4, "label": "Evident Conflict"}],
+        "context": "c", "language": "cn", "task_type": "qa",
+    },
+    "mfava": {"generated_text": "In Rome.", "gold_annotations": "In <entity>Rome</entity>.", "references": "In Lima."},
+    "mfava-queries": {"query_1": "Where?", "reference_1": "Lima.", "Article Title": "Lima", "URL": "u"},
+    "mu-shroom": {
+        "id": "v-1", "lang": "DE", "model_input": "q", "model_output_text": "Regen.", "model_id": "m",
+        "hard_labels": [[0, 5]],
+        "soft_labels": [{"start": 0, "prob": 0.5, "end": 5}], "annotations": {"a": [[0, 5]]}, "wikipedia_url": "u",
+    },
+    "psiloqa": {
+        "id": "1", "lang": "de", "llm_answer": "Regen.", "wiki_passage": "p", "labels": [[0, 5]],
+        "annotated_span": "[HAL]Regen[/HAL].", "llm_checkpoint": "m", "question": "q",
+    },
+    "ragtruth": {
+        "id": "1", "source_id": "2", "response": "Rain falls.", "model": "m", "temperature": 0.7, "task_type": "QA",
+        "labels": [{"start": 0, "end": 4, "text": "Rain", "label_type": "Evident Conflict"}],
+        "source_info": {"question": "q", "passages": "passage 1:a\n\npassage 2:b"},
+    },
+    "squad": {
+        "data": [{"title": "t", "paragraphs": [{"context": "In Lima.", "qas": [
+            {"id": "1", "question": "q", "answers": [{"text": "Lima", "answer_start": 3}, {"text": "In Lima"}]}
+        ]}]}]
+    },
+    "wice": {
+        "claim": "Rain falls.", "claim_tokens": ["Rain", "falls", "."], "non_supported_spans": [False, True, False],
+        "evidence": ["(meta data) TITLE: t", "b"], "label": "partially_supported", "meta": {"id": "1"},
+        "supporting_sentences": [[0, 1]],
+    },
+    "xcomet": {
+        "id": "1", "src": "s", "mt": "Rain falls.", "score": 0.5, "tgt_lang": "en",
+        "error_spans": [{"text": "Rain", "confidence": 0.4, "severity": "minor", "start": 0, "end": 4}],
+    },
+    "xsum": {
+        "bbcid": "1", "system": "s", "summary": "rain falls", "hallucination_type": "extrinsic", "worker_id": "w",
+        "hallucinated_span": "rain", "hallucinated_span_start": "1", "hallucinated_span_end": "5",
+    },
+}  # fmt: skip
+JUNK = [None, True, -1, 0, 10**30, 0.5, float("inf"), "", "x", "<", [], [None], [[]], {}, {"a": None}, [[1]], [[-1, 2]]]
+
+
+def places(value: object, path: tuple[object, ...] = ()) -> list[tuple[object, ...]]:
+    found = [path]
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, inner in items:
+        found += places(inner, (*path, key))
+    return found
+
+
+def test_every_format_has_a_record_to_damage() -> None:
+    assert RECORDS.keys() | {"parquet"} == set(formats.FORMATS.names())
+
+
+@pytest.mark.parametrize("name", RECORDS)
+def test_a_record_of_each_format_is_read_and_any_damage_is_an_error_of_ours(name: str) -> None:
+    from veriglot.formats.rows import Record
+
+    def read(record: object) -> list[Sample | BadRow]:
+        reading = Reading(Source.unread("rows.json"), FileReport("rows.json", name))
+        return list(formats.load_format(name).rows(iter([Record(1, record)]), reading))
+
+    assert [type(row) for row in read(RECORDS[name])] == [Sample]
+    for path in places(RECORDS[name]):
+        for junk in JUNK:
+            damaged = json.loads(json.dumps(RECORDS[name]))
+            inner = damaged
+            for key in path[:-1]:
+                inner = inner[key]
+            if path:
+                inner[path[-1]] = junk
+            else:
+                damaged = junk
+            found = read(damaged)
+            assert all(isinstance(row, Sample | BadRow) for row in found), (path, junk)

@@ -1,0 +1,97 @@
+"""What is written and read back differs in nothing that was not declared lost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sample_strategies import samples
+
+from veriglot import formats
+from veriglot.formats.features import features
+from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task, Unit
+
+WRITABLE = [name for name in formats.FORMATS.names() if formats.load_format(name).writable]
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("name", WRITABLE)
+@given(sample=samples())
+def test_nothing_is_lost_that_was_not_declared(name: str, sample: Sample) -> None:
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "written_de.out"
+        losses = formats.write([sample], path, format=name)
+        if losses.written == 0:
+            assert any(what.startswith("row: ") for what in losses.lost)
+            return
+        (back,) = formats.read(path, format=name)
+        assert back.response == sample.response
+        there = features(back)
+        differing = {part for part, value in features(sample).items() if there.get(part) != value}
+        assert differing == losses.lost.keys()
+
+
+FULL = {
+    "mfava": ("fava", "entity", "gold"),
+    "mu-shroom": ("hat", "hallucination", "gold"),
+    "ragtruth": ("support", "contradicted", "gold"),
+    "psiloqa": ("hat", "hallucination", "gpt-4o"),
+    "lettucedetect": ("support", "unverified", "gold"),
+    "hat": ("hat", "hallucination", "annotator_7"),
+    "halomi": ("hat", "hallucination", "gold"),
+    "inline": ("halluverse", "relation", "gold"),
+    "label-studio": ("fava", "invented", "ada"),
+    "xcomet": ("hat", None, "xcomet"),
+}
+
+
+@pytest.mark.parametrize("name", FULL)
+def test_what_a_format_is_made_for_comes_back(tmp_path: Path, name: str) -> None:
+    taxonomy, type_, annotator = FULL[name]
+    kind = Kind.MODEL if annotator in {"gpt-4o", "xcomet"} else Kind.HUMAN
+    spans = (Span(3, 9, type_), Span(14, 18, type_))
+    sample = Sample(
+        "rows-1",
+        "In Xanadu 😀 the 雨水 falls.",
+        language="de",
+        evidence=(Evidence("In Lima the rain falls.", language="de"),),
+        annotations=(Annotation(annotator, kind, taxonomy, spans=spans),),
+    )
+    path = tmp_path / "rows_de.json"
+    losses = formats.write([sample], path, format=name)
+    assert losses.written == 1
+    assert not {"spans", "types of spans", "annotators", "taxonomies", "response"} & losses.lost.keys()
+    assert formats.guess(path).format == name
+    (back,) = formats.read(path)
+    assert [(s.start, s.end, s.type) for s in back.annotations[0].spans or ()] == [
+        (s.start, s.end, s.type) for s in spans
+    ]
+
+
+def test_halluverse_comes_back(tmp_path: Path) -> None:
+    unit = Annotation("gold", Kind.HUMAN, "halluverse", units=(Unit(0, 16, "entity"),))
+    edit = Annotation("edit", Kind.MODEL, "halluverse", spans=(Span(11, 15, "entity"),))
+    sample = Sample(
+        "1", "It rains in Rome.", Task.BIOGRAPHY, "en", evidence=(Evidence("It rains in Lima.", language="en"),),
+        annotations=(unit, edit),
+    )  # fmt: skip
+    sample = Sample(
+        "1", "It rained: Rome.", Task.BIOGRAPHY, "en", evidence=(Evidence("It rained: Lima.", language="en"),),
+        annotations=(unit, edit),
+    )  # fmt: skip
+    losses = formats.write([sample], tmp_path / "rows.csv", format="halluverse")
+    assert (losses.written, losses.lost) == (1, {})
+    assert list(formats.read(tmp_path / "rows.csv")) == [sample]
+
+
+@given(st.lists(samples(), max_size=3))
+def test_losses_count_every_sample_and_name_one(rows: list[Sample]) -> None:
+    rows = list({row.id: row for row in rows}.values())
+    with TemporaryDirectory() as folder:
+        losses = formats.write(rows, Path(folder) / "rows.json", format="label-studio")
+    assert all(loss.count <= len(rows) for loss in losses.lost.values())
+    assert {loss.example for loss in losses.lost.values()} <= {row.id for row in rows}
+    assert losses.as_data()["written"] == losses.written

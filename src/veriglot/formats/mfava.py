@@ -17,6 +17,7 @@ from veriglot.formats.alignment import align
 from veriglot.formats.file_language import in_the_script_of, language_in_name
 from veriglot.formats.format import Format, Reading, Sniff, need, optional
 from veriglot.formats.garbled import garbled
+from veriglot.formats.glue import looks_glued, words_of
 from veriglot.formats.mapping import type_in
 from veriglot.formats.tags import Tagged, parse_tags, render_tags
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task, taxonomy
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Mfava"]
 
 _LAYERS = (("gold", Kind.HUMAN), ("silver", Kind.MODEL))
+_REPLACING = frozenset({"entity", "relation"})
 _SAME_TEXT = 0.8  # a layer of which less is found in the response is not a layer of that response
 
 
@@ -47,7 +49,11 @@ class Mfava(Format):
         return None
 
     def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:
-        """One sample a row; `meta.group` is equal for rows that hold the same text."""
+        """One sample a row.
+
+        `meta.group` is equal for rows that hold the same text; `meta.reference_garbled` says why a reference is
+        unusable; `meta.glued` lists the silver spans that show a seam.
+        """
         language = language_in_name(reading.source.stem) or reading.language
         generated = parse_tags(need(data, "generated_text", str), _types())
         response = generated.text
@@ -67,6 +73,10 @@ class Mfava(Format):
         if broken:
             meta["reference_garbled"] = broken
             reading.report.notes[f"reference_garbled:{broken}"] += 1
+        glued = _glued(annotations, response, references or "")
+        if glued:
+            meta["glued"] = glued
+            reading.report.notes["glued_spans"] += len(glued)
         yield Sample(
             id=f"{reading.source.stem}-{line}",
             response=response,
@@ -107,6 +117,18 @@ def _types() -> tuple[str, ...]:
 def _group(response: str) -> str:
     """The same for texts that differ in white space only."""
     return hashlib.sha256("".join(response.split()).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _glued(annotations: list[Annotation], response: str, references: str) -> list[list[int]]:
+    """The injected replacements (silver entity and relation spans) in which old and new stand together."""
+    known = words_of(references)
+    return [
+        [span.start, span.end]
+        for annotation in annotations
+        if annotation.kind is Kind.MODEL
+        for span in annotation.spans or ()
+        if span.type in _REPLACING and looks_glued(response[span.start : span.end], known)
+    ]
 
 
 def _refuse(tagged: Tagged, field: str, reading: Reading) -> None:

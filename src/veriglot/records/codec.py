@@ -20,6 +20,7 @@ T = TypeVar("T")
 
 _SAMPLE_KEYS = frozenset(Sample.__struct_fields__)
 _PATH_IN_MESSAGE = re.compile(r" - at `\$\.?([^`]*)`$")
+_MISSING = re.compile(r"missing required field `([^`]*)`")
 _NAMED_PLACE = re.compile(r" at `([^`]*)`")
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder()
@@ -56,6 +57,9 @@ def from_mapping(data: Any, type_: type[T]) -> T:
         field = found.group(1) if found else ""
         detail = message[: found.start()] if found else message
         named = _NAMED_PLACE.search(detail)
+        missing = _MISSING.search(detail)
+        if missing:
+            field = f"{field}.{missing.group(1)}" if field else missing.group(1)
         if named:  # a check that spans several fields names its own place
             field, detail = named.group(1), detail.replace(named.group(0), "")
         raise InputError(detail, field=field or None) from error

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from typing import Any
 
 import msgspec
 
+from veriglot.errors import VeriglotError
 from veriglot.records.span import Span, Word
 
 __all__ = ["Prediction", "Status"]
@@ -50,6 +52,16 @@ class Prediction(msgspec.Struct, frozen=True, omit_defaults=True):
     notes: tuple[str, ...] = ()
     reason: str | None = None
     signature: str | None = None
+
+    def as_dicts(self) -> list[dict[str, Any]]:
+        """The spans as plain dictionaries with `start`, `end`, `text`, `confidence` and, where known, `type`.
+
+        Raises:
+            VeriglotError: the sample was not scored; an empty list would read as clean.
+        """
+        if self.spans is None:
+            raise VeriglotError(f"The sample {self.id!r} was not checked ({self.status}): {self.reason}.")
+        return [dict(msgspec.to_builtins(span)) for span in self.spans]
 
     def __post_init__(self) -> None:
         if self.status is Status.SCORED:

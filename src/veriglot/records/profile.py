@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from veriglot.records.sample import Kind
-
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -73,10 +71,10 @@ class LanguageProfile(msgspec.Struct, frozen=True):
 
 
 class DataSource(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Which data a profile was measured on: SHA-256 of it, who labelled it, and its name."""
+    """Which data a profile was measured on: SHA-256, whose labels (`gold`, `silver`, `mixed`), and its name."""
 
     sha256: str
-    kind: Kind | str
+    kind: str
     name: str | None = None
 
 

@@ -1,0 +1,209 @@
+"""How the grounding detector does on natural answers that it has not seen: by folds, and language by language.
+
+    python benchmarks/grounding_natural.py --data ../shared/data
+
+trains the first stage once (it never sees a natural answer), then the short second stage once for each of five folds
+of the Mu-SHROOM validation items, and once for each language left out, and prints from the held-out items alone: mean
+character IoU as in the shared task, the same for marking everything, the expected calibration error, and the share of
+words marked in clean held-out text. Network and lexicon are as `veriglot train grounding` makes them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import defaultdict
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from veriglot.detectors.grounding.lexicon import Lexicon
+from veriglot.records.languages import language
+from veriglot.train.grounding.calibrating import calibrate
+from veriglot.train.grounding.fitting import predict
+from veriglot.train.grounding.making import count_words, made_by_rule
+from veriglot.train.grounding.pipeline import first_stage, is_answer, is_held_out, rows_of, second_stage
+from veriglot.train.grounding.reading import read_labelled
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from veriglot.train.grounding.network import Network
+    from veriglot.train.grounding.table import Row
+
+FOLDS = 5
+SETS = ("mfava/silver", "mfava/queries", "mu_shroom_val", "wice/non_supported_tokens", "xsum", "xquad")
+SCALES = {"natural": 3.0, "silver": 1.0}
+BINS = 15
+
+
+def say(line: str) -> None:
+    """Progress, to standard error."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def folds_of(answers: Sequence[Row]) -> list[int]:
+    """A fold for each answer, balanced inside each language."""
+    fold = [0] * len(answers)
+    by_language = defaultdict(list)
+    for i, row in enumerate(answers):
+        by_language[row.example.language].append(i)
+    for members in by_language.values():
+        Random(0).shuffle(members)
+        for place, i in enumerate(members):
+            fold[i] = place % FOLDS
+    return fold
+
+
+def characters(row: Row, chances: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which code points the detector would mark: marked words of one sentence, with what stands between them."""
+    marked = np.zeros(len(row.example.response), bool)
+    for i, (start, end) in enumerate(row.bounds.tolist()):
+        if chances[i] >= 0.5:
+            marked[start:end] = True
+            if i and chances[i - 1] >= 0.5 and row.sentence[i] == row.sentence[i - 1]:
+                marked[row.bounds[i - 1, 1] : start] = True
+    return marked
+
+
+def iou(row: Row, marked: NDArray[np.bool_]) -> float:
+    """Intersection over union with the hard labels; 1 where both are empty."""
+    truth = np.zeros(len(marked), bool)
+    for mark in row.example.marks:
+        truth[mark.start : mark.end] = True
+    union = int((truth | marked).sum())
+    return float((truth & marked).sum()) / union if union else 1.0
+
+
+def calibration_error(truth: NDArray[np.float64], chances: NDArray[np.float64]) -> float:
+    """Expected calibration error over groups of equal width."""
+    group = np.minimum((chances * BINS).astype(int), BINS - 1)
+    return float(
+        sum((group == g).mean() * abs(truth[group == g].mean() - chances[group == g].mean()) for g in set(group))
+    )
+
+
+class Judge:
+    """A network with the calibration that shipping would give it."""
+
+    def __init__(self, network: Network, held_out: Sequence[Row]) -> None:
+        self._network = network
+        scale = [SCALES.get(row.example.kind, 0.5) for row in held_out]
+        self._calibration = calibrate(held_out, predict(network, held_out), scale)
+
+    def chances(self, rows: Sequence[Row]) -> list[NDArray[np.float64]]:
+        """Word confidences of each row."""
+        return [
+            self._calibration.confidences(
+                logits[:, 0], row.example.language or "", language(row.example.language or "").script
+            )
+            for row, logits in zip(rows, predict(self._network, rows), strict=True)
+        ]
+
+
+def by_parts(
+    parts: Iterable[tuple[str, set[int]]],
+    answers: Sequence[Row],
+    tuned: Callable[[list[Row]], Judge],
+    clean: Sequence[Row],
+) -> tuple[list[NDArray[np.float64]], float]:
+    """Confidences of every answer from the run that did not see it, and the share of clean words marked."""
+    chances: list[Any] = [None] * len(answers)
+    false = []
+    for name, part in parts:
+        judge = tuned([row for i, row in enumerate(answers) if i not in part])
+        for i, found in zip(sorted(part), judge.chances([answers[i] for i in sorted(part)]), strict=True):
+            chances[i] = found
+        false.append(np.concatenate(judge.chances(clean)) >= 0.5)
+        say(f"held out {name}: {len(part)} answers")
+    return chances, float(np.concatenate(false).mean())
+
+
+def summary(answers: Sequence[Row], chances: Sequence[NDArray[np.float64]]) -> dict[str, Any]:
+    """Figures per language and their mean."""
+    languages: dict[str, Any] = {}
+    for tag in sorted({row.example.language or "" for row in answers}):
+        chosen = [i for i, row in enumerate(answers) if row.example.language == tag]
+        ours = [iou(answers[i], characters(answers[i], chances[i])) for i in chosen]
+        everything = [iou(answers[i], np.ones(len(answers[i].example.response), bool)) for i in chosen]
+        spread = np.random.default_rng(0).choice(ours, (1000, len(ours))).mean(axis=1)
+        languages[tag] = {
+            "items": len(chosen), "iou": float(np.mean(ours)), "low": float(np.quantile(spread, 0.025)),
+            "high": float(np.quantile(spread, 0.975)), "mark_everything": float(np.mean(everything)),
+        }  # fmt: skip
+    truth = np.concatenate([row.target for row in answers]).astype(np.float64)
+    return {
+        "languages": languages,
+        "mean_iou": float(np.mean([entry["iou"] for entry in languages.values()])),
+        "mean_mark_everything": float(np.mean([entry["mark_everything"] for entry in languages.values()])),
+        "calibration_error_soft": calibration_error(truth, np.concatenate(list(chances))),
+        "calibration_error_hard": calibration_error((truth >= 0.5).astype(np.float64), np.concatenate(list(chances))),
+        "marked": float((np.concatenate(list(chances)) >= 0.5).mean()),
+        "prevalence": float((truth >= 0.5).mean()),
+    }
+
+
+def show(title: str, figures: dict[str, Any], clean: float) -> None:
+    """One table."""
+    print(f"\n{title}\n{'':9}{'items':>6}{'IoU':>8}{'95% interval':>18}{'mark all':>10}")
+    for tag, entry in figures["languages"].items():
+        interval = f"[{entry['low']:.3f}, {entry['high']:.3f}]"
+        print(f"{tag:9}{entry['items']:6}{entry['iou']:8.3f}{interval:>18}{entry['mark_everything']:10.3f}")
+    print(f"{'mean':9}{'':6}{figures['mean_iou']:8.3f}{'':18}{figures['mean_mark_everything']:10.3f}")
+    errors = f"{figures['calibration_error_hard']:.3f} against hard labels, {figures['calibration_error_soft']:.3f}"
+    print(f"calibration error: {errors} against the share of annotators")
+    print(f"words marked: {figures['marked']:.3f}, by people {figures['prevalence']:.3f}, in clean text {clean:.4f}")
+
+
+def main() -> None:
+    """Train, hold out, print."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
+    parser.add_argument("--data", type=Path, required=True, help="folder that holds " + ", ".join(SETS))
+    parser.add_argument(
+        "--weights", type=Path, default=None, help="folder whose word vectors are taken; default: shipped"
+    )
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--epochs", type=int, default=5, help="passes of the first stage")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+
+    from importlib.resources import files
+
+    labelled = read_labelled(str(options.data / name) for name in SETS)
+    commonness = count_words(labelled)
+    vectors = Lexicon.load(options.weights or Path(str(files("veriglot.detectors.grounding") / "weights")))
+    lexicon = Lexicon(commonness.table(), vectors.keys, vectors.vectors)
+    rows = rows_of([*labelled.examples, *made_by_rule(labelled, commonness, options.seed)], lexicon)
+    network = first_stage(rows, options.seed, say, options.epochs)
+    answers = [row for row in rows if is_answer(row)]
+    held_out = [row for row in rows if is_held_out(row) and not is_answer(row)]
+    clean = [row for row in held_out if row.example.kind == "clean"]
+
+    def tuned(seen: list[Row]) -> Judge:
+        learned = [row for row in seen if not is_held_out(row)]
+        spared = [row for row in seen if is_held_out(row)]
+        return Judge(second_stage(network, rows, learned, options.seed, lambda _: None), [*held_out, *spared])
+
+    fold = folds_of(answers)
+    parts = [(f"fold {k + 1}", {i for i in range(len(answers)) if fold[i] == k}) for k in range(FOLDS)]
+    tags = sorted({row.example.language or "" for row in answers})
+    without = [(tag, {i for i, row in enumerate(answers) if row.example.language == tag}) for tag in tags]
+    report = {}
+    for title, split in (("folds by item", parts), ("language left out", without)):
+        chances, false = by_parts(split, answers, tuned, clean)
+        report[title] = {**summary(answers, chances), "clean_marked": false}
+        if not options.json:
+            show(title, report[title], false)
+    if options.json:
+        print(json.dumps(report, indent=1))
+
+
+if __name__ == "__main__":
+    main()

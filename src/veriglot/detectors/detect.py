@@ -1,0 +1,102 @@
+"""The three lines of Python that most users need: load a detector, judge one response, judge a stream of them."""
+
+from __future__ import annotations
+
+from functools import cache
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from veriglot.detectors.table import DETECTORS
+from veriglot.errors import UsageError
+from veriglot.records import Evidence, Sample
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from veriglot.records import Detector, Prediction
+
+__all__ = ["detect", "load_detector", "stream"]
+
+_BATCH = 64
+
+
+def load_detector(
+    name: str = "grounding", *, threshold: float | None = None, words: bool = False, **options: Any
+) -> Detector:
+    """A detector by name.
+
+    Args:
+        name: a name of `DETECTORS`.
+        threshold: confidence from which a word is marked, 0 to 1; None leaves it to the detector.
+        words: whether predictions carry every word with its confidence and evidence.
+        options: further keyword arguments of that detector, such as `weights` of `grounding`.
+
+    Raises:
+        UnknownNameError: no detector has that name; the error suggests the nearest.
+        MissingExtraError: its packages are not installed.
+        UsageError: the threshold is no probability.
+    """
+    if threshold is not None and not 0.0 <= threshold <= 1.0:
+        raise UsageError(f"A threshold is a probability between 0 and 1, but {threshold} was given.")
+    detector: Detector = DETECTORS.load(name)(threshold=threshold, words=words, **options)
+    return detector
+
+
+@cache
+def _kept(name: str, threshold: float | None, words: bool) -> Detector:
+    return load_detector(name, threshold=threshold, words=words)
+
+
+def detect(
+    evidence: str | Sequence[str],
+    response: str,
+    question: str | None = None,
+    language: str | None = None,
+    *,
+    detector: str | Detector = "grounding",
+    threshold: float | None = None,
+    words: bool = False,
+) -> Prediction:
+    """Mark what the evidence does not support in one response.
+
+    The detector is loaded once and kept. For many responses, batches through `load_detector` are faster.
+
+    Args:
+        evidence: one passage or several; support by any of them is support.
+        response: the text to judge.
+        question: what was asked, if known.
+        language: BCP 47 tag of the response, or None to have it detected.
+        detector: a name, or a detector that was loaded before.
+        threshold: confidence from which a word is marked, 0 to 1; only with a name.
+        words: whether the prediction carries every word; only with a name.
+
+    Returns:
+        A prediction. Look at `status` first: only `scored` means that the response was checked.
+        `prediction.as_dicts()` gives the spans as plain dictionaries.
+
+    Raises:
+        UnknownNameError: no detector has that name.
+    """
+    passages = (evidence,) if isinstance(evidence, str) else tuple(evidence)
+    sample = Sample(
+        id="response",
+        response=response,
+        question=question,
+        language=language,
+        evidence=tuple(Evidence(text=passage) for passage in passages),
+    )
+    judge = _kept(detector, threshold, words) if isinstance(detector, str) else detector
+    return judge.predict([sample])[0]
+
+
+def stream(detector: Detector, samples: Iterable[Sample], *, batch_size: int = _BATCH) -> Iterator[Prediction]:
+    """Predictions for a stream of samples, in order; never more than one batch is held.
+
+    Args:
+        detector: a loaded detector.
+        samples: any number of samples.
+        batch_size: samples judged at a time; it changes no result.
+    """
+    source = iter(samples)
+    while batch := list(islice(source, batch_size)):
+        yield from detector.predict(batch)

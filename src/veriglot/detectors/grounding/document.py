@@ -1,0 +1,108 @@
+"""A text made ready for comparison: folded code points, words, and hashes of words, stems and stretches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from veriglot.detectors.grounding.hashing import Stretches
+from veriglot.text import word_bounds
+from veriglot.text.folding import fold_codes
+from veriglot.text.unicode_table import Kind, code_points, kind_table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["Document"]
+
+STEM = 5  # code points: words that agree in their first five count as one stem
+_GAP = 0x20  # what parts words in the stream
+_WALL = 0xFFFF  # what parts passages in the stream: no stretch crosses it
+_IDEOGRAPHS = ((0x2E80, 0xA000), (0xF900, 0xFB00), (0x20000, 0x32000))
+
+
+class Document:
+    """One text, or several passages as one, in the form that features are taken from.
+
+    The stream is the text with every run of characters between words made one blank, so that stretches of it compare
+    words and their order and are blind to punctuation. Chinese and Japanese words touch each other in it, as
+    they do in the text.
+
+    Attributes:
+        codes: code points of the joined text, as written.
+        folded: the same, folded (`text.fold`), same shape.
+        kinds: what each code point is (`unicode_table.Kind`), same shape.
+        bounds: the words, half-open, shape (n, 2).
+        passage: the passage of each word, shape (n,).
+        offsets: where each passage begins in the joined text.
+        starts, ends: where each word stands in the stream, shape (n,).
+        lengths: code points in each word, shape (n,).
+        word, stem: hashes, shape (n,).
+        ideographic: whether a word is written in ideographs or kana, shape (n,).
+    """
+
+    def __init__(self, passages: Sequence[str], language: str | None, table: NDArray[np.uint32] | None = None) -> None:
+        text = "\n".join(passages)
+        self.codes = code_points(text)
+        self.folded = fold_codes(self.codes)
+        if table is not None:  # another alphabet's letters by sound; see transliteration.py
+            known = self.folded < len(table)
+            self.folded = np.where(known, table[np.where(known, self.folded, 0)], self.folded)
+        self.kinds = kind_table()[self.codes]
+        self.bounds = word_bounds(text, language).astype(np.int64)
+        lengths = np.array([len(p) + 1 for p in passages], np.int64)
+        self.offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        self.passage = np.searchsorted(self.offsets, self.bounds[:, 0], side="right") - 1
+        self.lengths = self.bounds[:, 1] - self.bounds[:, 0]
+        self._lay_stream()
+        self.word = self.hashes.of(self.starts, self.ends)
+        self.stem = self.hashes.of(self.starts, self.starts + np.minimum(self.lengths, STEM))
+        first = self.folded[self.bounds[:, 0]]
+        self.ideographic = np.zeros(len(self), bool)
+        for low, high in _IDEOGRAPHS:
+            self.ideographic |= (first >= low) & (first < high)
+
+    def __len__(self) -> int:
+        return len(self.bounds)
+
+    def _lay_stream(self) -> None:
+        edges = np.zeros(len(self.codes) + 1, np.int8)
+        edges[self.bounds[:, 0]] += 1
+        np.subtract.at(edges, self.bounds[:, 1], 1)
+        inside = np.cumsum(edges[:-1], dtype=np.int8) > 0
+        keep = inside.copy()
+        keep[1:] |= inside[:-1]  # the first character after a word stands for all up to the next
+        laid = np.where(inside, self.folded, np.uint32(_GAP))
+        walls = self.offsets[1:-1] - 1
+        laid[walls] = _WALL
+        keep[walls] = True
+        places = np.concatenate([np.zeros(1, np.int64), np.cumsum(keep)]) + 1
+        self.stream = np.concatenate([[_GAP], laid[keep], [_GAP]]).astype(np.uint32)
+        self.hashes = Stretches(self.stream)
+        self.starts = places[self.bounds[:, 0]]
+        self.ends = self.starts + self.lengths
+
+    def counts_in_words(self, flags: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """How many flagged code points each word holds; `flags` has the shape of `codes`."""
+        sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(flags)])
+        counts: NDArray[np.int64] = sums[self.bounds[:, 1]] - sums[self.bounds[:, 0]]
+        return counts
+
+    def mean_in_words(self, flags: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """The flagged share of each word; `flags` has the shape of `stream`."""
+        sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(flags)])
+        means: NDArray[np.float64] = (sums[self.ends] - sums[self.starts]) / self.lengths
+        return means
+
+    def digits(self) -> NDArray[np.bool_]:
+        """Which code points are digits, shape of `codes`."""
+        flags: NDArray[np.bool_] = (self.kinds & Kind.DIGIT) != 0
+        return flags
+
+    def uppers(self) -> NDArray[np.bool_]:
+        """Which code points are capitals, shape of `codes`."""
+        flags: NDArray[np.bool_] = (self.kinds & Kind.UPPER) != 0
+        return flags

@@ -1,0 +1,272 @@
+"""From a sample to numbers: one row of features per word of the response, and what spans need to point at evidence.
+
+The names and their order are part of the weights: a change here needs new weights, and raises `FEATURES_VERSION`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from veriglot.detectors.grounding import matching
+from veriglot.detectors.grounding.context import Windows, around, unit_length
+from veriglot.detectors.grounding.document import Document
+from veriglot.detectors.grounding.lexicon import MEANING
+from veriglot.detectors.grounding.shape import shape_features
+from veriglot.detectors.grounding.transliteration import shared_alphabet
+from veriglot.text import sentences
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from veriglot.detectors.grounding.lexicon import Lexicon
+
+__all__ = ["FEATURES_VERSION", "Extract", "extract"]
+
+FEATURES_VERSION = 1
+
+STRETCHES = (3, 4, 5, 6, 8, 11, 16, 24, 40)
+QUESTION_STRETCHES = (4, 6, 10)
+NEAR, FAR = 4, 10  # words on either side that make up a word's surroundings
+BLOCK = 400  # words of the response that are held against the windows at a time: bounds the memory
+
+Features = dict[str, "NDArray[np.floating] | NDArray[np.bool_]"]
+
+
+@dataclass
+class Extract:
+    """One sample made ready for the network.
+
+    Attributes:
+        names: the features, in the order of the columns; the word vector follows them.
+        values: float32, shape (n, f).
+        response, evidence: the texts, made ready.
+        windows: the windows of the evidence.
+        sentence: the sentence of each word, shape (n,).
+        vector_place: the row of the lexicon's vectors that each word has, or -1, shape (n,).
+        word_window: the window that best supports each word, -1 where none holds it, shape (n,).
+        sentence_window: the window that holds most of each sentence, shape (s,).
+    """
+
+    names: tuple[str, ...]
+    values: NDArray[np.float32]
+    response: Document
+    evidence: Document
+    windows: Windows
+    sentence: NDArray[np.int64]
+    vector_place: NDArray[np.int64]
+    word_window: NDArray[np.int64]
+    sentence_window: NDArray[np.int64]
+
+
+def extract(
+    response: str, passages: Sequence[str], question: str | None, language: str | None, lexicon: Lexicon
+) -> Extract | None:
+    """The features of every word of a response; None where the response or the evidence holds no word.
+
+    Args:
+        response: the text to judge.
+        passages: the evidence.
+        question: the question, or None.
+        language: BCP 47 tag of the response.
+        lexicon: word frequencies and vectors.
+    """
+    ours, theirs = shared_alphabet(response, passages)
+    answer = Document([response], language, ours)
+    evidence = Document(passages, language, theirs)
+    if not len(answer) or not len(evidence):
+        return None
+    asked = Document([question or ""], language, ours)
+    rarity = lexicon.rarity(answer)
+    bounds = np.array(sentences(response, language), np.int64).reshape(-1, 2)
+    sentence = np.searchsorted(bounds[:, 0], answer.bounds[:, 0], side="right") - 1
+    _, sentence = np.unique(sentence, return_inverse=True)  # sentences without a word do not count
+
+    features = _by_word(answer, evidence, asked, lexicon)
+    features["rarity"] = rarity
+    features.update(shape_features(answer, sentence, len(evidence)))
+    places = lexicon.places_of(answer)
+    vectors = lexicon.vectors_at(places)
+    windows = Windows(evidence)
+    surroundings = _Surroundings(answer, evidence, asked, lexicon, windows, rarity, sentence, vectors[:, :MEANING])
+    features.update(surroundings.features)
+    features["has_vector"] = places >= 0
+    features.update(_by_sentence(features, rarity, sentence))
+    names = tuple(features)
+    columns = [np.asarray(column, np.float32) for column in features.values()]
+    values = np.concatenate([np.stack(columns, axis=1), vectors], axis=1)
+    return Extract(
+        names=names,
+        values=values,
+        response=answer,
+        evidence=evidence,
+        windows=windows,
+        sentence=sentence,
+        vector_place=places,
+        word_window=surroundings.word_window,
+        sentence_window=surroundings.sentence_window,
+    )
+
+
+def _by_word(answer: Document, evidence: Document, asked: Document, lexicon: Lexicon) -> Features:
+    features: Features = {}
+    for size, share in zip(STRETCHES, matching.stretch_coverage(answer, evidence, STRETCHES), strict=True):
+        features[f"stretch_{size}"] = share
+    for size, share in zip(
+        QUESTION_STRETCHES, matching.stretch_coverage(answer, asked, QUESTION_STRETCHES), strict=True
+    ):
+        features[f"question_stretch_{size}"] = share
+    words, stems = matching.occurrences(answer, evidence)
+    here, _ = matching.occurrences(answer, answer)
+    question_words, question_stems = matching.occurrences(answer, asked)
+    exact = words > 0
+    features |= {
+        "in_evidence": exact,
+        "log_count": np.log1p(words),
+        "stem_in_evidence": stems > 0,
+        "log_stem_count": np.log1p(stems),
+        "log_count_here": np.log1p(here),
+        "in_question": question_words > 0,
+        "stem_in_question": question_stems > 0,
+    }
+    beginning = matching.beginnings(answer, evidence)
+    features["beginning"] = np.where(exact, 1.0, beginning / answer.lengths)
+    features["ending"] = np.where(exact, 1.0, matching.endings(answer, evidence) / answer.lengths)
+    features["beginning_length"] = np.where(exact, answer.lengths, beginning) / 10.0
+    features["stem_frequency"] = lexicon.stem_frequency(answer.stem) / 12.0
+    features["word_frequency"] = lexicon.word_frequency(answer.word) / 12.0
+    features["number_in_evidence"], features["number_in_question"] = matching.numbers_shared(answer, evidence, asked)
+    next_to = matching.pairs(evidence, 1)
+    near = np.concatenate([next_to, matching.pairs(evidence, 2), matching.pairs(evidence, 3)])
+    for name, known, gap in (("pair", next_to, 1), ("near_pair", near, 1), ("skip_pair", near, 2)):
+        features[f"{name}_before"], features[f"{name}_after"] = matching.has_pair(answer, known, gap)
+    features["swapped"] = matching.has_swapped_pair(answer, near)
+    return features
+
+
+class _Surroundings:
+    """Features that hold a word and its surroundings against the windows of the evidence, block by block."""
+
+    def __init__(
+        self,
+        answer: Document,
+        evidence: Document,
+        asked: Document,
+        lexicon: Lexicon,
+        windows: Windows,
+        rarity: NDArray[np.float32],
+        sentence: NDArray[np.int64],
+        vectors: NDArray[np.float32],
+    ) -> None:
+        self._rarity, self._sentence, self._vectors = rarity, sentence, vectors
+        self._answer, self._asked, self._windows = answer, asked, windows
+        self._question_rarity = lexicon.rarity(asked)
+        known = lexicon.meanings_of(evidence)
+        _, first = np.unique(evidence.word, return_index=True)
+        self._evidence_vectors = known[first]
+        self._window_vectors = windows.means(known, lexicon.rarity(evidence))
+        self._question_vectors = lexicon.meanings_of(asked)
+        blocks = [self._block(low, high) for low, high in _blocks(sentence)]
+        self.features: Features = {
+            name: np.concatenate([block[name] for block, _, _ in blocks]) for name in blocks[0][0]
+        }
+        self.features["best_for_question"] = np.full(len(answer), self._question_best, np.float32)
+        self.features["has_question"] = np.full(len(answer), float(len(asked) > 0), np.float32)
+        self.word_window = np.concatenate([part for _, part, _ in blocks])
+        self.sentence_window = np.concatenate([part for _, _, part in blocks])
+
+    def _block(self, low: int, high: int) -> tuple[Features, NDArray[np.int64], NDArray[np.int64]]:
+        held, held_question = self._windows.holding(self._answer.stem[low:high], self._asked.stem)
+        rarity = self._rarity[low:high]
+        weights = self._question_rarity
+        question = (held_question * weights[:, None]).sum(axis=0) / max(float(weights.sum()), 1e-6)
+        self._question_best = float(question.max())
+        features: Features = {"question_with": (held * question).max(axis=1)}
+        for name, reach in (("near", NEAR), ("far", FAR)):
+            share = around(held, rarity, reach)
+            features[f"{name}_best"] = share.max(axis=1)
+            features[f"{name}_question_best"] = (share + question).max(axis=1)
+            features[f"{name}_question_with"] = ((share + question) * held).max(axis=1)
+            share *= held
+            features[f"{name}_with"] = share.max(axis=1)
+        word_window = np.where(held.any(axis=1), (share + 1e-3 * held).argmax(axis=1), -1)
+        sentence_window = self._whole_sentences(features, held, question, low, high)
+        self._meaning(features, low, high)
+        return features, word_window, sentence_window
+
+    def _whole_sentences(
+        self, features: Features, held: NDArray[np.float32], question: NDArray[np.float32], low: int, high: int
+    ) -> NDArray[np.int64]:
+        sentence = self._sentence[low:high] - self._sentence[low]
+        rarity = self._rarity[low:high]
+        first = np.flatnonzero(np.diff(sentence, prepend=-1))
+        share = np.add.reduceat(held * rarity[:, None], first, axis=0)
+        share /= np.maximum(np.add.reduceat(rarity, first), 1e-6)[:, None]
+        best: NDArray[np.int64] = share.argmax(axis=1)
+        words = np.arange(high - low)
+        features["sentence_best"] = share.max(axis=1)[sentence]
+        features["in_best"] = held[words, best[sentence]]
+        features["sentence_with"] = (share[sentence] * held).max(axis=1)
+        features["in_best_for_question"] = held[words, (share + question).argmax(axis=1)[sentence]]
+        return best
+
+    def _meaning(self, features: Features, low: int, high: int) -> None:
+        vectors = self._vectors[low:high]
+        features["like_evidence"] = _highest(vectors, self._evidence_vectors)
+        features["like_question"] = _highest(vectors, self._question_vectors)
+        sentence = self._sentence[low:high] - self._sentence[low]
+        first = np.flatnonzero(np.diff(sentence, prepend=-1))
+        means = unit_length(np.add.reduceat(vectors * self._rarity[low:high, None], first, axis=0))
+        features["sentence_like_window"] = _highest(means, self._window_vectors)[sentence]
+
+
+def _highest(vectors: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The highest dot product of each vector with any of the others; 0 where there are none."""
+    if not len(others):
+        return np.zeros(len(vectors), np.float32)
+    highest: NDArray[np.float32] = (vectors @ others.T).max(axis=1)
+    return highest
+
+
+def _blocks(sentence: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Word ranges of about `BLOCK` words that end where a sentence ends; a longer sentence is a block of its own."""
+    ends = np.append(np.flatnonzero(np.diff(sentence)) + 1, len(sentence)).tolist()
+    blocks, low, high = [], 0, 0
+    for end in ends:
+        if end - low > BLOCK and high > low:
+            blocks.append((low, high))
+            low = high
+        high = end
+    blocks.append((low, high))
+    return blocks
+
+
+def _by_sentence(features: Features, rarity: NDArray[np.float32], sentence: NDArray[np.int64]) -> Features:
+    """Means over the word's sentence, the sentences beside it, and the response."""
+    ones = np.ones(len(rarity), np.float32)
+    count = int(sentence[-1]) + 1
+    added: Features = {}
+    for name, weights in (
+        ("in_evidence", rarity),
+        ("stem_in_evidence", rarity),
+        ("stretch_8", ones),
+        ("stretch_16", ones),
+        ("far_with", ones),
+        ("pair_before", ones),
+    ):
+        values = np.asarray(features[name], np.float32)
+        total = np.bincount(sentence, weights, minlength=count)
+        mean = np.bincount(sentence, values * weights, minlength=count) / np.maximum(total, 1e-6)
+        added[f"sentence_{name}"] = mean[sentence]
+        if name in {"in_evidence", "stretch_8", "pair_before"}:
+            padded = np.concatenate([[0.5], mean, [0.5]])
+            added[f"sentence_before_{name}"] = padded[sentence]
+            added[f"sentence_after_{name}"] = padded[sentence + 2]
+    for name in ("stem_in_evidence", "stretch_8", "stretch_16"):
+        mean_here = float((features[name] * rarity).sum() / max(float(rarity.sum()), 1e-6))
+        added[f"response_{name}"] = np.full(len(rarity), mean_here, np.float32)
+    return added

@@ -1,0 +1,49 @@
+"""Which language a response is in: as given, or detected from the response, the question, or the evidence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from veriglot.errors import UnknownNameError
+from veriglot.records.languages import language
+from veriglot.text import identify, script_of
+
+if TYPE_CHECKING:
+    from veriglot.records import Sample
+
+__all__ = ["Spoken", "spoken_in"]
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """A language as it counts here.
+
+    Attributes:
+        tag: BCP 47 tag.
+        script: ISO 15924 code, or None where the text has no letters.
+        notes: how it was found, where it was not given.
+    """
+
+    tag: str
+    script: str | None
+    notes: tuple[str, ...] = ()
+
+
+def spoken_in(sample: Sample) -> Spoken | None:
+    """The language of a sample's response; None where it is not given and cannot be told.
+
+    A tag that the language table does not hold is kept as it is: the script of the text is what counts.
+    """
+    if sample.language is not None:
+        try:
+            known = language(sample.language)
+        except UnknownNameError:
+            return Spoken(sample.language, script_of(sample.response), ("language:unknown_tag",))
+        return Spoken(known.tag, known.script)
+    evidence = next((p.text for p in sample.evidence if p.text.strip()), "")
+    for source, text in (("response", sample.response), ("question", sample.question or ""), ("evidence", evidence)):
+        found = identify(text)
+        if found is not None:
+            return Spoken(found.tag, found.script, (f"language:from_{source}",))
+    return None

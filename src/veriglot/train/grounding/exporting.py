@@ -1,0 +1,72 @@
+"""From PyTorch to the ONNX file that the detector runs, checked against each other at several lengths."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from veriglot.detectors.grounding.inference import OUTPUTS, Model
+from veriglot.errors import WeightsError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from veriglot.train.grounding.network import Network
+
+__all__ = ["export"]
+
+_TOLERANCE = 2e-3  # of a logit
+_LENGTHS = ((1, 1), (7, 2), (90, 5), (700, 40))  # words and sentences
+
+
+class _ForOne(nn.Module):
+    """The network for one response, without padding."""
+
+    def __init__(self, network: Network) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, features: Tensor, pool: Tensor) -> Tensor:
+        out: Tensor = self.network(features, torch.ones_like(features[..., :1]), pool)
+        return out
+
+
+def export(network: Network, path: Path) -> None:
+    """Write the network as one self-contained ONNX file.
+
+    Raises:
+        WeightsError: the file does not give what the network gives.
+    """
+    single = _ForOne(network).eval()
+    width = len(network.means)
+    words, sentences = torch.export.Dim("words", min=2), torch.export.Dim("sentences", min=2)
+    program = torch.onnx.export(
+        single,
+        (torch.randn(1, 30, width), torch.rand(1, 4, 30)),
+        input_names=["features", "pool"],
+        output_names=["logits"],
+        dynamic_shapes=({1: words}, {1: sentences, 2: words}),
+        dynamo=True,
+        verbose=False,
+    )
+    if program is None:
+        raise WeightsError("PyTorch did not export the network.")
+    program.save(str(path), external_data=False)
+    _check(single, Model(path), width)
+
+
+def _check(single: nn.Module, model: Model, width: int) -> None:
+    rng = np.random.default_rng(0)
+    for words, sentences in _LENGTHS:
+        features = rng.normal(size=(words, width)).astype(np.float32)
+        sentence = np.sort(np.concatenate([np.arange(sentences), rng.integers(0, sentences, words - sentences)]))
+        found = model.logits(features, sentence)
+        pool = np.zeros((1, sentences, words), np.float32)
+        pool[0, sentence, np.arange(words)] = 1 / np.bincount(sentence)[sentence]
+        with torch.no_grad():
+            expected = single(torch.from_numpy(features[None]), torch.from_numpy(pool))[0].numpy()
+        if found.shape != (words, OUTPUTS) or np.abs(found - expected).max() > _TOLERANCE:
+            raise WeightsError(f"The exported network differs from the trained one at {words} words.")

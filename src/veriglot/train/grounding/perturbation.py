@@ -1,0 +1,237 @@
+"""Clean text quoted, reworded and changed by rule: training data for every language that has plain articles.
+
+Three kinds come from an article: quotations that its passages support (`clean`), quotations whose sentences were taken
+out of the passages (`removed`: on topic, and unsupported), and quotations with words exchanged (`changed`).
+Rewording that keeps the meaning is applied to all kinds alike, so that it tells nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from veriglot.text import fold, sentences, words
+from veriglot.train.grounding.example import Example, Mark
+
+if TYPE_CHECKING:
+    from random import Random
+
+    from veriglot.train.grounding.commonness import Commonness
+    from veriglot.train.grounding.reading import Article
+
+__all__ = ["Pool", "article_example", "quotable", "reworded"]
+
+_MIN_SENTENCE, _MAX_SENTENCE = 20, 400  # code points
+_LENGTHS = (1, 1, 2, 3, 4, 6, 9)  # sentences in a response
+_CLEAN, _REMOVED = 0.42, 0.62  # cumulative shares of the kinds; the rest is changed
+_RARE, _MIDDLE = 9.0, 5.0  # commonness below 12 - 9 is rare, up to 12 - 5 is middle
+_UNSPACED = frozenset({"zh", "yue", "ja", "th", "lo", "km", "my"})
+_BRACKETS = re.compile(r"\s*[(（][^()（）]*[)）]")
+_COMMAS = re.compile(r"(?<=[,،，、;])\s*")
+
+
+@dataclass
+class Pool:
+    """Words of other articles in one language, to put in place of an article's own."""
+
+    names: list[str] = field(default_factory=list)
+    rare: list[str] = field(default_factory=list)
+    middle: list[str] = field(default_factory=list)
+
+    def add(self, sentence: str, language: str, commonness: Commonness) -> None:
+        """Sort the words of a sentence into the pool."""
+        parts = _Parts(sentence, language, commonness)
+        self.names += [sentence[s:e] for s, e in parts.names]
+        self.rare += [sentence[s:e] for s, e in parts.rare]
+        self.middle += [sentence[s:e] for s, e in parts.middle]
+
+
+class _Parts:
+    """The words of a sentence by what can be exchanged for what."""
+
+    def __init__(self, sentence: str, language: str, commonness: Commonness) -> None:
+        bounds = words(sentence, language)
+        tells = 12.0 - commonness.of(sentence, bounds)
+        self.all = bounds
+        self.tells = tells
+        self.numbers = [b for b in bounds if any(c.isdigit() for c in sentence[b[0] : b[1]])]
+        capitals = [i for i, (s, _) in enumerate(bounds) if i and sentence[s].isupper()]
+        self.names = _runs(bounds, capitals)
+        others = [i for i, b in enumerate(bounds) if b not in self.numbers and i not in capitals and _long(sentence, b)]
+        self.rare = [bounds[i] for i in others if tells[i] > _RARE]
+        self.middle = [bounds[i] for i in others if _MIDDLE < tells[i] <= _RARE]
+
+
+def _long(sentence: str, bound: tuple[int, int]) -> bool:
+    return bound[1] - bound[0] >= (1 if sentence[bound[0]] > "\u2e80" else 4)
+
+
+def _runs(bounds: list[tuple[int, int]], chosen: list[int]) -> list[tuple[int, int]]:
+    """Chosen words joined where they follow each other with one character between, three at most."""
+    runs: list[tuple[int, int]] = []
+    held = 0
+    for i in chosen:
+        start, end = bounds[i]
+        if runs and start - runs[-1][1] == 1 and held < 3:
+            runs[-1] = (runs[-1][0], end)
+            held += 1
+        else:
+            runs.append((start, end))
+            held = 1
+    return runs
+
+
+def quotable(text: str, language: str) -> list[str]:
+    """The sentences of a text that are worth quoting: neither very short nor very long."""
+    found = (text[s:e].strip() for s, e in sentences(text, language))
+    return [s for s in found if _MIN_SENTENCE <= len(s) <= _MAX_SENTENCE]
+
+
+def reworded(sentence: str, language: str, commonness: Commonness, rng: Random) -> str:
+    """The sentence with up to two small changes that keep what it says: brackets, clauses, common words, endings."""
+    for _ in range(rng.choice((0, 1, 1, 2))):
+        way = rng.random()
+        if way < 0.3:
+            sentence = _BRACKETS.sub("", sentence)
+        elif way < 0.55:
+            sentence = _clauses_moved(sentence, rng)
+        elif way < 0.8:
+            sentence = _common_word_dropped(sentence, language, commonness, rng)
+        else:
+            sentence = _ending_changed(sentence, language, rng)
+    return sentence.strip()
+
+
+def _clauses_moved(sentence: str, rng: Random) -> str:
+    clauses = _COMMAS.split(sentence)
+    if len(clauses) < 2:
+        return sentence
+    if rng.random() < 0.5:
+        clauses = clauses[1:] if rng.random() < 0.5 else clauses[:-1]
+    else:
+        i = rng.randrange(len(clauses) - 1)
+        clauses[i], clauses[i + 1] = clauses[i + 1], clauses[i]
+    return (" " if " " in sentence else "").join(clauses)
+
+
+def _common_word_dropped(sentence: str, language: str, commonness: Commonness, rng: Random) -> str:
+    bounds = words(sentence, language)
+    common = [b for b, c in zip(bounds, commonness.of(sentence, bounds), strict=True) if c > 6]
+    if len(bounds) <= 6 or not common:
+        return sentence
+    start, end = rng.choice(common)
+    return sentence[:start] + sentence[end:].lstrip()
+
+
+def _ending_changed(sentence: str, language: str, rng: Random) -> str:
+    long = [
+        (s, e) for s, e in words(sentence, language) if e - s >= 6 and sentence[s:e].isalpha() and sentence[s].islower()
+    ]
+    if not long:
+        return sentence
+    start, end = rng.choice(long)
+    endings = ("", "a", "e", "i", "en") if sentence[start] < "\u0250" else ("",)
+    return sentence[: end - rng.choice((1, 2))] + rng.choice(endings) + sentence[end:]
+
+
+def _changed_number(number: str, rng: Random) -> str:
+    if number.isascii() and number.isdigit() and len(number) == 4 and rng.random() < 0.5:
+        return str(int(number) + rng.choice((-1, 1)) * rng.randint(1, 120))
+    return "".join(
+        str(rng.randint(0, 9)) if c.isdigit() and (i > 0 or rng.random() < 0.5) else c for i, c in enumerate(number)
+    )
+
+
+def _changes(sentence: str, parts: _Parts, pool: Pool, rng: Random) -> dict[tuple[int, int], tuple[str, str]]:
+    """Places of the sentence with the text to put there and the type of the error that it makes."""
+    edits: dict[tuple[int, int], tuple[str, str]] = {}
+    for _ in range(rng.choice((1, 1, 1, 2, 2, 3))):
+        way = rng.random()
+        if way < 0.35 and parts.numbers:
+            start, end = rng.choice(parts.numbers)
+            edits[start, end] = (_changed_number(sentence[start:end], rng), "entity")
+        elif way < 0.6 and parts.names and pool.names:
+            edits[rng.choice(parts.names)] = (rng.choice(pool.names), "entity")
+        elif way < 0.75 and parts.rare and pool.rare:
+            edits[rng.choice(parts.rare)] = (rng.choice(pool.rare), "entity")
+        elif way < 0.92 and parts.middle and pool.middle:
+            edits[rng.choice(parts.middle)] = (rng.choice(pool.middle), "relation")
+        else:
+            pair = parts.names + parts.numbers if len(parts.names) + len(parts.numbers) > 1 else parts.rare
+            if len(pair) > 1:
+                one, other = rng.sample(pair, 2)
+                edits[one] = (sentence[slice(*other)], "entity")
+                edits[other] = (sentence[slice(*one)], "entity")
+    return edits
+
+
+def changed(
+    sentence: str, language: str, pool: Pool, commonness: Commonness, rng: Random
+) -> tuple[str, list[Mark]] | None:
+    """The sentence with one to three words exchanged, and the marks of what was put in; None where nothing could be."""
+    parts = _Parts(sentence, language, commonness)
+    if len(parts.all) < 4:
+        return None
+    pieces: list[str] = []
+    marks: list[Mark] = []
+    read = written = 0
+    for (start, end), (text, type_) in sorted(_changes(sentence, parts, pool, rng).items()):
+        if start < read or fold(sentence[start:end]) == fold(text):
+            continue
+        pieces += [sentence[read:start], text]
+        written += start - read
+        marks.append(Mark(written, written + len(text), type_))
+        written += len(text)
+        read = end
+    return ("".join([*pieces, sentence[read:]]), marks) if marks else None
+
+
+def article_example(article: Article, pool: Pool, commonness: Commonness, rng: Random) -> Example | None:
+    """One example from an article, of a kind drawn at random; None where the article is too short."""
+    language = article.language
+    listed = [s for passage in article.passages for s in quotable(passage, language)]
+    if len(listed) < 4:
+        return None
+    count = min(len(listed) - 1, rng.choice(_LENGTHS))
+    if rng.random() < 0.5:
+        first = rng.randrange(len(listed) - count + 1)
+        chosen = listed[first : first + count]
+    else:
+        chosen = [listed[i] for i in sorted(rng.sample(range(len(listed)), count))]
+    way = rng.random()
+    kind = "clean" if way < _CLEAN else "removed" if way < _REMOVED else "changed"
+    passages = list(article.passages)
+    draft = _Draft("" if language.split("-")[0] in _UNSPACED else " ")
+    must = rng.randrange(count)
+    for i, sentence in enumerate(chosen):
+        if kind == "removed" and (i == must or rng.random() < 0.35):
+            passages = [p.replace(sentence, " ") for p in passages]
+            draft.add(sentence, [Mark(0, len(sentence))])
+            continue
+        text, marks = sentence, list[Mark]()
+        if rng.random() < 0.5:
+            text = reworded(sentence, language, commonness, rng)
+        if kind == "changed" and (i == must or rng.random() < 0.5):
+            text, marks = changed(text, language, pool, commonness, rng) or (text, marks)
+        draft.add(text, marks)
+    question = rng.choice(article.questions) if article.questions and rng.random() < 0.5 else None
+    if rng.random() < 0.3:
+        passages = ["\n".join(passages)]
+    group = f"article:{language}:{article.group}"
+    return Example(kind, "articles", group, language, draft.text, tuple(passages), question, tuple(draft.marks))
+
+
+class _Draft:
+    """A response that grows sentence by sentence, with its marks."""
+
+    def __init__(self, space: str) -> None:
+        self.text = ""
+        self.marks: list[Mark] = []
+        self._space = space
+
+    def add(self, sentence: str, marks: list[Mark]) -> None:
+        if self.text:
+            self.text += self._space
+        self.marks += [Mark(m.start + len(self.text), m.end + len(self.text), m.type) for m in marks]
+        self.text += sentence

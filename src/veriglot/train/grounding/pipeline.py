@@ -1,0 +1,165 @@
+"""Training the grounding detector: from labelled files to a folder of weights, in two stages, seeded.
+
+The first stage learns from everything but natural answers; the second goes on with those few, mixed with some of the
+rest. So natural answers can be left out in parts and the figure on the rest be honest, at the price of the short
+second stage alone (`benchmarks/grounding_natural.py`). A tenth of the texts trains nothing and calibrates.
+"""
+
+from __future__ import annotations
+
+import copy
+from importlib.resources import files
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING
+
+import torch
+
+from veriglot.detectors.grounding.lexicon import Lexicon
+from veriglot.errors import InputError
+from veriglot.train.grounding.example import share_of
+from veriglot.train.grounding.fitting import Plan, fit, statistics
+from veriglot.train.grounding.making import clean_texts, count_words, made_by_rule
+from veriglot.train.grounding.network import Network, WithLearnedVectors
+from veriglot.train.grounding.reading import read_labelled
+from veriglot.train.grounding.shipping import ship
+from veriglot.train.grounding.table import Row, row_of
+from veriglot.train.grounding.vectors import LEARNED, distil, vocabulary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from veriglot.train.grounding.commonness import Commonness
+    from veriglot.train.grounding.example import Example
+    from veriglot.train.grounding.reading import Labelled
+    from veriglot.train.grounding.vectors import Distilled
+
+__all__ = ["first_stage", "is_answer", "is_held_out", "lexicon_for", "rows_of", "run", "second_stage"]
+
+HELD_OUT = 0.1
+_OTHERS_FOR_VECTORS = 5000  # rows beside the silver ones from which the projection is learned
+_MIXED = 3500  # rows of the first stage that the second sees again
+_REPEATS = 6  # of each natural answer in the second stage
+# Summaries are many and alike; checked claims are few and close to what models really do.
+_SOURCE_SCALE = {"summarization": 0.7, "open": 2.0}
+_ANSWER_SCALE = 2.0
+
+
+def run(
+    paths: Sequence[Path], out: Path, *, seed: int, encoder: Path | None, epochs: int, say: Callable[[str], None]
+) -> None:
+    """Train and write a folder of weights; see `veriglot.train.grounding.train`."""
+    torch.set_num_threads(1)  # so small a network is faster on one, and the sums keep their order
+    labelled = read_labelled(str(path) for path in paths)
+    say(f"read {len(labelled.examples)} labelled responses, {len(labelled.articles)} articles")
+    commonness = count_words(labelled)
+    if encoder is None:
+        shipped = Lexicon.load(Path(str(files("veriglot.detectors.grounding") / "weights")))
+        lexicon = Lexicon(commonness.table(), shipped.keys, shipped.vectors)
+    else:
+        lexicon = lexicon_for(labelled, commonness, encoder, seed, say)
+    rows = rows_of([*labelled.examples, *made_by_rule(labelled, commonness, seed)], lexicon)
+    say(f"took features of {len(rows)} responses")
+    network = first_stage(rows, seed, say, epochs)
+    answers = [row for row in rows if is_answer(row) and not is_held_out(row)]
+    network = second_stage(network, rows, answers, seed, say)
+    trained = [row for row in rows if not is_held_out(row)]
+    held_out = [row for row in rows if is_held_out(row)]
+    ship(network, lexicon, trained, held_out, out, seed=seed, left_out=labelled.left_out)
+    say(f"wrote {out}")
+
+
+def is_answer(row: Row) -> bool:
+    """Whether a row is a natural answer to a question, which the first stage does not see."""
+    return row.example.kind == "natural" and row.example.source == "qa"
+
+
+def is_held_out(row: Row) -> bool:
+    """Whether a row trains nothing and calibrates: a tenth, by group."""
+    return share_of(row.example.group) < HELD_OUT
+
+
+def rows_of(examples: Iterable[Example], lexicon: Lexicon) -> list[Row]:
+    """Arrays of the examples that hold words."""
+    return [row for row in (row_of(example, lexicon) for example in examples) if row is not None]
+
+
+def _scale(row: Row) -> float:
+    if row.example.kind != "natural":
+        return 1.0
+    return _ANSWER_SCALE if is_answer(row) else _SOURCE_SCALE.get(row.example.source, 1.0)
+
+
+def lexicon_for(
+    labelled: Labelled, commonness: Commonness, encoder: Path, seed: int, say: Callable[[str], None]
+) -> Lexicon:
+    """Distil word vectors from an encoder, and learn a projection of them together with a first network.
+
+    Raises:
+        MissingExtraError: a package for it is not installed.
+    """
+    texts = [*clean_texts(labelled), *((e.language or "", e.response) for e in labelled.examples)]
+    distilled = distil(vocabulary(texts), encoder)
+    say(f"vectors of {len(distilled.keys)} words distilled")
+    plain = distilled.lexicon(commonness.table(), None)
+    silver = [example for example in labelled.examples if example.kind == "silver"]
+    others = [example for example in labelled.examples if example.kind != "silver" and example.source != "qa"]
+    others += made_by_rule(labelled, commonness, seed)
+    some = Random(seed).sample(others, min(len(others), _OTHERS_FOR_VECTORS))  # noqa: S311
+    rows = [row for row in rows_of([*silver, *some], plain) if not is_held_out(row)]
+    return distilled.lexicon(commonness.table(), _projection(rows, distilled, seed, say))
+
+
+def _projection(
+    rows: Sequence[Row], distilled: Distilled, seed: int, say: Callable[[str], None]
+) -> NDArray[np.float32]:
+    means, deviations = statistics(rows)
+    network = WithLearnedVectors(
+        Network(torch.cat([means, torch.zeros(LEARNED)]), torch.cat([deviations, torch.full((LEARNED,), 0.3)])),
+        torch.from_numpy(distilled.full),
+        torch.from_numpy(distilled.next_directions() * 4.0),
+    )
+    fit(network, rows, Plan(epochs=4, rate=2e-3, seed=seed, type_weight=1.0), with_rows=True, say=say)
+    learned: NDArray[np.float32] = network.project.weight.detach().numpy().T.copy()
+    return learned
+
+
+def first_stage(rows: Sequence[Row], seed: int, say: Callable[[str], None], epochs: int = 5) -> Network:
+    """Train on every row that is neither held out nor a natural answer.
+
+    Raises:
+        InputError: nothing is left to train on.
+    """
+    chosen = [row for row in rows if not is_answer(row) and not is_held_out(row)]
+    if not chosen:
+        raise InputError(
+            "The data holds nothing to train on.",
+            remedy="Give labelled samples with evidence, clean articles, or answered questions.",
+        )
+    network = Network(*statistics(chosen))
+    fit(network, chosen, Plan(epochs=epochs, rate=2e-3, seed=seed, type_weight=0.7), scale=_scale, say=say)
+    return network
+
+
+def second_stage(
+    network: Network, rows: Sequence[Row], answers: Sequence[Row], seed: int, say: Callable[[str], None]
+) -> Network:
+    """Go on with natural answers, mixed with rows of the first stage; the network given is not changed.
+
+    Args:
+        network: from `first_stage`.
+        rows: all rows.
+        answers: the natural answers to learn from; with none, the network is returned as it is.
+        seed: of the mix and the fit.
+        say: told the loss.
+    """
+    if not answers:
+        return network
+    others = [row for row in rows if not is_answer(row) and not is_held_out(row)]
+    mixed = Random(seed).sample(others, min(len(others), _MIXED)) + list(answers) * _REPEATS  # noqa: S311
+    tuned = copy.deepcopy(network)
+    fit(tuned, mixed, Plan(epochs=2, rate=1e-3, seed=seed, type_weight=0.7), scale=_scale, say=say)
+    return tuned

@@ -37,6 +37,10 @@ VERBS = {
         "veriglot.cli.convert:convert",
         "Convert samples from one format to another, and say what was repaired and what was lost.",
     ),
+    "train": Verb(
+        "veriglot.cli.train:app",
+        "Train a detector from labelled data.",
+    ),
     "doctor": Verb(
         "veriglot.cli.doctor:doctor",
         "Show what is installed, what each extra would add, and which models load.",

@@ -141,7 +141,7 @@ class CsvSink(Sink):
         self._path = path
         self._stream = _open(path, "wb")
         self._text = io.TextIOWrapper(self._stream, "utf-8", newline="", write_through=True)
-        self._rows = csv.DictWriter(self._text, columns, delimiter=delimiter, lineterminator="\n")
+        self._rows = csv.DictWriter(self._text, columns, delimiter=delimiter)
         self._rows.writeheader()
 
     def write(self, record: Any) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from small_lexicon import small_lexicon
 
-from veriglot.detectors.grounding.lexicon import Lexicon
+if TYPE_CHECKING:
+    from veriglot.detectors.grounding.lexicon import Lexicon
 
 
 @pytest.fixture(scope="session")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from veriglot.detectors.grounding.document import Document
 from veriglot.detectors.grounding.lexicon import FREQUENCY_BITS, Lexicon, vector_key
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 SHARES = {"the": 0.06, "a": 0.03, "of": 0.03, "in": 0.02, "der": 0.03, "и": 0.03, "的": 0.04, "river": 0.0004}
 VECTORS = {

@@ -1,0 +1,163 @@
+"""`detect`, `load_detector` and `stream`, and the status of what cannot be judged."""
+
+from __future__ import annotations
+
+import shutil
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from many_languages import TEXTS
+
+import veriglot
+from veriglot.detectors import DETECTORS, detect, load_detector, stream
+from veriglot.detectors.grounding.detector import check_weights
+from veriglot.errors import UnknownNameError, UsageError, VeriglotError, WeightsError
+from veriglot.records import Evidence, Sample, Status
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+WEIGHTS = Path(str(files("veriglot.detectors.grounding") / "weights"))
+ENGLISH = TEXTS["en"]
+SEVERAL = [ENGLISH.evidence, "The Lenna flows north.", ""]
+
+
+def test_three_lines_of_python() -> None:
+    prediction = veriglot.detect(ENGLISH.evidence, ENGLISH.changed)
+    (span,) = prediction.as_dicts()
+    assert ENGLISH.changed[span["start"] : span["end"]] == span["text"] == "1907"
+    assert span["confidence"] > 0.5
+    assert prediction.language == "en"
+    assert prediction.score is not None
+    assert prediction.score > 0.5 > (detect(ENGLISH.evidence, ENGLISH.sentence).score or 1)
+
+
+def test_detect_says_what_the_detector_says() -> None:
+    detector = load_detector(words=True, threshold=0.3)
+    sample = Sample(
+        "response", ENGLISH.changed, question="When?", language="en", evidence=tuple(map(Evidence, SEVERAL))
+    )
+    (wanted,) = detector.predict([sample])
+    assert detect(SEVERAL, ENGLISH.changed, "When?", "en", words=True, threshold=0.3) == wanted
+    assert detect(tuple(SEVERAL), ENGLISH.changed, "When?", "en", detector=detector) == wanted
+    assert wanted.words is not None
+
+
+def test_one_passage_may_be_a_string() -> None:
+    assert detect(ENGLISH.evidence, ENGLISH.changed) == detect([ENGLISH.evidence], ENGLISH.changed)
+
+
+def test_names_and_thresholds_that_are_none() -> None:
+    with pytest.raises(UnknownNameError, match="grounding"):
+        load_detector("groundign")
+    for threshold in (-0.1, 1.5, 95.0, float("nan")):
+        with pytest.raises(UsageError, match="between 0 and 1"):
+            load_detector(threshold=threshold)
+    assert "grounding" in DETECTORS.names()
+    assert load_detector(threshold=0.25).threshold == 0.25
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 64])
+def test_a_stream_keeps_order_and_holds_one_batch(batch_size: int) -> None:
+    drawn = 0
+
+    def samples() -> Iterator[Sample]:
+        nonlocal drawn
+        for number in range(7):
+            drawn += 1
+            yield Sample(str(number), ENGLISH.changed, language="en", evidence=(Evidence(ENGLISH.evidence),))
+
+    ids = []
+    for prediction in stream(load_detector(), samples(), batch_size=batch_size):
+        ids.append(prediction.id)
+        assert drawn <= len(ids) + batch_size - 1
+    assert ids == list("0123456")
+    assert list(stream(load_detector(), [])) == []
+
+
+@pytest.mark.parametrize("response", ["", " ", "\n\t\r\n", "\u3000\u00a0"])
+def test_an_empty_response_is_not_checked(response: str) -> None:
+    prediction = detect(ENGLISH.evidence, response)
+    assert (prediction.status, prediction.spans, prediction.score) == (Status.FAILED, None, None)
+    assert "empty" in str(prediction.reason)
+    with pytest.raises(VeriglotError, match="not checked"):
+        prediction.as_dicts()
+
+
+@pytest.mark.parametrize("response", ["?!", "🌊🌊", "— … —", "\u202e\u200f"])
+def test_a_response_without_words_is_not_checked(response: str) -> None:
+    prediction = detect(ENGLISH.evidence, response, language="en")
+    assert prediction.status is Status.FAILED
+    assert "no word" in str(prediction.reason)
+
+
+@pytest.mark.parametrize("evidence", [[], "", [""], [" ", "\n"], ["\u3000"], ["?!", "…"]])
+def test_without_evidence_nothing_is_checked(evidence: list[str] | str) -> None:
+    prediction = detect(evidence, ENGLISH.sentence)
+    assert (prediction.status, prediction.spans, prediction.words) == (Status.NO_EVIDENCE, None, None)
+    assert "evidence" in str(prediction.reason)
+
+
+def test_one_blank_passage_among_others_does_no_harm() -> None:
+    assert detect(["", ENGLISH.evidence, " "], ENGLISH.changed, words=True).spans is not None
+
+
+@pytest.mark.parametrize("text", ["ᚠᚢᚦᚨᚱᚲ ᚠᚢᚦ", "42 17", "𐌰𐌱𐌲 𐌰𐌱"])
+def test_a_language_that_cannot_be_told_is_not_guessed(text: str) -> None:
+    prediction = detect(text, text)
+    assert prediction.status is Status.UNSUPPORTED_LANGUAGE
+    assert "`language`" in str(prediction.reason)
+    assert detect(text, text, language="en").status is Status.SCORED
+
+
+def test_the_language_is_taken_from_the_question_or_the_evidence_and_the_prediction_says_so() -> None:
+    assert detect(ENGLISH.evidence, ENGLISH.sentence).notes == ("language:from_response",)
+    assert detect(ENGLISH.evidence, ENGLISH.sentence, language="eng").notes == ()
+    german = TEXTS["de"]
+    question = "Wann wurde die steinerne Brücke über die Lenna eröffnet?"
+    asked = detect(german.evidence, "1862", question)
+    assert (asked.language, asked.notes) == ("de", ("language:from_question",))
+    unasked = detect(german.evidence, "1862")
+    assert (unasked.language, unasked.notes) == ("de", ("language:from_evidence",))
+
+
+def test_an_unknown_tag_is_kept_and_noted() -> None:
+    prediction = detect(ENGLISH.evidence, ENGLISH.changed, language="tlh")
+    assert prediction.status is Status.SCORED
+    assert prediction.language == "tlh"
+    assert prediction.notes == ("language:unknown_tag", "calibration:default")
+
+
+@pytest.mark.parametrize("tag", ["ka", "th", "hi"])
+def test_a_language_that_nothing_was_calibrated_on_says_so(tag: str) -> None:
+    told = TEXTS[tag]
+    prediction = detect(told.evidence, told.changed, language=tag)
+    assert prediction.status is Status.SCORED
+    assert "calibration:default" in prediction.notes
+    assert "calibration:default" not in detect(TEXTS["de"].evidence, TEXTS["de"].changed, language="de").notes
+
+
+def test_the_shipped_weights_are_whole() -> None:
+    check_weights(WEIGHTS)
+
+
+def test_weights_that_are_missing_damaged_or_for_other_features(tmp_path: Path) -> None:
+    with pytest.raises(WeightsError, match="no grounding weights"):
+        load_detector(weights=str(tmp_path))
+    folder = tmp_path / "weights"
+    shutil.copytree(WEIGHTS, folder)
+    assert load_detector(weights=str(folder)).signature == load_detector().signature
+    with (folder / "frequencies.npy").open("r+b") as table:
+        table.seek(-1, 2)
+        table.write(b"\xee")
+    with pytest.raises(WeightsError, match=r"frequencies\.npy is missing or damaged"):
+        check_weights(folder)
+    manifest = (folder / "weights.json").read_text()
+    (folder / "weights.json").write_text(manifest.replace('"features_version": ', '"features_version": 9'))
+    with pytest.raises(WeightsError, match="for features 9"):
+        load_detector(weights=str(folder))
+    (folder / "weights.json").write_text("{}")
+    with pytest.raises(WeightsError, match="not a manifest"):
+        load_detector(weights=str(folder))

@@ -1,0 +1,60 @@
+"""The grounding detector keeps to the contract of detectors."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+
+import pytest
+from detector_contract import check_contract, check_pointer, check_processes, judged
+from many_languages import TEXTS
+
+from veriglot.detectors import load_detector
+from veriglot.formats import read
+from veriglot.records import Evidence, Sample, Status
+from veriglot.text import fold
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "samples.jsonl"
+
+
+@pytest.fixture(scope="module")
+def samples() -> list[Sample]:
+    """Examples in all their languages, changed texts of our own, and such as cannot be scored."""
+    told = [Sample(f"own-{tag}", t.changed, language=tag, evidence=(Evidence(t.evidence),)) for tag, t in TEXTS.items()]
+    text = TEXTS["en"].evidence
+    unscored = [
+        Sample("empty", " ", evidence=(Evidence(text),)),
+        Sample("bare", text),
+        Sample("unknown", "ᚠᚢᚦ", evidence=(Evidence("ᚠᚢᚦᚨ"),)),
+    ]
+    return [*list(read(EXAMPLES))[::5], *told, *unscored]
+
+
+def test_the_contract_is_kept(samples: list[Sample]) -> None:
+    check_contract(partial(load_detector, "grounding"), samples)
+
+
+def test_new_processes_say_the_same(samples: list[Sample]) -> None:
+    check_processes(load_detector("grounding", words=True), samples[::4])
+
+
+def test_two_detectors_say_the_same(samples: list[Sample]) -> None:
+    one, other = load_detector("grounding", words=True), load_detector("grounding", words=True)
+    assert [judged(one, s) for s in samples] == [judged(other, s) for s in reversed(samples)][::-1]
+
+
+def test_words_point_at_their_stem_in_the_evidence(samples: list[Sample]) -> None:
+    pointed = 0
+    for sample, prediction in zip(samples, load_detector("grounding", words=True).predict(samples), strict=True):
+        for word in prediction.words or ():
+            for pointer in word.evidence:
+                there = fold(check_pointer(sample, pointer))
+                assert there[:5] == fold(sample.response[word.start : word.end])[:5]
+                pointed += 1
+    assert pointed > 200
+
+
+def test_the_statuses_are_those_expected(samples: list[Sample]) -> None:
+    found = load_detector("grounding").predict(samples)
+    assert [p.status for p in found[-3:]] == [Status.FAILED, Status.NO_EVIDENCE, Status.UNSUPPORTED_LANGUAGE]
+    assert {p.status for p in found[:-3]} == {Status.SCORED}

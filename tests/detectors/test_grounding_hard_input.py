@@ -1,0 +1,119 @@
+"""Texts that break programs: control characters, lone surrogates, endless words, evidence the size of a book."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from many_languages import TEXTS
+
+from veriglot.detectors import detect, load_detector
+from veriglot.records import Detector, Evidence, Prediction, Sample, Status, decode_json, encode, prediction_from
+
+ENGLISH = TEXTS["en"]
+TRICKY = {
+    "NUL": "It was opened\x00 in 1907\x00 by nobody.",
+    "bidi controls": "It was \u202eopened\u202c in \u20661907\u2069 by \u200fnobody\u200e.",
+    "carriage returns": "It was opened\r\nin 1907\r\rby nobody.\r\n",
+    "zero width": "It\u200b was\u200d opened\ufeff in\u00ad 1907 by no\u00adbody.",
+    "private use and noncharacters": "It was \ue000 opened \uffff in \U0010ffff 1907 by nobody \ufdd0.",
+    "combining marks": "I\u0301t w\u0302\u0303\u0304as " + "o" + "\u0301" * 500 + "pened in 1907 by nobody.",
+    "marks alone": "\u0301\u0301 It was opened in 1907 \u0301.",
+    "emoji": "It 👩‍👩‍👧‍👦 was 🇬🇧 opened 🏳️‍🌈 in 1907 👍🏽 by nobody.",
+    "astral letters": "𝓘𝓽 𝔀𝓪𝓼 𝓸𝓹𝓮𝓷𝓮𝓭 in 𝟏𝟗𝟎𝟕 by 𐌰𐌱𐌲.",
+    "markup": "<b>It was</b> opened &amp; in 1907 <script>by</script> nobody.",
+    "a lone high surrogate": json.loads('"It was \\ud800 opened in 1907 by nobody."'),
+    "a lone low surrogate": json.loads('"It was opened\\udfff in 1907 by nobody. \\udc80"'),
+    "one long word": "x" * 100_000,
+    "one long ideographic run": "桥" * 20_000,
+    "one long number": "1" * 50_000,
+    "many marks": "It was opened in 1907" + "!" * 50_000,
+    "many lines": "It was opened in 1907.\n" * 2000,
+}
+
+
+@pytest.fixture(scope="module")
+def detector() -> Detector:
+    return load_detector("grounding", words=True)
+
+
+def check(prediction: Prediction, response: str) -> None:
+    assert prediction.status is Status.SCORED, prediction.reason
+    for span in prediction.spans or ():
+        assert span.text == response[span.start : span.end]
+    assert all(one.end <= other.start for one, other in pairwise(prediction.words or ()))
+
+
+@pytest.mark.parametrize("name", TRICKY)
+def test_a_tricky_response(detector: Detector, name: str) -> None:
+    check(detect(ENGLISH.evidence, TRICKY[name], language="en", detector=detector), TRICKY[name])
+    check(detect([ENGLISH.evidence, TRICKY[name]], TRICKY[name], language="en", detector=detector), TRICKY[name])
+
+
+@pytest.mark.parametrize("name", TRICKY)
+def test_tricky_evidence_and_question(detector: Detector, name: str) -> None:
+    tricky = TRICKY[name]
+    found = detect([tricky, ENGLISH.evidence], ENGLISH.changed, tricky, language="en", detector=detector)
+    check(found, ENGLISH.changed)
+    assert prediction_from(decode_json(encode(found))) == found
+
+
+@pytest.mark.parametrize("name", ["NUL", "bidi controls", "carriage returns", "zero width", "emoji"])
+def test_the_year_is_found_among_control_characters(detector: Detector, name: str) -> None:
+    found = detect(ENGLISH.evidence, TRICKY[name], language="en", detector=detector)
+    assert any("1907" in str(span.text) for span in found.spans or ())
+
+
+def test_control_characters_in_the_evidence_support_all_the_same(detector: Detector) -> None:
+    evidence = ENGLISH.evidence.replace(" ", "\r\n\x00\u202e ")
+    assert detect(evidence, ENGLISH.sentence, language="en", detector=detector).spans == ()
+
+
+@pytest.mark.fuzz
+@settings(max_examples=60)
+@given(
+    response=st.text(st.characters(), max_size=60),
+    evidence=st.lists(st.text(st.characters(), max_size=60), max_size=3),
+    language=st.none() | st.sampled_from(["en", "zh", "ar", "tlh", ""]) | st.text(max_size=5),
+    question=st.none() | st.text(st.characters(), max_size=30),
+)
+def test_no_text_makes_it_raise(response: str, evidence: list[str], language: str | None, question: str | None) -> None:
+    sample = Sample("x", response, language=language, question=question, evidence=tuple(map(Evidence, evidence)))
+    (found,) = FUZZED.predict([sample])
+    if found.status is Status.SCORED:
+        check(found, response)
+    else:
+        assert found.reason
+        assert "Error" not in found.reason
+
+
+FUZZED = load_detector("grounding", words=True)
+
+
+def peak_of(detector: Detector, evidence: str) -> int:
+    tracemalloc.start()
+    try:
+        found = detect(evidence, ENGLISH.evidence, language="en", detector=detector)
+        assert found.status is Status.SCORED
+        assert found.spans == ()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_memory_grows_with_the_evidence_and_no_faster(detector: Detector) -> None:
+    sizes = (250_000, 1_000_000)
+    filler = " ".join(f"Grey stone {n} lay in field {n % 97} by the lane." for n in range(30_000))
+    small, large = (peak_of(detector, filler[: size - 500] + ". " + ENGLISH.evidence) for size in sizes)
+    assert large < 5 * small
+    assert large < 500e6
+
+
+def test_a_sentence_is_found_in_a_book(detector: Detector) -> None:
+    filler = " ".join(f"Grey stone {n} lay in field {n % 97} by the lane." for n in range(20_000))
+    book = [filler[:400_000], filler[400_000:] + " " + ENGLISH.evidence]
+    assert detect(book, ENGLISH.sentence, language="en", detector=detector).spans == ()

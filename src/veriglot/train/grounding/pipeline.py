@@ -117,6 +117,7 @@ def _projection(
     rows: Sequence[Row], distilled: Distilled, seed: int, say: Callable[[str], None]
 ) -> NDArray[np.float32]:
     means, deviations = statistics(rows)
+    torch.manual_seed(seed)
     network = WithLearnedVectors(
         Network(torch.cat([means, torch.zeros(LEARNED)]), torch.cat([deviations, torch.full((LEARNED,), 0.3)])),
         torch.from_numpy(distilled.full),
@@ -139,6 +140,7 @@ def first_stage(rows: Sequence[Row], seed: int, say: Callable[[str], None], epoc
             "The data holds nothing to train on.",
             remedy="Give labelled samples with evidence, clean articles, or answered questions.",
         )
+    torch.manual_seed(seed)  # the weights to start from are drawn here, before `fit` seeds itself
     network = Network(*statistics(chosen))
     fit(network, chosen, Plan(epochs=epochs, rate=2e-3, seed=seed, type_weight=0.7), scale=_scale, say=say)
     return network

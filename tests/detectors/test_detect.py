@@ -12,7 +12,6 @@ from many_languages import TEXTS
 
 import veriglot
 from veriglot.detectors import DETECTORS, detect, load_detector, stream
-from veriglot.detectors.grounding.detector import check_weights
 from veriglot.errors import UnknownNameError, UsageError, VeriglotError, WeightsError
 from veriglot.records import Evidence, Sample, Status
 
@@ -139,8 +138,14 @@ def test_a_language_that_nothing_was_calibrated_on_says_so(tag: str) -> None:
     assert "calibration:default" not in detect(TEXTS["de"].evidence, TEXTS["de"].changed, language="de").notes
 
 
-def test_the_shipped_weights_are_whole() -> None:
-    check_weights(WEIGHTS)
+def test_control_tokens_of_chat_templates_are_never_marked() -> None:
+    response = f"<|im_start|>{ENGLISH.changed}<|im_end|>"
+    prediction = detect(ENGLISH.evidence, response, language="en", words=True)
+    assert prediction.words is not None
+    said = {response[word.start : word.end]: word.confidence for word in prediction.words}
+    assert said["im_start"] == said["im_end"] == 0
+    assert any("1907" in str(span.text) for span in prediction.spans or ())
+    assert not any("im_" in str(span.text) for span in prediction.spans or ())
 
 
 def test_weights_that_are_missing_damaged_or_for_other_features(tmp_path: Path) -> None:
@@ -149,11 +154,13 @@ def test_weights_that_are_missing_damaged_or_for_other_features(tmp_path: Path) 
     folder = tmp_path / "weights"
     shutil.copytree(WEIGHTS, folder)
     assert load_detector(weights=str(folder)).signature == load_detector().signature
-    with (folder / "frequencies.npy").open("r+b") as table:
-        table.seek(-1, 2)
-        table.write(b"\xee")
+    whole = (folder / "frequencies.npy").read_bytes()
+    (folder / "frequencies.npy").write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
     with pytest.raises(WeightsError, match=r"frequencies\.npy is missing or damaged"):
-        check_weights(folder)
+        load_detector(weights=str(folder))
+    (folder / "frequencies.npy").unlink()
+    with pytest.raises(WeightsError, match=r"frequencies\.npy is missing or damaged"):
+        load_detector(weights=str(folder))
     manifest = (folder / "weights.json").read_text()
     (folder / "weights.json").write_text(manifest.replace('"features_version": ', '"features_version": 9'))
     with pytest.raises(WeightsError, match="for features 9"):

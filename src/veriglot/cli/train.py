@@ -54,8 +54,8 @@ def grounding(
     ] = None,
     epochs: Annotated[
         int,
-        typer.Option(metavar="N", min=1, show_default=False, help="Passes of the first stage. Default: 5."),
-    ] = 5,
+        typer.Option(metavar="N", min=1, show_default=False, help="Passes of the first stage. Default: 6."),
+    ] = 6,
 ) -> None:
     """Train the grounding detector, and write a folder of weights that it loads.
 

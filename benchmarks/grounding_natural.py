@@ -13,9 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections import defaultdict
 from pathlib import Path
-from random import Random
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,39 +24,25 @@ from veriglot.records.languages import language
 from veriglot.train.grounding.calibrating import calibrate
 from veriglot.train.grounding.fitting import predict
 from veriglot.train.grounding.making import count_words, made_by_rule
-from veriglot.train.grounding.pipeline import first_stage, is_answer, is_held_out, rows_of, second_stage
+from veriglot.train.grounding.pipeline import first_stage, folds_of, is_answer, is_held_out, rows_of, second_stage
 from veriglot.train.grounding.reading import read_labelled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
+    from veriglot.detectors.grounding.calibration import Calibration
     from veriglot.train.grounding.network import Network
     from veriglot.train.grounding.table import Row
 
-FOLDS = 5
 SETS = ("mfava/silver", "mfava/queries", "mu_shroom_val", "wice/non_supported_tokens", "xsum", "xquad")
-SCALES = {"natural": 3.0, "silver": 1.0}
 BINS = 15
 
 
 def say(line: str) -> None:
     """Progress, to standard error."""
     print(line, file=sys.stderr, flush=True)
-
-
-def folds_of(answers: Sequence[Row]) -> list[int]:
-    """A fold for each answer, balanced inside each language."""
-    fold = [0] * len(answers)
-    by_language = defaultdict(list)
-    for i, row in enumerate(answers):
-        by_language[row.example.language].append(i)
-    for members in by_language.values():
-        Random(0).shuffle(members)
-        for place, i in enumerate(members):
-            fold[i] = place % FOLDS
-    return fold
 
 
 def characters(row: Row, chances: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -89,39 +73,40 @@ def calibration_error(truth: NDArray[np.float64], chances: NDArray[np.float64]) 
     )
 
 
-class Judge:
-    """A network with the calibration that shipping would give it."""
-
-    def __init__(self, network: Network, held_out: Sequence[Row]) -> None:
-        self._network = network
-        scale = [SCALES.get(row.example.kind, 0.5) for row in held_out]
-        self._calibration = calibrate(held_out, predict(network, held_out), scale)
-
-    def chances(self, rows: Sequence[Row]) -> list[NDArray[np.float64]]:
-        """Word confidences of each row."""
-        return [
-            self._calibration.confidences(
-                logits[:, 0], row.example.language or "", language(row.example.language or "").script
-            )
-            for row, logits in zip(rows, predict(self._network, rows), strict=True)
-        ]
+def confidences(row: Row, logits: NDArray[np.float32], calibration: Calibration) -> NDArray[np.float64]:
+    """Word confidences of one row, 0 for markup as the detector has it."""
+    tag = row.example.language or ""
+    found = calibration.confidences(logits[:, 0], tag, language(tag).script)
+    return np.where(row.weight > 0, found, 0.0)
 
 
 def by_parts(
-    parts: Iterable[tuple[str, set[int]]],
+    parts: Sequence[tuple[str, set[int]]],
     answers: Sequence[Row],
-    tuned: Callable[[list[Row]], Judge],
-    clean: Sequence[Row],
+    held_out: Sequence[Row],
+    tuned: Callable[[list[Row]], Network],
 ) -> tuple[list[NDArray[np.float64]], float]:
-    """Confidences of every answer from the run that did not see it, and the share of clean words marked."""
+    """Confidences of each answer from a network and a calibration that did not see it; share of clean words marked."""
+    logits: list[Any] = [None] * len(answers)
+    others = []
+    for name, part in parts:
+        network = tuned([row for i, row in enumerate(answers) if i not in part])
+        for i, found in zip(sorted(part), predict(network, [answers[i] for i in sorted(part)]), strict=True):
+            logits[i] = found
+        others.append(predict(network, held_out))
+        say(f"held out {name}: {len(part)} answers")
     chances: list[Any] = [None] * len(answers)
     false = []
-    for name, part in parts:
-        judge = tuned([row for i, row in enumerate(answers) if i not in part])
-        for i, found in zip(sorted(part), judge.chances([answers[i] for i in sorted(part)]), strict=True):
-            chances[i] = found
-        false.append(np.concatenate(judge.chances(clean)) >= 0.5)
-        say(f"held out {name}: {len(part)} answers")
+    for (_, part), beside in zip(parts, others, strict=True):
+        seen = [i for i in range(len(answers)) if i not in part]
+        calibration = calibrate([*(answers[i] for i in seen), *held_out], [*(logits[i] for i in seen), *beside])
+        for i in part:
+            chances[i] = confidences(answers[i], logits[i], calibration)
+        false += [
+            confidences(row, found, calibration) >= 0.5
+            for row, found in zip(held_out, beside, strict=True)
+            if row.example.kind == "clean"
+        ]
     return chances, float(np.concatenate(false).mean())
 
 
@@ -169,7 +154,7 @@ def main() -> None:
         "--weights", type=Path, default=None, help="folder whose word vectors are taken; default: shipped"
     )
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--epochs", type=int, default=5, help="passes of the first stage")
+    parser.add_argument("--epochs", type=int, default=6, help="passes of the first stage")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -184,20 +169,17 @@ def main() -> None:
     network = first_stage(rows, options.seed, say, options.epochs)
     answers = [row for row in rows if is_answer(row)]
     held_out = [row for row in rows if is_held_out(row) and not is_answer(row)]
-    clean = [row for row in held_out if row.example.kind == "clean"]
-
-    def tuned(seen: list[Row]) -> Judge:
-        learned = [row for row in seen if not is_held_out(row)]
-        spared = [row for row in seen if is_held_out(row)]
-        return Judge(second_stage(network, rows, learned, options.seed, lambda _: None), [*held_out, *spared])
-
     fold = folds_of(answers)
-    parts = [(f"fold {k + 1}", {i for i in range(len(answers)) if fold[i] == k}) for k in range(FOLDS)]
+
+    def tuned(seen: list[Row]) -> Network:
+        return second_stage(network, rows, seen, options.seed, lambda _: None)
+
+    parts = [(f"fold {k + 1}", {i for i in range(len(answers)) if fold[i] == k}) for k in sorted(set(fold))]
     tags = sorted({row.example.language or "" for row in answers})
     without = [(tag, {i for i, row in enumerate(answers) if row.example.language == tag}) for tag in tags]
     report = {}
     for title, split in (("folds by item", parts), ("language left out", without)):
-        chances, false = by_parts(split, answers, tuned, clean)
+        chances, false = by_parts(split, answers, held_out, tuned)
         report[title] = {**summary(answers, chances), "clean_marked": false}
         if not options.json:
             show(title, report[title], false)

@@ -13,7 +13,7 @@ import numpy as np
 from veriglot.detectors.grounding.calibration import Calibration, sigmoid
 from veriglot.detectors.grounding.features import FEATURES_VERSION, Extract, extract
 from veriglot.detectors.grounding.inference import Model
-from veriglot.detectors.grounding.language import Spoken, spoken_in
+from veriglot.detectors.grounding.language import Spoken, evidence_notes, spoken_in
 from veriglot.detectors.grounding.lexicon import Lexicon
 from veriglot.detectors.grounding.marking import mark, word_list
 from veriglot.errors import WeightsError
@@ -23,9 +23,11 @@ from veriglot.records import Prediction, Status
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from numpy.typing import NDArray
+
     from veriglot.records import Sample
 
-__all__ = ["Grounding", "Manifest"]
+__all__ = ["Grounding", "Manifest", "check_weights"]
 
 FILES = ("network.onnx", "frequencies.npy", "vector_keys.npy", "vectors.npy", "calibration.json")
 
@@ -67,7 +69,7 @@ class Grounding:
     def __init__(self, *, threshold: float | None = None, words: bool = False, weights: str | None = None) -> None:
         self._options: dict[str, Any] = {"threshold": threshold, "words": words, "weights": weights}
         self._folder = Path(weights) if weights is not None else Path(str(files(__package__) / "weights"))
-        self._manifest = _manifest(self._folder)
+        self._manifest = check_weights(self._folder)
         self._threshold = self._manifest.threshold if threshold is None else threshold
         self._words = words
 
@@ -141,6 +143,10 @@ class Grounding:
             return self._not_scored(sample, status, what)
         return self._scored(sample, found, spoken)
 
+    def _score(self, logits: NDArray[np.float32], markup: NDArray[np.bool_]) -> float:
+        said = logits[~markup]
+        return round(self._calibration.score(said), 4) if len(said) else 0.0
+
     def _wordless(self, sample: Sample) -> tuple[Status, str]:
         if any(any(c.isalnum() for c in passage.text) for passage in sample.evidence):
             return Status.FAILED, "the response holds no word, only marks or symbols"
@@ -150,8 +156,9 @@ class Grounding:
         logits = self._model.logits(found.values, found.sentence)
         calibration = self._calibration
         confidences = calibration.confidences(logits[:, 0], spoken.tag, spoken.script)
+        confidences[found.markup] = 0.0
         types = sigmoid(logits[:, 1:].astype(np.float64))
-        notes = spoken.notes
+        notes = (*spoken.notes, *evidence_notes(sample, spoken))
         if not calibration.covers(spoken.tag, spoken.script):
             notes = (*notes, "calibration:default")
         threshold = self._threshold
@@ -159,7 +166,7 @@ class Grounding:
             id=sample.id,
             status=Status.SCORED,
             detector=self.name,
-            score=round(calibration.score(logits[:, 0]), 4),
+            score=self._score(logits[:, 0], found.markup),
             spans=mark(sample, found, confidences, types, self._manifest.types, threshold),
             words=word_list(sample, found, confidences, threshold) if self._words else None,
             language=spoken.tag,
@@ -191,13 +198,18 @@ def _manifest(folder: Path) -> Manifest:
     return manifest
 
 
-def check_weights(folder: Path) -> None:
-    """Compare every file of a folder of weights with its hash.
+def check_weights(folder: Path) -> Manifest:
+    """Compare every file of a folder of weights with its hash, some 20 ms, against results that are wrong in silence.
+
+    Returns:
+        What the folder says of itself.
 
     Raises:
-        WeightsError: a file is missing or differs.
+        WeightsError: a file is missing or damaged, or the weights are for other features.
     """
-    for name, expected in _manifest(folder).sha256.items():
+    manifest = _manifest(folder)
+    for name, expected in manifest.sha256.items():
         path = folder / name
         if not path.is_file() or file_sha256(path) != expected:
             raise WeightsError(f"{path} is missing or damaged.", remedy="Install Veriglot again, or train anew.")
+    return manifest

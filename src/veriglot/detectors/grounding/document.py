@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -16,12 +17,28 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Document"]
+__all__ = ["Distinct", "Document"]
 
 STEM = 5  # code points: words that agree in their first five count as one stem
 _GAP = 0x20  # what parts words in the stream
 _WALL = 0xFFFF  # what parts passages in the stream: no stretch crosses it
 _IDEOGRAPHS = ((0x2E80, 0xA000), (0xF900, 0xFB00), (0x20000, 0x32000))
+
+
+class Distinct(NamedTuple):
+    """The different words of a text, sorted by hash.
+
+    Attributes:
+        hashes: shape (k,).
+        first: a word of the text that each stands for, shape (k,).
+        inverse: which of them each word of the text is, shape (n,).
+        counts: how often each occurs, shape (k,).
+    """
+
+    hashes: NDArray[np.uint64]
+    first: NDArray[np.int64]
+    inverse: NDArray[np.int64]
+    counts: NDArray[np.int64]
 
 
 class Document:
@@ -84,6 +101,11 @@ class Document:
         self.hashes = Stretches(self.stream)
         self.starts = places[self.bounds[:, 0]]
         self.ends = self.starts + self.lengths
+
+    @cached_property
+    def distinct(self) -> Distinct:
+        """The different words of the text."""
+        return Distinct(*np.unique(self.word, return_index=True, return_inverse=True, return_counts=True))
 
     def counts_in_words(self, flags: NDArray[np.bool_]) -> NDArray[np.int64]:
         """How many flagged code points each word holds; `flags` has the shape of `codes`."""

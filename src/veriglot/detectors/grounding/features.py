@@ -5,6 +5,7 @@ The names and their order are part of the weights: a change here needs new weigh
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -34,6 +35,8 @@ QUESTION_STRETCHES = (4, 6, 10)
 NEAR, FAR = 4, 10  # words on either side that make up a word's surroundings
 BLOCK = 400  # words of the response that are held against the windows at a time: bounds the memory
 
+_CONTROL_TOKEN = re.compile(r"<\|[^<>|\s]{1,40}\|>")
+
 Features = dict[str, "NDArray[np.floating] | NDArray[np.bool_]"]
 
 
@@ -48,6 +51,7 @@ class Extract:
         windows: the windows of the evidence.
         sentence: the sentence of each word, shape (n,).
         vector_place: the row of the lexicon's vectors that each word has, or -1, shape (n,).
+        markup: the words that are no part of what is said, such as `im_end` in `<|im_end|>`, shape (n,).
         word_window: the window that best supports each word, -1 where none holds it, shape (n,).
         sentence_window: the window that holds most of each sentence, shape (s,).
     """
@@ -59,6 +63,7 @@ class Extract:
     windows: Windows
     sentence: NDArray[np.int64]
     vector_place: NDArray[np.int64]
+    markup: NDArray[np.bool_]
     word_window: NDArray[np.int64]
     sentence_window: NDArray[np.int64]
 
@@ -107,9 +112,19 @@ def extract(
         windows=windows,
         sentence=sentence,
         vector_place=places,
+        markup=_in_markup(response, answer.bounds),
         word_window=surroundings.word_window,
         sentence_window=surroundings.sentence_window,
     )
+
+
+def _in_markup(response: str, bounds: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which words stand inside a chat template's control token, `<|...|>`; models leave them behind."""
+    inside = np.zeros(len(bounds), bool)
+    if "<|" in response:
+        for found in _CONTROL_TOKEN.finditer(response):
+            inside |= (bounds[:, 0] >= found.start()) & (bounds[:, 1] <= found.end())
+    return inside
 
 
 def _by_word(answer: Document, evidence: Document, asked: Document, lexicon: Lexicon) -> Features:
@@ -166,8 +181,7 @@ class _Surroundings:
         self._answer, self._asked, self._windows = answer, asked, windows
         self._question_rarity = lexicon.rarity(asked)
         known = lexicon.meanings_of(evidence)
-        _, first = np.unique(evidence.word, return_index=True)
-        self._evidence_vectors = known[first]
+        self._evidence_vectors = known[evidence.distinct.first]
         self._window_vectors = windows.means(known, lexicon.rarity(evidence))
         self._question_vectors = lexicon.meanings_of(asked)
         blocks = [self._block(low, high) for low, high in _blocks(sentence)]

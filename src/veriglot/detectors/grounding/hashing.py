@@ -14,7 +14,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Stretches", "contains", "count", "mixed", "slots"]
+__all__ = ["Stretches", "contains", "count", "count_sorted", "mixed", "slots"]
 
 _BASE = 0x9E3779B97F4A7C15
 _INVERSE = pow(_BASE, -1, 1 << 64)
@@ -97,5 +97,10 @@ def slots(sorted_table: NDArray[np.uint64], asked: NDArray[np.uint64]) -> NDArra
 def count(table: NDArray[np.uint64], asked: NDArray[np.uint64]) -> NDArray[np.int64]:
     """How often each asked hash occurs in `table` (in any order); shape of `asked`."""
     known, counts = np.unique(table, return_counts=True)
+    return count_sorted(known, counts, asked)
+
+
+def count_sorted(known: NDArray[np.uint64], counts: NDArray[np.int64], asked: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """`count` where the different hashes are already sorted and counted."""
     places = slots(known, asked)
     return np.where(places >= 0, np.append(counts, 0)[places], 0)

@@ -12,7 +12,9 @@ from veriglot.text import identify, script_of
 if TYPE_CHECKING:
     from veriglot.records import Sample
 
-__all__ = ["Spoken", "spoken_in"]
+__all__ = ["Spoken", "evidence_notes", "spoken_in"]
+
+_LOOKED_AT = 2000  # code points that a script is judged by
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,32 @@ class Spoken:
     tag: str
     script: str | None
     notes: tuple[str, ...] = ()
+
+
+def evidence_notes(sample: Sample, spoken: Spoken) -> tuple[str, ...]:
+    """What to say where the evidence is in another language: only names, numbers and close words can be compared then.
+
+    The evidence's language counts where it is given, and else its script.
+    """
+    given = {_base(passage.language) for passage in sample.evidence if passage.language is not None}
+    if given and _base(spoken.tag) not in given:
+        return ("evidence:other_language",)
+    if not given and _letters(" ".join(p.text[:_LOOKED_AT] for p in sample.evidence)) != _letters(sample.response):
+        return ("evidence:other_script",)
+    return ()
+
+
+def _base(tag: str) -> str:
+    try:
+        return language(tag).base
+    except UnknownNameError:
+        return tag.split("-")[0].lower()
+
+
+def _letters(text: str) -> str | None:
+    """The script of a text; those of Chinese and Japanese, which mix, as one."""
+    script = script_of(text[:_LOOKED_AT])
+    return "Hani" if script in {"Hira", "Kana"} else script
 
 
 def spoken_in(sample: Sample) -> Spoken | None:

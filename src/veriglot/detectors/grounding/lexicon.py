@@ -110,11 +110,12 @@ class Lexicon:
 
     def places_of(self, document: Document) -> NDArray[np.int64]:
         """The row of `vectors` that each word has, or -1; shape (n,)."""
-        places = slots(self.keys, vector_key(document.word))
-        unknown = np.flatnonzero((places < 0) & ~document.ideographic)
+        words = document.distinct
+        places = slots(self.keys, vector_key(words.hashes))
+        unknown = np.flatnonzero((places < 0) & ~document.ideographic[words.first])
         if len(unknown):
-            places[unknown] = self._by_core(document, unknown)
-        return places
+            places[unknown] = self._by_core(document, words.first[unknown])
+        return places[words.inverse]
 
     def vectors_at(self, places: NDArray[np.int64]) -> NDArray[np.float32]:
         """The vectors of such rows, zero for -1; shape (n, d)."""

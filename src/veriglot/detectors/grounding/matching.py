@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from veriglot.detectors.grounding.hashing import contains, count, mixed, slots
+from veriglot.detectors.grounding.hashing import contains, count, count_sorted, mixed, slots
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -128,4 +128,5 @@ def numbers_shared(response: Document, *others: Document) -> list[NDArray[np.flo
 
 def occurrences(response: Document, other: Document) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """How often each word of the response, and each stem, occurs in the other text."""
-    return count(other.word, response.word), count(other.stem, response.stem)
+    words = count_sorted(other.distinct.hashes, other.distinct.counts, response.word)
+    return words, count(other.stem, response.stem)

@@ -17,7 +17,7 @@ def train(
     *,
     seed: int = 1,
     encoder: Path | None = None,
-    epochs: int = 5,
+    epochs: int = 6,
     say: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Train from labelled files to a folder of weights that `load_detector("grounding", weights=...)` takes.

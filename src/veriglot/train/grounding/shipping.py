@@ -17,7 +17,6 @@ from veriglot.provenance import file_sha256
 from veriglot.records.languages import language
 from veriglot.train.grounding.calibrating import calibrate
 from veriglot.train.grounding.exporting import export
-from veriglot.train.grounding.fitting import predict
 from veriglot.train.grounding.table import TYPES
 
 if TYPE_CHECKING:
@@ -35,9 +34,6 @@ __all__ = ["REVISION", "ship"]
 
 REVISION = "1.0"
 THRESHOLD = 0.5
-# What the held-out rows stand for: made rows outnumber natural ones by far, and are easier.
-_SCALES = {"natural": 3.0, "silver": 1.0}
-_MADE_SCALE = 0.5
 _GROUPS = 15
 
 
@@ -45,7 +41,7 @@ def ship(
     network: Network,
     lexicon: Lexicon,
     trained: Sequence[Row],
-    held_out: Sequence[Row],
+    judged: Sequence[tuple[Row, NDArray[np.float32]]],
     out: Path,
     *,
     seed: int,
@@ -57,7 +53,7 @@ def ship(
         network: the trained network.
         lexicon: the lexicon that its features were taken with.
         trained: what it learned from, for the model card.
-        held_out: rows that trained nothing, to calibrate on.
+        judged: rows with logits of a network that did not see them; those labelled by people calibrate.
         out: the folder; made if absent.
         seed: of the training, for the card.
         left_out: samples that were not used, by reason, for the card.
@@ -65,14 +61,13 @@ def ship(
     Raises:
         WeightsError: the exported network differs from the trained one, or nothing was held out.
     """
-    if not held_out:
+    if not judged:
         raise WeightsError("No text was held out, so nothing can be calibrated.", remedy="Give more data.")
+    held_out, logits = [row for row, _ in judged], [found for _, found in judged]
     out.mkdir(parents=True, exist_ok=True)
     export(network, out / "network.onnx")
     lexicon.save(out)
-    logits = predict(network, held_out)
-    scale = [_SCALES.get(row.example.kind, _MADE_SCALE) for row in held_out]
-    calibration = calibrate(held_out, logits, scale)
+    calibration = calibrate(held_out, logits)
     (out / "calibration.json").write_bytes(_json(calibration))
     manifest = Manifest(
         revision=REVISION,

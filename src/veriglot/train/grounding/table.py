@@ -71,6 +71,7 @@ def row_of(example: Example, lexicon: Lexicon) -> Row | None:
             weight[inside] = _REPLACED_WEIGHT
     if example.shares is not None:
         target = _mean_share(example.shares, bounds, len(example.response))
+    weight[found.markup] = 0
     for start, end in example.ignored:
         weight[(bounds[:, 0] < end) & (bounds[:, 1] > start)] = 0
     return Row(

@@ -168,3 +168,13 @@ def test_weights_that_are_missing_damaged_or_for_other_features(tmp_path: Path) 
     (folder / "weights.json").write_text("{}")
     with pytest.raises(WeightsError, match="not a manifest"):
         load_detector(weights=str(folder))
+
+
+def test_evidence_in_another_language_is_noted() -> None:
+    german = TEXTS["de"]
+    foreign = Evidence(text=ENGLISH.evidence, language="en")
+    sample = Sample("s", german.sentence, language="de", evidence=(foreign,))
+    (prediction,) = load_detector().predict([sample])
+    assert "evidence:other_language" in prediction.notes
+    assert "evidence:other_script" in detect(TEXTS["ar"].evidence, german.sentence, language="de").notes
+    assert detect(german.evidence, german.sentence, language="de").notes == ()

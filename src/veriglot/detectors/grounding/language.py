@@ -40,7 +40,8 @@ def evidence_notes(sample: Sample, spoken: Spoken) -> tuple[str, ...]:
     given = {_base(passage.language) for passage in sample.evidence if passage.language is not None}
     if given and _base(spoken.tag) not in given:
         return ("evidence:other_language",)
-    if not given and _letters(" ".join(p.text[:_LOOKED_AT] for p in sample.evidence)) != _letters(sample.response):
+    ours, theirs = _letters(sample.response), _letters(" ".join(p.text[:_LOOKED_AT] for p in sample.evidence))
+    if not given and None not in {ours, theirs} and ours != theirs:
         return ("evidence:other_script",)
     return ()
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from veriglot.records import Annotation, Sample
 
-__all__ = ["features", "lost_between"]
+__all__ = ["features", "lost_between", "reads_as_clean"]
 
 
 def features(sample: Sample) -> dict[str, Any]:
@@ -26,6 +26,18 @@ def lost_between(sample: Sample, back: Sample) -> list[str]:
     """The parts of `sample` that `back` does not have alike."""
     there = features(back)
     return [name for name, value in features(sample).items() if there.get(name) != value]
+
+
+def reads_as_clean(sample: Sample, back: Sample) -> bool:
+    """Whether `back` says that an annotator found nothing where no annotator of `sample` says so.
+
+    Formats that always have a list of spans make this of samples without labels, and of labels that they drop.
+    """
+    return _clean(back) > _clean(sample)
+
+
+def _clean(sample: Sample) -> int:
+    return sum(annotation.spans == () for annotation in sample.annotations)
 
 
 def _parts(sample: Sample) -> Iterator[tuple[str, Any]]:

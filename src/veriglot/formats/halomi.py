@@ -6,12 +6,12 @@ of the source that the translation omits stay in `meta.omit_spans`. Language cod
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from veriglot.errors import InputError
 from veriglot.formats.file_language import language_tag
 from veriglot.formats.format import Format, Reading, Sniff, need, optional
+from veriglot.formats.markers import marked_ranges, with_markers
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HalOmi"]
 
-_MARKER = re.compile(r"<<<|>>>")
+_MARKERS = ("<<<", ">>>")
 _RATINGS = ("class_hall", "class_omit")
 _KEPT = ("omit_spans", "data_source", "perturbation", "selection")
 
@@ -46,11 +46,12 @@ class HalOmi(Format):
         target = need(data, "mt_text", str)
         source_tag, target_tag = need(data, "src_lang", str), need(data, "tgt_lang", str)
         ratings: dict[str, float | str] = {key: data[key] for key in _RATINGS if data.get(key)}
+        ranges = marked_ranges(need(data, "hall_spans", str), target, _MARKERS, field="hall_spans", of="mt_text")
         annotation = Annotation(
             annotator="gold",
             kind=Kind.HUMAN,
             taxonomy="hat",
-            spans=tuple(_marked(need(data, "hall_spans", str), target)),
+            spans=tuple(Span(*place, "hallucination") for place in ranges),
             ratings=ratings,
         )
         source = optional(data, "src_text", str)
@@ -70,19 +71,13 @@ class HalOmi(Format):
         if annotation is None or not sample.evidence or sample.language is None or not sample.evidence[0].language:
             raise InputError("a row of HalOmi has spans, a source text, and the languages of both texts")
         source = "\n\n".join(passage.text for passage in sample.evidence)
-        marked = sample.response
-        edges = [(s.end, 0, ">>>") for s in annotation.spans or ()] + [
-            (s.start, 1, "<<<") for s in annotation.spans or ()
-        ]
-        for place, _, marker in sorted(edges, reverse=True):
-            marked = marked[:place] + marker + marked[place:]
         return {
             "src_lang": sample.evidence[0].language,
             "tgt_lang": sample.language,
             "src_text": source,
             "mt_text": sample.response,
             "omit_spans": sample.meta.get("omit_spans", source),
-            "hall_spans": marked,
+            "hall_spans": with_markers(sample.response, annotation.spans or (), _MARKERS),
             "class_hall": str(annotation.ratings.get("class_hall", "")),
             "class_omit": str(annotation.ratings.get("class_omit", "")),
             "data_source": str(sample.meta.get("data_source", "")),
@@ -91,18 +86,3 @@ class HalOmi(Format):
 
 def _tag(code: str) -> str:
     return language_tag(code) or language_tag(code.split("_")[0]) or code.replace("_", "-")
-
-
-def _marked(marked: str, target: str) -> Iterator[Span]:
-    if _MARKER.sub("", marked) != target:
-        raise InputError("without its markers this is not `mt_text`", field="hall_spans")
-    removed = 0
-    start: int | None = None
-    for match in _MARKER.finditer(marked):
-        place = match.start() - removed
-        removed += 3
-        if match.group() == "<<<":
-            start = place
-        elif start is not None and place > start:
-            yield Span(start, place, "hallucination")
-            start = None

@@ -112,5 +112,5 @@ def _first(span: Any, keys: tuple[str, ...], kind: type[int], where: str) -> int
 
 
 def _flags(kept: dict[str, Any]) -> list[str]:
-    said = str(kept).lower()
+    said = str({key: value for key, value in kept.items() if value}).lower()  # a label that is set to false is not set
     return [flag for flag, words in _FLAGS.items() if any(word in said for word in words)]

@@ -67,7 +67,7 @@ class LabelStudio(Format):
         )
 
     def record(self, sample: Sample) -> dict[str, Any]:
-        """A task; people's annotations under `annotations`, models' under `predictions`."""
+        """A task; people's annotations with spans under `annotations`, models' under `predictions`."""
         shown: dict[str, Any] = {
             **sample.meta,
             "id": sample.id,
@@ -84,12 +84,12 @@ class LabelStudio(Format):
         task["annotations"] = [
             {"completed_by": a.annotator, "result": _results(sample.response, a)}
             for a in sample.annotations
-            if a.kind is Kind.HUMAN
+            if a.kind is Kind.HUMAN and a.spans is not None
         ]
         task["predictions"] = [
             {"model_version": a.annotator, "result": _results(sample.response, a)}
             for a in sample.annotations
-            if a.kind is Kind.MODEL
+            if a.kind is Kind.MODEL and a.spans is not None
         ]
         return task
 

@@ -83,7 +83,8 @@ class MuShroom(Format):
         for annotation in sample.annotations:
             spans = [[span.start, span.end] for span in annotation.spans or ()]
             if annotation.annotator != "gold":
-                people[annotation.annotator] = spans
+                if annotation.spans is not None:
+                    people[annotation.annotator] = spans
                 continue
             if annotation.spans is not None:
                 row["hard_labels"] = spans

@@ -6,12 +6,12 @@ them, and is read where `labels` is absent.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from veriglot.errors import InputError
 from veriglot.formats.file_language import language_tag
 from veriglot.formats.format import Format, Reading, Sniff, need, optional
+from veriglot.formats.markers import marked_ranges, with_markers
 from veriglot.formats.offsets import placed
 from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, Task
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["PsiloQa"]
 
 _TYPE = "hallucination"
-_MARKER = re.compile(r"\[/?HAL\]")
+_MARKERS = ("[HAL]", "[/HAL]")
 _KEPT = ("golden_answer", "complexity")
 
 
@@ -78,23 +78,19 @@ class PsiloQa(Format):
         }
         row |= {key: sample.meta[key] for key in _KEPT if key in sample.meta}
         if spans is not None:
-            row["annotated_span"] = _marked(sample.response, spans)
+            row["annotated_span"] = with_markers(sample.response, spans, _MARKERS)
             row["labels"] = [[span.start, span.end] for span in spans]
         return {key: value for key, value in row.items() if value is not None}
-
-
-def _marked(text: str, spans: tuple[Span, ...]) -> str:
-    edges = [(span.end, 0, "[/HAL]") for span in spans] + [(span.start, 1, "[HAL]") for span in spans]
-    for place, _, marker in sorted(edges, reverse=True):
-        text = text[:place] + marker + text[place:]
-    return text
 
 
 def _spans(data: Any, answer: str, reading: Reading) -> tuple[Span, ...] | None:
     labels = optional(data, "labels", list)
     if labels is None:
         marked = optional(data, "annotated_span", str)
-        return None if marked is None else tuple(_from_markers(marked, answer))
+        if marked is None:
+            return None
+        ranges = marked_ranges(marked, answer, _MARKERS, field="annotated_span", of="llm_answer")
+        return tuple(Span(*place, _TYPE) for place in ranges)
     spans = []
     for index, pair in enumerate(labels):
         where = f"labels[{index}]"
@@ -104,18 +100,3 @@ def _spans(data: Any, answer: str, reading: Reading) -> tuple[Span, ...] | None:
         if place:
             spans.append(Span(*place, _TYPE))
     return tuple(spans)
-
-
-def _from_markers(marked: str, answer: str) -> Iterator[Span]:
-    if _MARKER.sub("", marked) != answer:
-        raise InputError("without its markers this is not `llm_answer`", field="annotated_span")
-    place = removed = 0
-    start: int | None = None
-    for match in _MARKER.finditer(marked):
-        place = match.start() - removed
-        removed += len(match.group())
-        if match.group() == "[HAL]":
-            start = place
-        elif start is not None and place > start:
-            yield Span(start, place, _TYPE)
-            start = None

@@ -85,8 +85,9 @@ class RagTruth(Format):
         )
 
     def record(self, sample: Sample) -> dict[str, Any]:
-        """A response that carries its source."""
-        annotation = next((a for a in sample.annotations if a.annotator == "gold"), None)
+        """A response that carries its source, with the spans of `gold`, or else of the first annotation with any."""
+        spanned = [a for a in sample.annotations if a.spans is not None]
+        annotation = next((a for a in spanned if a.annotator == "gold"), spanned[0] if spanned else None)
         spans = annotation.spans or () if annotation else ()
         kept = sample.meta.get("labels")
         labels = kept if isinstance(kept, list) and len(kept) == len(spans) else [{}] * len(spans)

@@ -9,7 +9,7 @@ import msgspec
 
 from veriglot.errors import InputError, UsageError
 from veriglot.formats.columns import prediction_columns, sample_columns, schema_of
-from veriglot.formats.features import lost_between
+from veriglot.formats.features import lost_between, reads_as_clean
 from veriglot.formats.format import Format, Reading
 from veriglot.formats.report import FileReport, Losses
 from veriglot.formats.sinks import CsvSink, JsonSink, LinesSink, ParquetSink, Sink
@@ -157,8 +157,8 @@ class Writer:
     def write(self, record: Sample | Prediction) -> None:
         """Write one record.
 
-        A sample that the format cannot hold at all, or whose response would come back changed, is left out and noted
-        under a name that starts with `row:`.
+        A sample that the format cannot hold at all, whose response would come back changed, or that would come back as
+        free of errors though nobody said so, is left out and noted under a name that starts with `row:`.
 
         Raises:
             InputError: Parquet cannot hold a value, such as a number beyond 64 bits.
@@ -189,6 +189,9 @@ class Writer:
             return None
         if back is None or back.response != sample.response:
             self.losses.note("row: the response would come back changed", sample.id)
+            return None
+        if reads_as_clean(sample, back):
+            self.losses.note("row: without spans it would come back as one in which nothing is wrong", sample.id)
             return None
         self.losses.note_all(lost_between(sample, back), sample.id)
         return row

@@ -20,8 +20,7 @@ import numpy as np
 import torch
 
 from veriglot.detectors.grounding.lexicon import Lexicon
-from veriglot.records.languages import language
-from veriglot.train.grounding.calibrating import calibrate
+from veriglot.train.grounding.calibrating import calibrate, script_of_tag
 from veriglot.train.grounding.fitting import predict
 from veriglot.train.grounding.making import count_words, made_by_rule
 from veriglot.train.grounding.pipeline import first_stage, folds_of, is_answer, is_held_out, rows_of, second_stage
@@ -76,7 +75,7 @@ def calibration_error(truth: NDArray[np.float64], chances: NDArray[np.float64]) 
 def confidences(row: Row, logits: NDArray[np.float32], calibration: Calibration) -> NDArray[np.float64]:
     """Word confidences of one row, 0 for markup as the detector has it."""
     tag = row.example.language or ""
-    found = calibration.confidences(logits[:, 0], tag, language(tag).script)
+    found = calibration.confidences(logits[:, 0], tag, script_of_tag(tag))
     return np.where(row.weight > 0, found, 0.0)
 
 

@@ -48,7 +48,18 @@ def check(prediction: Prediction, response: str) -> None:
     assert all(one.end <= other.start for one, other in pairwise(prediction.words or ()))
 
 
-@pytest.mark.parametrize("name", TRICKY)
+HALVES = ["a lone high surrogate", "a lone low surrogate"]
+
+
+@pytest.mark.parametrize("name", HALVES)
+def test_half_of_a_surrogate_pair_is_refused_for_it_could_not_be_written(detector: Detector, name: str) -> None:
+    found = detect(ENGLISH.evidence, TRICKY[name], language="en", detector=detector)
+    assert (found.status, found.spans) == (Status.FAILED, None)
+    assert "surrogate" in str(found.reason)
+    assert prediction_from(decode_json(encode(found))) == found
+
+
+@pytest.mark.parametrize("name", [name for name in TRICKY if name not in HALVES])
 def test_a_tricky_response(detector: Detector, name: str) -> None:
     check(detect(ENGLISH.evidence, TRICKY[name], language="en", detector=detector), TRICKY[name])
     check(detect([ENGLISH.evidence, TRICKY[name]], TRICKY[name], language="en", detector=detector), TRICKY[name])
@@ -117,3 +128,13 @@ def test_a_sentence_is_found_in_a_book(detector: Detector) -> None:
     filler = " ".join(f"Grey stone {n} lay in field {n % 97} by the lane." for n in range(20_000))
     book = [filler[:400_000], filler[400_000:] + " " + ENGLISH.evidence]
     assert detect(book, ENGLISH.sentence, language="en", detector=detector).spans == ()
+
+
+def test_a_long_response_without_stops_is_held_in_bounded_memory(detector: Detector) -> None:
+    text = " ".join(f"w{i}" for i in range(6000))
+    tracemalloc.start()
+    found = detect(text, text, language="en", detector=detector)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    check(found, text)
+    assert peak < 60e6  # the square of its words would be 72 MB for one of the arrays alone

@@ -122,3 +122,11 @@ def test_crossing_spans_cannot_be_repaired() -> None:
 def test_the_vocabulary_does_not_learn_from_replaced_spans() -> None:
     one = example("en", "Hellas Verona", "So HellasRoma won", ("HellasRoma", "entity"))
     assert sorted(vocabulary_of(one)) == ["hellas", "so", "verona", "won"]
+
+
+def test_a_compound_that_the_references_know_is_no_glue() -> None:
+    reference = "Der Fußball rollt. Ein Ball und ein Fuß. Der Fußball fliegt. Der Ball, der Ball."
+    one = example("de", reference, "Er traf den Fußball hart.", ("Fußball", "entity"))
+    repaired = unglue(one, vocabulary(one))
+    assert repaired is not None
+    assert (repaired.response, repaired.ignored) == (one.response, ())

@@ -21,6 +21,7 @@ _GIVES = {
     "parquet": "Parquet files in and out",
     "hf": "units of a Hugging Face tokenizer (hf:<tokenizer>)",
     "train": "training of detectors",
+    "vectors": "distilling word vectors from a sentence encoder, in training",
 }
 _COLLECTIONS = {"all", "dev"}
 _OK, _MISSING, _NEEDS_EXTRA = "ok", "missing", "needs an extra"

@@ -15,7 +15,7 @@ from veriglot.detectors.grounding.features import FEATURES_VERSION, Extract, ext
 from veriglot.detectors.grounding.inference import Model
 from veriglot.detectors.grounding.language import Spoken, evidence_notes, spoken_in
 from veriglot.detectors.grounding.lexicon import Lexicon
-from veriglot.detectors.grounding.marking import mark, word_list
+from veriglot.detectors.grounding.marking import DIGITS, mark, word_list
 from veriglot.errors import WeightsError
 from veriglot.provenance import digest, file_sha256, signature
 from veriglot.records import Prediction, Status
@@ -130,6 +130,8 @@ class Grounding:
     def _judged(self, sample: Sample) -> Prediction:
         if not sample.response.strip():
             return self._not_scored(sample, Status.FAILED, "the response is empty")
+        if not _is_unicode(sample.response):
+            return self._not_scored(sample, Status.FAILED, "the response holds half of a surrogate pair")
         if not any(passage.text.strip() for passage in sample.evidence):
             return self._not_scored(sample, Status.NO_EVIDENCE, "there is no evidence to hold the response against")
         spoken = spoken_in(sample)
@@ -145,7 +147,7 @@ class Grounding:
 
     def _score(self, logits: NDArray[np.float32], markup: NDArray[np.bool_]) -> float:
         said = logits[~markup]
-        return round(self._calibration.score(said), 4) if len(said) else 0.0
+        return round(self._calibration.score(said), DIGITS) if len(said) else 0.0
 
     def _wordless(self, sample: Sample) -> tuple[Status, str]:
         if any(any(c.isalnum() for c in passage.text) for passage in sample.evidence):
@@ -157,6 +159,7 @@ class Grounding:
         calibration = self._calibration
         confidences = calibration.confidences(logits[:, 0], spoken.tag, spoken.script)
         confidences[found.markup] = 0.0
+        confidences = confidences.round(DIGITS)  # first, so that what is shown and what is marked agree
         types = sigmoid(logits[:, 1:].astype(np.float64))
         notes = (*spoken.notes, *evidence_notes(sample, spoken))
         if not calibration.covers(spoken.tag, spoken.script):
@@ -173,6 +176,15 @@ class Grounding:
             notes=notes,
             signature=self.signature,
         )
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether a text can be written; Python lets half of a surrogate pair stand in one."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _remade(options: dict[str, Any]) -> Grounding:

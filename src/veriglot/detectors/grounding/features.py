@@ -89,7 +89,7 @@ def extract(
     rarity = lexicon.rarity(answer)
     bounds = np.array(sentences(response, language), np.int64).reshape(-1, 2)
     sentence = np.searchsorted(bounds[:, 0], answer.bounds[:, 0], side="right") - 1
-    _, sentence = np.unique(sentence, return_inverse=True)  # sentences without a word do not count
+    sentence = _counted(sentence)
 
     features = _by_word(answer, evidence, asked, lexicon)
     features["rarity"] = rarity
@@ -116,6 +116,15 @@ def extract(
         word_window=surroundings.word_window,
         sentence_window=surroundings.sentence_window,
     )
+
+
+def _counted(sentence: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Sentences counted without gaps (some hold no word), and very long ones in parts, so that memory stays bounded."""
+    starts = np.flatnonzero(np.diff(sentence, prepend=-1))
+    place = np.arange(len(sentence)) - np.repeat(starts, np.diff(starts, append=len(sentence)))
+    opens = (np.diff(sentence, prepend=-1) != 0) | (place % BLOCK == 0)
+    counted: NDArray[np.int64] = np.cumsum(opens) - 1
+    return counted
 
 
 def _in_markup(response: str, bounds: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -247,7 +256,7 @@ def _highest(vectors: NDArray[np.float32], others: NDArray[np.float32]) -> NDArr
 
 
 def _blocks(sentence: NDArray[np.int64]) -> list[tuple[int, int]]:
-    """Word ranges of about `BLOCK` words that end where a sentence ends; a longer sentence is a block of its own."""
+    """Word ranges of at most `BLOCK` words that end where a sentence ends."""
     ends = np.append(np.flatnonzero(np.diff(sentence)) + 1, len(sentence)).tolist()
     blocks, low, high = [], 0, 0
     for end in ends:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Spoken", "evidence_notes", "spoken_in"]
 
+_TAG = re.compile(r"[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*|[A-Za-z ()]+")
 _LOOKED_AT = 2000  # code points that a script is judged by
 
 
@@ -65,14 +67,18 @@ def spoken_in(sample: Sample) -> Spoken | None:
     A tag that the language table does not hold is kept as it is: the script of the text is what counts.
     """
     if sample.language is not None:
+        if not _TAG.fullmatch(sample.language):
+            return None
         try:
             known = language(sample.language)
         except UnknownNameError:
             return Spoken(sample.language, script_of(sample.response), ("language:unknown_tag",))
         return Spoken(known.tag, known.script)
     evidence = next((p.text for p in sample.evidence if p.text.strip()), "")
+    script = script_of(sample.response)
     for source, text in (("response", sample.response), ("question", sample.question or ""), ("evidence", evidence)):
         found = identify(text)
-        if found is not None:
+        # A bare number or name has the language of what surrounds it; a text in another script has not.
+        if found is not None and script in {None, script_of(text)}:
             return Spoken(found.tag, found.script, (f"language:from_{source}",))
     return None

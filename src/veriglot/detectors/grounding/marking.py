@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from veriglot.detectors.grounding.features import Extract
     from veriglot.records import Sample
 
-__all__ = ["mark", "word_list"]
+__all__ = ["DIGITS", "mark", "word_list"]
 
-_DIGITS = 4  # of a confidence
+DIGITS = 4  # of a confidence
 
 
 def _runs(marked: NDArray[np.bool_], sentence: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
@@ -59,7 +59,7 @@ def mark(
             start=start,
             end=end,
             type=names[int(types[low:high].mean(axis=0).argmax())],
-            confidence=round(float(confidences[low:high].mean()), _DIGITS),
+            confidence=round(float(confidences[low:high].mean()), DIGITS),
             text=sample.response[start:end],
             evidence=() if pointer is None else (pointer,),
         )
@@ -74,7 +74,7 @@ def word_list(sample: Sample, found: Extract, confidences: NDArray[np.float64], 
         zip(found.response.bounds.tolist(), confidences.tolist(), strict=True)
     ):
         pointer = _word_pointer(sample, found, i) if confidence < threshold else None
-        words.append(Word(start, end, round(confidence, _DIGITS), () if pointer is None else (pointer,)))
+        words.append(Word(start, end, confidence, () if pointer is None else (pointer,)))
     return tuple(words)
 
 

@@ -75,8 +75,11 @@ def endings(response: Document, other: Document) -> NDArray[np.float64]:
 
 
 def pairs(document: Document, gap: int) -> NDArray[np.uint64]:
-    """A hash of each pair of stems `gap` words apart, in order; shape (max(0, n - gap),)."""
-    return mixed(document.stem[: max(0, len(document) - gap)] * _ODD + document.stem[gap:])
+    """A hash of each pair of stems `gap` words apart in one passage, in order; n - gap of them in a single passage."""
+    kept = max(0, len(document) - gap)
+    hashes = mixed(document.stem[:kept] * _ODD + document.stem[gap:])
+    inside = document.passage[:kept] == document.passage[gap:]
+    return hashes if inside.all() else hashes[inside]
 
 
 def has_pair(

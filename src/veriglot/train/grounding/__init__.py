@@ -40,6 +40,8 @@ def train(
     from veriglot.errors import MissingExtraError
 
     try:
+        import onnxscript  # noqa: F401  the export needs it, at the very end
+
         from veriglot.train.grounding import pipeline
     except ModuleNotFoundError as error:
         raise MissingExtraError("Training", "train") from error

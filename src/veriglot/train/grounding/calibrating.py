@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from veriglot.detectors.grounding.calibration import Calibration, Line, response_evidence, sigmoid
+from veriglot.errors import UnknownNameError
 from veriglot.records.languages import language
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from veriglot.train.grounding.table import Row
 
-__all__ = ["calibrate"]
+__all__ = ["calibrate", "script_of_tag"]
 
 _MIN_WORDS = 1500  # held-out words that a script needs for a line of its own
 _PRIOR = 500.0  # words' worth of pull towards the default line
@@ -40,7 +41,9 @@ def calibrate(rows: Sequence[Row], logits: Sequence[NDArray[np.float32]]) -> Cal
     default = _logistic(*_words([rows[i] for i in chosen], [logits[i] for i in chosen]))
     by_script: dict[str, list[int]] = defaultdict(list)
     for i in chosen:
-        by_script[language(rows[i].example.language or "").script].append(i)
+        script = script_of_tag(rows[i].example.language)
+        if script is not None:
+            by_script[script].append(i)
     lines, tags = {}, set()
     for script, members in by_script.items():
         if sum(len(rows[i]) for i in members) >= _MIN_WORDS:
@@ -48,6 +51,14 @@ def calibrate(rows: Sequence[Row], logits: Sequence[NDArray[np.float32]]) -> Cal
             lines[script] = _line(_logistic(*some, start=default, pull=_PRIOR))
             tags |= {(rows[i].example.language or "").split("-")[0] for i in members}
     return Calibration(lines, tuple(sorted(tags)), _line(default), _response_weights(rows, logits))
+
+
+def script_of_tag(tag: str | None) -> str | None:
+    """The script of a language, or None where the language table does not hold it."""
+    try:
+        return language(tag or "").script
+    except UnknownNameError:
+        return None
 
 
 def _words(

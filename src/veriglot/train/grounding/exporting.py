@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -43,15 +45,18 @@ def export(network: Network, path: Path) -> None:
     single = _ForOne(network).eval()
     width = len(network.means)
     words, sentences = torch.export.Dim("words", min=2), torch.export.Dim("sentences", min=2)
-    program = torch.onnx.export(
-        single,
-        (torch.randn(1, 30, width), torch.rand(1, 4, 30)),
-        input_names=["features", "pool"],
-        output_names=["logits"],
-        dynamic_shapes=({1: words}, {1: sentences, 2: words}),
-        dynamo=True,
-        verbose=False,
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # PyTorch's own: of its internals, and of parts that this network does not use
+        logging.getLogger("torch.onnx").setLevel(logging.ERROR)
+        program = torch.onnx.export(
+            single,
+            (torch.randn(1, 30, width), torch.rand(1, 4, 30)),
+            input_names=["features", "pool"],
+            output_names=["logits"],
+            dynamic_shapes=({1: words}, {1: sentences, 2: words}),
+            dynamo=True,
+            verbose=False,
+        )
     if program is None:
         raise WeightsError("PyTorch did not export the network.")
     program.save(str(path), external_data=False)

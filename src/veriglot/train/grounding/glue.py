@@ -88,9 +88,10 @@ def _trust(span: str, place: int, vocabulary: Counter[str], reference: str) -> f
     last = old[words(old)[-1][0] :]
     first = new[slice(*words(new)[0])]
     known = min(vocabulary[fold(last)], vocabulary[fold(first)])
-    if not known or min(len(last), len(first)) < _MIN_PART:
+    whole = vocabulary[fold(last + first)]
+    if not known or whole >= _SEEN_WHOLE or min(len(last), len(first)) < _MIN_PART:
         return 0.0
-    trust = known / (1 + 3 * vocabulary[fold(last + first)]) * (len(last) + len(first))
+    trust = known / (1 + 3 * whole) * (len(last) + len(first))
     if old in reference:
         trust *= 10
     if last[-1].islower() and first[0].isupper():

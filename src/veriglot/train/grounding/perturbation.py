@@ -90,6 +90,7 @@ def quotable(text: str, language: str) -> list[str]:
 
 def reworded(sentence: str, language: str, commonness: Commonness, rng: Random) -> str:
     """The sentence with up to two small changes that keep what it says: brackets, clauses, common words, endings."""
+    original = sentence
     for _ in range(rng.choice((0, 1, 1, 2))):
         way = rng.random()
         if way < 0.3:
@@ -100,7 +101,7 @@ def reworded(sentence: str, language: str, commonness: Commonness, rng: Random) 
             sentence = _common_word_dropped(sentence, language, commonness, rng)
         else:
             sentence = _ending_changed(sentence, language, rng)
-    return sentence.strip()
+    return sentence.strip() or original
 
 
 def _clauses_moved(sentence: str, rng: Random) -> str:
@@ -190,7 +191,7 @@ def changed(
 def article_example(article: Article, pool: Pool, commonness: Commonness, rng: Random) -> Example | None:
     """One example from an article, of a kind drawn at random; None where the article is too short."""
     language = article.language
-    listed = [s for passage in article.passages for s in quotable(passage, language)]
+    listed = list(dict.fromkeys(s for passage in article.passages for s in quotable(passage, language)))
     if len(listed) < 4:
         return None
     count = min(len(listed) - 1, rng.choice(_LENGTHS))

@@ -129,7 +129,7 @@ def _add_silver(examples: list[Example], found: Labelled) -> None:
 def _add_natural(sample: Sample, passages: tuple[str, ...], found: Labelled) -> None:
     layers = [a for a in sample.annotations if a.spans is not None]
     gold = next((a for a in layers if a.annotator == "gold"), None)
-    if gold is not None and gold.spans == () and sample.question and "answer_in_evidence" in sample.meta:
+    if gold is not None and gold.spans == () and sample.question and sample.meta.get("answer_in_evidence"):
         answer = Answer(_group(sample), sample.language or "", passages[0], sample.question, sample.response)
         found.answers.append(answer)
         return

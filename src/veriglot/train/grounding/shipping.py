@@ -1,7 +1,8 @@
-"""Writing a folder of weights: network, lexicon, calibration, manifest and model card, each whole or not at all."""
+"""Writing a folder of weights: network, lexicon, calibration, manifest, model card; moved in when all are whole."""
 
 from __future__ import annotations
 
+import shutil
 from collections import Counter
 from importlib.resources import files
 from string import Template
@@ -14,8 +15,7 @@ from veriglot.detectors.grounding.detector import FILES, Manifest
 from veriglot.detectors.grounding.features import FEATURES_VERSION, extract
 from veriglot.errors import WeightsError
 from veriglot.provenance import file_sha256
-from veriglot.records.languages import language
-from veriglot.train.grounding.calibrating import calibrate
+from veriglot.train.grounding.calibrating import calibrate, script_of_tag
 from veriglot.train.grounding.exporting import export
 from veriglot.train.grounding.table import TYPES
 
@@ -64,22 +64,28 @@ def ship(
     if not judged:
         raise WeightsError("No text was held out, so nothing can be calibrated.", remedy="Give more data.")
     held_out, logits = [row for row, _ in judged], [found for _, found in judged]
-    out.mkdir(parents=True, exist_ok=True)
-    export(network, out / "network.onnx")
-    lexicon.save(out)
     calibration = calibrate(held_out, logits)
-    (out / "calibration.json").write_bytes(_json(calibration))
+    card = _card(trained, held_out, logits, calibration, seed, left_out)
+    part = out.with_name(out.name + ".partial")
+    shutil.rmtree(part, ignore_errors=True)
+    part.mkdir(parents=True)
+    export(network, part / "network.onnx")
+    lexicon.save(part)
+    (part / "calibration.json").write_bytes(_json(calibration))
     manifest = Manifest(
         revision=REVISION,
         features_version=FEATURES_VERSION,
         features=_feature_names(held_out[0], lexicon),
         types=TYPES,
         threshold=THRESHOLD,
-        sha256={name: file_sha256(out / name) for name in FILES},
+        sha256={name: file_sha256(part / name) for name in FILES},
     )
-    (out / "weights.json").write_bytes(_json(manifest))
-    card = _card(trained, held_out, logits, calibration, seed, left_out)
-    (out / "MODEL_CARD.md").write_text(card, "utf-8")
+    (part / "weights.json").write_bytes(_json(manifest))
+    (part / "MODEL_CARD.md").write_text(card, "utf-8")
+    out.mkdir(exist_ok=True)
+    for path in part.iterdir():
+        path.replace(out / path.name)
+    part.rmdir()
 
 
 def _json(value: msgspec.Struct) -> bytes:
@@ -144,7 +150,7 @@ def _figures(held_out: Sequence[Row], logits: Sequence[NDArray[np.float32]], cal
 
 def _confidences(row: Row, logits: NDArray[np.float32], calibration: Calibration) -> NDArray[np.float64]:
     tag = row.example.language or ""
-    return calibration.confidences(logits[:, 0], tag, language(tag).script)
+    return calibration.confidences(logits[:, 0], tag, script_of_tag(tag))
 
 
 def _calibration_error(truth: NDArray[np.bool_], chances: NDArray[np.float64]) -> float:

@@ -89,7 +89,7 @@ def vocabulary(texts: Iterable[tuple[str, str]]) -> list[str]:
     try:
         import wordfreq
     except ModuleNotFoundError as error:
-        raise MissingExtraError("Distilling word vectors", "train") from error
+        raise MissingExtraError("Distilling word vectors", "vectors") from error
     known = dict.fromkeys(
         fold(word)
         for language in ENCODER_LANGUAGES
@@ -119,7 +119,7 @@ def distil(vocabulary: list[str], encoder: Path) -> Distilled:
         import onnxruntime
         from onnxruntime_extensions import get_library_path
     except ModuleNotFoundError as error:
-        raise MissingExtraError("Distilling word vectors", "train") from error
+        raise MissingExtraError("Distilling word vectors", "vectors") from error
     options = onnxruntime.SessionOptions()
     options.register_custom_ops_library(get_library_path())
     options.intra_op_num_threads = 1

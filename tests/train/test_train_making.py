@@ -121,7 +121,7 @@ def test_rewording_keeps_almost_all_words(language: str) -> None:
             assert len(strange) <= 4
             same += text == sentence
             other += text != sentence
-    assert nothing <= 0.02 * (same + other)  # both clauses of two dropped, one after the other
+    assert nothing == 0
     assert same > 20
     assert other > 20
 

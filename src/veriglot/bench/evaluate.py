@@ -24,6 +24,7 @@ from veriglot.metrics.summary import RESAMPLES, SEED, figures, reliability_table
 from veriglot.metrics.units import segmenter
 from veriglot.provenance import digest, signature
 from veriglot.records import Confusion, DataSource, ErrorProfile, Kind, LanguageProfile, Status, encode
+from veriglot.records.languages import language
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -191,14 +192,12 @@ class Evaluator:
         """
         if prediction is not None and prediction.id != sample.id:
             raise InputError(f"the prediction of {prediction.id!r} cannot be held against the sample {sample.id!r}")
-        language = sample.language or (prediction.language if prediction else None) or UNDETERMINED
+        tag = _tag(sample.language or (prediction.language if prediction else None))
         status = prediction.status if prediction is not None else "missing"
         found = reference(sample, self.settings.annotator)
         self._hashes.append(digest([encode(sample)]))
         self._seen.update(a.annotator for a in labelled(sample))
-        self._coverage[language] = self._coverage.get(language, Coverage()).with_sample(
-            labelled=found is not None, status=status
-        )
+        self._coverage[tag] = self._coverage.get(tag, Coverage()).with_sample(labelled=found is not None, status=status)
         if found is None:
             return
         self._kinds.add(found.kind)
@@ -206,7 +205,7 @@ class Evaluator:
         types = self._types_for(found)
         if prediction is not None and prediction.status is Status.SCORED:
             assert self._builder is not None
-            self._builder.add(self._judged(sample, prediction, found, language, types))
+            self._builder.add(self._judged(sample, prediction, found, tag, types))
 
     def _types_for(self, found: Reference) -> Types:
         if self._types is None:
@@ -217,7 +216,7 @@ class Evaluator:
             self._builder = Builder(self.settings.unit, self._types.names)
         return self._types
 
-    def _judged(self, sample: Sample, prediction: Prediction, found: Reference, language: str, types: Types) -> Judged:
+    def _judged(self, sample: Sample, prediction: Prediction, found: Reference, tag: str, types: Types) -> Judged:
         from veriglot.text import sentences
 
         length = len(sample.response)
@@ -228,11 +227,11 @@ class Evaluator:
         self._note_strange(found, gold_types)
         return Judged(
             id=sample.id,
-            language=language,
+            language=tag,
             cluster=_cluster(sample),
             length=length,
-            bounds=self._segment(sample.response, language),
-            sentences=np.array(sentences(sample.response, language), dtype=np.int32).reshape(-1, 2),
+            bounds=self._segment(sample.response, tag),
+            sentences=np.array(sentences(sample.response, tag), dtype=np.int32).reshape(-1, 2),
             gold=Marks(found.marks.spans, gold_types),
             predicted=Marks(got.marks.spans, types.of_detector(got.marks.types)),
             probability=got.probability,
@@ -290,6 +289,16 @@ class Evaluator:
     ) -> Evaluation:
         """The figures of what was counted so far; see `measured`."""
         return measured(self.stored(), seed=seed, resamples=resamples, levels=levels, notes=self.notes())
+
+
+def _tag(name: str | None) -> str:
+    """The tag that a language is counted under: `zho`, `Chinese` and `zh-CN` are one, and unknown names stay."""
+    if name is None:
+        return UNDETERMINED
+    try:
+        return language(name).tag
+    except UnknownNameError:
+        return name
 
 
 def _cluster(sample: Sample) -> str:

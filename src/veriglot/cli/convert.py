@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from veriglot.cli.inputs import known_tag
 from veriglot.errors import EXIT_ROWS_FAILED, UsageError
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def convert(
     if json and not report and output == "-":
         raise UsageError("--json would stand among the samples on standard output.", remedy="Add -o FILE or --report.")
     _check_target(source, output)
-    job = _Job(source, output, from_, to, _tag(language), strict, on_error == "stop", max_line_mb << 20)
+    job = _Job(source, output, from_, to, known_tag(language), strict, on_error == "stop", max_line_mb << 20)
     losses = None
     if report and output == "-":
         job.read_only()
@@ -186,14 +187,6 @@ def _check_target(source: str, output: str) -> None:
     target, read = Path(output).resolve(), Path(source).resolve()
     if target == read or read in target.parents:
         raise UsageError("The output lies in the input.", remedy="Write it somewhere else.")
-
-
-def _tag(language: str | None) -> str | None:
-    if language is None:
-        return None
-    from veriglot.records.languages import language as known
-
-    return known(language).tag
 
 
 def _say(text: str) -> None:

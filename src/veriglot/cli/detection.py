@@ -8,7 +8,17 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from veriglot.cli.inputs import STDIN, Input, count_rows, find_inputs, pair_sample, read_text, rows_of
+from veriglot.cli.inputs import (
+    STDIN,
+    Input,
+    count_rows,
+    find_inputs,
+    jobs_for,
+    known_tag,
+    pair_sample,
+    read_text,
+    rows_of,
+)
 from veriglot.cli.outputs import finisher, kind_of, output_names, show
 from veriglot.cli.progress import Bar
 from veriglot.cli.recipe import detector_recipe
@@ -16,16 +26,16 @@ from veriglot.cli.summary import Account
 from veriglot.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from veriglot.records import Prediction, Sample
-    from veriglot.run import Engine, FailedRow, Ledger, Recipe
+    from veriglot.run import Engine, Errand, FailedRow, Ledger, Recipe
+
+    _Rows = Callable[[], Iterable[Sample | FailedRow]]
 
 __all__ = ["Request", "View", "carry_out"]
 
 View = Literal["terminal", "json", "html"]
-
-_SMALL = 1 << 20  # bytes of input; less is done before worker processes would be ready
 
 
 @dataclass(frozen=True)
@@ -90,7 +100,7 @@ def carry_out(request: Request) -> int:
     if request.question is not None:
         raise UsageError("--question belongs to --response; a file of samples holds its own questions.")
     inputs = find_inputs(request.inputs, format_name=request.format, skipped=account.warn)
-    _check_language(request)
+    known_tag(request.language)  # a wrong name is to be known before the detector loads
     with _engine(request, inputs) as engine:
         if request.output is None and request.output_dir is None:
             _to_stdout(request, inputs, engine, account)
@@ -99,22 +109,10 @@ def carry_out(request: Request) -> int:
     return account.close()
 
 
-def _check_language(request: Request) -> str | None:
-    if request.language is None:
-        return None
-    from veriglot.records.languages import language
-
-    return language(request.language).tag
-
-
 def _engine(request: Request, inputs: Sequence[Input]) -> Engine:
     from veriglot.run import Engine
 
-    jobs = request.jobs
-    if jobs is None:
-        size = sum(Path(one.path).stat().st_size for one in inputs if one.path != STDIN)
-        jobs = 0 if size > _SMALL else 1
-    return Engine(request.recipe, jobs=jobs, batch_size=request.batch_size)
+    return Engine(request.recipe, jobs=jobs_for(inputs, request.jobs), batch_size=request.batch_size)
 
 
 def _pair(request: Request, account: Account) -> int:
@@ -157,7 +155,9 @@ def _pair_sample(request: Request) -> Sample:
     evidence = [*(read_text(path) for path in files), *request.evidence_text]
     response = request.response_text if request.response is None else read_text(request.response)
     assert response is not None
-    return pair_sample(evidence, response, id_="response", question=request.question, language=_check_language(request))
+    return pair_sample(
+        evidence, response, id_="response", question=request.question, language=known_tag(request.language)
+    )
 
 
 def _write_pair(sample: Sample, prediction: Prediction, output: Path, title: str) -> None:
@@ -184,7 +184,7 @@ def _rows(
     from veriglot.formats import Report
 
     report = Report() if account is None else account.report
-    tag = _check_language(request)
+    tag = known_tag(request.language)
     return lambda: chain.from_iterable(
         rows_of(one, format_name=request.format, language=tag, report=report, alone=len(every) == 1) for one in inputs
     )
@@ -214,12 +214,11 @@ def _to_stdout(request: Request, inputs: Sequence[Input], engine: Engine, accoun
 
 def _to_files(request: Request, inputs: Sequence[Input], engine: Engine, account: Account) -> None:
     from veriglot.records import Sample
-    from veriglot.run import Errand, carry
+    from veriglot.run import carry
 
     shares = _shares(request, inputs)
     errands = [
-        Errand(_rows(request, share, inputs, account), _ledger(request, output, share, engine))
-        for output, share in shares
+        _errand(request, output, share, engine, _rows(request, share, inputs, account)) for output, share in shares
     ]
     with Bar(shown=not request.quiet, total=lambda: count_rows(inputs)) as bar:
 
@@ -246,7 +245,19 @@ def _shares(request: Request, inputs: Sequence[Input]) -> list[tuple[Path, Seque
     return [(folder / name, [one]) for name, one in zip(names, inputs, strict=True)]
 
 
-def _ledger(request: Request, output: Path, inputs: Sequence[Input], engine: Engine) -> Ledger:
+def _errand(request: Request, output: Path, inputs: Sequence[Input], engine: Engine, rows: _Rows) -> Errand:
+    from veriglot.run import Errand
+
+    again: _Rows = _rows(request, inputs, inputs, None)
+    if kind_of(output) == "html" and any(one.path == STDIN for one in inputs):
+        from veriglot.cli.spool import Spool
+
+        spool = Spool()  # the page shows the samples, and standard input cannot be read twice
+        return Errand(lambda: spool.through(rows()), _ledger(request, output, inputs, engine, spool.samples))
+    return Errand(rows, _ledger(request, output, inputs, engine, again))
+
+
+def _ledger(request: Request, output: Path, inputs: Sequence[Input], engine: Engine, again: _Rows) -> Ledger:
     from veriglot.run import Ledger
 
     return Ledger(
@@ -257,9 +268,9 @@ def _ledger(request: Request, output: Path, inputs: Sequence[Input], engine: Eng
             "--detector": request.detector,
             "--threshold": engine.description.threshold,
             "--words": request.words,
-            "--language": _check_language(request),
+            "--language": known_tag(request.language),
             "--format": request.format,
         },
-        finish=finisher(kind_of(output), _rows(request, inputs, inputs, None), request.title),
+        finish=finisher(kind_of(output), again, request.title),
         restart=request.restart,
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from veriglot.bench.evaluate import Evaluation, Evaluator, Settings, measured
-from veriglot.cli.inputs import STDIN, Input, count_rows, find_inputs, rows_of
+from veriglot.cli.inputs import STDIN, Input, count_rows, find_inputs, jobs_for, known_tag, rows_of
 from veriglot.cli.progress import Bar
 from veriglot.cli.recipe import detector_recipe
 from veriglot.cli.summary import Account
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 __all__ = ["LEVELS", "Request", "carry_out"]
 
 LEVELS = ("unit", "category", "type", "span", "char", "sentence", "response")
-_SMALL = 1 << 20  # bytes of input; less is done before worker processes would be ready
 
 
 @dataclass(frozen=True)
@@ -67,6 +66,7 @@ def carry_out(request: Request) -> int:
             raise UnknownNameError("level", name, LEVELS)
     if request.taxonomy is not None:
         taxonomy(request.taxonomy)
+    known_tag(request.language)
     stored = [name for name in request.data if name != STDIN and is_counts(Path(name))]
     if stored and len(stored) < len(request.data):
         raise UsageError("Counts and samples cannot be given together.", remedy="Evaluate the samples first.")
@@ -118,7 +118,7 @@ def _asked(request: Request, inputs: Sequence[Input], account: Account) -> Evalu
     recipe = detector_recipe(request.detector, threshold=request.threshold, words=True)
     from veriglot.run import Engine
 
-    with Engine(recipe, jobs=_jobs(request, inputs)) as engine:
+    with Engine(recipe, jobs=jobs_for(inputs, request.jobs)) as engine:
         evaluator = Evaluator(_settings(request, engine))
         with Bar(shown=not request.quiet, total=lambda: count_rows(inputs)) as bar:
             for row, prediction in engine.run(_rows(request, inputs, account)):
@@ -143,16 +143,9 @@ def _settings(request: Request, engine: Engine) -> Settings:
     )
 
 
-def _jobs(request: Request, inputs: Sequence[Input]) -> int:
-    if request.jobs is not None:
-        return request.jobs
-    if any(one.path == STDIN for one in inputs):
-        return 1
-    return 1 if sum(Path(one.path).stat().st_size for one in inputs) < _SMALL else 0
-
-
 def _rows(request: Request, inputs: Sequence[Input], account: Account) -> Iterator[Sample]:
     """The samples of all inputs; what cannot be read is told and kept, or ends the run."""
+    tag = known_tag(request.language)
     beside = request.output or request.counts
     failures = Path(f"{beside}.failed.jsonl") if beside else None
     if failures is not None:
@@ -161,7 +154,7 @@ def _rows(request: Request, inputs: Sequence[Input], account: Account) -> Iterat
         rows = rows_of(
             one,
             format_name=request.format,
-            language=request.language,
+            language=tag,
             report=account.report,
             alone=len(inputs) == 1,
         )
@@ -204,6 +197,8 @@ class _Predictions:
                 "An error profile holds at one threshold, and these predictions do not say theirs.",
                 remedy="Give it with --threshold.",
             )
+        if request.threshold is not None:
+            self._refuse_to_lower(found, request.threshold)
         made = {prediction.signature for prediction in found}
         self.settings = Settings(
             detector="+".join(sorted({prediction.detector for prediction in found})) or "none",
@@ -215,6 +210,22 @@ class _Predictions:
             taxonomy=request.taxonomy,
             refilter=request.threshold is not None,
         )
+
+    def _refuse_to_lower(self, found: Sequence[Prediction], threshold: float) -> None:
+        """Spans between a lower threshold and the one that made the predictions are not in them; words would be."""
+        for prediction in found:
+            made_at = _share(_part(prediction, "threshold"))
+            if (
+                prediction.spans is not None
+                and prediction.words is None
+                and made_at is not None
+                and threshold < made_at
+            ):
+                raise UsageError(
+                    f"--threshold {threshold} is below {made_at}, at which {self._path} was made without words: what"
+                    " lies between the two is not in it.",
+                    remedy="Make the predictions again with --words, or at this threshold.",
+                )
 
     def take(self, id_: str) -> Prediction | None:
         """The prediction of a sample; None where the file has none."""

@@ -1,4 +1,4 @@
-"""What `veriglot detect` reads: a pair of texts, files in any readable format, folders, standard input."""
+"""What commands read: a pair of texts, files in any readable format, folders, standard input."""
 
 from __future__ import annotations
 
@@ -16,9 +16,20 @@ if TYPE_CHECKING:
     from veriglot.records import Sample
     from veriglot.run import FailedRow
 
-__all__ = ["STDIN", "Input", "count_rows", "find_inputs", "pair_sample", "read_text", "rows_of"]
+__all__ = [
+    "STDIN",
+    "Input",
+    "count_rows",
+    "find_inputs",
+    "jobs_for",
+    "known_tag",
+    "pair_sample",
+    "read_text",
+    "rows_of",
+]
 
 STDIN = "-"
+_SMALL = 1 << 20  # bytes of input; less is done before worker processes would be ready
 _OF_A_RUN = ("", ".progress", ".failed.jsonl", ".rows.jsonl", ".lock", ".partial")  # added to the output's name
 
 
@@ -59,7 +70,7 @@ def find_inputs(names: Sequence[str], *, format_name: str | None, skipped: Calla
         elif path.exists():
             found.append(Input(name, PurePath(path.name)))
         else:
-            raise InputError("there is no such file", path=name, remedy="Check the path.")
+            raise InputError("there is no such file or folder", path=name, remedy="Check the path.")
     if [one.path for one in found].count(STDIN) > 1:
         raise UsageError("Standard input can be read only once.")
     return found
@@ -86,6 +97,27 @@ def _inside(folder: Path, format_name: str | None, skipped: Callable[[str], None
     if not found:
         raise InputError("this folder holds no file that can be read", path=str(folder))
     return found
+
+
+def known_tag(language: str | None) -> str | None:
+    """The BCP 47 tag of a language given by tag, code or name; None where none is given.
+
+    Raises:
+        UnknownNameError: no such language; the error suggests the nearest.
+    """
+    if language is None:
+        return None
+    from veriglot.records.languages import language as known
+
+    return known(language).tag
+
+
+def jobs_for(inputs: Sequence[Input], asked: int | None) -> int:
+    """How many processes to start: as many as asked for, or else 0 (one for each core), and 1 for little input."""
+    if asked is not None:
+        return asked
+    size = sum(Path(one.path).stat().st_size for one in inputs if one.path != STDIN)
+    return 0 if size > _SMALL else 1
 
 
 def count_rows(inputs: Sequence[Input]) -> int | None:

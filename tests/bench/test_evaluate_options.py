@@ -1,0 +1,58 @@
+"""Options of `veriglot evaluate` that would give wrong figures in silence if they were taken as they come."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+from absent_words import AbsentWords
+from labelled_texts import samples
+
+from veriglot.cli import main
+from veriglot.records import ErrorProfile, encode
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DETECTOR = ("--detector", "absent_words:AbsentWords")
+
+
+def _data(path: Path, language: str | None) -> Path:
+    rows = [msgspec.structs.replace(sample, language=language) for sample in samples()]
+    path.write_bytes(b"".join(encode(row) + b"\n" for row in rows))
+    return path
+
+
+def _evaluate(*words: object) -> int:
+    return main(["evaluate", "--resamples", "0", "--level", "unit", *(str(word) for word in words)])
+
+
+@pytest.mark.parametrize(("stated", "option"), [("German", None), ("deu", None), ("de-DE", None), (None, "German")])
+def test_a_language_counts_under_its_tag_however_it_is_called(
+    stated: str | None, option: str | None, tmp_path: Path
+) -> None:
+    profile = tmp_path / "profile.json"
+    more = ("--language", option) if option else ()
+    assert _evaluate(_data(tmp_path / "data.jsonl", stated), *DETECTOR, *more, "-o", profile) == 0
+    found = msgspec.json.decode(profile.read_bytes(), type=ErrorProfile)
+    assert list(found.languages) == ["de"]
+
+
+def test_a_language_that_is_none_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _evaluate(_data(tmp_path / "data.jsonl", None), *DETECTOR, "--language", "Klingon") == 2
+    assert "no language named 'Klingon'" in capsys.readouterr().err
+
+
+def test_spans_alone_are_not_held_at_a_lower_threshold(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = _data(tmp_path / "data.jsonl", "de")
+    rows = [json.loads(encode(prediction)) for prediction in AbsentWords().predict(samples())]
+    for row in rows:
+        row.pop("words", None)
+        row["signature"] = "detector:absent|threshold:0.5"
+    marked = tmp_path / "marked.jsonl"
+    marked.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    assert _evaluate(data, "--predictions", marked, "--threshold", 0.2) == 2
+    assert "--words" in capsys.readouterr().err
+    assert _evaluate(data, "--predictions", marked, "--threshold", 0.6) == 0

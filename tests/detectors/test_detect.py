@@ -178,3 +178,9 @@ def test_evidence_in_another_language_is_noted() -> None:
     assert "evidence:other_language" in prediction.notes
     assert "evidence:other_script" in detect(TEXTS["ar"].evidence, german.sentence, language="de").notes
     assert detect(german.evidence, german.sentence, language="de").notes == ()
+
+
+@pytest.mark.parametrize("options", [{"threshold": 0.9}, {"words": True}])
+def test_a_loaded_detector_takes_no_further_options(options: dict[str, float | bool]) -> None:
+    with pytest.raises(UsageError, match="load_detector"):
+        detect("The mill stands.", "The mill stands.", detector=load_detector(), **options)  # type: ignore[arg-type]

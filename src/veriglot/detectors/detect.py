@@ -76,7 +76,13 @@ def detect(
 
     Raises:
         UnknownNameError: no detector has that name.
+        UsageError: `threshold` or `words` beside a detector that was loaded before, which has its own.
     """
+    if not isinstance(detector, str) and (threshold is not None or words):
+        raise UsageError(
+            "A detector that was loaded before keeps its own threshold and words.",
+            remedy="Give them to load_detector instead.",
+        )
     passages = (evidence,) if isinstance(evidence, str) else tuple(evidence)
     sample = Sample(
         id="response",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -181,13 +180,19 @@ def _rows(
     request: Request, inputs: Sequence[Input], every: Sequence[Input], account: Account | None
 ) -> Callable[[], Iterator[Sample | FailedRow]]:
     """Opens the rows of `inputs`; without an account they are read a second time and repairs are not counted again."""
-    from veriglot.formats import Report
+    from veriglot.formats import Report, SeenIds
 
     report = Report() if account is None else account.report
     tag = known_tag(request.language)
-    return lambda: chain.from_iterable(
-        rows_of(one, format_name=request.format, language=tag, report=report, alone=len(every) == 1) for one in inputs
-    )
+
+    def rows() -> Iterator[Sample | FailedRow]:
+        seen = SeenIds()  # a prediction is told from others of its output by its id alone
+        for one in inputs:
+            yield from rows_of(
+                one, format_name=request.format, language=tag, report=report, alone=len(every) == 1, seen=seen
+            )
+
+    return rows
 
 
 def _to_stdout(request: Request, inputs: Sequence[Input], engine: Engine, account: Account) -> None:

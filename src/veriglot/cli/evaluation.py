@@ -145,7 +145,10 @@ def _settings(request: Request, engine: Engine) -> Settings:
 
 def _rows(request: Request, inputs: Sequence[Input], account: Account) -> Iterator[Sample]:
     """The samples of all inputs; what cannot be read is told and kept, or ends the run."""
+    from veriglot.formats import SeenIds
+
     tag = known_tag(request.language)
+    seen = SeenIds() if request.predictions is not None else None  # which are joined by id
     beside = request.output or request.counts
     failures = Path(f"{beside}.failed.jsonl") if beside else None
     if failures is not None:
@@ -157,6 +160,7 @@ def _rows(request: Request, inputs: Sequence[Input], account: Account) -> Iterat
             language=tag,
             report=account.report,
             alone=len(inputs) == 1,
+            seen=seen,
         )
         for row in rows:
             if isinstance(row, Sample):

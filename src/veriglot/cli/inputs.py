@@ -12,7 +12,7 @@ from veriglot.errors import InputError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from veriglot.formats import BadRow, Report
+    from veriglot.formats import BadRow, Report, SeenIds
     from veriglot.records import Sample
     from veriglot.run import FailedRow
 
@@ -138,7 +138,13 @@ def count_rows(inputs: Sequence[Input]) -> int | None:
 
 
 def rows_of(
-    source: Input, *, format_name: str | None, language: str | None, report: Report, alone: bool
+    source: Input,
+    *,
+    format_name: str | None,
+    language: str | None,
+    report: Report,
+    alone: bool,
+    seen: SeenIds | None = None,
 ) -> Iterator[Sample | FailedRow]:
     """The rows of one file; those that cannot be read come as `FailedRow`.
 
@@ -149,11 +155,12 @@ def rows_of(
         report: where repairs are counted.
         alone: whether it is the only input. A file that cannot be read at all then ends the run; among others it is
             one failed row.
+        seen: ids that may not occur again, where several files make one output or are joined by id.
     """
     from veriglot.formats import BadRow, read_rows
 
     try:
-        for row in read_rows(source.path, format=format_name, language=language, report=report):
+        for row in read_rows(source.path, format=format_name, language=language, report=report, seen=seen):
             yield _failed(row) if isinstance(row, BadRow) else row
     except InputError as error:
         if alone:

@@ -4,7 +4,7 @@ from veriglot.formats.format import Format, Reading, Sniff
 from veriglot.formats.guessing import Guess, guess
 from veriglot.formats.lines import MAX_LINE_BYTES
 from veriglot.formats.predictions import read_prediction_rows, read_predictions
-from veriglot.formats.reading import read, read_rows
+from veriglot.formats.reading import SeenIds, read, read_rows
 from veriglot.formats.report import FileReport, Loss, Losses, Report, TagReport
 from veriglot.formats.rows import BadRow
 from veriglot.formats.table import FORMATS, load_format
@@ -22,6 +22,7 @@ __all__ = [
     "Losses",
     "Reading",
     "Report",
+    "SeenIds",
     "Sniff",
     "TagReport",
     "Tagged",

@@ -81,15 +81,26 @@ def read_rows(
     max_line_bytes: int = MAX_LINE_BYTES,
     report: Report | None = None,
     language: str | None = None,
+    seen: SeenIds | None = None,
 ) -> Iterator[Sample | BadRow]:
     """Like `read`, but a row that cannot be read is yielded as a `BadRow` and reading goes on.
+
+    Args:
+        path: as for `read`, like what follows.
+        format: its format.
+        strict: refuse repairs.
+        max_line_bytes: the longest line.
+        report: filled in.
+        language: BCP 47 tag for samples that state none.
+        seen: ids that may not occur again, for several inputs that make one output; ids of this path are added. Ids
+            of one path never occur twice.
 
     Raises:
         InputError: the path does not exist, or no format is recognised.
         UnknownNameError: no such format.
     """
     report = report if report is not None else Report()
-    seen = SeenIds()
+    seen = seen if seen is not None else SeenIds()
     for source, found in _sources(path, format, report):
         file_report = report.file(source.path, found.format, found.why)
         reading = Reading(source, file_report, strict=strict, language=language)

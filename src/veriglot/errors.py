@@ -37,7 +37,10 @@ class VeriglotError(Exception):
         self.remedy = remedy
 
     def __str__(self) -> str:
-        return f"{self.message} {self.remedy}".rstrip()
+        if not self.remedy:
+            return self.message
+        stop = "" if self.message.endswith((".", "!", "?")) else "."
+        return f"{self.message}{stop} {self.remedy}"
 
 
 class UsageError(VeriglotError):

@@ -37,8 +37,10 @@ def kinds(found: list[Sample | BadRow]) -> list[str]:
     [
         (b'{"id":"x","response":"caf\xe9"}', None, "not valid UTF-8: byte 25 is 0xe9"),
         (b'{"id":"x","resp', None, "not valid JSON"),
-        (b'{"id":"x"}', None, "response"),
-        (b'{"id":7,"response":"rain"}', "id", "str"),
+        (b'{"id":"x"}', "response", "it is missing"),
+        (b'{"id":7,"response":"rain"}', "id", "a string is expected, and this is a whole number"),
+        (b'{"id":"x","response":"rain","evidence":"wet"}', "evidence", "a list is expected, and this is a string"),
+        (b'{"id":"x","response":"rain","evidence":["wet"]}', "evidence[0]", 'as a list of objects: [{"text": "..."}]'),
         (b'["x"]', None, "a sample is a JSON object"),
         (b'{"id":"1","response":"rain"}', "id", "occurred before"),
         (
@@ -58,10 +60,17 @@ def test_a_bad_line_is_placed_and_the_rest_goes_on(
     bad = found[1]
     assert isinstance(bad, BadRow)
     assert (bad.error.path, bad.error.line) == (str(path), 2)
-    assert message in bad.error.message
+    assert message in str(bad.error)
     assert field is None or bad.error.field == field
     with pytest.raises(InputError, match="line 2"):
         list(formats.read(path, format="jsonl"))
+
+
+def test_predictions_are_told_from_samples(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_bytes(b'{"id":"1","status":"scored","score":0.1,"spans":[],"detector":"grounding@1.0"}\n')
+    with pytest.raises(InputError, match=r"predictions, not samples\. Name the samples"):
+        formats.guess(path)
 
 
 def test_the_raw_row_is_kept(tmp_path: Path) -> None:

@@ -133,7 +133,7 @@ def run(arguments: list[str]) -> int:
 def _refuse(error: Any) -> int:
     """Show what is wrong with the words on the command line."""
     context = getattr(error, "ctx", None)
-    message = error.format_message()
+    message = error.format_message().replace("Value error, ", "")  # said by the type check, of no use to a reader
     if not message or message.lstrip().startswith("Usage:"):  # help was asked for by giving nothing
         print(message, file=sys.stderr)
         return EXIT_USAGE

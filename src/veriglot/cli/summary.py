@@ -66,10 +66,9 @@ class Account:
         if kept and (self._quiet or self._told == _SHOWN):
             return
         self._told += 1
-        error = row.as_error()
-        print(f"veriglot: {error.message}", file=sys.stderr)
+        print(f"veriglot: {row.as_error()}", file=sys.stderr)
         if kept and self._told == _SHOWN:
-            self.warn("further rows that cannot be read are only written down.")
+            self.warn("further rows that cannot be read are not shown, only written to the file of failed rows.")
 
     def take(self, tally: Tally, ledgers: Sequence[Ledger]) -> None:
         """The counts of a whole run, what an earlier run did included."""

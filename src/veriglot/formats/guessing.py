@@ -80,6 +80,12 @@ def guess_source(source: Source, head: Head | None = None) -> Guess:
         if sniffed is not None and sniffed.confidence >= _ENOUGH and (not best or sniffed.confidence > best.confidence):
             best = Guess(name, sniffed.why, sniffed.confidence, head.container)
     if best is None:
+        if head.has("id", "status", "detector"):
+            raise InputError(
+                "this holds predictions, not samples",
+                path=source.path,
+                remedy="Name the samples that they were made of.",
+            )
         seen = f"its keys are {', '.join(sorted(head.keys)[:12])}" if head.keys else f"it looks like {head.container}"
         raise InputError(f"no known format fits: {seen}", path=source.path, remedy=_remedy())
     return best
@@ -103,4 +109,7 @@ def companion_of(file: Path) -> str | None:
 
 
 def _remedy() -> str:
-    return f"Name the format (format=, --from): {', '.join(FORMATS.names())}."
+    return (
+        "A sample has the keys id, response and evidence. For another format, name it (--format, --from of convert,"
+        f" format= in Python): {', '.join(FORMATS.names())}."
+    )

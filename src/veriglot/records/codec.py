@@ -22,6 +22,20 @@ _SAMPLE_KEYS = frozenset(Sample.__struct_fields__)
 _PATH_IN_MESSAGE = re.compile(r" - at `\$\.?([^`]*)`$")
 _MISSING = re.compile(r"missing required field `([^`]*)`")
 _NAMED_PLACE = re.compile(r" at `([^`]*)`")
+_WRONG_KIND = re.compile(r"^Expected `([^`]*)`, got `([^`]*)`$")
+_KINDS = {
+    "array": "a list",
+    "bool": "true or false",
+    "float": "a number",
+    "int": "a whole number",
+    "null": "null",
+    "object": "an object",
+    "str": "a string",
+}
+_REMEDIES = {
+    "evidence": 'Write evidence as a list of objects: [{"text": "..."}].',
+    "id": "Every row needs an id of its own, a string.",
+}
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder()
 
@@ -60,9 +74,23 @@ def from_mapping(data: Any, type_: type[T]) -> T:
         missing = _MISSING.search(detail)
         if missing:
             field = f"{field}.{missing.group(1)}" if field else missing.group(1)
+            detail = "it is missing"
         if named:  # a check that spans several fields names its own place
             field, detail = named.group(1), detail.replace(named.group(0), "")
-        raise InputError(detail, field=field or None) from error
+        raise InputError(_plain(detail), field=field or None, remedy=_remedy(field)) from error
+
+
+def _plain(detail: str) -> str:
+    """What msgspec says of a wrong kind, in the words of JSON; `str | null` names more than one."""
+    found = _WRONG_KIND.match(detail)
+    if not found:
+        return detail
+    wanted, got = (" or ".join(_KINDS.get(kind, kind) for kind in text.split(" | ")) for text in found.groups())
+    return f"{wanted} is expected, and this is {got}"
+
+
+def _remedy(field: str) -> str:
+    return _REMEDIES.get(re.sub(r"\[\d+\]$", "", field), "")
 
 
 def sample_from(data: Any) -> Sample:

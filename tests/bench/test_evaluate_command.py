@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
 import pytest
 from absent_words import AbsentWords
 from labelled_texts import samples
@@ -211,3 +212,23 @@ def test_predictions_that_do_not_say_their_threshold(
     refused = evaluate(data, "--predictions", predictions, "-o", tmp_path / "p.json")
     assert (refused.code, "--threshold" in refused.err) == (2, True)
     assert evaluate(data, "--predictions", predictions).code == 0
+
+
+def test_data_without_labels_gives_a_note_and_no_empty_tables(evaluate: Callable[..., Outcome], tmp_path: Path) -> None:
+    path = tmp_path / "bare.jsonl"
+    path.write_bytes(b"".join(encode(msgspec.structs.replace(one, annotations=())) + b"\n" for one in samples()))
+    outcome = evaluate(path, *DETECTOR)
+    assert outcome.code == 0
+    assert outcome.out.startswith("Note: 6 of 6 samples have no labels to hold against\nSignature: ")
+
+
+def test_intervals_are_explained_only_where_there_are_any(evaluate: Callable[..., Outcome], data: Path) -> None:
+    drawn, plain = (evaluate(data, *DETECTOR, "--resamples", count).out for count in (50, 0))
+    assert "Under each value: its 95% interval" in drawn
+    assert "95% interval" not in plain
+
+
+def test_few_texts_give_one_note_on_resamples_and_not_one_a_count(evaluate: Callable[..., Outcome], data: Path) -> None:
+    notes = [line for line in evaluate(data, *DETECTOR, "--resamples", 50).out.splitlines() if "resamples;" in line]
+    assert len(notes) == 1
+    assert "undefined in part of the 50 resamples" in notes[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -26,8 +27,10 @@ _MISSING = "-"
 _LEGEND = (
     "n: responses that were labelled and scored; scored: their share of the labelled ones. mean: over languages;"
     " pooled: all counts added. prevalence: share that the labels call unsupported; figures at one prevalence do not"
-    " carry over to another. Under each value: its 95% interval, from a bootstrap that draws whole texts."
+    " carry over to another."
 )
+_INTERVALS = " Under each value: its 95% interval, from a bootstrap that draws whole texts."
+_GAP = re.compile(r"undefined in \d+ of (\d+) resamples")
 
 
 class _Column(NamedTuple):
@@ -157,11 +160,12 @@ def _reliability(found: Evaluation) -> Table | None:
 
 
 def _reasons(shown: Sequence[Figure]) -> Iterator[str]:
-    """Why values or intervals are missing, each reason once."""
+    """Why values or intervals are missing, each reason once; with few texts most resamples differ in the count."""
     by_reason: dict[str, list[str]] = {}
     for figure in shown:
         if figure.reason:
-            by_reason.setdefault(figure.reason, []).append(f"{figure.level}.{figure.name} ({figure.language})")
+            reason = _GAP.sub(r"undefined in part of the \1 resamples; --json says in how many", figure.reason)
+            by_reason.setdefault(reason, []).append(f"{figure.level}.{figure.name} ({figure.language})")
     for reason, places in by_reason.items():
         more = f" and {len(places) - 3} more" if len(places) > 3 else ""
         yield f"{', '.join(places[:3])}{more}: {reason}"
@@ -180,6 +184,9 @@ def show(found: Evaluation, levels: Sequence[str] | None = None) -> None:
         levels: the levels that were asked for; the reliability table comes with `unit`.
     """
     console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else _PLAIN_WIDTH, highlight=False)
+    if all(figure.coverage is None for figure in found.figures):  # nothing was labelled: every table would be empty
+        _close(console, found, [])
+        return
     by_key = {(figure.level, figure.name, figure.language): figure for figure in found.figures}
     shown: list[Figure] = []
     for layout in _layouts(found.counts.unit):
@@ -194,7 +201,12 @@ def show(found: Evaluation, levels: Sequence[str] | None = None) -> None:
             _print(console, _types(found, by_key))
     reliability = _reliability(found) if levels is None or "unit" in levels else None
     _print(console, reliability)
-    console.print(_LEGEND, style="dim", soft_wrap=True)
-    for line in (*found.notes, *_reasons(shown)):
+    intervals = _INTERVALS if any(figure.low is not None for figure in shown) else ""
+    console.print(f"{_LEGEND}{intervals}", style="dim", soft_wrap=True)
+    _close(console, found, [*_reasons(shown)])
+
+
+def _close(console: Console, found: Evaluation, reasons: Sequence[str]) -> None:
+    for line in (*found.notes, *reasons):
         console.print(f"Note: {line}", soft_wrap=True, markup=False)
     console.print(f"Signature: {found.signature}", soft_wrap=True, markup=False)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -35,6 +36,14 @@ def test_a_word_is_marked_where_it_reaches_the_threshold(values: list[float], th
         inside = any(s.start <= word.start and word.end <= s.end for s in spans)
         assert inside == (word.confidence >= threshold)
     assert all(left.end < right.start for left, right in pairwise(spans))
+
+
+def test_runs_end_with_their_sentence_unless_a_span_goes_on() -> None:
+    sentences = np.array([[0, 5], [6, 11]], dtype=np.int32)
+    apart = scored((Span(0, 5, "entity", 0.9), Span(6, 11, "entity", 0.9)), WORDS)
+    assert [(s.start, s.end) for s in at_threshold(apart, 0.0, sentences).spans or ()] == [(0, 5), (6, 11)]
+    across = scored((Span(0, 11, "entity", 0.9),), WORDS)
+    assert [(s.start, s.end) for s in at_threshold(across, 0.0, sentences).spans or ()] == [(0, 11)]
 
 
 def test_threshold_without_words_only_drops() -> None:

@@ -220,8 +220,9 @@ class Evaluator:
         from veriglot.text import sentences
 
         length = len(sample.response)
+        parts = np.array(sentences(sample.response, tag), dtype=np.int32).reshape(-1, 2)
         if self.settings.refilter and self.settings.threshold is not None:
-            prediction = at_threshold(prediction, self.settings.threshold)
+            prediction = at_threshold(prediction, self.settings.threshold, parts)
         got = answer(prediction, length)
         gold_types = types.of_reference(found.taxonomy, found.marks.types)
         self._note_strange(found, gold_types)
@@ -231,7 +232,7 @@ class Evaluator:
             cluster=_cluster(sample),
             length=length,
             bounds=self._segment(sample.response, tag),
-            sentences=np.array(sentences(sample.response, tag), dtype=np.int32).reshape(-1, 2),
+            sentences=parts,
             gold=Marks(found.marks.spans, gold_types),
             predicted=Marks(got.marks.spans, types.of_detector(got.marks.types)),
             probability=got.probability,

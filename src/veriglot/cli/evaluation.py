@@ -107,7 +107,7 @@ def _measured(request: Request, account: Account) -> Evaluation:
                 if prediction is not None:
                     account.add(prediction)
                 bar.advance()
-        source.warn_of_rest(account)
+        source.warn(account)
     else:
         evaluator = _asked(request, inputs, account)
     return evaluator.result(seed=request.seed, resamples=request.resamples, levels=request.levels)
@@ -201,8 +201,10 @@ class _Predictions:
                 "An error profile holds at one threshold, and these predictions do not say theirs.",
                 remedy="Give it with --threshold.",
             )
+        self._spans_alone = 0
         if request.threshold is not None:
             self._refuse_to_lower(found, request.threshold)
+            self._spans_alone = sum(bool(one.spans) and one.words is None for one in found)
         made = {prediction.signature for prediction in found}
         self.settings = Settings(
             detector="+".join(sorted({prediction.detector for prediction in found})) or "none",
@@ -235,10 +237,15 @@ class _Predictions:
         """The prediction of a sample; None where the file has none."""
         return self._waiting.pop(id_, None)
 
-    def warn_of_rest(self, account: Account) -> None:
-        """Say how many predictions belong to no sample."""
+    def warn(self, account: Account) -> None:
+        """Say how many predictions belong to no sample, and where the threshold is held against spans alone."""
         if self._waiting:
             account.warn(f"{len(self._waiting):,} predictions of {self._path} belong to no sample of the data.")
+        if self._spans_alone:
+            account.warn(
+                f"{self._spans_alone:,} predictions carry no words: at --threshold spans are kept or dropped whole,"
+                " where the detector would mark word by word."
+            )
 
 
 def _part(prediction: Prediction, key: str) -> str | None:

@@ -74,12 +74,18 @@ def answer(prediction: Prediction, length: int) -> Answer:
     return Answer(marks, None, soft)
 
 
-def at_threshold(prediction: Prediction, threshold: float) -> Prediction:
+def at_threshold(prediction: Prediction, threshold: float, sentences: NDArray[np.int32] | None = None) -> Prediction:
     """The prediction with the spans that it has at another threshold.
 
     With words, runs of words of at least that confidence are the spans, each with the type of the span that shares
-    most of it with the original ones (None where none does). Without words, spans below the threshold are dropped and
-    those without a confidence kept, so the threshold can only be raised.
+    most of it with the original ones (None where none does). Runs end where a sentence does, unless an original span
+    goes on there, so that its own threshold gives the spans that it has. Without words, spans below the threshold are
+    dropped and those without a confidence kept, so the threshold can only be raised.
+
+    Args:
+        prediction: any prediction; one that was not scored stays as it is.
+        threshold: confidence from which a word is marked, 0 to 1.
+        sentences: the sentences of the response, in order, shape `(m, 2)`; None for runs that end at no sentence.
     """
     if prediction.status is not Status.SCORED:
         return prediction
@@ -87,16 +93,27 @@ def at_threshold(prediction: Prediction, threshold: float) -> Prediction:
     if prediction.words is None:
         kept = tuple(span for span in spans if span.confidence is None or span.confidence >= threshold)
         return msgspec.structs.replace(prediction, spans=kept)
+    cuts = _cuts(spans, sentences)
     runs: list[Span] = []
     open_run: list[float] = []
     for word in sorted(prediction.words, key=lambda word: word.start):
         if word.confidence < threshold:
             open_run = []
             continue
+        if open_run and np.searchsorted(cuts, runs[-1].end) < np.searchsorted(cuts, word.start, side="right"):
+            open_run = []
         start = runs.pop().start if open_run else word.start
         open_run.append(word.confidence)
         runs.append(_typed(start, word.end, max(open_run), spans))
     return msgspec.structs.replace(prediction, spans=tuple(runs))
+
+
+def _cuts(spans: tuple[Span, ...], sentences: NDArray[np.int32] | None) -> NDArray[np.int32]:
+    """Where a sentence begins, but not inside a span."""
+    if sentences is None:
+        return np.zeros(0, dtype=np.int32)
+    starts = sentences[:, 0]
+    return starts[[not any(span.start < start < span.end for span in spans) for start in starts.tolist()]]
 
 
 def _typed(start: int, end: int, confidence: float, spans: tuple[Span, ...]) -> Span:

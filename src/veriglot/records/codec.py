@@ -6,19 +6,26 @@ Readers ignore keys they do not know and keep them in `meta`; writers leave out 
 from __future__ import annotations
 
 import re
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from veriglot.errors import InputError
 from veriglot.records.prediction import Prediction
-from veriglot.records.sample import Sample
+from veriglot.records.sample import Annotation, Evidence, Generator, Sample
+from veriglot.records.span import Span, Unit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 __all__ = ["decode_json", "encode", "from_mapping", "prediction_from", "sample_from"]
 
 T = TypeVar("T")
 
 _SAMPLE_KEYS = frozenset(Sample.__struct_fields__)
+_EVIDENCE_KEYS, _GENERATOR_KEYS = frozenset(Evidence.__struct_fields__), frozenset(Generator.__struct_fields__)
+_ANNOTATION_KEYS = frozenset(Annotation.__struct_fields__)
+_SPAN_KEYS, _UNIT_KEYS = frozenset(Span.__struct_fields__), frozenset(Unit.__struct_fields__)
 _PATH_IN_MESSAGE = re.compile(r" - at `\$\.?([^`]*)`$")
 _MISSING = re.compile(r"missing required field `([^`]*)`")
 _NAMED_PLACE = re.compile(r" at `([^`]*)`")
@@ -96,19 +103,40 @@ def _remedy(field: str) -> str:
 def sample_from(data: Any) -> Sample:
     """A sample from a decoded JSON object; unknown keys go to `meta`.
 
+    Those inside an object of the sample go there under their path, such as `evidence[0].score`.
+
     Raises:
         InputError: a field is missing, of the wrong type, or out of range.
     """
     if isinstance(data, dict):
-        unknown = data.keys() - _SAMPLE_KEYS
-        if unknown:
+        kept = {key: value for key, value in data.items() if key not in _SAMPLE_KEYS}
+        kept.update(_unknown_inside(data))
+        if kept:
             known = {key: value for key, value in data.items() if key in _SAMPLE_KEYS}
-            kept = {key: data[key] for key in data if key in unknown}
             meta = known.get("meta")
             known["meta"] = {**kept, **meta} if isinstance(meta, dict) else kept
             data = known
         data = {key: value for key, value in data.items() if value is not None}
     return from_mapping(data, Sample)
+
+
+def _unknown_inside(data: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The unknown keys of the sample's own objects, by path."""
+    yield from _unknown_in([data.get("generator")], "generator", _GENERATOR_KEYS, numbered=False)
+    yield from _unknown_in(data.get("evidence"), "evidence", _EVIDENCE_KEYS)
+    annotations = data.get("annotations")
+    yield from _unknown_in(annotations, "annotations", _ANNOTATION_KEYS)
+    for index, annotation in enumerate(annotations if isinstance(annotations, list) else ()):
+        if isinstance(annotation, dict):
+            yield from _unknown_in(annotation.get("spans"), f"annotations[{index}].spans", _SPAN_KEYS)
+            yield from _unknown_in(annotation.get("units"), f"annotations[{index}].units", _UNIT_KEYS)
+
+
+def _unknown_in(items: Any, path: str, known: frozenset[str], *, numbered: bool = True) -> Iterator[tuple[str, Any]]:
+    for index, item in enumerate(items if isinstance(items, list) else ()):
+        if isinstance(item, dict) and not item.keys() <= known:
+            place = f"{path}[{index}]" if numbered else path
+            yield from ((f"{place}.{key}", value) for key, value in item.items() if key not in known)
 
 
 def prediction_from(data: Any) -> Prediction:

@@ -119,7 +119,7 @@ class Sample(msgspec.Struct, frozen=True, omit_defaults=True):
             )
             msgspec.structs.force_setattr(self, "evidence", named)
         if len({passage.id for passage in self.evidence}) < len(self.evidence):
-            raise ValueError("two passages of `evidence` share an id")
+            raise ValueError("two passages share an id at `evidence`")
         for index, annotation in enumerate(self.annotations):
             self._check_marks(f"annotations[{index}].spans", annotation.spans or ())
             self._check_marks(f"annotations[{index}].units", annotation.units or ())

@@ -12,7 +12,7 @@ from many_languages import TEXTS
 
 import veriglot
 from veriglot.detectors import DETECTORS, detect, load_detector, stream
-from veriglot.errors import UnknownNameError, UsageError, VeriglotError, WeightsError
+from veriglot.errors import InputError, UnknownNameError, UsageError, VeriglotError, WeightsError
 from veriglot.records import Evidence, Sample, Status
 
 if TYPE_CHECKING:
@@ -184,3 +184,11 @@ def test_evidence_in_another_language_is_noted() -> None:
 def test_a_loaded_detector_takes_no_further_options(options: dict[str, float | bool]) -> None:
     with pytest.raises(UsageError, match="load_detector"):
         detect("The mill stands.", "The mill stands.", detector=load_detector(), **options)  # type: ignore[arg-type]
+
+
+def test_arguments_that_are_no_text_are_refused_by_name() -> None:
+    with pytest.raises(InputError, match=r"evidence\[1\]\.text"):
+        detect(["a cat", 3], "A cat.", language="en")  # type: ignore[list-item]
+    with pytest.raises(InputError, match="response"):
+        detect("a cat", 3, language="en")  # type: ignore[arg-type]
+    assert detect(None, "A cat.", language="en").status is Status.NO_EVIDENCE

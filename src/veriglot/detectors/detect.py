@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from veriglot.detectors.table import DETECTORS
 from veriglot.errors import UsageError
-from veriglot.records import Evidence, Sample
+from veriglot.records import sample_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from veriglot.records import Detector, Prediction
+    from veriglot.records import Detector, Prediction, Sample
 
 __all__ = ["detect", "load_detector", "stream"]
 
@@ -48,7 +48,7 @@ def _kept(name: str, threshold: float | None, words: bool) -> Detector:
 
 
 def detect(
-    evidence: str | Sequence[str],
+    evidence: str | Sequence[str] | None,
     response: str,
     question: str | None = None,
     language: str | None = None,
@@ -62,7 +62,7 @@ def detect(
     The detector is loaded once and kept. For many responses, batches through `load_detector` are faster.
 
     Args:
-        evidence: one passage or several; support by any of them is support.
+        evidence: one passage or several; support by any of them is support. With none, the status is `no_evidence`.
         response: the text to judge.
         question: what was asked, if known.
         language: BCP 47 tag of the response, or None to have it detected.
@@ -76,6 +76,7 @@ def detect(
 
     Raises:
         UnknownNameError: no detector has that name.
+        InputError: an argument is no text; `field` names it.
         UsageError: `threshold` or `words` beside a detector that was loaded before, which has its own.
     """
     if not isinstance(detector, str) and (threshold is not None or words):
@@ -83,13 +84,15 @@ def detect(
             "A detector that was loaded before keeps its own threshold and words.",
             remedy="Give them to load_detector instead.",
         )
-    passages = (evidence,) if isinstance(evidence, str) else tuple(evidence)
-    sample = Sample(
-        id="response",
-        response=response,
-        question=question,
-        language=language,
-        evidence=tuple(Evidence(text=passage) for passage in passages),
+    passages = [evidence] if isinstance(evidence, str) else list(evidence or ())
+    sample = sample_from(
+        {
+            "id": "response",
+            "response": response,
+            "question": question,
+            "language": language,
+            "evidence": [{"text": passage} for passage in passages],
+        }
     )
     judge = _kept(detector, threshold, words) if isinstance(detector, str) else detector
     return judge.predict([sample])[0]

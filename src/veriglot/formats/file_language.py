@@ -1,14 +1,18 @@
-"""The language that a file's name says: `silver_gold_german.json` -> de, `xquad.zh.json` -> zh-Hans."""
+"""The language that a file's name says (`silver_gold_german.json` -> de, `xquad.zh.json` -> zh-Hans), or its text."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from typing import TYPE_CHECKING
 
 from veriglot.errors import UnknownNameError
 from veriglot.records.languages import language, languages
 
-__all__ = ["in_the_script_of", "language_in_name", "language_tag"]
+if TYPE_CHECKING:
+    from veriglot.formats.format import Reading
+
+__all__ = ["identified", "in_the_script_of", "language_in_name", "language_tag"]
 
 _WORDS_THAT_ARE_NO_LANGUAGE = frozenset({"and", "as", "is", "in", "to", "so", "no", "or", "be", "wiki", "gold", "test"})
 _LETTERS_LOOKED_AT = 2000
@@ -50,3 +54,15 @@ def language_in_name(file_name: str) -> str | None:
         if tag is not None:
             return tag
     return None
+
+
+def identified(text: str, reading: Reading) -> str | None:
+    """The language that a response is in by its own words, for formats whose rows need not say it; None if unclear.
+
+    It is counted in the report, and never assumed because a format's published data are in one language.
+    """
+    from veriglot.text import identify
+
+    found = identify(text)
+    reading.report.notes["languages_identified" if found else "languages_unknown"] += 1
+    return found.tag if found else None

@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from veriglot.errors import InputError
-from veriglot.formats.file_language import language_in_name, language_tag
+from veriglot.formats.file_language import identified, language_in_name, language_tag
 from veriglot.formats.format import Format, Reading, Sniff, need, optional
 from veriglot.formats.tags import Edits, Tagged, parse_tags, render_tags
 from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Task, taxonomies, taxonomy
@@ -131,7 +131,7 @@ class Fava(Format):
         return None
 
     def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:
-        """One sample a record. FAVA's data is English; `language` says another."""
+        """One sample a record; its language is what `language` says, or else identified from the text."""
         key, edits, kind = next(
             (each for each in self._fields if isinstance(data, dict) and isinstance(data.get(each[0]), str)),
             self._fields[0],
@@ -141,6 +141,8 @@ class Fava(Format):
         found = _PROMPT.match(prompt)
         evidence = found.group(1) if found else optional(data, "evidence", str)
         model = optional(data, "model", str)
+        tag = optional(data, "language", str)
+        language = (language_tag(tag) or tag) if tag else reading.language or identified(tagged.text, reading)
         meta: dict[str, Any] = {name: data[name] for name in _KEPT if isinstance(data.get(name), str)}
         if tagged.corrections:
             meta["corrections"] = [{"start": c.start, "end": c.end, "text": c.text} for c in tagged.corrections]
@@ -151,7 +153,7 @@ class Fava(Format):
             id=optional(data, "id", str) or f"{reading.source.stem}-{line}",
             response=tagged.text,
             task=Task.QA if prompt and not found else Task.OPEN,
-            language=reading.language or "en",
+            language=language,
             question=prompt if prompt and not found else None,
             evidence=(Evidence(evidence),) if evidence else (),
             generator=Generator(model) if model else None,

@@ -3,7 +3,7 @@
 The published `response.jsonl` names its source in `source_info.jsonl`, which is joined where it lies beside it. Rows
 that carry their source themselves (`source_info`, `task_type`, `prompt`), as written here, are read too. Conflicts
 are `contradicted`, baseless information is `unverified` in the taxonomy `support`; the labels as published stay in
-`meta.labels`, one a span. The published data set is English; rows of translations say their `language`.
+`meta.labels`, one a span. Rows need not say their `language`, which then is identified from the response.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from veriglot.errors import InputError
-from veriglot.formats.file_language import language_tag
+from veriglot.formats.file_language import identified, language_tag
 from veriglot.formats.format import Format, Reading, Sniff, need, optional
 from veriglot.formats.mapping import type_in
 from veriglot.formats.neighbour import Neighbour
@@ -61,7 +61,7 @@ class RagTruth(Format):
         response = need(data, "response", str)
         source = _source(data, reading)
         tag = optional(data, "language", str)
-        language = (language_tag(tag) if tag else None) or reading.language or "en"
+        language = (language_tag(tag) or tag) if tag else reading.language or identified(response, reading)
         model = optional(data, "model", str)
         temperature = optional(data, "temperature", float)
         labels = need(data, "labels", list)

@@ -1,0 +1,33 @@
+"""Rows that do not say their language are not taken for English because a format's published data are."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from veriglot.formats import Report, read
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GERMAN = "Die Mühle wurde im Jahr 1901 am Fluss gebaut und steht seither leer."
+ROWS: dict[str, dict[str, Any]] = {
+    "fava": {"annotated": GERMAN.replace("1901", "<entity><delete>1901</delete><mark>1874</mark></entity>")},
+    "ragtruth": {"id": "1", "response": GERMAN, "labels": [], "source_id": "1", "source_info": "Die Mühle."},
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize(("stated", "expected", "counted"), [(None, "de", 1), ("nl", "nl", 0)])
+def test_the_language_is_stated_or_identified(
+    name: str, stated: str | None, expected: str, counted: int, tmp_path: Path
+) -> None:
+    row = ROWS[name] | ({"language": stated} if stated else {})
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps(row) + "\n", encoding="utf-8")
+    report = Report()
+    (sample,) = read(path, format=name, report=report)
+    assert sample.language == expected
+    assert next(iter(report.files.values())).notes["languages_identified"] == counted

@@ -13,7 +13,7 @@ from many_languages import TEXTS
 import veriglot
 from veriglot.detectors import DETECTORS, detect, load_detector, stream
 from veriglot.errors import InputError, UnknownNameError, UsageError, VeriglotError, WeightsError
-from veriglot.records import Evidence, Sample, Status
+from veriglot.records import Evidence, Sample, Status, Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -192,3 +192,20 @@ def test_arguments_that_are_no_text_are_refused_by_name() -> None:
     with pytest.raises(InputError, match="response"):
         detect("a cat", 3, language="en")  # type: ignore[arg-type]
     assert detect(None, "A cat.", language="en").status is Status.NO_EVIDENCE
+
+
+def test_a_response_of_control_tokens_alone_was_not_checked() -> None:
+    prediction = detect(ENGLISH.evidence, "<|im_end|>", language="en")
+    assert (prediction.status, prediction.spans) == (Status.FAILED, None)
+
+
+def test_a_given_language_counts_in_the_script_that_the_text_is_in() -> None:
+    prediction = detect("Most je otvoren 1907. godine.", "Most je otvoren 1907. godine.", language="sr-Cyrl")
+    assert "language:other_script" in prediction.notes
+    assert detect("桥建于1907年。", "桥建于1907年。", language="zh").notes == ("calibration:default",)
+
+
+def test_a_translation_never_takes_the_language_of_its_source() -> None:
+    sample = Sample("t", "1862", task=Task.TRANSLATION, evidence=(Evidence(text=TEXTS["de"].evidence),))
+    (prediction,) = load_detector().predict([sample])
+    assert prediction.status is Status.UNSUPPORTED_LANGUAGE

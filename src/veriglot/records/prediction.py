@@ -61,7 +61,8 @@ class Prediction(msgspec.Struct, frozen=True, omit_defaults=True):
         """
         if self.spans is None:
             raise VeriglotError(f"The sample {self.id!r} was not checked ({self.status}): {self.reason}.")
-        return [dict(msgspec.to_builtins(span)) for span in self.spans]
+        spans: list[dict[str, Any]] = msgspec.json.decode(msgspec.json.encode(self.spans))
+        return spans
 
     def __post_init__(self) -> None:
         if self.status is Status.SCORED:

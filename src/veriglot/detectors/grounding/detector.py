@@ -23,8 +23,6 @@ from veriglot.records import Prediction, Status
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from veriglot.records import Sample
 
 __all__ = ["Grounding", "Manifest", "check_weights"]
@@ -143,11 +141,9 @@ class Grounding:
         if found is None:
             status, what = self._wordless(sample)
             return self._not_scored(sample, status, what)
+        if found.markup.all():
+            return self._not_scored(sample, Status.FAILED, "the response holds nothing but control tokens")
         return self._scored(sample, found, spoken)
-
-    def _score(self, logits: NDArray[np.float32], markup: NDArray[np.bool_]) -> float:
-        said = logits[~markup]
-        return round(self._calibration.score(said), DIGITS) if len(said) else 0.0
 
     def _wordless(self, sample: Sample) -> tuple[Status, str]:
         if any(any(c.isalnum() for c in passage.text) for passage in sample.evidence):
@@ -169,7 +165,7 @@ class Grounding:
             id=sample.id,
             status=Status.SCORED,
             detector=self.name,
-            score=self._score(logits[:, 0], found.markup),
+            score=round(calibration.score(logits[~found.markup, 0]), DIGITS),
             spans=mark(sample, found, confidences, types, self._manifest.types, threshold),
             words=word_list(sample, found, confidences, threshold) if self._words else None,
             language=spoken.tag,

@@ -7,15 +7,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from veriglot.errors import UnknownNameError
+from veriglot.records import Task
 from veriglot.records.languages import language
 from veriglot.text import identify, script_of
 
 if TYPE_CHECKING:
     from veriglot.records import Sample
+    from veriglot.records.languages import Language
 
 __all__ = ["Spoken", "evidence_notes", "spoken_in"]
 
 _TAG = re.compile(r"[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*|[A-Za-z ()]+")
+_EAST_ASIAN = frozenset({"Hani", "Hira", "Kana", "Hang", "Bopo"})  # parts of Hans, Hant, Jpan and Kore
 _LOOKED_AT = 2000  # code points that a script is judged by
 
 
@@ -32,6 +35,14 @@ class Spoken:
     tag: str
     script: str | None
     notes: tuple[str, ...] = ()
+
+
+def _as_written(known: Language, response: str) -> Spoken:
+    """A given language in the script that the text is really in, with a note where it is not the language's own."""
+    found = script_of(response)
+    if found is None or found in _EAST_ASIAN or found == known.script:
+        return Spoken(known.tag, known.script)
+    return Spoken(known.tag, found, ("language:other_script",))
 
 
 def evidence_notes(sample: Sample, spoken: Spoken) -> tuple[str, ...]:
@@ -73,10 +84,13 @@ def spoken_in(sample: Sample) -> Spoken | None:
             known = language(sample.language)
         except UnknownNameError:
             return Spoken(sample.language, script_of(sample.response), ("language:unknown_tag",))
-        return Spoken(known.tag, known.script)
+        return _as_written(known, sample.response)
     evidence = next((p.text for p in sample.evidence if p.text.strip()), "")
     script = script_of(sample.response)
-    for source, text in (("response", sample.response), ("question", sample.question or ""), ("evidence", evidence)):
+    sources = [("response", sample.response), ("question", sample.question or ""), ("evidence", evidence)]
+    if sample.task is Task.TRANSLATION:  # question and evidence are in the source's language there
+        del sources[1:]
+    for source, text in sources:
         found = identify(text)
         # A bare number or name has the language of what surrounds it; a text in another script has not.
         if found is not None and script in {None, script_of(text)}:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -59,8 +59,24 @@ def export(network: Network, path: Path) -> None:
         )
     if program is None:
         raise WeightsError("PyTorch did not export the network.")
-    program.save(str(path), external_data=False)
+    model = program.model_proto
+    _strip(model)
+    path.write_bytes(model.SerializeToString())
     _check(single, Model(path), width)
+
+
+def _strip(model: Any) -> None:
+    """Take out what the exporter notes beside every node: stack traces, with the paths of the machine it ran on."""
+    model.doc_string = ""
+    for holder in (model, model.graph, *model.graph.node, *model.graph.value_info, *model.graph.initializer):
+        del holder.metadata_props[:]
+        holder.doc_string = ""
+    for value in (*model.graph.input, *model.graph.output):
+        del value.metadata_props[:]
+    for function in model.functions:
+        del function.metadata_props[:]
+        for node in function.node:
+            del node.metadata_props[:]
 
 
 def _check(single: nn.Module, model: Model, width: int) -> None:

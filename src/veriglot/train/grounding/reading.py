@@ -98,10 +98,10 @@ def _sort(
         articles[sample.language, tuple(p[:_MAX_PASSAGE] for p in passages)].append(sample)
     elif not sample.annotations:
         found.left_out["no label"] += 1
-    elif sample.annotations[0].kind is Kind.MODEL:
-        silver[sample.language].append(_silver(sample, sample.annotations[0], passages))
-    else:
+    elif any(a.kind is Kind.HUMAN for a in sample.annotations):
         _add_natural(sample, passages, found)
+    else:
+        silver[sample.language].append(_silver(sample, sample.annotations[0], passages))
 
 
 def _silver(sample: Sample, layer: Annotation, passages: tuple[str, ...]) -> Example:
@@ -127,7 +127,7 @@ def _add_silver(examples: list[Example], found: Labelled) -> None:
 
 
 def _add_natural(sample: Sample, passages: tuple[str, ...], found: Labelled) -> None:
-    layers = [a for a in sample.annotations if a.spans is not None]
+    layers = [a for a in sample.annotations if a.kind is Kind.HUMAN and a.spans is not None]
     gold = next((a for a in layers if a.annotator == "gold"), None)
     if gold is not None and gold.spans == () and sample.question and sample.meta.get("answer_in_evidence"):
         answer = Answer(_group(sample), sample.language or "", passages[0], sample.question, sample.response)

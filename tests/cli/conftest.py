@@ -47,7 +47,9 @@ def process() -> Callable[..., subprocess.Popen[bytes]]:
 
     def start(*words: object, **settings: object) -> subprocess.Popen[bytes]:
         environment = {**os.environ, "PYTHONPATH": str(DETECTORS), "COLUMNS": "100"}
-        code = "import sys; from veriglot.cli import main; sys.exit(main())"
+        # Where these tests run in the background, Ctrl-C is ignored, and children inherit that; a terminal's do not.
+        attend = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+        code = f"{attend}; import sys; from veriglot.cli import main; sys.exit(main())"
         streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **settings}
         command = [sys.executable, "-c", code, *(str(word) for word in words)]
         return subprocess.Popen(command, env=environment, **streams)  # type: ignore[call-overload]

@@ -93,3 +93,12 @@ def test_standard_output_and_wrong_usage(tmp_path: Path, capsys: pytest.CaptureF
     assert call(str(source), "--to", "jsonn") == 2
     assert call(str(source), "--language", "klingonn") == 2
     assert call(str(tmp_path / "absent")) == 1
+
+
+def test_rows_that_the_format_cannot_hold_are_an_exit_code_of_their_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = tmp_path / "in.jsonl"
+    formats.write([Sample("a", "It rains.", language="en")], source)  # nobody labelled it
+    assert call(str(source), "-o", str(tmp_path / "out.jsonl"), "--to", "ragtruth") == 3
+    assert "left out" in capsys.readouterr().err

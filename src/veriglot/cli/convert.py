@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -95,7 +96,8 @@ def convert(
     if json and not report and output == "-":
         raise UsageError("--json would stand among the samples on standard output.", remedy="Add -o FILE or --report.")
     _check_target(source, output)
-    job = _Job(source, output, from_, to, known_tag(language), strict, on_error == "stop", max_line_mb << 20)
+    request = _Request(source, output, from_, to, known_tag(language), strict, on_error == "stop", max_line_mb << 20)
+    job = _Job(request)
     losses = None
     if report and output == "-":
         job.read_only()
@@ -106,26 +108,27 @@ def convert(
         _print_json(job.report, losses)
     elif report:
         print("\n".join(_report_lines(job.report)))
-    if job.failed:
+    if job.failed or (losses is not None and losses.rows_left_out):
         raise typer.Exit(EXIT_ROWS_FAILED)
 
 
+@dataclass(frozen=True)
+class _Request:
+    source: str
+    output: str
+    from_: str | None
+    to: str | None
+    language: str | None
+    strict: bool
+    stop: bool
+    max_line_bytes: int
+
+
 class _Job:
-    def __init__(
-        self,
-        source: str,
-        output: str,
-        from_: str | None,
-        to: str | None,
-        language: str | None,
-        strict: bool,
-        stop: bool,
-        max_line_bytes: int,
-    ) -> None:
+    def __init__(self, request: _Request) -> None:
         from veriglot.formats import Report
 
-        self._source, self._output, self._from, self._to = source, output, from_, to
-        self._language, self._strict, self._stop, self._max = language, strict, stop, max_line_bytes
+        self._request = request
         self.report: Report = Report()
         self.failed = 0
 
@@ -139,7 +142,7 @@ class _Job:
         from veriglot.formats import open_writer
 
         writer: Writer
-        with open_writer(self._output, format=self._to) as writer:
+        with open_writer(self._request.output, format=self._request.to) as writer:
             for sample in self._rows():
                 writer.write(sample)
         return writer.losses
@@ -147,20 +150,21 @@ class _Job:
     def _rows(self) -> Iterator[Sample]:
         from veriglot.formats import BadRow, read_rows
 
-        failures = Path(f"{self._output}.failed.jsonl") if self._output != "-" else None
+        request = self._request
+        failures = Path(f"{request.output}.failed.jsonl") if request.output != "-" else None
         if failures is not None:
             failures.unlink(missing_ok=True)
         for row in read_rows(
-            self._source,
-            format=self._from,
-            strict=self._strict,
-            max_line_bytes=self._max,
+            request.source,
+            format=request.from_,
+            strict=request.strict,
+            max_line_bytes=request.max_line_bytes,
             report=self.report,
-            language=self._language,
+            language=request.language,
         ):
             if not isinstance(row, BadRow):
                 yield row
-            elif self._stop:
+            elif request.stop:
                 raise row.error
             else:
                 self._keep(row, failures)

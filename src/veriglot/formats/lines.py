@@ -25,7 +25,9 @@ class TooLongError(InputError):
 
     def __init__(self, beginning: bytes, limit: int, line: int) -> None:
         super().__init__(
-            f"the line is longer than {limit} bytes", remedy="Raise max_line_bytes if it is meant to be.", line=line
+            f"the line is longer than {limit} bytes",
+            remedy="If it is meant to be, raise max_line_bytes, or first `veriglot convert --max-line-mb`.",
+            line=line,
         )
         self.beginning = beginning
 

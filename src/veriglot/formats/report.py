@@ -151,6 +151,11 @@ class Losses:
     def __bool__(self) -> bool:
         return bool(self.lost)
 
+    @property
+    def rows_left_out(self) -> int:
+        """How many whole samples are not in the file."""
+        return sum(loss.count for what, loss in self.lost.items() if what.startswith("row: "))
+
     def as_data(self) -> dict[str, Any]:
         """The losses as plain data."""
         lost = {what: {"count": loss.count, "example": loss.example} for what, loss in self.lost.items()}

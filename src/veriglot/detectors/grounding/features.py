@@ -145,7 +145,7 @@ def _by_word(answer: Document, evidence: Document, asked: Document, lexicon: Lex
     ):
         features[f"question_stretch_{size}"] = share
     words, stems = matching.occurrences(answer, evidence)
-    here, _ = matching.occurrences(answer, answer)
+    here = matching.word_occurrences(answer, answer)
     question_words, question_stems = matching.occurrences(answer, asked)
     exact = words > 0
     features |= {

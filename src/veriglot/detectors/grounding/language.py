@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from veriglot.detectors.grounding.transliteration import SAMPLE, beginning_of, main_script
 from veriglot.errors import UnknownNameError
 from veriglot.records import Task
 from veriglot.records.languages import language
@@ -19,7 +20,6 @@ __all__ = ["Spoken", "evidence_notes", "spoken_in"]
 
 _TAG = re.compile(r"[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*|[A-Za-z ()]+")
 _EAST_ASIAN = frozenset({"Hani", "Hira", "Kana", "Hang", "Bopo"})  # parts of Hans, Hant, Jpan and Kore
-_LOOKED_AT = 2000  # code points that a script is judged by
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Spoken:
 
 def _as_written(known: Language, response: str) -> Spoken:
     """A given language in the script that the text is really in, with a note where it is not the language's own."""
-    found = script_of(response)
+    found = main_script(response[:SAMPLE])
     if found is None or found in _EAST_ASIAN or found == known.script:
         return Spoken(known.tag, known.script)
     return Spoken(known.tag, found, ("language:other_script",))
@@ -53,7 +53,8 @@ def evidence_notes(sample: Sample, spoken: Spoken) -> tuple[str, ...]:
     given = {_base(passage.language) for passage in sample.evidence if passage.language is not None}
     if given and _base(spoken.tag) not in given:
         return ("evidence:other_language",)
-    ours, theirs = _letters(sample.response), _letters(" ".join(p.text[:_LOOKED_AT] for p in sample.evidence))
+    ours = _letters(sample.response[:SAMPLE])
+    theirs = _letters(beginning_of([passage.text for passage in sample.evidence]))
     if not given and None not in {ours, theirs} and ours != theirs:
         return ("evidence:other_script",)
     return ()
@@ -68,7 +69,7 @@ def _base(tag: str) -> str:
 
 def _letters(text: str) -> str | None:
     """The script of a text; those of Chinese and Japanese, which mix, as one."""
-    script = script_of(text[:_LOOKED_AT])
+    script = main_script(text)
     return "Hani" if script in {"Hira", "Kana"} else script
 
 

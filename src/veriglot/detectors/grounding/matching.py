@@ -23,6 +23,7 @@ __all__ = [
     "occurrences",
     "pairs",
     "stretch_coverage",
+    "word_occurrences",
 ]
 
 _ODD = np.uint64(31)
@@ -30,6 +31,8 @@ _ODD = np.uint64(31)
 
 def covered(response: Document, other: Document, size: int) -> NDArray[np.bool_]:
     """Which places of the response's stream lie in a stretch of `size` that the other text holds too."""
+    if not len(other):
+        return np.zeros(len(response.stream), bool)
     asked = response.hashes.grams(size)
     edges = np.zeros(len(response.stream) + 1, np.int32)
     if len(asked):
@@ -46,16 +49,19 @@ def stretch_coverage(response: Document, other: Document, sizes: tuple[int, ...]
 
 
 def _shared_edge(response: Document, other: Document, sizes: tuple[int, ...], *, front: bool) -> NDArray[np.float64]:
-    longest = np.zeros(len(response))
+    ours, theirs = response.distinct.first, other.distinct.first
+    longest = np.zeros(len(ours))
+    places = np.arange(len(ours))
     for size in sizes:
-        ours = np.flatnonzero(response.lengths >= size)
-        theirs = np.flatnonzero(other.lengths >= size)
-        if not len(ours) or not len(theirs):
+        long = response.lengths[ours[places]] >= size
+        places = places[long]
+        theirs = theirs[other.lengths[theirs] >= size]
+        if not len(places) or not len(theirs):
             break
-        asked = _edge(response, ours, size, front=front)
+        asked = _edge(response, ours[places], size, front=front)
         known = np.sort(_edge(other, theirs, size, front=front))
-        longest[ours[slots(known, asked) >= 0]] = size
-    return longest
+        longest[places[slots(known, asked) >= 0]] = size
+    return longest[response.distinct.inverse]
 
 
 def _edge(document: Document, words: NDArray[np.int64], size: int, *, front: bool) -> NDArray[np.uint64]:
@@ -131,5 +137,9 @@ def numbers_shared(response: Document, *others: Document) -> list[NDArray[np.flo
 
 def occurrences(response: Document, other: Document) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """How often each word of the response, and each stem, occurs in the other text."""
-    words = count_sorted(other.distinct.hashes, other.distinct.counts, response.word)
-    return words, count(other.stem, response.stem)
+    return word_occurrences(response, other), count(other.stem, response.stem)
+
+
+def word_occurrences(response: Document, other: Document) -> NDArray[np.int64]:
+    """How often each word of the response occurs in the other text."""
+    return count_sorted(other.distinct.hashes, other.distinct.counts, response.word)

@@ -15,9 +15,19 @@ if TYPE_CHECKING:
 
 __all__ = ["shape_features"]
 
-_STOPS = code_points(".,;:!?。，、；：！？،؛؟।۔")
-_OPENING = code_points("\"'«“„「『(（《【")
-_CLOSING = code_points("\"'»”“」』)）》】")
+_STOP, _OPENING, _CLOSING = 1, 2, 4
+_MARKED = np.zeros(0x10000, np.uint8)  # every one of them lies in the first plane
+for _bit, _marks in (
+    (_STOP, ".,;:!?。，、；：！？،؛؟।۔"),
+    (_OPENING, "\"'«“„「『(（《【"),
+    (_CLOSING, "\"'»”“」』)）》】"),
+):
+    _MARKED[code_points(_marks)] |= _bit
+
+
+def _kinds(codes: NDArray[np.uint32]) -> NDArray[np.uint8]:
+    """Which of the marks above each code point is, as bits."""
+    return _MARKED[np.where(codes < len(_MARKED), codes, 0)]
 
 
 def shape_features(
@@ -38,8 +48,8 @@ def shape_features(
     in_sentence = np.bincount(sentence)
     begins = np.concatenate([np.zeros(1, np.int64), np.cumsum(in_sentence)])
     folded = np.concatenate([answer.folded, [0]])
-    before = folded[answer.bounds[:, 0] - 1]  # index -1 is the 0 at the end
-    after = folded[answer.bounds[:, 1]]
+    before = _kinds(folded[answer.bounds[:, 0] - 1])  # index -1 is the 0 at the end
+    after = _kinds(folded[answer.bounds[:, 1]])
     return {
         "is_number": digits > 0,
         "digits": np.minimum(digits, 6) / 6.0,
@@ -54,9 +64,9 @@ def shape_features(
         "response_length": np.full(words, np.log1p(words) / 6.0),
         "sentences": np.full(words, np.log1p(len(in_sentence)) / 4.0),
         "evidence_length": np.full(words, np.log1p(evidence_words) / 8.0),
-        "before_stop": np.isin(after, _STOPS),
-        "after_opening": np.isin(before, _OPENING),
-        "before_closing": np.isin(after, _CLOSING),
+        "before_stop": (after & _STOP) != 0,
+        "after_opening": (before & _OPENING) != 0,
+        "before_closing": (after & _CLOSING) != 0,
         "ideographic": answer.ideographic,
         "has_case": np.full(words, bool(uppers.any())),
     }

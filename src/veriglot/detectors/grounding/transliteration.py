@@ -8,7 +8,7 @@ shares most of its letters. Texts in one script are never touched.
 from __future__ import annotations
 
 import unicodedata
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["shared_alphabet"]
+__all__ = ["SAMPLE", "beginning_of", "main_script", "shared_alphabet"]
 
 _SIZE = 0x1F00  # Latin, Greek and Cyrillic all lie below
 _ALPHABETS = frozenset({"Latn", "Cyrl", "Grek"})
-_SAMPLE = 2000  # code points of a text that its script is judged by
+SAMPLE = 2000  # code points of a text that its script is judged by
 
 
 @cache
@@ -43,12 +43,23 @@ def _latin_letters() -> NDArray[np.uint32]:
     return table
 
 
+def beginning_of(passages: Sequence[str]) -> str:
+    """As much of the evidence as its script is judged by."""
+    return " ".join(passage[:SAMPLE] for passage in passages[:3])
+
+
+@lru_cache(maxsize=16)
+def main_script(text: str) -> str | None:
+    """`script_of`, which one sample asks several times of the same texts."""
+    return script_of(text)
+
+
 def shared_alphabet(
     response: str, passages: Sequence[str]
 ) -> tuple[NDArray[np.uint32] | None, NDArray[np.uint32] | None]:
     """The letter tables for response and evidence: None and None where they are in one script already."""
-    ours = script_of(response[:_SAMPLE])
-    theirs = script_of(" ".join(passage[:_SAMPLE] for passage in passages[:3]))
+    ours = main_script(response[:SAMPLE])
+    theirs = main_script(beginning_of(passages))
     if ours == theirs or ours not in _ALPHABETS or theirs not in _ALPHABETS:
         return None, None
     return _latin_letters(), _latin_letters()

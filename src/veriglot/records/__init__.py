@@ -4,6 +4,7 @@ from veriglot.records.codec import decode_json, encode, from_mapping, prediction
 from veriglot.records.prediction import Prediction, Status
 from veriglot.records.profile import Confusion, DataSource, ErrorProfile, LanguageProfile
 from veriglot.records.protocols import Detector
+from veriglot.records.rate import Estimator, Rate, Reliability
 from veriglot.records.sample import Annotation, Evidence, Generator, Kind, Sample, Task
 from veriglot.records.span import Pointer, Span, Unit, Word
 from veriglot.records.taxonomy import Taxonomy, taxonomies, taxonomy
@@ -14,12 +15,15 @@ __all__ = [
     "DataSource",
     "Detector",
     "ErrorProfile",
+    "Estimator",
     "Evidence",
     "Generator",
     "Kind",
     "LanguageProfile",
     "Pointer",
     "Prediction",
+    "Rate",
+    "Reliability",
     "Sample",
     "Span",
     "Status",

@@ -1,0 +1,78 @@
+"""A rate: the estimated share of unsupported units in what one model says in one language, never a number alone."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+import msgspec
+
+__all__ = ["Estimator", "Rate", "Reliability"]
+
+
+class Estimator(StrEnum):
+    """How a rate is made from what a detector marked.
+
+    `raw`: the share that was marked. `paper`: raw x precision / recall (mfava, equation 1). `label-shift`: from TPR and
+    FPR, which stay when prevalence changes. `em`: the mixture of the profile's confidence distributions that explains the
+    study's best. `ppi`: the marked share, rectified by labels from the study itself.
+    """
+
+    RAW = "raw"
+    PAPER = "paper"
+    LABEL_SHIFT = "label-shift"
+    EM = "em"
+    PPI = "ppi"
+
+
+class Reliability(StrEnum):
+    """Whether the data support the number."""
+
+    OK = "ok"
+    UNRELIABLE = "unreliable"
+
+
+class Rate(msgspec.Struct, frozen=True):
+    """One estimate. Shares lie between 0 and 1.
+
+    Attributes:
+        model: name of the generator; None where the samples name none.
+        language: BCP 47 tag, or `*` for all together.
+        rate: the estimate; None where there is nothing to estimate from.
+        low: lower end of the interval; None without one.
+        high: upper end of the interval; None without one.
+        estimator: how it was made.
+        unit: `char`, `word` or `hf:<tokenizer>`.
+        units: number of units judged.
+        responses: number of responses judged.
+        coverage: responses judged over responses given, between 0 and 1.
+        status: `ok`, or `unreliable` with a reason.
+        reason: what the data do not support, one sentence for each finding; None where `status` is `ok`.
+        signature: one line that says how the figure was made.
+        detector: name and revision of the detector.
+        seed: seed of the responses, where the rate is of one seed; None where it is of all.
+
+    Raises:
+        ValueError: `unreliable` without a reason, or `ok` without a rate or with a reason.
+    """
+
+    model: str | None
+    language: str
+    rate: float | None
+    low: float | None
+    high: float | None
+    estimator: Estimator
+    unit: str
+    units: int
+    responses: int
+    coverage: float
+    status: Reliability
+    reason: str | None
+    signature: str
+    detector: str | None = None
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.status is Reliability.UNRELIABLE and not self.reason:
+            raise ValueError("an unreliable rate has a `reason`")
+        if self.status is Reliability.OK and (self.reason or self.rate is None):
+            raise ValueError("a rate with status ok has a `rate` and no `reason`")

@@ -12,9 +12,9 @@ __all__ = ["Estimator", "Rate", "Reliability"]
 class Estimator(StrEnum):
     """How a rate is made from what a detector marked.
 
-    `raw`: the share that was marked. `paper`: raw x precision / recall (mfava, equation 1). `label-shift`: from TPR and
-    FPR, which stay when prevalence changes. `em`: the mixture of the profile's confidence distributions that explains the
-    study's best. `ppi`: the marked share, rectified by labels from the study itself.
+    `raw`: the share that was marked. `paper`: raw x precision / recall (mfava, equation 1). `label-shift`: from TPR
+    and FPR, which stay when prevalence changes. `em`: the mixture of the profile's confidence distributions that
+    explains the study's best. `ppi`: the marked share, rectified by labels from the study itself.
     """
 
     RAW = "raw"

@@ -84,7 +84,7 @@ class Cell(msgspec.Struct, frozen=True):
     """One model in one language.
 
     Attributes:
-        rates: the estimate by each estimator of the study, over all seeds and detectors; the study's own estimator first.
+        rates: the estimate by each estimator, over all seeds and detectors; the study's own estimator first.
         replicates: one rate per detector and seed, by the study's estimator (mfava: 3 x 5).
         mean: mean of the reliable replicates' rates; None where there is none.
         sd: their sample standard deviation (ddof 1); None for fewer than two.
@@ -105,7 +105,7 @@ class Cell(msgspec.Struct, frozen=True):
 
 
 class Average(msgspec.Struct, frozen=True):
-    """Mean over the cells of one model or one language: unweighted, with the sample standard deviation (mfava, Figure 4).
+    """Mean over the cells of one model or language: unweighted, with its sample standard deviation (mfava, Figure 4).
 
     Attributes:
         name: the model or the language tag.

@@ -31,3 +31,13 @@ def test_the_language_is_stated_or_identified(
     (sample,) = read(path, format=name, report=report)
     assert sample.language == expected
     assert next(iter(report.files.values())).notes["languages_identified"] == counted
+
+
+@pytest.mark.parametrize(("told", "expected"), [(None, "bn"), ("en", "en")])
+def test_what_the_reader_is_told_wins_over_the_name_of_the_file(
+    told: str | None, expected: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "ben.txt"
+    path.write_text("Der <entity>Turm</entity> ist alt.\n", encoding="utf-8")
+    (sample,) = read(path, format="inline", language=told)
+    assert sample.language == expected

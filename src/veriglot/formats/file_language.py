@@ -12,7 +12,7 @@ from veriglot.records.languages import language, languages
 if TYPE_CHECKING:
     from veriglot.formats.format import Reading
 
-__all__ = ["identified", "in_the_script_of", "language_in_name", "language_tag"]
+__all__ = ["identified", "in_the_script_of", "language_in_name", "language_of_file", "language_tag"]
 
 _WORDS_THAT_ARE_NO_LANGUAGE = frozenset({"and", "as", "is", "in", "to", "so", "no", "or", "be", "wiki", "gold", "test"})
 _LETTERS_LOOKED_AT = 2000
@@ -54,6 +54,14 @@ def language_in_name(file_name: str) -> str | None:
         if tag is not None:
             return tag
     return None
+
+
+def language_of_file(reading: Reading) -> str | None:
+    """The language of a file whose rows state none: the one that the reader was told, else the one in its name.
+
+    What was said outright wins: `ben.txt` may be Bengali, or notes by Ben.
+    """
+    return reading.language or language_in_name(reading.source.stem)
 
 
 def identified(text: str, reading: Reading) -> str | None:

@@ -13,7 +13,7 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
 
 from veriglot.errors import InputError
-from veriglot.formats.file_language import language_in_name, language_tag
+from veriglot.formats.file_language import language_of_file, language_tag
 from veriglot.formats.format import Format, Reading, Sniff
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task, Unit, taxonomy
 
@@ -56,7 +56,7 @@ class HalluVerse(Format):
         said = _pick(row, _LABEL).strip().lower().rstrip(".")
         label = _NAMES.get(said, said)
         named = next((row[key] for key in _LANGUAGE if key in row), None)
-        language = language_tag(named) if named else language_in_name(reading.source.stem) or reading.language
+        language = language_tag(named) if named else language_of_file(reading)
         yield Sample(
             id=row.get("id") or f"{reading.source.stem}-{line}",
             response=edited,

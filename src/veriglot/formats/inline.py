@@ -12,7 +12,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from veriglot.errors import InputError
-from veriglot.formats.file_language import identified, language_in_name, language_tag
+from veriglot.formats.file_language import identified, language_of_file, language_tag
 from veriglot.formats.format import Format, Reading, Sniff, need, optional
 from veriglot.formats.tags import Edits, Tagged, parse_tags, render_tags
 from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Task, taxonomies, taxonomy
@@ -77,7 +77,7 @@ class Inline(Format):
             )
         tagged = _parsed(text, name, "strip", "tagged", reading)
         tag = optional(record, "language", str)
-        language = (language_tag(tag) or tag) if tag else language_in_name(reading.source.stem) or reading.language
+        language = (language_tag(tag) or tag) if tag else language_of_file(reading)
         passages = record.get("evidence")
         passages = [passages] if isinstance(passages, str) else optional(record, "evidence", list) or []
         annotator = optional(record, "annotator", str) or "gold"

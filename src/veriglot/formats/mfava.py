@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from veriglot.errors import InputError
 from veriglot.formats.alignment import align
-from veriglot.formats.file_language import in_the_script_of, language_in_name
+from veriglot.formats.file_language import in_the_script_of, language_of_file
 from veriglot.formats.format import Format, Reading, Sniff, need, optional
 from veriglot.formats.garbled import garbled
 from veriglot.formats.glue import looks_glued, words_of
@@ -54,7 +54,7 @@ class Mfava(Format):
         `meta.group` is equal for rows that hold the same text; `meta.reference_garbled` says why a reference is
         unusable; `meta.glued` lists the silver spans that show a seam.
         """
-        language = language_in_name(reading.source.stem) or reading.language
+        language = language_of_file(reading)
         generated = parse_tags(need(data, "generated_text", str), _types())
         response = generated.text
         if generated.report.seen:

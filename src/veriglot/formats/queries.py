@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from veriglot.errors import InputError
-from veriglot.formats.file_language import in_the_script_of, language_in_name
+from veriglot.formats.file_language import in_the_script_of, language_of_file
 from veriglot.formats.format import Format, Reading, Sniff, optional
 from veriglot.formats.garbled import garbled
 from veriglot.records import Evidence, Sample, Task
@@ -41,7 +41,7 @@ class MfavaQueries(Format):
 
     def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:
         """One sample a query, its response empty."""
-        named = language_in_name(reading.source.stem) or reading.language
+        named = language_of_file(reading)
         texts = [text for key in _REFERENCES if (text := optional(data, key, str)) and text.strip()]
         if not texts:
             raise InputError("the row has no reference", field="reference_1")

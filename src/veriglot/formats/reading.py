@@ -57,8 +57,8 @@ def read(
         strict: refuse what would need a repair.
         max_line_bytes: a longer line is an error, without being held in memory.
         report: filled in with counts of repairs, file by file.
-        language: BCP 47 tag for samples whose language neither the file nor its name says. Without it their
-            language stays None; it is never assumed.
+        language: BCP 47 tag for samples whose rows state no language; it wins over one in the file's name.
+            Without either their language stays None; it is never assumed.
 
     Raises:
         InputError: the first row that cannot be read, with path, line and field. `read_rows` goes on instead.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from veriglot.errors import InputError
-from veriglot.formats.file_language import language_in_name
+from veriglot.formats.file_language import language_of_file
 from veriglot.formats.format import Format, Reading, Sniff, need, optional
 from veriglot.formats.rows import BadRow, Record
 from veriglot.records import Annotation, Evidence, Kind, Sample, Task
@@ -58,7 +58,7 @@ class Squad(Format):
                 yield reading.bad(record, error)
 
     def _articles(self, data: Any, line: int, reading: Reading) -> Iterator[Sample | BadRow]:
-        language = language_in_name(reading.source.stem) or reading.language
+        language = language_of_file(reading)
         for a, article in enumerate(need(data, "data", list)):
             for p, paragraph in enumerate(need(article, "paragraphs", list, within=f"data[{a}]")):
                 place = f"data[{a}].paragraphs[{p}]"

@@ -177,10 +177,8 @@ class _Job:
         if failures is None or self.failed <= _TOLD:
             _say(f"{row.error.message}. {row.error.remedy}".rstrip())
         if failures is not None:
-            error = row.error
-            failed = FailedRow(error.detail, error.path, error.line, error.field, error.remedy, row.raw or None)
             with failures.open("ab") as file:
-                file.write(encode(failed) + b"\n")
+                file.write(encode(FailedRow.of(row.error, row.raw)) + b"\n")
             if self.failed == _TOLD:
                 _say(f"further rows that cannot be read are only written to {failures}.")
 

@@ -175,7 +175,7 @@ def _failed(row: BadRow) -> FailedRow:
 def _failed_row(error: InputError, raw: str | None) -> FailedRow:
     from veriglot.run import FailedRow
 
-    return FailedRow(error.detail, error.path, error.line, error.field, error.remedy, raw)
+    return FailedRow.of(error, raw)
 
 
 def read_text(path: str) -> str:

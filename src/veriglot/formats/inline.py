@@ -40,13 +40,8 @@ def _taxonomy_of(tagged: str) -> str:
 def _parsed(text: str, taxonomy_name: str, edits: Edits, field: str, reading: Reading) -> Tagged:
     tagged = parse_tags(text, tuple(taxonomy(taxonomy_name).types), edits=edits)
     reading.report.layer("tagged").add(tagged.report)
-    if reading.strict and tagged.faults:
-        fault = tagged.faults[0]
-        raise InputError(
-            f"the tag {fault.tag!r} at code point {fault.at} is not right: {fault.kind}",
-            field=field,
-            remedy="Without strict it is repaired or reported, and counted.",
-        )
+    if reading.strict:
+        tagged.refuse_faults(field)
     return tagged
 
 

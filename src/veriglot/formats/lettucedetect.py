@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from veriglot.formats.file_language import language_tag
 from veriglot.formats.format import Format, Reading, Sniff, need, optional
-from veriglot.formats.mapping import type_in
+from veriglot.formats.mapping import RAGTRUTH_LABELS, type_in
 from veriglot.formats.offsets import placed
 from veriglot.formats.ragtruth import LABELS
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task
@@ -25,7 +25,6 @@ __all__ = ["LettuceDetect"]
 
 _KEPT = ("split", "dataset", "metadata", "task_type", "context_modality", "category", "subcategory")
 _TASKS = {"qa": Task.QA, "summary": Task.SUMMARIZATION, "summarization": Task.SUMMARIZATION}
-_LABEL_OF = {"contradicted": "Evident Conflict", "unverified": "Evident Baseless Info"}
 
 
 class LettuceDetect(Format):
@@ -103,7 +102,7 @@ class LettuceDetect(Format):
 
 
 def _label(annotation: Annotation, span: Span) -> str | None:
-    return _LABEL_OF.get(type_in("support", annotation, span) or "", span.type)
+    return RAGTRUTH_LABELS.get(type_in("support", annotation, span) or "", span.type)
 
 
 def _prompt(question: str | None, context: str) -> str:

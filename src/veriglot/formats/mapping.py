@@ -10,7 +10,10 @@ from veriglot.records import taxonomy
 if TYPE_CHECKING:
     from veriglot.records import Annotation, Span
 
-__all__ = ["type_in"]
+__all__ = ["RAGTRUTH_LABELS", "type_in"]
+
+# RAGTruth's names for the types of `support`; LettuceDetect's rows have them from there.
+RAGTRUTH_LABELS = {"contradicted": "Evident Conflict", "unverified": "Evident Baseless Info"}
 
 
 def type_in(target: str, annotation: Annotation, span: Span) -> str | None:

@@ -19,7 +19,7 @@ from veriglot.formats.format import Format, Reading, Sniff, need, optional
 from veriglot.formats.garbled import garbled
 from veriglot.formats.glue import looks_glued, words_of
 from veriglot.formats.mapping import type_in
-from veriglot.formats.tags import Tagged, parse_tags, render_tags
+from veriglot.formats.tags import parse_tags, render_tags
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task, taxonomy
 
 if TYPE_CHECKING:
@@ -59,7 +59,8 @@ class Mfava(Format):
         response = generated.text
         if generated.report.seen:
             reading.report.layer("response").add(generated.report)
-            _refuse(generated, "generated_text", reading)
+            if reading.strict:
+                generated.refuse_faults("generated_text")
         annotations = []
         for name, kind in _LAYERS:
             tagged = optional(data, f"{name}_annotations", str)
@@ -131,21 +132,12 @@ def _glued(annotations: list[Annotation], response: str, references: str) -> lis
     ]
 
 
-def _refuse(tagged: Tagged, field: str, reading: Reading) -> None:
-    if reading.strict and tagged.faults:
-        fault = tagged.faults[0]
-        raise InputError(
-            f"the tag {fault.tag!r} at code point {fault.at} is not right: {fault.kind}",
-            field=field,
-            remedy="Without strict it is repaired or reported, and counted.",
-        )
-
-
 def _layer(name: str, kind: Kind, text: str, response: str, reading: Reading) -> Annotation:
     tagged = parse_tags(text, _types())
     report = reading.report
     report.layer(name).add(tagged.report)
-    _refuse(tagged, f"{name}_annotations", reading)
+    if reading.strict:
+        tagged.refuse_faults(f"{name}_annotations")
     alignment = align(tagged.text, response)
     if alignment.matched < _SAME_TEXT * alignment.solid:
         raise InputError("the annotated text is not the generated text", field=f"{name}_annotations")

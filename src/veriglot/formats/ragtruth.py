@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from veriglot.errors import InputError
 from veriglot.formats.file_language import identified, language_tag
 from veriglot.formats.format import Format, Reading, Sniff, need, optional
-from veriglot.formats.mapping import type_in
+from veriglot.formats.mapping import RAGTRUTH_LABELS, type_in
 from veriglot.formats.neighbour import Neighbour
 from veriglot.formats.offsets import located
 from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, Task
@@ -35,7 +35,6 @@ LABELS = {
 }
 """RAGTruth's labels to types of the taxonomy `support`."""
 
-_LABEL_OF = {"contradicted": "Evident Conflict", "unverified": "Evident Baseless Info"}
 _TASKS = {"QA": Task.QA, "Summary": Task.SUMMARIZATION, "Data2txt": Task.OPEN}
 _TASK_OF = {Task.QA: "QA", Task.SUMMARIZATION: "Summary"}
 _PASSAGE = re.compile(r"(?:\A|\n+)passage \d+:")
@@ -112,7 +111,7 @@ class RagTruth(Format):
 
 def _label(annotation: Annotation, span: Span, label: dict[str, Any], sample: Sample) -> dict[str, Any]:
     return {
-        "label_type": _LABEL_OF.get(type_in("support", annotation, span) or "", "Evident Baseless Info"),
+        "label_type": RAGTRUTH_LABELS.get(type_in("support", annotation, span) or "", "Evident Baseless Info"),
         **label,
         "start": span.start,
         "end": span.end,

@@ -23,6 +23,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from veriglot.errors import InputError
 from veriglot.formats.report import TagReport
 from veriglot.formats.tag_names import EDITS, Piece, read_fragment, read_piece
 from veriglot.formats.tag_pairs import Tag, pair_tags
@@ -74,6 +75,22 @@ class Tagged:
     corrections: list[Correction] = field(default_factory=list)
     report: TagReport = field(default_factory=TagReport)
     faults: list[Fault] = field(default_factory=list)
+
+    def refuse_faults(self, at: str) -> None:
+        """Raise for the first fault, for readers that were told to be strict.
+
+        Args:
+            at: the field that the tagged text stands in.
+
+        Raises:
+            InputError: a tag needed a repair, or could not be read.
+        """
+        for fault in self.faults:
+            raise InputError(
+                f"the tag {fault.tag!r} at code point {fault.at} is not right: {fault.kind}",
+                field=at,
+                remedy="Without strict it is repaired or reported, and counted.",
+            )
 
 
 def parse_tags(tagged: str, types: Sequence[str], *, edits: Edits = "strip") -> Tagged:

@@ -14,7 +14,7 @@ SOURCE = Path(__file__).resolve().parents[2] / "src" / "veriglot"
 FLOORS = {
     "errors": 0, "lazy": 0, "provenance": 0,
     "records": 1, "weights": 1,
-    "text": 2,
+    "text": 2, "http": 2,
     "formats": 3, "metrics": 3, "rates": 3, "llm": 3, "sources": 3, "run": 3,
     "detectors": 4, "build": 4,
     "train": 5, "annotate": 5, "bench": 5, "study": 5,
@@ -24,7 +24,19 @@ FLOORS = {
 }  # fmt: skip
 
 BANNED = {"utils", "util", "common", "core", "helpers", "scripts", "misc"}
-HEAVY = ("torch", "transformers", "ray", "fastapi", "onnxruntime", "numpy", "pyarrow", "py3langid", "icu4py")
+HEAVY = (
+    "torch",
+    "transformers",
+    "ray",
+    "fastapi",
+    "onnxruntime",
+    "numpy",
+    "pyarrow",
+    "py3langid",
+    "icu4py",
+    "httpx2",
+    "tenacity",
+)
 MODULES = sorted(SOURCE.rglob("*.py"))
 
 

@@ -1,0 +1,328 @@
+"""One web server, asked by many threads: each request comes back whole, or as one clear error."""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import urlsplit
+
+import msgspec
+
+from veriglot import __version__
+from veriglot.errors import MissingExtraError, UsageError
+from veriglot.http.errors import HttpError, of_status
+from veriglot.http.response import Response
+from veriglot.http.secrets import Secrets
+from veriglot.http.waiting import Pace, retry_after
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import TracebackType
+
+    import httpx2
+    import tenacity
+
+__all__ = ["Session"]
+
+_LOG = logging.getLogger(__name__)
+_USER_AGENT = f"veriglot/{__version__}"
+_EXCERPT = 2000
+_LONGEST_BACKOFF = 30.0
+
+
+class Session:
+    """Talks to one web server; safe to share between threads; a context manager.
+
+    What can succeed later is tried again, after a wait drawn at random below a bound that doubles ("full jitter"):
+    statuses 408, 409, 425, 429 and 5xx, connections that are refused or cut, time-outs, and answers that should be JSON
+    and are not. Where the server names a wait (`Retry-After`, seconds or a date), all threads wait so long.
+
+    Args:
+        base_url: the address that every path is put behind, such as `http://127.0.0.1:8000/v1`.
+        headers: sent with every request.
+        secrets: header name -> name of the environment variable that holds its value; see `http.secrets`. With
+            secrets, a redirection is an error: they are meant for this address only.
+        timeout: seconds for one attempt, from sending to the last byte.
+        retries: how many times a request is sent again; 0 for never.
+        rate: the most requests a second, over all threads, those sent again included; None for no bound.
+        user_agent: who asks; public services want an address to write to in it.
+        backoff: seconds; the bound of the first wait.
+        longest_wait: seconds; where a server asks for a longer wait than this, the request fails at once and says so.
+
+    Raises:
+        UsageError: an address that is none or holds a password, a rate or time-out that is no positive number, or a
+            variable that is not set.
+        MissingExtraError: the HTTP client is not installed.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        headers: Mapping[str, str] | None = None,
+        secrets: Mapping[str, str] | None = None,
+        timeout: float = 60.0,
+        retries: int = 6,
+        rate: float | None = None,
+        user_agent: str = _USER_AGENT,
+        backoff: float = 0.5,
+        longest_wait: float = 120.0,
+    ) -> None:
+        _check_numbers(timeout=timeout, rate=rate, retries=retries)
+        self.base_url = _checked(base_url)
+        self._secrets = Secrets(secrets or {})
+        self._timeout = timeout
+        self._retries = retries
+        self._backoff = backoff
+        self._longest_wait = longest_wait
+        self._stopped = threading.Event()
+        self._pace = Pace(rate, self._stopped)
+        self._client = self._open({"user-agent": user_agent, **(headers or {})})
+        self._retrying = self._make_retrying()
+
+    def __repr__(self) -> str:
+        return f"Session({self.base_url!r})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End waits at once, and let go of the connections; a request that is under way in another thread fails."""
+        self._stopped.set()
+        self._client.close()
+
+    def get(self, path: str = "", params: Mapping[str, Any] | None = None, *, expect_json: bool = True) -> Response:
+        """Ask for a page.
+
+        Args:
+            path: what is put behind the session's address.
+            params: the query; None values are left out.
+            expect_json: whether the answer has to be JSON.
+
+        Returns:
+            The answer, of a status from 200 to 299.
+
+        Raises:
+            HttpError: there was no such answer, after all attempts.
+        """
+        query = {name: value for name, value in (params or {}).items() if value is not None}
+        return self._ask("GET", path, params=query, expect_json=expect_json)
+
+    def post(
+        self, path: str, json: Any = None, *, headers: Mapping[str, str] | None = None, expect_json: bool = True
+    ) -> Response:
+        """Send a body as JSON; arguments, result and errors otherwise as for `get`.
+
+        Args:
+            path: what is put behind the session's address.
+            json: the body: anything that JSON can hold, records included.
+            headers: sent with this request only.
+            expect_json: whether the answer has to be JSON.
+        """
+        sent = {"content-type": "application/json", **(headers or {})}
+        return self._ask("POST", path, content=msgspec.json.encode(json), headers=sent, expect_json=expect_json)
+
+    def _ask(self, method: str, path: str, *, expect_json: bool, **parts: Any) -> Response:
+        url = f"{self.base_url}/{path.lstrip('/')}" if path else self.base_url
+        attempts = 0
+
+        def attempt() -> Response:
+            nonlocal attempts
+            attempts += 1
+            return self._once(method, url, expect_json, parts)
+
+        try:
+            return self._retrying.copy()(attempt)
+        except HttpError as error:
+            raise error.after(attempts) from None
+
+    def _once(self, method: str, url: str, expect_json: bool, parts: dict[str, Any]) -> Response:
+        self._pace.wait()
+        where = f"{method} {url}"
+        if self._stopped.is_set():
+            raise HttpError(f"{where} was not sent: the session is closed", retryable=True, trouble="closed")
+        answer = self._exchange(method, url, where, parts)
+        if isinstance(answer, HttpError):  # raised here, where no exception that knows the request is at hand
+            raise answer
+        if not 200 <= answer.status < 300:
+            raise self._refused(where, answer)
+        if expect_json:
+            self._check_json(where, answer)
+        return answer
+
+    def _exchange(self, method: str, url: str, where: str, parts: dict[str, Any]) -> Response | HttpError:
+        """One request and its answer, or what kept it from arriving.
+
+        The client's own exceptions carry the request with its headers, so they end here.
+        """
+        import httpx2
+
+        deadline = time.monotonic() + self._timeout
+        try:
+            with self._client.stream(method, url, **parts) as answer:
+                data = bytearray()
+                for block in answer.iter_bytes():
+                    data += block
+                    if time.monotonic() > deadline:
+                        return self._too_slow(where)
+                headers = {name.lower(): self._secrets.black_out(value) for name, value in answer.headers.items()}
+                return Response(answer.status_code, headers, self._secrets.black_out_data(bytes(data)))
+        except httpx2.TimeoutException:
+            return self._too_slow(where)
+        except (httpx2.HTTPError, httpx2.InvalidURL, OSError, RuntimeError) as error:
+            return self._unreachable(where, error)
+
+    def _too_slow(self, where: str) -> HttpError:
+        return HttpError(
+            f"{where} did not answer within {self._timeout:g} s",
+            remedy="Raise the time-out, or ask for less at a time.",
+            retryable=True,
+            trouble="timeout",
+        )
+
+    def _unreachable(self, where: str, error: Exception) -> HttpError:
+        import httpx2
+
+        said = self._secrets.black_out(str(error) or type(error).__name__)
+        final = isinstance(
+            error, httpx2.UnsupportedProtocol | httpx2.LocalProtocolError | httpx2.TooManyRedirects | httpx2.InvalidURL
+        )
+        return HttpError(
+            f"{where} got no answer: {said}",
+            remedy="Check the address, and that the server is running.",
+            retryable=not final and "CERTIFICATE_VERIFY_FAILED" not in said,
+            trouble="connection",
+        )
+
+    def _refused(self, where: str, answer: Response) -> HttpError:
+        wait = retry_after(answer.headers)
+        error = of_status(where, answer.status, self._excerpt(answer.data), wait)
+        if error.retryable and wait is not None:
+            if wait > self._longest_wait:
+                error.remedy = f"The server asks to wait {wait:.0f} s: try again then; what is finished is kept."
+            else:
+                self._pace.hold(wait)
+        return error
+
+    def _check_json(self, where: str, answer: Response) -> None:
+        try:
+            answer.json()
+        except ValueError:
+            broken = True
+        else:
+            broken = False
+        if broken:
+            raise HttpError(
+                f"{where} did not answer with whole JSON: {self._excerpt(answer.data, 200)}",
+                remedy="Check that the address is that of an API, and what stands between it and here.",
+                status=answer.status,
+                retryable=True,
+                trouble="json",
+            )
+
+    def _excerpt(self, data: bytes, length: int = _EXCERPT) -> str:
+        text = self._secrets.black_out(data[: 8 * length].decode("utf-8", "replace"))
+        text = " ".join(text.split())
+        return text if len(text) <= length else f"{text[:length]} ..."
+
+    def _open(self, headers: dict[str, str]) -> httpx2.Client:
+        try:
+            import httpx2
+        except ModuleNotFoundError as error:
+            raise MissingExtraError("Talking to a server", "llm") from error
+        return httpx2.Client(
+            headers=headers,
+            auth=self._sign if self._secrets else None,  # added at sending, so that no object of ours holds them
+            timeout=httpx2.Timeout(self._timeout, connect=min(self._timeout, 10.0)),
+            follow_redirects=not self._secrets,
+            limits=httpx2.Limits(max_connections=None, max_keepalive_connections=100),
+            trust_env=not _is_loopback(self.base_url),  # a proxy does not know this machine's servers
+        )
+
+    def _sign(self, request: httpx2.Request) -> httpx2.Request:
+        request.headers.update(self._secrets.put({}))
+        return request
+
+    def _make_retrying(self) -> tenacity.Retrying:
+        try:
+            import tenacity
+        except ModuleNotFoundError as error:
+            raise MissingExtraError("Talking to a server", "llm") from error
+        return tenacity.Retrying(
+            stop=self._is_over,
+            wait=self._seconds,
+            retry=tenacity.retry_if_exception(lambda error: isinstance(error, HttpError) and error.retryable),
+            sleep=self._sleep,
+            reraise=True,
+        )
+
+    def _is_over(self, state: tenacity.RetryCallState) -> bool:
+        error = _error_of(state)
+        too_long = error is not None and (error.retry_after or 0.0) > self._longest_wait
+        return state.attempt_number > self._retries or self._stopped.is_set() or too_long
+
+    def _seconds(self, state: tenacity.RetryCallState) -> float:
+        """The wait before the next attempt, in seconds."""
+        error = _error_of(state)
+        bound = min(_LONGEST_BACKOFF, self._backoff * 2.0 ** (state.attempt_number - 1))
+        wait = random.uniform(0.0, bound)  # noqa: S311 (no secret hangs on it)
+        if error is not None and error.retry_after is not None:
+            wait = error.retry_after + min(wait, 1.0)  # so that not all come back at the same moment
+        if error is not None:
+            _LOG.info("attempt %d: %s; next in %.2f s", state.attempt_number, error.message, wait)
+        return wait
+
+    def _sleep(self, seconds: float) -> None:
+        self._stopped.wait(seconds)
+
+
+def _error_of(state: tenacity.RetryCallState) -> HttpError | None:
+    error = state.outcome.exception() if state.outcome is not None else None
+    return error if isinstance(error, HttpError) else None
+
+
+def _checked(base_url: str) -> str:
+    try:
+        parts = urlsplit(base_url)
+        holds_password = "@" in parts.netloc
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        usable = holds_password = False
+    if holds_password:  # the address is not shown: it holds a secret
+        raise UsageError(
+            "The address of the server holds a user name or a password.",
+            remedy="Leave them out, and name the environment variable that holds the key.",
+        )
+    if not usable or parts.query or parts.fragment:
+        shown = base_url.partition("?")[0]  # keys are sometimes put behind it
+        raise UsageError(
+            f"{shown!r} is not the address of a server.",
+            remedy="Give one such as http://127.0.0.1:8000/v1, without a query.",
+        )
+    return base_url.rstrip("/")
+
+
+def _check_numbers(*, timeout: float, rate: float | None, retries: int) -> None:
+    if not timeout > 0:
+        raise UsageError(f"A time-out of {timeout} s is not above 0.")
+    if rate is not None and not rate > 0:
+        raise UsageError(f"A rate of {rate} requests a second is not above 0.", remedy="Leave it out for no bound.")
+    if retries < 0:
+        raise UsageError(f"{retries} retries are below 0.")
+
+
+def _is_loopback(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

@@ -7,6 +7,7 @@ from veriglot.run.journal import predictions_in
 from veriglot.run.ledger import Ledger
 from veriglot.run.manifest import InputFile, Manifest
 from veriglot.run.recipe import Description, Recipe
+from veriglot.run.stage import Progress, Row, Stage
 
 __all__ = [
     "Description",
@@ -16,7 +17,10 @@ __all__ = [
     "InputFile",
     "Ledger",
     "Manifest",
+    "Progress",
     "Recipe",
+    "Row",
+    "Stage",
     "Tally",
     "carry",
     "cores",

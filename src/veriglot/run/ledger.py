@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from veriglot.errors import UsageError
-from veriglot.records import Prediction, encode
+from veriglot.records import encode
 from veriglot.run.failed import FailedRow
 from veriglot.run.journal import Journal
 from veriglot.run.lock import Lock
@@ -23,7 +23,6 @@ from veriglot.run.manifest import InputFile, Manifest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from veriglot.records import Sample
     from veriglot.run.manifest import Option
 
 __all__ = ["Ledger"]
@@ -34,8 +33,10 @@ _RESTART = "Type the command again with --restart to make it anew, or name anoth
 
 
 class _Head(msgspec.Struct):
+    """What every finished row has; records other than predictions have no status and count as `done`."""
+
     id: str
-    status: str
+    status: str = "done"
 
 
 class Ledger:
@@ -44,10 +45,12 @@ class Ledger:
     Args:
         output: the file to make.
         inputs: paths of the input files, in order; `-` is standard input, which cannot be continued.
-        signature: the detector's signature.
+        signature: of what makes the rows: the detector's, or that of a model and its prompts.
         options: every other option that changes the rows, by the name the user knows.
         finish: makes `output` from the rows (arguments: rows file, output); None where the rows are the output.
         restart: make the output anew, whatever is there.
+        retry: take up a finished or half-finished output at its first failed row, and make it anew from there.
+        maker: what the signature is of, in one word for messages.
     """
 
     def __init__(
@@ -59,6 +62,8 @@ class Ledger:
         options: dict[str, Option],
         finish: Callable[[Path, Path], None] | None = None,
         restart: bool = False,
+        retry: bool = False,
+        maker: str = "detector",
     ) -> None:
         self.output = output
         self.progress = output.with_name(output.name + ".progress")
@@ -73,6 +78,8 @@ class Ledger:
         self._options = options
         self._finish = finish
         self._restart = restart
+        self._retry = retry
+        self._maker = maker
         self._manifest: Manifest | None = None
         self._lock: Lock | None = None
 
@@ -105,6 +112,8 @@ class Ledger:
         try:
             self.check()
             before = self._before()
+            if before is not None and self._again(before) and self._finish is not None:
+                before = None  # its rows went into the output and cannot be taken up singly
             if before is None:
                 for path in {self.output, self.rows.path, self.failures.path}:
                     path.unlink(missing_ok=True)
@@ -118,7 +127,7 @@ class Ledger:
             self.close()
             raise
 
-    def remaining(self, rows: Iterable[Sample | P]) -> Iterator[Sample | P]:
+    def remaining(self, rows: Iterable[P]) -> Iterator[P]:
         """`rows` without those that are done; checks that what is done was made from the same rows.
 
         Raises:
@@ -139,15 +148,15 @@ class Ledger:
                 )
         yield from source
 
-    def write(self, prediction: Prediction) -> None:
-        """Add the next row."""
+    def write(self, record: msgspec.Struct) -> None:
+        """Add the next row: a prediction, or any record with an `id`."""
         # After a power failure the file of failed rows must not know less than the rows that followed them.
         self.failures.sync()
-        self.rows.append(encode(prediction))
-        self.statuses[prediction.status] += 1
+        self.rows.append(encode(record))
+        self.statuses[getattr(record, "status", "done")] += 1
 
     def fail(self, row: FailedRow) -> None:
-        """Add the next row, which could not be read."""
+        """Add the next row, which could not be read or done."""
         self.failures.append(encode(msgspec.structs.replace(row, row=self.done)))
         self.failed += 1
 
@@ -183,6 +192,10 @@ class Ledger:
     def _before(self) -> Manifest | None:
         return None if self._restart else Manifest.load(self.progress)
 
+    def _again(self, before: Manifest) -> bool:
+        """Whether a finished output is to be taken up once more, for the sake of its failed rows."""
+        return self._retry and before.finished and before.failed > 0
+
     def _present(self, before: Manifest | None) -> Manifest:
         known = {file.path: file for file in before.inputs} if before is not None else {}
         inputs = tuple(InputFile.of(path, known.get(path)) for path in self._inputs)
@@ -200,14 +213,15 @@ class Ledger:
                 raise UsageError(f"{path} is there already, and nothing says how it was made.", remedy=_RESTART)
 
     def _compare(self, before: Manifest) -> None:
-        differences = before.differences(self._present(before))
+        differences = before.differences(self._present(before), maker=self._maker)
         if "-" in self._inputs:
             differences.append("standard input cannot be compared with what it was")
         if differences:
             raise UsageError(f"{self.output} was begun otherwise: {'; '.join(differences)}.", remedy=_RESTART)
 
     def _continue(self, before: Manifest) -> None:
-        if before.finished and self.output.exists() and self.output.stat().st_size == before.output_bytes:
+        intact = self.output.exists() and self.output.stat().st_size == before.output_bytes
+        if before.finished and intact and not self._again(before):
             self.finished = True
             self.statuses.update(before.statuses)
             self.failed = before.failed
@@ -215,13 +229,22 @@ class Ledger:
             if self._finish is not None:
                 self.rows.path.unlink(missing_ok=True)
             return
-        if before.finished and self.output.exists():
+        if before.finished and self.output.exists() and not intact:
             raise UsageError(f"{self.output} was changed after it was finished.", remedy=_RESTART)
         self.rows.repair()
         self.failures.repair()
+        if self._retry:
+            self._cut_at_first_failure()
         self.statuses.update(head.status for head in self._heads())
         self._drop_failures_ahead()
         self.reused = self.done
+
+    def _cut_at_first_failure(self) -> None:
+        first = next(self._failed_rows(), None)
+        if first is not None:
+            if first.row is not None and self.rows.path.exists():
+                self.rows.keep(first.row)
+            self.failures.keep(0)
 
     def _drop_failures_ahead(self) -> None:
         """Keep the failed rows that belong before or between the rows; those further on will be met again."""
@@ -239,7 +262,7 @@ class Ledger:
             try:
                 yield decoder.decode(line)
             except (msgspec.DecodeError, UnicodeDecodeError):
-                raise UsageError(f"{self.rows.path}, line {number} is not a prediction.", remedy=_RESTART) from None
+                raise UsageError(f"{self.rows.path}, line {number} is no finished row.", remedy=_RESTART) from None
 
     def _failed_rows(self) -> Iterator[FailedRow]:
         decoder = msgspec.json.Decoder(FailedRow)

@@ -22,7 +22,7 @@ __all__ = ["InputFile", "Manifest", "write_whole"]
 
 _VERSION = 1
 
-Option = str | float | bool | None
+Option = str | int | float | bool | None
 
 
 class InputFile(msgspec.Struct, frozen=True):
@@ -56,7 +56,7 @@ class Manifest(msgspec.Struct, frozen=True):
 
     Attributes:
         inputs: the input files, in order.
-        signature: the detector's signature.
+        signature: of what makes the rows: the detector, or a model and its prompts.
         options: every other option that changes the rows.
         rows: rows written when the manifest was last written; the output itself may hold more.
         failed: rows that could not be read, likewise.
@@ -100,11 +100,16 @@ class Manifest(msgspec.Struct, frozen=True):
         """Write it, whole or not at all."""
         write_whole(path, msgspec.json.format(msgspec.json.encode(self), indent=1) + b"\n")
 
-    def differences(self, other: Manifest) -> list[str]:
-        """What `other` (the present call) has otherwise than this one (the run that began), one sentence each."""
+    def differences(self, other: Manifest, *, maker: str = "detector") -> list[str]:
+        """What `other` (the present call) has otherwise than this one (the run that began), one sentence each.
+
+        Args:
+            other: the present call.
+            maker: what the signature is of, in one word.
+        """
         found = _input_differences(self.inputs, other.inputs)
         if self.signature != other.signature:
-            found.append(f"the detector was {self.signature!r} and is now {other.signature!r}")
+            found.append(f"the {maker} was {self.signature!r} and is now {other.signature!r}")
         for name in sorted(self.options.keys() | other.options.keys()):
             before, now = self.options.get(name), other.options.get(name)
             if before != now:

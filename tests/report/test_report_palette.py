@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from itertools import pairwise
 
 import pytest
 
@@ -48,6 +49,15 @@ def test_pages_are_readable(kind: str) -> None:
             assert contrast(page[text], page[ground]) >= AA, (text, ground)
     assert contrast(page["warn-ink"], page["warn"]) >= AA
     assert contrast(page["ink"], page["place"]) >= AA
+
+
+@pytest.mark.parametrize("kind", ["light", "dark"])
+def test_heat_is_readable_and_goes_one_way(kind: str) -> None:
+    steps = palette().heat[kind]
+    assert all(contrast(shades.ink, shades.tint) >= AA for shades in steps)
+    values = [luminance(shades.tint) for shades in steps]
+    assert values == sorted(values, reverse=kind == "light")
+    assert all(abs(a - b) > 0.005 for a, b in pairwise(values)), "no two steps look alike in grey"
 
 
 @pytest.mark.parametrize("name", sorted(palette().slots))

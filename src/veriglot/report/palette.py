@@ -4,6 +4,8 @@ A slot is a colour with its shades: `ink` (text on the page), `tint` (background
 light and dark pages, a background for terminals and the nearest of the 16 ANSI names. Types of the shipped taxonomies
 have fixed slots. Any other type gets one of the spare slots from a hash of its name, so that it keeps its colour from
 run to run.
+
+The heat scale goes from little to much in equal steps of lightness, so that it reads in grey too.
 """
 
 from __future__ import annotations
@@ -47,6 +49,7 @@ class Palette(msgspec.Struct, frozen=True):
 
     Attributes:
         pages: `light` and `dark`, each from the name of a use (paper, ink, line ...) to `#rrggbb`.
+        heat: `light` and `dark`, each the steps of the scale of a heat map, lowest first.
         slots: the colours of marks, by name.
         types: the slot of each known span type.
         untyped: the slot of spans without a type.
@@ -54,6 +57,7 @@ class Palette(msgspec.Struct, frozen=True):
     """
 
     pages: dict[str, dict[str, str]]
+    heat: dict[str, tuple[Shades, ...]]
     slots: dict[str, Slot]
     types: dict[str, str]
     untyped: str

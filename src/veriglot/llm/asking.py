@@ -1,0 +1,103 @@
+"""Many requests at once, their answers in order, no more of either in memory than a bound."""
+
+from __future__ import annotations
+
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from veriglot.errors import UsageError
+from veriglot.llm.errors import ModelError
+from veriglot.llm.records import Reply, Request
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from veriglot.llm.client import Client
+
+__all__ = ["Answer", "ask_all"]
+
+_AHEAD = 4
+_GIVE_UP = 10
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What became of a request: a reply, or the error why there is none.
+
+    Attributes:
+        request: as it was given.
+        reply: what the model said, or None.
+        error: why not, or None.
+    """
+
+    request: Request
+    reply: Reply | None = None
+    error: ModelError | None = None
+
+
+def ask_all(
+    client: Client, requests: Iterable[Request], *, jobs: int = 8, give_up: int | None = _GIVE_UP
+) -> Iterator[Answer]:
+    """Ask all, several at a time.
+
+    Requests are taken as threads get free, at most `4 * jobs` ahead of the answer that is waited for, and so many
+    answers are held at most. When the caller stops early, calls under way are waited for, so that a cache keeps what
+    is paid.
+
+    Args:
+        client: who is asked.
+        requests: any number; read as they are needed.
+        jobs: how many are asked at the same time, at least 1.
+        give_up: raise instead of going on when so many requests in a row failed in a way that may pass (a server that
+            is down fails them all); None for never.
+
+    Returns:
+        One answer per request, in order. A request that fails is an answer too.
+
+    Raises:
+        ModelError: one that every further request would meet as well: a spending limit, a refused key, a server that is
+            down. The answers before it were given out.
+    """
+    if jobs < 1:
+        raise UsageError(f"{jobs} jobs are fewer than 1.")
+    return _ask_all(client, requests, jobs, give_up)
+
+
+def _ask_all(client: Client, requests: Iterable[Request], jobs: int, give_up: int | None) -> Iterator[Answer]:
+    waiting: deque[tuple[Request, Future[Reply]]] = deque()
+    pool = ThreadPoolExecutor(jobs, thread_name_prefix="veriglot-ask")
+    failed = 0
+    try:
+        source = iter(requests)
+        for request in source:
+            waiting.append((request, pool.submit(client.ask, request)))
+            if len(waiting) < _AHEAD * jobs:
+                continue
+            answer, failed = _settle(*waiting.popleft(), failed, give_up)
+            yield answer
+        while waiting:
+            answer, failed = _settle(*waiting.popleft(), failed, give_up)
+            yield answer
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _settle(request: Request, future: Future[Reply], failed: int, give_up: int | None) -> tuple[Answer, int]:
+    """The answer of one request, and how many in a row have now failed in a way that may pass."""
+    try:
+        return Answer(request, reply=future.result()), 0
+    except ModelError as error:
+        failed = failed + 1 if error.retryable else 0
+        if error.fatal:
+            raise
+        if give_up is not None and failed >= give_up:
+            raise ModelError(
+                f"{failed} requests in a row got no reply; the last: {error.message}",
+                remedy=error.remedy or "See to the server, and start again: what is finished is kept.",
+                retryable=True,
+                fatal=True,
+                status=error.status,
+            ) from error
+        return Answer(request, error=error), failed

@@ -1,0 +1,65 @@
+"""The clients by name; third parties join by the entry point group `veriglot.llm`."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any, cast
+
+from veriglot.errors import UnknownNameError
+from veriglot.lazy import Entry, Table
+from veriglot.llm.cached import Cached
+from veriglot.llm.limits import Limited
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from veriglot.llm.client import Client
+    from veriglot.llm.limits import Limits
+
+__all__ = ["CLIENTS", "connect"]
+
+CLIENTS = Table(
+    "client",
+    "veriglot.llm",
+    {
+        "openai": Entry(
+            "veriglot.llm.openai:OpenAI",
+            extra="llm",
+            summary="any server that speaks OpenAI's API: vLLM, llama.cpp, Ollama, hosted ones",
+        ),
+        "transformers": Entry(
+            "veriglot.llm.local:Local",
+            extra="local",
+            summary="a model in this process, by the transformers library",
+        ),
+        "scripted": Entry(
+            "veriglot.llm.scripted:Scripted",
+            summary="replies by rules from a file, for tests and dry runs",
+        ),
+    },
+)
+
+
+def connect(name: str, *, cache: str | Path | None = None, limits: Limits | None = None, **options: Any) -> Client:
+    """A client by name.
+
+    Args:
+        name: a name of `CLIENTS`.
+        cache: a folder for finished calls, so that none is paid for twice; None for no cache.
+        limits: what may be spent; calls that are in the cache cost nothing.
+        options: of the client; see its class.
+
+    Raises:
+        UnknownNameError: no such client, or no such option; the error suggests the nearest.
+        MissingExtraError: its packages are not installed.
+        UsageError: an option that makes no sense.
+    """
+    make = CLIENTS.load(name)
+    known = [parameter for parameter in inspect.signature(make).parameters if parameter != "self"]
+    for option in options:
+        if option not in known:
+            raise UnknownNameError(f"option of the client {name!r}", option, known)
+    client = cast("Client", make(**options))
+    if limits is not None:
+        client = Limited(client, limits)
+    return client if cache is None else Cached(client, cache)

@@ -1,0 +1,198 @@
+"""Models behind a server that speaks OpenAI's API: chat and completion, at any address."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from veriglot.errors import UnknownNameError, UsageError
+from veriglot.http import HttpError, Session
+from veriglot.llm.client import Closing, request_key
+from veriglot.llm.errors import ModelError
+from veriglot.llm.openai_replies import reply_of
+from veriglot.llm.records import canonical
+from veriglot.llm.schemas import asked_in_words
+from veriglot.provenance import digest, signature
+
+if TYPE_CHECKING:
+    from veriglot.llm.records import Reply, Request
+
+__all__ = ["OpenAI"]
+
+_FATAL = {401, 402, 404}
+_NO_SCHEMA = {400, 404, 415, 422, 501}  # what servers say of a response_format that they do not know
+
+
+class _Server(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    about: str
+    names: dict[str, str | None]
+
+
+class OpenAI(Closing):
+    """Asks a server that speaks OpenAI's API: messages go to `chat/completions`, a prompt to `completions`.
+
+    Each request carries an `Idempotency-Key`, so that a gateway that honours it bills a call once, even where this
+    process is killed between asking and keeping the reply.
+
+    Args:
+        base_url: its address, with the version: `http://127.0.0.1:8000/v1`.
+        model: nothing hangs on it here; requests name their model. It is there so that all clients are opened alike.
+        key: the name of the environment variable that holds the key; None for servers that need none.
+        key_header: the header that it goes into.
+        server: the kind of server, as `servers.json` has them: which settings it knows, and by what names.
+        identity: what stands for the server in signatures and in the cache instead of its address, for one that moves.
+        revision: of the models, for signatures and cache: a new model under an old name needs a new one.
+        headers: sent with every request.
+        timeout: seconds for one attempt.
+        retries, rate, longest_wait, backoff: as for `http.Session`.
+
+    Raises:
+        UsageError: options that make no sense, or a variable that is not set.
+        UnknownNameError: an unknown kind of server.
+        MissingExtraError: the extra `llm` is not installed.
+    """
+
+    name = "openai"
+
+    def __init__(
+        self,
+        base_url: str,
+        *,
+        model: str | None = None,  # noqa: ARG002
+        key: str | None = None,
+        key_header: str = "Authorization",
+        server: str = "any",
+        identity: str | None = None,
+        revision: str | None = None,
+        headers: dict[str, str] | None = None,
+        timeout: float = 600.0,
+        retries: int = 6,
+        rate: float | None = None,
+        longest_wait: float = 120.0,
+        backoff: float = 0.5,
+    ) -> None:
+        self._server_name = server
+        self._names = _server(server).names
+        self._session = Session(
+            base_url,
+            headers=headers,
+            secrets={key_header: key} if key else None,
+            timeout=timeout,
+            retries=retries,
+            rate=rate,
+            longest_wait=longest_wait,
+            backoff=backoff,
+        )
+        self.signature = signature(
+            client=self.name, server=identity or self._session.base_url, kind=server, revision=revision
+        )
+        self._schemas_refused: set[str] = set()
+
+    def close(self) -> None:
+        """Let go of the connections; waits end."""
+        self._session.close()
+
+    def models(self) -> list[str]:
+        """The names of the models that the server lists.
+
+        Raises:
+            ModelError: it does not answer.
+        """
+        try:
+            listed = self._session.get("models").json()
+        except HttpError as error:
+            raise _model_error(error) from None
+        return [str(entry["id"]) for entry in listed.get("data", [])]
+
+    def ask(self, request: Request) -> Reply:
+        """Ask; where the server does not take the request's schema, it is asked for in words instead.
+
+        Raises:
+            ModelError: no reply. Statuses 401, 402 and 404 are fatal.
+            UsageError: a setting that the server does not have.
+        """
+        if request.schema is None:
+            return self._send(request)
+        schema = digest([canonical(request.schema)])
+        if schema not in self._schemas_refused:
+            try:
+                return self._send(request)
+            except ModelError as error:
+                if error.status not in _NO_SCHEMA:
+                    raise
+                refused = error
+            reply = self._in_words(request, refused)
+            self._schemas_refused.add(schema)
+            return reply
+        return self._in_words(request, None)
+
+    def _in_words(self, request: Request, refused: ModelError | None) -> Reply:
+        try:
+            reply = self._send(asked_in_words(request))
+        except ModelError:
+            if refused is None:
+                raise
+            raise refused from None  # the schema was not what the server minded
+        return msgspec.structs.replace(reply, settings={**reply.settings, "schema": "asked for in words"})
+
+    def _send(self, asked: Request) -> Reply:
+        path = "completions" if asked.prompt is not None else "chat/completions"
+        parameters = self._parameters(asked)
+        text: dict[str, Any] = {"prompt": asked.prompt} if asked.prompt is not None else {"messages": asked.messages}
+        key = request_key(self.signature, asked)
+        try:
+            answer = self._session.post(
+                path, {"model": asked.model, **text, **parameters}, headers={"Idempotency-Key": key}
+            )
+        except HttpError as error:
+            raise _model_error(error) from None
+        return reply_of(answer.json(), parameters)
+
+    def _parameters(self, request: Request) -> dict[str, Any]:
+        sent: dict[str, Any] = {}
+        for name, value in request.settings.given().items():
+            if name == "do_sample":
+                continue
+            known = self._names.get(name, name)
+            if known is None:
+                raise UsageError(
+                    f"A server of the kind {self._server_name!r} has no {name}: it would ignore or refuse it.",
+                    remedy=f"Leave {name} out, or set it on the server; the kinds are {', '.join(_servers())}.",
+                )
+            sent[known] = list(value) if name == "stop" else value
+        if request.settings.do_sample is False:
+            sent["temperature"] = 0.0
+        if request.seed is not None:
+            sent["seed"] = request.seed
+        if request.logprobs:
+            sent["logprobs"] = True if request.prompt is None else 1
+        if request.schema is not None:
+            wanted = {"name": "answer", "strict": True, "schema": request.schema}
+            sent["response_format"] = {"type": "json_schema", "json_schema": wanted}
+        return {**sent, **request.settings.extra}
+
+
+@cache
+def _servers() -> dict[str, _Server]:
+    data = files("veriglot.llm").joinpath("servers.json").read_bytes()
+    return msgspec.json.decode(data, type=dict[str, _Server])
+
+
+def _server(name: str) -> _Server:
+    try:
+        return _servers()[name]
+    except KeyError:
+        raise UnknownNameError("kind of server", name, _servers()) from None
+
+
+def _model_error(error: HttpError) -> ModelError:
+    return ModelError(
+        error.message,
+        remedy=error.remedy,
+        retryable=error.retryable,
+        fatal=error.status in _FATAL,
+        status=error.status,
+    )

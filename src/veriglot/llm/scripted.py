@@ -1,0 +1,148 @@
+"""A client that replies by rules, the same to the same request: for tests, and to rehearse a study without a model."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from veriglot.errors import InputError
+from veriglot.llm.client import Closing
+from veriglot.llm.errors import ModelError
+from veriglot.llm.records import Reply, Request, canonical
+from veriglot.provenance import digest, signature
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Rule", "Scripted"]
+
+_EXCERPT = 120
+
+
+class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """When to say what. The first rule that fits a request is followed.
+
+    Attributes:
+        match: a regular expression that is searched in all that is sent, line breaks included; None fits everything.
+        model: a regular expression that the whole name of the model has to match; None fits every model.
+        reply: what is said; of several, the one that the seed points at (`seed` modulo their number; no seed is 0).
+            `\\1` and `\\g<name>` stand for groups of `match`, and `{model}` and `{seed}` for those of the request.
+        finish: why the reply ended.
+        error: fail with this message instead.
+        retryable: whether that error may pass.
+        delay: seconds before the reply.
+    """
+
+    match: str | None = None
+    model: str | None = None
+    reply: str | tuple[str, ...] = ()
+    finish: str = "stop"
+    error: str | None = None
+    retryable: bool = False
+    delay: float = 0.0
+
+    def __post_init__(self) -> None:
+        for expression in (self.match, self.model):
+            try:
+                re.compile(expression or "")
+            except re.error as error:
+                raise ValueError(f"{expression!r} is no regular expression: {error}") from error
+        if (self.error is None) == (not self.reply and self.reply != ""):
+            raise ValueError("a rule has either a reply or an error")
+
+
+class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    rules: tuple[Rule, ...]
+
+
+class Scripted(Closing):
+    """Replies by rules. Tokens are words between blanks, and `max_tokens` cuts after so many of them.
+
+    Args:
+        rules: a file (`.json` or `.toml`, with a list `rules`), or the rules themselves, as records or dictionaries.
+        model: nothing hangs on it here; it is there so that all clients are opened alike.
+
+    Raises:
+        InputError: the file cannot be read, or a rule makes no sense; the message says which.
+    """
+
+    name = "scripted"
+
+    def __init__(
+        self,
+        rules: str | Path | Sequence[Rule | dict[str, Any]],
+        *,
+        model: str | None = None,  # noqa: ARG002
+    ) -> None:
+        self._rules = _read(Path(rules)) if isinstance(rules, str | Path) else _checked(list(rules), None)
+        self.signature = signature(client=self.name, rules=digest([canonical(self._rules)])[:16])
+
+    def ask(self, request: Request) -> Reply:
+        """Reply as the first rule has it that fits.
+
+        Raises:
+            ModelError: no rule fits, or the rule says to fail.
+        """
+        for rule in self._rules:
+            if rule.model is not None and not re.fullmatch(rule.model, request.model):
+                continue
+            found = re.search(rule.match or "", request.text, re.DOTALL)
+            if found:
+                return _follow(rule, found, request)
+        text = " ".join(request.text.split())[:_EXCERPT]
+        raise ModelError(
+            f"No rule of the script fits the request to {request.model!r} that begins {text!r}.",
+            remedy="Add a rule without `match` at the end.",
+        )
+
+
+def _follow(rule: Rule, found: re.Match[str], request: Request) -> Reply:
+    if rule.delay:
+        time.sleep(rule.delay)
+    if rule.error is not None:
+        raise ModelError(rule.error, retryable=rule.retryable)
+    replies = (rule.reply,) if isinstance(rule.reply, str) else rule.reply
+    template = replies[(request.seed or 0) % len(replies)]
+    seed = "" if request.seed is None else str(request.seed)
+    text = found.expand(template) if "\\" in template else template
+    text = text.replace("{model}", request.model).replace("{seed}", seed)
+    text, finish = _cut(text, rule.finish, request.settings.max_tokens)
+    used = {**request.settings.given(), **request.settings.extra}
+    return Reply(text, finish, len(request.text.split()), len(text.split()), model=request.model, settings=used)
+
+
+def _cut(text: str, finish: str, bound: int | None) -> tuple[str, str]:
+    words = list(re.finditer(r"\S+", text))
+    if bound is None or len(words) <= bound:
+        return text, finish
+    return text[: words[bound - 1].end()], "length"
+
+
+def _read(path: Path) -> tuple[Rule, ...]:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"The script cannot be read: {error.strerror}", path=str(path)) from error
+    try:
+        content = msgspec.toml.decode(data) if path.suffix == ".toml" else msgspec.json.decode(data)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"The script is no {'TOML' if path.suffix == '.toml' else 'JSON'}: {error}", path=str(path)
+        ) from error
+    if isinstance(content, dict):
+        try:
+            return msgspec.convert(content, _File).rules
+        except msgspec.ValidationError as error:
+            raise InputError(str(error), path=str(path)) from error
+    return _checked(content, str(path))
+
+
+def _checked(rules: Any, path: str | None) -> tuple[Rule, ...]:
+    try:
+        return msgspec.convert(rules, tuple[Rule, ...])
+    except msgspec.ValidationError as error:
+        raise InputError(f"The rules of the script cannot be followed: {error}", path=path) from error

@@ -13,6 +13,17 @@ __all__ = ["Message", "Reply", "Request", "Settings", "Token", "canonical"]
 Role = Literal["system", "user", "assistant"]
 
 
+def _within(
+    name: str, value: float | None, low: float, high: float = float("inf"), *, open_below: bool = False
+) -> None:
+    if value is None:
+        return
+    if not low <= value <= high or (open_below and value == low):
+        bounds = f"above {low}" if open_below else f"at least {low}"
+        upper = "" if high == float("inf") else f" and at most {high}"
+        raise ValueError(f"{name} is {value}; it has to be {bounds}{upper}")
+
+
 class Message(msgspec.Struct, frozen=True):
     """One turn of a conversation.
 
@@ -155,14 +166,3 @@ class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
 def canonical(record: Any) -> bytes:
     """A record as JSON whose keys are sorted, so that equal records give equal bytes."""
     return msgspec.json.encode(record, order="deterministic")
-
-
-def _within(
-    name: str, value: float | None, low: float, high: float = float("inf"), *, open_below: bool = False
-) -> None:
-    if value is None:
-        return
-    if not low <= value <= high or (open_below and value == low):
-        bounds = f"above {low}" if open_below else f"at least {low}"
-        upper = "" if high == float("inf") else f" and at most {high}"
-        raise ValueError(f"{name} is {value}; it has to be {bounds}{upper}")

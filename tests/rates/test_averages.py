@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import statistics
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from veriglot.rates.averages import average, column_averages, row_averages
+
+
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=30))
+def test_mean_and_sample_standard_deviation(values: list[float]) -> None:
+    found = average(values)
+    assert found.mean == pytest.approx(statistics.mean(values))
+    assert found.sd == pytest.approx(statistics.stdev(values), abs=1e-12)
+    assert (found.low, found.high, found.cells, found.left_out) == (None, None, len(values), 0)
+
+
+def test_cells_without_a_value_are_left_out_and_counted() -> None:
+    draws = np.vstack([np.linspace(0.1, 0.3, 101), np.full(101, np.nan), np.linspace(0.3, 0.5, 101)])
+    found = average([0.2, np.nan, 0.4], draws)
+    assert (found.mean, found.cells, found.left_out) == (pytest.approx(0.3), 2, 1)
+    assert (found.low, found.high) == (pytest.approx(0.205), pytest.approx(0.395))
+
+
+def test_nothing_to_average_gives_no_number() -> None:
+    found = average([np.nan, np.nan], np.zeros((2, 5)))
+    assert (found.mean, found.sd, found.low, found.high, found.cells, found.left_out) == (None, None, None, None, 0, 2)
+    assert average([0.3]).sd is None
+
+
+def test_rows_and_columns_are_those_of_the_table() -> None:
+    values = np.array([[0.1, 0.2, 0.3], [0.3, 0.4, 0.8]])
+    draws = values[:, :, None] + np.linspace(-0.1, 0.1, 21)
+    assert [row.mean for row in row_averages(values, draws)] == pytest.approx([0.2, 0.5])
+    columns = column_averages(values, draws)
+    assert [column.mean for column in columns] == pytest.approx([0.2, 0.3, 0.55])
+    assert columns[2].low == pytest.approx(0.55 - 0.095)
+    assert columns[2].high == pytest.approx(0.55 + 0.095)
+
+
+def test_error_that_cells_share_does_not_average_away() -> None:
+    """Simulation: cells with one shared error and one of their own; the interval of their mean holds."""
+    generator = np.random.default_rng(7)
+    truth = np.linspace(0.02, 0.2, 8)
+    held = held_alone = 0
+    for _ in range(1500):
+        estimates = truth + generator.normal(0, 0.02) + generator.normal(0, 0.02, size=8)
+        shared = estimates[:, None] + generator.normal(0, 0.02, size=400) + generator.normal(0, 0.02, size=(8, 400))
+        alone = estimates[:, None] + generator.normal(0, 0.02 * np.sqrt(2), size=(8, 400))
+        found, apart = average(estimates, shared), average(estimates, alone)
+        assert found.low is not None
+        assert found.high is not None
+        assert apart.low is not None
+        assert apart.high is not None
+        held += found.low <= truth.mean() <= found.high
+        held_alone += apart.low <= truth.mean() <= apart.high
+    assert 0.93 < held / 1500 < 0.97
+    assert held_alone / 1500 < 0.85
+
+
+def test_draws_of_other_cells_are_refused() -> None:
+    with pytest.raises(ValueError, match="2 cells, but draws of 3"):
+        average([0.1, 0.2], np.zeros((3, 5)))

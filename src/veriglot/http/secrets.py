@@ -69,16 +69,18 @@ class Secrets:
 
 def _read(variable: str) -> str:
     value = os.environ.get(variable, "").strip()
-    if not value:
+    empty, sendable = not value, value.isascii() and value.isprintable()
+    if value and sendable:
+        return value
+    del value  # a traceback can show the variables of the frames in it
+    if empty:
         raise UsageError(
             f"The environment variable {variable} is not set.", remedy=f"Type: export {variable}=<the key>"
         )
-    if not value.isascii() or not value.isprintable():  # the value itself must not appear in the message
-        raise UsageError(
-            f"The value of the environment variable {variable} cannot be sent: it is not plain ASCII in one line.",
-            remedy="Copy the key again.",
-        )
-    return value
+    raise UsageError(
+        f"The value of the environment variable {variable} cannot be sent: it is not plain ASCII in one line.",
+        remedy="Copy the key again.",
+    )
 
 
 def _with_scheme(header: str, value: str) -> str:

@@ -37,6 +37,10 @@ VERBS = {
         "veriglot.cli.convert:convert",
         "Convert samples from one format to another, and say what was repaired and what was lost.",
     ),
+    "build": Verb(
+        "veriglot.cli.build:app",
+        "Make the data of a study: articles, people, queries, biographies, responses.",
+    ),
     "train": Verb(
         "veriglot.cli.train:app",
         "Train a detector from labelled data.",

@@ -66,7 +66,8 @@ class Quality(msgspec.Struct, frozen=True):
         detectable: share of responses whose language could be identified.
         most_frequent_language: the tag that most of them are in; None where none could be identified.
         right_language: share of the detectable ones in the language that was asked for.
-        refused, repetitive, truncated, empty: shares of responses.
+        refused, repetitive, empty: shares of responses.
+        truncated: share of those whose end is known that were cut at the token limit; None where none is known.
     """
 
     words: float
@@ -76,7 +77,7 @@ class Quality(msgspec.Struct, frozen=True):
     right_language: float | None
     refused: float
     repetitive: float
-    truncated: float
+    truncated: float | None
     empty: float
 
 

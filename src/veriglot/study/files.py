@@ -1,0 +1,71 @@
+"""Rows of the files that a study is told of, and of the files that it made itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from veriglot.errors import InputError
+from veriglot.formats import BadRow, SeenIds, read_rows
+from veriglot.records import Prediction, Sample
+from veriglot.run import FailedRow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+__all__ = ["made_samples", "pairs", "rows_of"]
+
+
+def rows_of(paths: Sequence[Path], *, format_name: str | None, language: str | None) -> Iterator[Sample | FailedRow]:
+    """The rows of several files in any readable format; those that cannot be read come as `FailedRow`.
+
+    Raises:
+        InputError: a file cannot be read at all.
+    """
+    seen = SeenIds()
+    for path in paths:
+        for row in read_rows(path, format=format_name, language=language, seen=seen):
+            if isinstance(row, BadRow):
+                error = row.error.at(path=row.path, line=row.line or None)
+                yield FailedRow.of(error, row.raw or None)
+            else:
+                yield row
+
+
+def made_samples(path: Path) -> Iterator[Sample]:
+    """The samples of a file that this run made."""
+    return _decoded(path, msgspec.json.Decoder(Sample))
+
+
+def pairs(responses: Path, predictions: Path) -> Iterator[tuple[Sample, Prediction]]:
+    """Each response of a model with its prediction, in order.
+
+    Raises:
+        InputError: the two files do not belong together.
+    """
+    samples = made_samples(responses)
+    for prediction in _decoded(predictions, msgspec.json.Decoder(Prediction)):
+        sample = next(samples, None)
+        if sample is None or sample.id != prediction.id:
+            raise InputError(
+                f"the prediction of {prediction.id!r} stands beside another response", path=str(predictions)
+            )
+        yield sample, prediction
+    if next(samples, None) is not None:
+        raise InputError("there are fewer predictions than responses", path=str(predictions))
+
+
+def _decoded[R](path: Path, decoder: msgspec.json.Decoder[R]) -> Iterator[R]:
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                yield decoder.decode(line)
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                raise InputError(
+                    f"it was changed after it was made: {error}",
+                    path=str(path),
+                    line=number,
+                    remedy="Type the command again with --restart.",
+                ) from None

@@ -40,3 +40,12 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"needs the real data sets in {folder}, which are not part of the project")
     return folder
+
+
+@pytest.fixture(scope="session")
+def shared_facts() -> Path:
+    """The folder of figures that were taken from the papers, beside the project."""
+    folder = SHARED / "facts"
+    if not folder.is_dir():
+        pytest.skip(f"needs the papers' figures in {folder}, which are not part of the project")
+    return folder

@@ -6,6 +6,7 @@ import logging
 import random
 import threading
 import time
+import weakref
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
@@ -20,7 +21,7 @@ from veriglot.http.secrets import Secrets
 from veriglot.http.waiting import Pace, retry_after
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from types import TracebackType
 
     import httpx2
@@ -82,6 +83,7 @@ class Session:
         self._stopped = threading.Event()
         self._pace = Pace(rate, self._stopped)
         self._client = self._open({"user-agent": user_agent, **(headers or {})})
+        self._let_go = weakref.finalize(self, self._client.close)  # for those who forget to close
         self._retrying = self._make_retrying()
 
     def __repr__(self) -> str:
@@ -98,7 +100,7 @@ class Session:
     def close(self) -> None:
         """End waits at once, and let go of the connections; a request that is under way in another thread fails."""
         self._stopped.set()
-        self._client.close()
+        self._let_go()
 
     def get(self, path: str = "", params: Mapping[str, Any] | None = None, *, expect_json: bool = True) -> Response:
         """Ask for a page.
@@ -241,16 +243,12 @@ class Session:
             raise MissingExtraError("Talking to a server", "llm") from error
         return httpx2.Client(
             headers=headers,
-            auth=self._sign if self._secrets else None,  # added at sending, so that no object of ours holds them
+            auth=_signing(self._secrets) if self._secrets else None,  # added at sending: no object of ours holds them
             timeout=httpx2.Timeout(self._timeout, connect=min(self._timeout, 10.0)),
             follow_redirects=not self._secrets,
             limits=httpx2.Limits(max_connections=None, max_keepalive_connections=100),
             trust_env=not _is_loopback(self.base_url),  # a proxy does not know this machine's servers
         )
-
-    def _sign(self, request: httpx2.Request) -> httpx2.Request:
-        request.headers.update(self._secrets.put({}))
-        return request
 
     def _make_retrying(self) -> tenacity.Retrying:
         try:
@@ -283,6 +281,14 @@ class Session:
 
     def _sleep(self, seconds: float) -> None:
         self._stopped.wait(seconds)
+
+
+def _signing(secrets: Secrets) -> Callable[[httpx2.Request], httpx2.Request]:
+    def sign(request: httpx2.Request) -> httpx2.Request:
+        request.headers.update(secrets.put({}))
+        return request
+
+    return sign
 
 
 def _error_of(state: tenacity.RetryCallState) -> HttpError | None:

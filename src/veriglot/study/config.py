@@ -15,6 +15,7 @@ import msgspec
 from veriglot.errors import InputError, UnknownNameError, UsageError, VeriglotError
 from veriglot.provenance import file_sha256
 from veriglot.records import Estimator, from_mapping
+from veriglot.records.languages import language as known_language
 from veriglot.study.entries import Entries
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Config", "load"]
 
+_DECLARED = {"name", "family", "parameters", "languages"}
 _NEEDS_PROFILE = (Estimator.PAPER, Estimator.LABEL_SHIFT, Estimator.EM)
 
 
@@ -67,9 +69,7 @@ class Config:
     @property
     def languages(self) -> tuple[str, ...]:
         """BCP 47 tags that the file names; empty for all."""
-        from veriglot.records.languages import language
-
-        return tuple(dict.fromkeys(language(name).tag for name in self.study.languages))
+        return tuple(dict.fromkeys(known_language(name).tag for name in self.study.languages))
 
     def place(self, path: str) -> Path:
         """Where a path of the file leads: it is relative to the folder that the file is in."""
@@ -190,6 +190,8 @@ def _check_study(config: Config) -> None:
 
 def _check_sources(config: Config) -> None:
     entries = config.entries
+    if entries.responses is not None and entries.responses.language is not None:
+        known_language(entries.responses.language)
     if (entries.queries is None) == (entries.responses is None):
         raise InputError(
             "a study asks queries or is given responses: it has either [queries] or [responses]", field="queries"
@@ -238,12 +240,16 @@ def _check_models(config: Config) -> None:
             preset(model.preset)
         if model.client == "openai" and not model.base_url:
             raise InputError("the client openai needs the address of a server", field=f"{place}.base_url")
+        if model.client == "scripted" and not model.script:
+            raise InputError("the client scripted needs the file of its rules", field=f"{place}.script")
+        if model.script is not None:
+            _exists(config.place(model.script), f"{place}.script")
 
 
 def _only_declared(model: ModelEntry, place: str) -> None:
     plain = type(model)(model.name)
-    for name in ("client", "model", "base_url", "key", "preset", "prompt", "completion", "settings", "options"):
-        if getattr(model, name) != getattr(plain, name):
+    for name in plain.__struct_fields__:
+        if name not in _DECLARED and getattr(model, name) != getattr(plain, name):
             raise InputError(
                 "the responses are given, so nothing is asked of this model",
                 field=f"{place}.{name}",

@@ -85,6 +85,7 @@ class ModelEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         revision: of the weights.
         base_url: of the server.
         key: the environment variable that holds the key; never the key itself.
+        script: the file of rules of the client `scripted`.
         preset: a name of `llm.presets()`, below `settings`.
         prompt: `closed`, `instructed` or `open`; see `build.answer_messages`.
         completion: go on from a text instead of chatting.
@@ -101,6 +102,7 @@ class ModelEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     revision: str | None = None
     base_url: str | None = None
     key: str | None = None
+    script: str | None = None
     preset: str | None = None
     prompt: Style = "closed"
     completion: bool = False

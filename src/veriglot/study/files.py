@@ -2,34 +2,61 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from veriglot.errors import InputError
+from veriglot.errors import InputError, UnknownNameError
 from veriglot.formats import BadRow, SeenIds, read_rows
+from veriglot.formats.guessing import files_in
 from veriglot.records import Prediction, Sample
+from veriglot.records.languages import language as known_language
 from veriglot.run import FailedRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-__all__ = ["made_samples", "pairs", "rows_of"]
+__all__ = ["all_files", "made_samples", "pairs", "rows_of", "tag_of"]
+
+R = TypeVar("R")
+
+
+def all_files(paths: Sequence[Path]) -> list[Path]:
+    """The files, and in place of a folder those inside it, in order of their names."""
+    return [file for path in paths for file in (files_in(path) if path.is_dir() else [path])]
+
+
+@cache
+def tag_of(language: str | None) -> str | None:
+    """The BCP 47 tag under which a language is counted: `zho` and `Chinese` are `zh-Hans`; unknown names stay."""
+    if language is None:
+        return None
+    try:
+        return known_language(language).tag
+    except UnknownNameError:
+        return language
 
 
 def rows_of(paths: Sequence[Path], *, format_name: str | None, language: str | None) -> Iterator[Sample | FailedRow]:
     """The rows of several files in any readable format; those that cannot be read come as `FailedRow`.
+
+    Args:
+        paths: the files.
+        format_name: their format; None to recognise it.
+        language: of samples that state none.
 
     Raises:
         InputError: a file cannot be read at all.
     """
     seen = SeenIds()
     for path in paths:
-        for row in read_rows(path, format=format_name, language=language, seen=seen):
+        for row in read_rows(path, format=format_name, language=tag_of(language), seen=seen):
             if isinstance(row, BadRow):
-                error = row.error.at(path=row.path, line=row.line or None)
-                yield FailedRow.of(error, row.raw or None)
+                yield FailedRow.of(row.error.at(path=row.path, line=row.line or None), row.raw or None)
+            elif row.language != (tag := tag_of(row.language)):
+                yield msgspec.structs.replace(row, language=tag)
             else:
                 yield row
 
@@ -57,7 +84,7 @@ def pairs(responses: Path, predictions: Path) -> Iterator[tuple[Sample, Predicti
         raise InputError("there are fewer predictions than responses", path=str(predictions))
 
 
-def _decoded[R](path: Path, decoder: msgspec.json.Decoder[R]) -> Iterator[R]:
+def _decoded(path: Path, decoder: msgspec.json.Decoder[R]) -> Iterator[R]:
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             try:

@@ -12,7 +12,7 @@ from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.records import encode
 from veriglot.run import FailedRow, InputFile
 from veriglot.run.manifest import write_whole
-from veriglot.study.files import rows_of
+from veriglot.study.files import all_files, rows_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -80,7 +80,7 @@ def take_given(config: Config, folder: Folder, *, seen: Callable[[Sample | Faile
     """
     entry = config.entries.responses
     assert entry is not None
-    paths = config.places(entry.path)
+    paths = all_files(config.places(entry.path))
     before = _before(folder)
     known = {file.sha256: file for file in before.inputs} if before is not None else {}
     inputs = tuple(_described(path, known) for path in paths)
@@ -94,7 +94,7 @@ def take_given(config: Config, folder: Folder, *, seen: Callable[[Sample | Faile
     with ExitStack() as stack:
         sorting = _Sorting(folder, stack)
         failures = stack.enter_context(failed_path.with_name(failed_path.name + ".partial").open("wb"))
-        for place, row in enumerate(rows_of(paths, format_name=entry.format, language=_tag(entry.language))):
+        for place, row in enumerate(rows_of(paths, format_name=entry.format, language=entry.language)):
             if seen is not None:
                 seen(row)
             if isinstance(row, FailedRow):
@@ -143,14 +143,6 @@ def _same(before: Given, inputs: tuple[InputFile, ...], options: tuple[str | Non
         return False
     places = {model: folder.responses(model) for model in before.models}
     return all(path.exists() and path.stat().st_size == before.sizes[model] for model, path in places.items())
-
-
-def _tag(language: str | None) -> str | None:
-    if language is None:
-        return None
-    from veriglot.records.languages import language as known
-
-    return known(language).tag
 
 
 def _model_of(sample: Sample, declared: Collection[str]) -> str:

@@ -23,6 +23,7 @@ __all__ = [
     "answer_messages",
     "answer_prompt",
     "answer_stop",
+    "biography_languages",
     "biography_prompt",
     "check_prompt",
     "known_language",
@@ -152,6 +153,11 @@ def _asked(style: Style, tag: str, question: str, evidence: str) -> str:
     if style == "instructed":
         return f"{words.instructed}\n\n{question}"
     return f"{words.open}\n\n{words.text}\n{evidence}\n\n{words.question}\n{question}"
+
+
+def biography_languages() -> tuple[str, ...]:
+    """The tags that have a prompt for biographies of their own: kang's 19, sorted."""
+    return tuple(sorted(_biographies().languages))
 
 
 def biography_prompt(tag: str, name: str) -> str:

@@ -2,96 +2,15 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
-
 import typer
 
-from veriglot.cli.model_options import (
-    BaseUrl,
-    Cache,
-    ClientName,
-    ClientOption,
-    Connection,
-    Jobs,
-    Key,
-    MaxCalls,
-    MaxTokensSpent,
-    Preset,
-    Script,
-    Setting,
-    settings_of,
-)
-from veriglot.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from veriglot.records import Sample
+from veriglot.cli.build_biographies import biographies
+from veriglot.cli.build_queries import queries
+from veriglot.cli.build_responses import quality, responses
 
 __all__ = ["app"]
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
-
-_MFAVA_SEEDS = "42,43,44,47,49"
-
-Model = Annotated[
-    list[str],
-    typer.Option(
-        "--model",
-        "-m",
-        metavar="MODEL",
-        show_default=False,
-        help="The model as its server names it, or NAME=MODEL to give it another name in tables and ids; repeat it for"
-        " several.",
-    ),
-]
-Out = Annotated[
-    str,
-    typer.Option(
-        "--output",
-        "-o",
-        metavar="OUT",
-        show_default=False,
-        help="A file (OUT.jsonl), or a folder that gets one file a model.",
-    ),
-]
-Design = Annotated[
-    Literal["subsets", "runs"],
-    typer.Option(
-        show_default=False,
-        help="subsets: disjoint subsets of each language's queries, one a seed, every query asked once. runs: every"
-        " query asked with every seed. Default: subsets.",
-    ),
-]
-Seeds = Annotated[
-    str,
-    typer.Option(
-        metavar="LIST",
-        show_default=False,
-        help="Seeds, as 1,2,3 or 1-5; none leaves them to the server. Default: those of mfava, 42,43,44,47,49.",
-    ),
-]
-Restart = Annotated[bool, typer.Option("--restart", help="Make the output anew; finished calls are not repeated.")]
-Retry = Annotated[
-    bool, typer.Option("--retry-failed", help="Go back to the first failed row and make all from there anew.")
-]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Ask nothing: print how many calls and tokens it would take (roughly).")
-]
-Json = Annotated[bool, typer.Option("--json", help="Print the account as JSON. Default: a table.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar and no account. Default: off.")]
-FormatName = Annotated[
-    str | None, typer.Option("--format", metavar="NAME", help="Format of the input. Default: guessed from the content.")
-]
-LanguageTag = Annotated[
-    str | None,
-    typer.Option(
-        "--language",
-        metavar="TAG",
-        help="Language of rows that state none, as a BCP 47 tag or name. Default: told from the question.",
-    ),
-]
 
 
 @app.callback()
@@ -99,133 +18,7 @@ def _build() -> None:
     """Make the data of a study: queries, biographies, responses, and the account of their quality."""
 
 
-@app.command("responses")
-def responses(
-    queries: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="QUERIES...", show_default=False, help="Queries in any readable format; files or folders."
-        ),
-    ],
-    model: Model,
-    output: Out,
-    design: Design = "subsets",
-    seeds: Seeds = _MFAVA_SEEDS,
-    prompt: Annotated[
-        Literal["closed", "instructed", "open"],
-        typer.Option(
-            show_default=False,
-            help="closed: the question alone. instructed: with the wish to be answered in its language. open: with the"
-            " evidence, and the wish to use nothing else. Default: closed.",
-        ),
-    ] = "closed",
-    completion: Annotated[
-        bool, typer.Option("--completion", help="The model goes on from a text instead of chatting. Default: off.")
-    ] = False,
-    revision: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Revision of the model, to stand with its responses.")
-    ] = None,
-    client: ClientName = "openai",
-    base_url: BaseUrl = None,
-    key: Key = None,
-    script: Script = None,
-    client_option: ClientOption = None,
-    preset: Preset = None,
-    set_: Setting = None,
-    cache: Cache = None,
-    max_calls: MaxCalls = None,
-    max_tokens_spent: MaxTokensSpent = None,
-    jobs: Jobs = 8,
-    format_name: FormatName = None,
-    language: LanguageTag = None,
-    restart: Restart = False,
-    retry_failed: Retry = False,
-    dry_run: DryRun = False,
-    json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Ask models every query of a design, and say what their responses are like.
-
-    A run that stops, however it stops, goes on when the same command is given again; no finished call is repeated.
-    Calls that gave nothing stand in OUT.failed.jsonl, and the command then leaves with 3.
-
-    \b
-    One model:  veriglot build responses queries.jsonl -m qwen --base-url http://127.0.0.1:8000/v1 -o qwen.jsonl
-    Several:    veriglot build responses queries.jsonl -m qwen -m gemma --base-url http://127.0.0.1:8000/v1 -o out/
-    """
-    from veriglot.build import Respondent
-    from veriglot.cli.building import Queries, ask, plan_in_words, print_json, seeds_of, tell
-
-    settings = settings_of(preset, set_ or ())
-    respondents = [Respondent(*_named(one), revision, prompt, settings, completion) for one in model]
-    source = Queries(queries, format_name=format_name, language=language)
-    asked = seeds_of(seeds)
-    if dry_run:
-        print_json(plan_in_words(source, respondents, design=design, seeds=asked))
-        return
-    connection = Connection(
-        client, base_url, key, script, client_option or (), cache, max_calls, max_tokens_spent, jobs
-    )
-    tallies = ask(
-        source,
-        respondents,
-        connection,
-        Path(output),
-        design=design,
-        seeds=asked,
-        restart=restart,
-        retry=retry_failed,
-        quiet=quiet,
-    )
-    code = max(tell(path, tally) for path, tally in tallies.items())
-    if not quiet:
-        _show(list(map(str, tallies)), json=json)
-    if code:
-        raise typer.Exit(code)
-
-
-@app.command("quality")
-def quality(
-    responses: Annotated[
-        list[str],
-        typer.Argument(metavar="RESPONSES...", show_default=False, help="Responses in any readable format."),
-    ],
-    format_name: FormatName = None,
-    language: LanguageTag = None,
-    json: Json = False,
-) -> None:
-    """Account for the quality of responses by model and language, as kang's Table 1 does, and more.
-
-    Mean words and sentences; the share whose language can be told, the language that most of them are in, the share in
-    the right one; the shares that decline to answer, repeat themselves, were cut at the token limit, or are empty.
-    """
-    _show(responses, format_name=format_name, language=language, json=json)
-
-
-def _show(paths: list[str], *, json: bool, format_name: str | None = None, language: str | None = None) -> None:
-    from veriglot.build import quality as measured
-    from veriglot.cli.building import Queries, say, show_quality
-    from veriglot.run import FailedRow
-
-    unreadable = 0
-
-    def samples() -> Iterator[Sample]:
-        nonlocal unreadable
-        for row in Queries(paths, format_name=format_name, language=language).rows():
-            if isinstance(row, FailedRow):
-                unreadable += 1
-            else:
-                yield row
-
-    found = measured(samples())
-    show_quality(found, json=json)
-    if unreadable:
-        say(f"{unreadable:,} rows could not be read and are not in this account.")
-
-
-def _named(word: str) -> tuple[str, str]:
-    """Name and model of `NAME=MODEL` or `MODEL`."""
-    name, equals, model = word.partition("=")
-    if not name or (equals and not model):
-        raise UsageError(f"--model {word!r} names no model.")
-    return (name, model) if equals else (word, word)
+app.command("queries")(queries)
+app.command("biographies")(biographies)
+app.command("responses")(responses)
+app.command("quality")(quality)

@@ -4,23 +4,36 @@ from __future__ import annotations
 
 import re
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from veriglot.cli.inputs import STDIN, count_rows, find_inputs, known_tag, rows_of
 from veriglot.cli.progress import Bar
-from veriglot.errors import EXIT_ROWS_FAILED, UsageError
+from veriglot.errors import EXIT_ROWS_FAILED, InputError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from veriglot.build import Budget, Design, Quality, Respondent
     from veriglot.cli.inputs import Input
     from veriglot.cli.model_options import Connection
     from veriglot.records import Sample
-    from veriglot.run import FailedRow, Tally
+    from veriglot.run import FailedRow, Row, Tally
 
-__all__ = ["Queries", "ask", "say", "seeds_of", "show_quality", "tell"]
+__all__ = [
+    "Queries",
+    "ask",
+    "file_name",
+    "plan_in_words",
+    "print_json",
+    "records_of",
+    "say",
+    "seeds_of",
+    "show_quality",
+    "tell",
+]
+
+T = TypeVar("T", bound="Row")
 
 
 class Queries:
@@ -64,6 +77,30 @@ class Queries:
                 alone=len(self.inputs) == 1,
                 seen=seen,
             )
+
+
+def records_of(paths: Sequence[str], make: Callable[[Any], T]) -> Iterator[T | FailedRow]:
+    """The objects of JSON lines, made into something with an id; what cannot be, and repeated ids, as failed rows."""
+    from veriglot.formats import MAX_LINE_BYTES, BadRow, SeenIds
+    from veriglot.formats.containers import read_container
+    from veriglot.formats.source import Source
+    from veriglot.run import FailedRow
+
+    seen = SeenIds()
+    for path in paths:
+        for record in read_container("jsonl", Source(path), MAX_LINE_BYTES):
+            if isinstance(record, BadRow):
+                yield FailedRow.of(record.error.at(path=record.path), record.raw)
+                continue
+            try:
+                made = make(record.data)
+                if not seen.is_new(made.id):
+                    raise InputError(f"the id {made.id!r} was there before", field="id")
+                yield made
+            except InputError as error:
+                yield FailedRow.of(
+                    error.at(path=path, line=record.line), (record.raw or b"").decode("utf-8", "replace")
+                )
 
 
 def ask(
@@ -112,12 +149,16 @@ def ask(
 
 
 def plan_in_words(
-    queries: Queries, respondents: Sequence[Respondent], *, design: Design, seeds: Sequence[int | None]
+    rows: Callable[[], Iterator[Sample | FailedRow]],
+    respondents: Sequence[Respondent],
+    *,
+    design: Design,
+    seeds: Sequence[int | None],
 ) -> dict[str, Budget]:
     """What each model would be asked, by the model's name."""
     from veriglot.build import budget
 
-    return {one.name: budget(queries.rows(), one, design=design, seeds=seeds) for one in respondents}
+    return {one.name: budget(rows(), one, design=design, seeds=seeds) for one in respondents}
 
 
 def _files(respondents: Sequence[Respondent], output: Path) -> list[Path]:
@@ -154,9 +195,9 @@ def seeds_of(text: str) -> list[int | None]:
     return found
 
 
-def tell(path: Path, tally: Tally) -> int:
+def tell(path: Path, tally: Tally, what: str = "responses") -> int:
     """Say what became of the rows of an output; returns the exit code."""
-    say(f"{path}: {tally.rows:,} rows, {tally.statuses.total():,} done, {tally.failed:,} failed.")
+    say(f"{path}: {tally.rows:,} {what}, {tally.statuses.total():,} done, {tally.failed:,} failed.")
     if tally.reused:
         whole = "All" if tally.reused == tally.rows else f"{tally.reused:,}"
         say(f"{whole} of them had been done by an earlier run.")

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import re
 import subprocess
 import sys
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -13,9 +15,6 @@ import pytest
 from veriglot import llm
 from veriglot.errors import InputError, UnknownNameError
 from veriglot.llm.schemas import asked_in_words
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FAMILIES = {
     "Llama-3.x": "mfava-llama-3", "Aya": "mfava-aya", "Qwen-2.5": "mfava-qwen-2.5",
@@ -192,6 +191,28 @@ def test_a_script_that_makes_no_sense(tmp_path: Path, content: str, says: str) -
     (tmp_path / "script.json").write_text(content)
     with pytest.raises(InputError, match=says):
         llm.connect("scripted", rules=tmp_path / "script.json")
+
+
+def blocks(kind: str) -> list[str]:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "models.md").read_text("utf-8")
+    return re.findall(rf"^```{kind}\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+
+
+def test_the_examples_of_the_documentation_run(tmp_path: Path) -> None:
+    (python,) = blocks("python")
+    done = subprocess.run([sys.executable, "-c", python], capture_output=True, text=True, check=True)
+    assert done.stdout == "the lighthouse was built by Ada.\n"
+    (script,) = blocks("toml")
+    (tmp_path / "script.toml").write_text(script, "utf-8")
+    client = llm.connect("scripted", rules=tmp_path / "script.toml")
+    assert client.ask(llm.Request("small-1", prompt="Who built Norva?")).text == "Norva was built by Ada."
+    with pytest.raises(llm.ModelError, match="overloaded"):
+        client.ask(llm.Request("large-1", prompt="Who built Norva?"))
+
+
+def test_the_documentation_names_every_preset_and_client() -> None:
+    page = (Path(__file__).resolve().parents[2] / "docs" / "models.md").read_text("utf-8")
+    assert not [name for name in (*llm.presets(), *llm.CLIENTS.names()) if f"`{name}`" not in page]
 
 
 def test_llm_is_light() -> None:

@@ -64,12 +64,13 @@ class HttpError(VeriglotError):
         return self
 
 
-def of_status(where: str, status: int, body: str, retry_after: float | None) -> HttpError:
+def of_status(where: str, status: int, said: str, body: str, retry_after: float | None) -> HttpError:
     """The error of an answer whose status is no success.
 
     Args:
         where: method and address, without secrets.
         status: the HTTP status.
+        said: what the answer says in words, without secrets.
         body: the beginning of the answer, without secrets.
         retry_after: the seconds of its `Retry-After`, or None.
     """
@@ -77,7 +78,7 @@ def of_status(where: str, status: int, body: str, retry_after: float | None) -> 
         phrase = f" {HTTPStatus(status).phrase}"
     except ValueError:  # a status of the server's own invention
         phrase = ""
-    said = f": {body}" if body else ""
+    said = f": {said}" if said else ""
     retryable = status in RETRYABLE
     remedy = _REMEDIES.get(status, "Try again later; what is finished is kept." if retryable else "")
     if 300 <= status < 400:

@@ -41,6 +41,16 @@ class Response:
             self._decoded[0] = _decode(self.data)
         return self._decoded[0]
 
+    def message(self) -> str:
+        """What an error says in words, where it says it as JSON APIs do (`error.message` and the like); else empty."""
+        try:
+            content = self.json()
+        except ValueError:
+            return ""
+        while isinstance(content, dict):
+            content = content.get("error") or content.get("message") or content.get("detail")
+        return content if isinstance(content, str) else ""
+
 
 def _decode(data: bytes) -> Any:
     try:

@@ -32,6 +32,7 @@ __all__ = ["Session"]
 _LOG = logging.getLogger(__name__)
 _USER_AGENT = f"veriglot/{__version__}"
 _EXCERPT = 2000
+_SHORT = 300
 _LONGEST_BACKOFF = 30.0
 
 
@@ -207,7 +208,8 @@ class Session:
 
     def _refused(self, where: str, answer: Response) -> HttpError:
         wait = retry_after(answer.headers)
-        error = of_status(where, answer.status, self._excerpt(answer.data), wait)
+        said = self._excerpt(answer.message() or answer.data, _SHORT)
+        error = of_status(where, answer.status, said, self._excerpt(answer.data), wait)
         if error.retryable and wait is not None:
             if wait > self._longest_wait:
                 error.remedy = f"The server asks to wait {wait:.0f} s: try again then; what is finished is kept."
@@ -224,15 +226,16 @@ class Session:
             broken = False
         if broken:
             raise HttpError(
-                f"{where} did not answer with whole JSON: {self._excerpt(answer.data, 200)}",
+                f"{where} did not answer with whole JSON: {self._excerpt(answer.data, _SHORT)}",
                 remedy="Check that the address is that of an API, and what stands between it and here.",
                 status=answer.status,
                 retryable=True,
                 trouble="json",
             )
 
-    def _excerpt(self, data: bytes, length: int = _EXCERPT) -> str:
-        text = self._secrets.black_out(data[: 8 * length].decode("utf-8", "replace"))
+    def _excerpt(self, data: str | bytes, length: int = _EXCERPT) -> str:
+        text = data if isinstance(data, str) else data[: 8 * length].decode("utf-8", "replace")
+        text = self._secrets.black_out(text)
         text = " ".join(text.split())
         return text if len(text) <= length else f"{text[:length]} ..."
 

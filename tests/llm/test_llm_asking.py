@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+import subprocess
+import sys
 import threading
 import time
 from typing import TYPE_CHECKING
@@ -200,3 +203,27 @@ def test_a_limit_goes_on_where_a_run_stopped(tmp_path: Path) -> None:
 def test_a_limit_below_nothing_is_refused() -> None:
     with pytest.raises(UsageError):
         llm.Limits(calls=-1)
+
+
+def test_ctrl_c_ends_it_though_the_server_never_answers(tmp_path: Path) -> None:
+    code = """
+import sys
+from veriglot import llm
+client = llm.connect("openai", base_url=sys.argv[1], cache=sys.argv[2], timeout=60)
+requests = (llm.Request("m", prompt=str(n)) for n in range(100))
+try:
+    for answer in llm.ask_all(client, requests, jobs=4):
+        print(answer.reply.text, flush=True)
+except KeyboardInterrupt:
+    sys.exit(130)
+"""
+    with ModelServer(Faults(slow=0.5, slow_seconds=60, in_a_row=99)) as server:
+        command = [sys.executable, "-c", code, server.base_url, str(tmp_path)]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        while not server.faults_seen["slow"]:
+            time.sleep(0.01)
+        start = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=30)
+    assert process.returncode == 130, errors
+    assert time.monotonic() - start < 15

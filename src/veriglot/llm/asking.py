@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import deque
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -11,9 +10,11 @@ import msgspec
 from veriglot.errors import UsageError
 from veriglot.llm.errors import ModelError
 from veriglot.llm.records import Reply, Request
+from veriglot.llm.workers import Workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from concurrent.futures import Future
 
     from veriglot.llm.client import Client
 
@@ -21,6 +22,7 @@ __all__ = ["Answer", "ask_all"]
 
 _AHEAD = 4
 _GIVE_UP = 10
+_LAST_CALLS = 5.0
 
 
 class Answer(msgspec.Struct, frozen=True):
@@ -44,7 +46,7 @@ def ask_all(
 
     Requests are taken as threads get free, at most `4 * jobs` ahead of the answer that is waited for, and so many
     answers are held at most. When the caller stops early, calls under way are waited for, so that a cache keeps what
-    is paid.
+    is paid; on Ctrl-C, for 5 seconds.
 
     Args:
         client: who is asked.
@@ -67,12 +69,13 @@ def ask_all(
 
 def _ask_all(client: Client, requests: Iterable[Request], jobs: int, give_up: int | None) -> Iterator[Answer]:
     waiting: deque[tuple[Request, Future[Reply]]] = deque()
-    pool = ThreadPoolExecutor(jobs, thread_name_prefix="veriglot-ask")
+    workers = Workers(client, jobs)
+    patience: float | None = None
     failed = 0
     try:
         source = iter(requests)
         for request in source:
-            waiting.append((request, pool.submit(client.ask, request)))
+            waiting.append((request, workers.submit(request)))
             if len(waiting) < _AHEAD * jobs:
                 continue
             answer, failed = _settle(*waiting.popleft(), failed, give_up)
@@ -80,8 +83,11 @@ def _ask_all(client: Client, requests: Iterable[Request], jobs: int, give_up: in
         while waiting:
             answer, failed = _settle(*waiting.popleft(), failed, give_up)
             yield answer
+    except KeyboardInterrupt:
+        patience = _LAST_CALLS
+        raise
     finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+        workers.stop(patience)
 
 
 def _settle(request: Request, future: Future[Reply], failed: int, give_up: int | None) -> tuple[Answer, int]:

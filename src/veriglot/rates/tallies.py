@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from veriglot.records import CONFIDENCE_BINS
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -16,8 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = ["BINS", "Labels", "Tallies"]
 
-BINS = 20
-"""Equal bins of confidence on [0, 1]: bin k holds k/20 <= c < (k + 1)/20, the last one 1.0 as well."""
+BINS = CONFIDENCE_BINS
+"""Bins of confidence, those of an error profile."""
 
 
 @dataclass(frozen=True)

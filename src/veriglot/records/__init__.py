@@ -2,7 +2,7 @@
 
 from veriglot.records.codec import decode_json, encode, from_mapping, prediction_from, sample_from
 from veriglot.records.prediction import Prediction, Status
-from veriglot.records.profile import Confusion, DataSource, ErrorProfile, LanguageProfile
+from veriglot.records.profile import CONFIDENCE_BINS, Confusion, DataSource, ErrorProfile, LanguageProfile
 from veriglot.records.protocols import Detector
 from veriglot.records.rate import Estimator, Rate, Reliability
 from veriglot.records.sample import Annotation, Evidence, Generator, Kind, Sample, Task
@@ -10,6 +10,7 @@ from veriglot.records.span import Pointer, Span, Unit, Word
 from veriglot.records.taxonomy import Taxonomy, taxonomies, taxonomy
 
 __all__ = [
+    "CONFIDENCE_BINS",
     "Annotation",
     "Confusion",
     "DataSource",

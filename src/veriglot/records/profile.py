@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-__all__ = ["Confusion", "DataSource", "ErrorProfile", "LanguageProfile"]
+__all__ = ["CONFIDENCE_BINS", "Confusion", "DataSource", "ErrorProfile", "LanguageProfile"]
+
+CONFIDENCE_BINS = 20
+"""Equal bins on [0, 1] of a profile's confidences: bin k holds k/20 <= c < (k + 1)/20, the last one 1.0 as well."""
 
 
 class Confusion(NamedTuple):
@@ -25,7 +28,7 @@ def _ratio(part: int, whole: int) -> float | None:
     return part / whole if whole else None
 
 
-class LanguageProfile(msgspec.Struct, frozen=True):
+class LanguageProfile(msgspec.Struct, frozen=True, omit_defaults=True):
     """Error rates over the responses of one language (or of all).
 
     A rate whose denominator is zero is None: it was not measured.
@@ -41,6 +44,10 @@ class LanguageProfile(msgspec.Struct, frozen=True):
         recall: the same figure as `tpr`, under the name that the field uses beside precision.
         prevalence: (tp + fn) / all units.
         responses: the counts of each response, so that it can be resampled without inference.
+        clusters: what each response belongs to, as numbers: responses to one text share one. Empty where each is
+            its own.
+        confidences: units by confidence, in 20 equal bins on [0, 1], each `[unsupported, supported]`. Empty where the
+            detector gave no confidence of every word.
     """
 
     tp: int
@@ -53,10 +60,24 @@ class LanguageProfile(msgspec.Struct, frozen=True):
     recall: float | None
     prevalence: float | None
     responses: tuple[Confusion, ...]
+    clusters: tuple[int, ...] = ()
+    confidences: tuple[tuple[int, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.clusters and len(self.clusters) != len(self.responses):
+            raise ValueError(f"{len(self.clusters)} `clusters` for {len(self.responses)} `responses`")
+        if self.confidences and len(self.confidences) != CONFIDENCE_BINS:
+            raise ValueError(f"`confidences` has {CONFIDENCE_BINS} bins, not {len(self.confidences)}")
 
     @classmethod
-    def of(cls, responses: Iterable[Confusion]) -> LanguageProfile:
-        """Sum the counts of responses into rates."""
+    def of(
+        cls,
+        responses: Iterable[Confusion],
+        *,
+        clusters: Sequence[int] = (),
+        confidences: Iterable[tuple[int, int]] = (),
+    ) -> LanguageProfile:
+        """Sum the counts of responses into rates; `clusters` and `confidences` as the attributes."""
         kept = tuple(Confusion(*row) for row in responses)
         tp, fp, fn, tn = (sum(column) for column in zip(*kept, strict=True)) if kept else (0, 0, 0, 0)
         return cls(
@@ -67,6 +88,8 @@ class LanguageProfile(msgspec.Struct, frozen=True):
             recall=_ratio(tp, tp + fn),
             prevalence=_ratio(tp + fn, tp + fp + fn + tn),
             responses=kept,
+            clusters=tuple(clusters),
+            confidences=tuple(confidences),
         )  # fmt: skip
 
 

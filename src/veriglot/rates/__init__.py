@@ -1,0 +1,33 @@
+"""How often does a model hallucinate: estimators, intervals, diagnosis, tests, planning. Numbers in, numbers out."""
+
+from veriglot.rates.averages import Mean, average, column_averages, row_averages
+from veriglot.rates.clustered import ClusteredShare, clustered_share
+from veriglot.rates.correlation import correlate
+from veriglot.rates.detector_rates import DetectorRates, detector_rates
+from veriglot.rates.estimate import Estimate, estimate
+from veriglot.rates.multiplicity import adjust
+from veriglot.rates.ranking import Rank, rank_intervals
+from veriglot.rates.shares import Share, share_of
+from veriglot.rates.tallies import BINS, Labels, Tallies
+
+__all__ = [
+    "BINS",
+    "ClusteredShare",
+    "DetectorRates",
+    "Estimate",
+    "Labels",
+    "Mean",
+    "Rank",
+    "Share",
+    "Tallies",
+    "adjust",
+    "average",
+    "clustered_share",
+    "column_averages",
+    "correlate",
+    "detector_rates",
+    "estimate",
+    "rank_intervals",
+    "row_averages",
+    "share_of",
+]

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from veriglot.errors import InputError, UnknownNameError
+from veriglot.errors import InputError
 from veriglot.metrics.marks import marked, ranges, unit_probabilities
 from veriglot.metrics.predictions import answer
 from veriglot.metrics.units import segmenter
 from veriglot.provenance import digest
 from veriglot.rates import BINS, Tallies
 from veriglot.records import Status
-from veriglot.records.languages import language
+from veriglot.study.files import tag_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -140,11 +140,7 @@ def histogram_of(confidences: NDArray[np.float64]) -> NDArray[np.int32]:
 def key_of(sample: Sample, prediction: Prediction) -> Key:
     """Where a response is counted: under the language that was asked for, or else the one that the detector found."""
     generator = sample.generator
-    tag = sample.language or prediction.language or UNDETERMINED
-    try:
-        tag = language(tag).tag
-    except UnknownNameError:
-        pass  # a language that is in no table of ours is still a language of the study
+    tag = tag_of(sample.language) or tag_of(prediction.language) or UNDETERMINED
     return Key(generator.name if generator else None, tag, generator.seed if generator else None)
 
 

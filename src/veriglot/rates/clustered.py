@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Clusters = NDArray[np.int64]
 
-__all__ = ["ClusteredShare", "clustered_share", "error_of"]
+__all__ = ["ClusteredShare", "clustered_share", "error_of", "freedom_of"]
 
 
 @dataclass(frozen=True)
@@ -60,3 +60,18 @@ def error_of(influences: Array) -> float:
     """Standard error of a sum of influences of independent clusters, shape `(k,)`; NaN for fewer than two."""
     k = len(influences)
     return math.sqrt(k / (k - 1) * float((influences**2).sum())) if k > 1 else math.nan
+
+
+def freedom_of(influences: Array) -> float:
+    """Degrees of freedom of that error, between 1 and k - 1: fewer than clusters where a few of them weigh most.
+
+    Satterthwaite's, from the fourth moment: `2 S2^2 / (S4 - S2^2 / k)`, which is about `k` where influences are normal.
+    Where rates are low, most clusters have no marked unit and the few that have make the error.
+    """
+    k = len(influences)
+    if k < 2:
+        return 1.0
+    second, fourth = float((influences**2).sum()), float((influences**4).sum())
+    spread = fourth - second**2 / k
+    freedom = 2.0 * second**2 / spread if spread > 0 else float(k - 1)
+    return float(np.clip(freedom, 1.0, k - 1))

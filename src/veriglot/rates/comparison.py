@@ -9,15 +9,17 @@ the marked shares, and how much they differ carries the profile's uncertainty as
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from veriglot.errors import UsageError
-from veriglot.rates.clustered import clustered_share, error_of
+from veriglot.rates.clustered import clustered_share, error_of, freedom_of
 from veriglot.rates.detector_rates import detector_rates
+from veriglot.rates.estimate import CONFIDENCE, DRAWS, SEED
 from veriglot.rates.scientific import statistics
+from veriglot.rates.shares import share_of
 from veriglot.records import Estimator
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from veriglot.rates.clustered import ClusteredShare
     from veriglot.rates.tallies import Tallies
     from veriglot.records import LanguageProfile
 
@@ -33,7 +36,6 @@ if TYPE_CHECKING:
 __all__ = ["Difference", "compare", "compare_draws", "compare_over"]
 
 _PAIRED_FROM = 0.5  # share of each model's queries that the other one answered as well
-_DEFAULT_DRAWS = 2000
 
 
 @dataclass(frozen=True)
@@ -41,17 +43,17 @@ class Difference:
     """Two rates held against each other. Differences are first minus second, as shares.
 
     Attributes:
-        difference, low, high: of the rates, with its interval.
-        p: two-sided p-value for equal rates.
+        difference, low, high: of the rates, with its interval, which carries the profile's uncertainty.
+        p: two-sided p-value for equal rates, with the profile as it is.
         effect: standardised difference: of the marked shares of queries, weighted by their units, over the standard
             deviation of their differences (paired) or over the root of the mean of both variances (unpaired). None
-            where the comparison is not of queries.
+            where the comparison is not of queries, or they do not vary.
         paired: whether it is of the same queries.
         queries: clusters that were compared: those of both (paired), or all of the two (unpaired).
         left_out: responses of the first and of the second to queries that only one of them answered (paired).
-        error: standard error of the difference, with the profile as it is.
-        freedom: degrees of freedom of `error`.
-        draws: of the difference, with the profile's uncertainty, shape `(draws,)`.
+        error, freedom: standard error of the difference, with the profile as it is, and its degrees of freedom.
+        draws: of the difference, shape `(draws,)`; NaN where a draw gives none.
+        moved: what the profile's draws alone make of the difference, shape `(draws,)`.
         method: the test in words.
     """
 
@@ -65,8 +67,9 @@ class Difference:
     left_out: tuple[int, int]
     error: float
     freedom: float
-    draws: Array
-    method: str
+    draws: Array = field(repr=False)
+    moved: Array = field(repr=False)
+    method: str = ""
 
 
 def compare(
@@ -74,15 +77,16 @@ def compare(
     second: Tallies,
     profile: LanguageProfile | None,
     *,
-    estimator: Estimator = Estimator.LABEL_SHIFT,
-    confidence: float = 0.95,
-    seed: int = 0,
-    draws: int = _DEFAULT_DRAWS,
+    estimator: Estimator | str = Estimator.LABEL_SHIFT,
+    confidence: float = CONFIDENCE,
+    seed: int = SEED,
+    draws: int = DRAWS,
 ) -> Difference | None:
     """The difference of two models' rates in one language, by a t-test over queries.
 
     Paired where each answered at least half of the queries of the other: then over the queries of both, so that
     neither is judged on queries that the other was spared. Otherwise all queries of both count, as independent.
+    Degrees of freedom fall where few queries make the difference (`freedom_of`), as they do where rates are low.
 
     Args:
         first, second: with cluster numbers of the same study.
@@ -101,36 +105,39 @@ def compare(
         UsageError: an estimator that is not a multiple of a marked share, or no profile where one is needed.
         MissingExtraError: the extra `stats` is not installed.
     """
-    factor = _factor(profile, estimator, seed, draws, confidence)
+    factor = _factor(profile, Estimator(estimator), seed, draws, confidence)
     shared = _shared(first, second)
-    kept = _of_queries(first, second, shared) if shared is not None else (first, second)
+    kept = (
+        (first, second)
+        if shared is None
+        else tuple(each.select(np.isin(each.cluster, shared)) for each in (first, second))
+    )
     shares = [clustered_share(tallies) for tallies in kept]
-    if factor is None or shares[0] is None or shares[1] is None:
-        return None
-    if shared is not None:
-        influences = shares[0].influences - shares[1].influences
-        error, freedom = error_of(influences), float(len(influences) - 1)
-        spread, queries = error * math.sqrt(len(influences)), len(influences)
-    else:
-        error, freedom, spread = _apart(shares[0].influences, shares[1].influences)
-        queries = len(shares[0].clusters) + len(shares[1].clusters)
-    if math.isnan(error):
+    if factor is None or shares[0] is None or shares[1] is None or min(len(one.clusters) for one in shares if one) < 2:
         return None
     marked = shares[0].share - shares[1].share
+    error, freedom, spread = _error(shares[0], shares[1], paired=shared is not None)
+    error = math.hypot(error, *(_unseen(tallies) for tallies in kept))
     value, factors = factor
     drawn = (marked + error * _student_draws(freedom, draws, seed)) * factors
-    left_out = (len(first) - len(kept[0]), len(second) - len(kept[1]))
-    effect = marked / spread if spread > 0 else None
+    queries = len(shared) if shared is not None else len(shares[0].clusters) + len(shares[1].clusters)
     return Difference(
-        marked * value, *_interval(drawn, confidence), _p(marked, error, freedom), effect, shared is not None, queries,
-        left_out, error * abs(value), freedom, drawn,
-        f"{'paired' if shared is not None else 'Welch'} t-test over queries",
+        marked * value, *_interval(drawn, confidence), _p(marked, error, freedom),
+        effect=marked / spread if spread > 0 else None,
+        paired=shared is not None,
+        queries=queries,
+        left_out=(len(first) - len(kept[0]), len(second) - len(kept[1])),
+        error=error * value,
+        freedom=freedom,
+        draws=drawn,
+        moved=marked * factors,
+        method=f"{'paired' if shared is not None else 'Welch'} t-test over queries",
     )  # fmt: skip
 
 
 def compare_draws(
-    rates: tuple[float, float], draws: tuple[Array, Array], *, queries: int, confidence: float = 0.95
-) -> Difference:
+    rates: tuple[float, float], draws: tuple[Array, Array], *, queries: int, confidence: float = CONFIDENCE
+) -> Difference | None:
     """The difference of two estimates that have draws, by any estimator, by a normal test.
 
     Args:
@@ -139,18 +146,24 @@ def compare_draws(
             counts as independent, which is cautious where the same queries were answered.
         queries: clusters behind the two.
         confidence: of the interval, between 0 and 1.
+
+    Returns:
+        None where fewer than two draws have a value.
     """
     drawn = draws[0] - draws[1]
     defined = drawn[np.isfinite(drawn)]
-    difference, error = rates[0] - rates[1], float(defined.std(ddof=1)) if len(defined) > 1 else math.nan
-    p = _normal_p(difference, error)
+    if len(defined) < 2:
+        return None
+    difference, error = rates[0] - rates[1], float(defined.std(ddof=1))
+    moved = np.full(len(drawn), difference)
+    p = math.erfc(abs(difference) / error / math.sqrt(2)) if error > 0 else 1.0
     return Difference(
-        difference, *_interval(defined, confidence), p, None, False, queries, (0, 0), error, math.inf, drawn,
-        "normal test of draws",
+        difference, *_interval(drawn, confidence), p, effect=None, paired=False, queries=queries, left_out=(0, 0),
+        error=error, freedom=math.inf, draws=drawn, moved=moved, method="normal test of draws",
     )  # fmt: skip
 
 
-def compare_over(differences: Sequence[Difference], *, confidence: float = 0.95) -> Difference | None:
+def compare_over(differences: Sequence[Difference], *, confidence: float = CONFIDENCE) -> Difference | None:
     """The mean difference of two models over several languages, each of which counts the same.
 
     Args:
@@ -159,27 +172,32 @@ def compare_over(differences: Sequence[Difference], *, confidence: float = 0.95)
         confidence: of the interval, between 0 and 1.
 
     Returns:
-        None for no languages. `error` holds the languages' own errors and how far the profile moves the mean;
-        `freedom` is Satterthwaite's.
+        None for no languages. `error` holds the languages' own errors and how far the profiles move the mean, which
+        matters where differences have both signs; `freedom` is Satterthwaite's; `effect` is the mean of theirs.
     """
     if not differences:
         return None
     n = len(differences)
     mean = sum(one.difference for one in differences) / n
     drawn = np.mean([one.draws for one in differences], axis=0)
-    own = [one.error**2 / n**2 for one in differences]
-    # The draws hold the same sampling error over again: what they vary beyond it is the profile's doing.
-    beyond = max(0.0, float(np.var(drawn[np.isfinite(drawn)])) - sum(own))
-    error = math.sqrt(sum(own) + beyond)
+    moved = np.mean([one.moved for one in differences], axis=0)
+    own = [(one.error / n) ** 2 for one in differences]
+    # A draw of a profile whose rates nearly meet lies far out: quantiles, where a variance would be made by that one.
+    low, high = np.nanquantile(moved, [0.1587, 0.8413])
+    error = math.sqrt(sum(own) + ((high - low) / 2) ** 2)
     freedom = _satterthwaite(own, [one.freedom for one in differences])
-    paired = all(one.paired for one in differences)
     effects = [one.effect for one in differences if one.effect is not None]
     return Difference(
         mean, *_interval(drawn, confidence), _p(mean, error, freedom),
-        sum(effects) / n if len(effects) == n else None,
-        paired, sum(one.queries for one in differences),
-        (sum(one.left_out[0] for one in differences), sum(one.left_out[1] for one in differences)),
-        error, freedom, drawn, f"mean of {n} languages, {differences[0].method}",
+        effect=sum(effects) / n if len(effects) == n else None,
+        paired=all(one.paired for one in differences),
+        queries=sum(one.queries for one in differences),
+        left_out=(sum(one.left_out[0] for one in differences), sum(one.left_out[1] for one in differences)),
+        error=error,
+        freedom=freedom,
+        draws=drawn,
+        moved=moved,
+        method=f"{differences[0].method}, mean of {n} languages",
     )  # fmt: skip
 
 
@@ -189,13 +207,6 @@ def _shared(first: Tallies, second: Tallies) -> NDArray[np.int64] | None:
     both = np.intersect1d(ours, theirs)
     enough = len(both) >= 2 and len(both) >= _PAIRED_FROM * max(len(ours), len(theirs))
     return both if enough else None
-
-
-def _of_queries(first: Tallies, second: Tallies, queries: NDArray[np.int64]) -> tuple[Tallies, Tallies]:
-    return (
-        first.select(np.isin(first.cluster, queries)),
-        second.select(np.isin(second.cluster, queries)),
-    )
 
 
 def _factor(
@@ -214,30 +225,44 @@ def _factor(
     if rates.tpr is None or rates.fpr is None or rates.prevalence is None:
         return None
     gap = rates.tpr_draws - rates.fpr_draws
-    if rates.tpr.value <= rates.fpr.value or (gap <= 0).mean() > (1 - confidence) / 2:
+    told = gap > 0
+    if rates.tpr.value <= rates.fpr.value or (~told).mean() > (1 - confidence) / 2:
         return None
-    if estimator is Estimator.LABEL_SHIFT:
-        return 1 / (rates.tpr.value - rates.fpr.value), 1 / gap
-    return (
-        _over_recall(rates.prevalence.value, rates.tpr.value, rates.fpr.value),
-        _over_recall(rates.prevalence_draws, rates.tpr_draws, rates.fpr_draws),
-    )
+    if estimator is Estimator.PAPER:
+        return (
+            _over_recall(rates.prevalence.value, rates.tpr.value, rates.fpr.value),
+            _over_recall(rates.prevalence_draws, rates.tpr_draws, rates.fpr_draws),
+        )
+    return 1 / (rates.tpr.value - rates.fpr.value), np.divide(1.0, gap, out=np.full(draws, np.nan), where=told)
 
 
-def _over_recall[T: (float, Array)](prevalence: T, tpr: T, fpr: T) -> T:
+def _over_recall(prevalence: Any, tpr: Any, fpr: Any) -> Any:
     """Precision over recall: unsupported units over marked ones, in the profile's data (mfava, equation 1)."""
     return prevalence / (prevalence * tpr + (1 - prevalence) * fpr)
 
 
-def _apart(first: Array, second: Array) -> tuple[float, float, float]:
-    """Error, degrees of freedom and the standardising spread of two independent shares."""
-    errors = error_of(first), error_of(second)
-    if any(math.isnan(error) for error in errors):
-        return math.nan, math.nan, math.nan
-    squares = [error**2 for error in errors]
-    freedom = _satterthwaite(squares, [len(first) - 1.0, len(second) - 1.0])
-    spread = math.sqrt((squares[0] * len(first) + squares[1] * len(second)) / 2)
+def _error(first: ClusteredShare, second: ClusteredShare, *, paired: bool) -> tuple[float, float, float]:
+    """Standard error of the difference of marked shares, its degrees of freedom, and what standardises it."""
+    if paired:
+        influences = first.influences - second.influences
+        return error_of(influences), freedom_of(influences), error_of(influences) * math.sqrt(len(influences))
+    squares = [first.error**2, second.error**2]
+    freedom = _satterthwaite(squares, [freedom_of(first.influences), freedom_of(second.influences)])
+    spread = math.sqrt((squares[0] * len(first.clusters) + squares[1] * len(second.clusters)) / 2)
     return math.sqrt(sum(squares)), freedom, spread
+
+
+def _unseen(tallies: Tallies) -> float:
+    """Standard error of a share that the data show no variation of: no unit is marked, or all are.
+
+    Nothing marked in few queries does not mean that nothing ever is; the error is that of the Beta distribution that
+    `shares` draws from.
+    """
+    share = share_of(tallies.marked, tallies.units, tallies.cluster)
+    if share is None or 0 < share.value < 1:
+        return 0.0
+    a, b = share.value * share.effective + 0.5, (1 - share.value) * share.effective + 0.5
+    return math.sqrt(a * b / (a + b + 1)) / (a + b)
 
 
 def _satterthwaite(squares: Sequence[float], freedoms: Sequence[float]) -> float:
@@ -255,19 +280,14 @@ def _student_draws(freedom: float, draws: int, seed: int) -> Array:
 
 
 def _p(difference: float, error: float, freedom: float) -> float:
-    if error <= 0:
-        return 1.0 if difference == 0 else 0.0
+    if error <= 0:  # every query gives the same difference: there is nothing to measure chance by
+        return 1.0
     return float(2 * statistics("A comparison").t.sf(abs(difference) / error, freedom))
 
 
-def _normal_p(difference: float, error: float) -> float:
-    if math.isnan(error) or error <= 0:
-        return 1.0
-    return math.erfc(abs(difference) / error / math.sqrt(2))
-
-
 def _interval(draws: Array, confidence: float) -> tuple[float, float]:
-    if not len(draws):
-        return math.nan, math.nan
-    low, high = np.quantile(draws, [(1 - confidence) / 2, (1 + confidence) / 2])
-    return float(low), float(high)
+    """Quantiles of draws; one without a value may be anything, so it widens both ends. Cut to [-1, 1]."""
+    tail = (1 - confidence) / 2
+    low = float(np.quantile(np.where(np.isnan(draws), -1.0, draws), tail))
+    high = float(np.quantile(np.where(np.isnan(draws), 1.0, draws), 1 - tail))
+    return max(low, -1.0), min(high, 1.0)

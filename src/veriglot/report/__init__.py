@@ -1,6 +1,7 @@
-"""Views of judged samples: the terminal and one self-contained HTML file."""
+"""Views of judged samples and of studies: the terminal, self-contained HTML files, and tables."""
 
 from veriglot.report.html import write_html
+from veriglot.report.study.page import write_study
 from veriglot.report.terminal import render_terminal
 
-__all__ = ["render_terminal", "write_html"]
+__all__ = ["render_terminal", "write_html", "write_study"]

@@ -1,0 +1,104 @@
+"""Axes of charts, and the steps of the heat scale.
+
+Charts are SVG in percentages of their width, without a view box, so that text keeps its size on every screen and on
+paper; an axis turns a value into such a percentage.
+"""
+
+from __future__ import annotations
+
+from math import ceil, floor, log10
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["Axis", "HeatScale", "axis_for", "heat_scale", "round_step"]
+
+_ROUND = (1.0, 2.0, 2.5, 5.0, 10.0)
+_STEPS = 10
+
+
+class Axis(NamedTuple):
+    """A linear axis with round ticks.
+
+    Attributes:
+        low, high: values at its ends.
+        ticks: values to label.
+    """
+
+    low: float
+    high: float
+    ticks: tuple[float, ...]
+
+    def at(self, value: float, *, upwards: bool = False) -> str:
+        """Where a value lies, as a percentage; a value beyond the axis lies at its end."""
+        share = (min(max(value, self.low), self.high) - self.low) / (self.high - self.low)
+        return f"{100 * (1 - share if upwards else share):.2f}%"
+
+    def length(self, low: float, high: float) -> str:
+        """How long `[low, high]` is, as a percentage of the axis."""
+        first, last = (min(max(value, self.low), self.high) for value in (low, high))
+        return f"{100 * (last - first) / (self.high - self.low):.2f}%"
+
+    def percent(self, value: float) -> str:
+        """A tick of an axis of shares, with the digits that its ticks need: `5%`, `2.5%`."""
+        step = 100 * (self.ticks[1] - self.ticks[0])
+        digits = next(digits for digits in range(5) if abs(step * 10**digits - round(step * 10**digits)) < 1e-6)
+        return f"{100 * value:.{digits}f}%"
+
+    def plain(self, value: float) -> str:
+        """A tick of an axis of plain numbers."""
+        return f"{value:,.10g}"
+
+    def beyond(self, value: float) -> bool:
+        """Whether a value has no place on the axis."""
+        return not self.low <= value <= self.high
+
+
+def round_step(span: float, count: int) -> float:
+    """The smallest of 1, 2, 2.5 and 5 times a power of ten of which at most `count` fill `span`."""
+    if span <= 0:
+        return 1.0
+    raw = span / count
+    power = 10.0 ** floor(log10(raw))
+    return next(step * power for step in (*_ROUND, 20.0) if step * power >= raw * (1 - 1e-9))
+
+
+def axis_for(values: Iterable[float], *, count: int = 6, from_zero: bool = True) -> Axis:
+    """An axis that holds all values, with at most about `count` ticks."""
+    found = list(values)
+    high = max(found, default=1.0)
+    low = min([0.0, *found]) if from_zero else min(found, default=0.0)
+    if high <= low:
+        high = low + (abs(low) or 0.01)
+    step = round_step(high - low, count)
+    first, last = floor(low / step + 1e-9), ceil(high / step - 1e-9)
+    ticks = tuple(round(place * step, 12) for place in range(first, last + 1))
+    return Axis(ticks[0], ticks[-1], ticks)
+
+
+class HeatScale(NamedTuple):
+    """Equal classes of rates, from zero up.
+
+    Attributes:
+        width: of a class.
+        classes: how many there are.
+    """
+
+    width: float
+    classes: int
+
+    def step(self, rate: float) -> int:
+        """The step of the palette's heat scale for a rate, 0 to 9."""
+        return self.step_of(min(int(rate / self.width + 1e-9), self.classes - 1))
+
+    def step_of(self, place: int) -> int:
+        """The step for a class by its place, 0 for the lowest."""
+        return round(place * (_STEPS - 1) / max(self.classes - 1, 1)) if self.classes > 1 else _STEPS // 3
+
+
+def heat_scale(rates: Iterable[float]) -> HeatScale:
+    """Classes of a round width that hold every rate: 8 at most, and the top one is never empty."""
+    high = max(rates, default=0.0)
+    width = round_step(high, 8)
+    return HeatScale(width, max(1, ceil(high / width - 1e-9)))

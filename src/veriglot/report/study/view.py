@@ -1,0 +1,104 @@
+"""A study's results arranged for looking up: which cell, in which order, by which estimator."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from veriglot.records import Estimator, Reliability
+from veriglot.report.direction import language_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from veriglot.records import Rate
+    from veriglot.study.results import Average, Cell, Model, StudyResults
+
+__all__ = ["ALL", "View", "is_sound"]
+
+ALL = "*"
+"""The name that stands for all languages together."""
+
+
+def is_sound(rate: Rate | None) -> bool:
+    """Whether a rate may be shown as a plain number: it exists, and the data support it."""
+    return rate is not None and rate.status is Reliability.OK and rate.rate is not None
+
+
+class View:
+    """Look-ups in the results of one study.
+
+    Attributes:
+        results: the study's results.
+        models: names of the models, the one that hallucinates least first, those without a mean last.
+        languages: tags, in the same order.
+    """
+
+    def __init__(self, results: StudyResults) -> None:
+        self.results = results
+        self._cells = {(cell.model, cell.language): cell for cell in results.cells}
+        self._models = {model.name: model for model in results.models}
+        self.models = _ordered((model.name for model in results.models), results.by_model)
+        self.languages = _ordered(results.languages, results.by_language)
+
+    def cell(self, model: str, language: str) -> Cell | None:
+        """The cell of one model in one language; None where the study has none."""
+        return self._cells.get((model, language))
+
+    def rate(self, model: str, language: str, estimator: str | None = None) -> Rate | None:
+        """The rate of a cell by an estimator (None: the study's own); None where there is none."""
+        cell = self.cell(model, language)
+        wanted = estimator or self.results.estimator
+        return next((rate for rate in cell.rates if rate.estimator == wanted), None) if cell else None
+
+    def model(self, name: str) -> Model | None:
+        """What the study file declares of a model."""
+        return self._models.get(name)
+
+    @cached_property
+    def estimators(self) -> tuple[Estimator, ...]:
+        """Every estimator of the study, its own first, then in the order of their definition."""
+        found = {rate.estimator for cell in self.results.cells for rate in cell.rates}
+        own = self.results.estimator
+        return tuple(sorted(found, key=lambda each: (each != own, list(Estimator).index(each))))
+
+    @cached_property
+    def own_rates(self) -> tuple[Rate, ...]:
+        """The rate of every cell by the study's estimator, model by model."""
+        pairs = ((model, language) for model in self.models for language in self.languages)
+        return tuple(rate for pair in pairs if (rate := self.rate(*pair)) is not None)
+
+    @cached_property
+    def unreliable(self) -> tuple[Rate, ...]:
+        """The rates among `own_rates` that are no plain numbers."""
+        return tuple(rate for rate in self.own_rates if not is_sound(rate))
+
+    def average(self, name: str) -> Average | None:
+        """The average of a model or a language, by name or tag."""
+        for average in (*self.results.by_model, *self.results.by_language):
+            if average.name == name:
+                return average
+        return None
+
+    @property
+    def units(self) -> str:
+        """What is counted, in words: `words`, `characters`, `tokens of NAME`."""
+        unit = self.results.unit
+        named = {"word": "words", "char": "characters"}
+        return named.get(unit) or f"tokens of {unit.removeprefix('hf:')}"
+
+    def language(self, tag: str) -> str:
+        """The English name of a language tag."""
+        return "all languages" if tag == ALL else language_name(tag)
+
+
+def _ordered(names: Iterable[str], averages: Iterable[Average]) -> tuple[str, ...]:
+    """Names by their averages, ascending; those without one after them, in their own order."""
+    means = {average.name: average.mean for average in averages}
+    given = list(names)
+
+    def place(name: str) -> tuple[bool, float, int]:
+        mean = means.get(name)
+        return mean is None, mean or 0.0, given.index(name)
+
+    return tuple(sorted(given, key=place))

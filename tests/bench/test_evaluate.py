@@ -45,7 +45,21 @@ def test_profile_is_what_the_design_asks_for() -> None:
         "word", 0.5, "absent-words@1", "gold",
     )  # fmt: skip
     assert set(profile.languages) == {"en", "de"}
-    assert profile.pooled == LanguageProfile.of(r for tag in ("en", "de") for r in profile.languages[tag].responses)
+    both = [r for tag in ("en", "de") for r in profile.languages[tag].responses]
+    assert profile.pooled == LanguageProfile.of(both, confidences=profile.pooled.confidences)
+    for part in (profile.pooled, *profile.languages.values()):
+        unsupported, supported = (sum(column) for column in zip(*part.confidences, strict=True))
+        assert (unsupported, supported) == (part.tp + part.fn, part.fp + part.tn)
+        surely = [sum(column) for column in zip(*part.confidences[10:], strict=True)]
+        assert surely == [part.tp, part.fp], "bin 10 begins at the detector's threshold of 0.5"
+
+
+def test_profile_says_which_responses_hold_one_text() -> None:
+    twice = [msgspec.structs.replace(sample, id=f"{sample.id}-{n}") for n in range(2) for sample in samples()]
+    profile = evaluate(twice, AbsentWords(), resamples=0).profile()
+    each = len(profile.pooled.responses) // 2
+    assert profile.pooled.clusters[:each] == profile.pooled.clusters[each:]
+    assert evaluate(samples(), AbsentWords(), resamples=0).profile().pooled.clusters == ()
     assert profile.pooled.recall == found.figure("unit", "recall", "pooled").value
     assert profile.pooled.fpr == found.figure("unit", "fpr", "pooled").value
     assert len(profile.data.sha256) == 64

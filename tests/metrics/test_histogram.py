@@ -11,6 +11,7 @@ from veriglot.metrics.histogram import (
     auroc,
     average_precision,
     bin_of,
+    coarse,
     ece_equal_mass,
     ece_equal_width,
     reliability,
@@ -133,3 +134,17 @@ def test_nothing_is_nan() -> None:
     empty = np.zeros(BINS)
     assert np.isnan(ece_equal_width(empty, empty, empty))
     assert np.isnan(ece_equal_mass(empty, empty, empty))
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=50), st.sampled_from([10, 15, 20, 100]))
+def test_coarse_bins_hold_what_equal_bins_would(confidences: list[float], bins: int) -> None:
+    values = np.array(confidences)
+    fine = np.bincount(bin_of(values), minlength=BINS).astype(float)
+    edges = np.linspace(0, 1, bins + 1)
+    place = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, bins - 1)
+    assert coarse(fine, bins).tolist() == np.bincount(place, minlength=bins).tolist()
+
+
+def test_coarse_bins_never_cut_a_fine_one() -> None:
+    with pytest.raises(ValueError, match="do not divide"):
+        coarse(np.zeros(BINS), 7)

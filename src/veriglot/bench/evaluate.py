@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from veriglot import __version__
+from veriglot.bench.profile import language_profile
 from veriglot.bench.type_mapping import Types, compare_types
 from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.metrics.counts import Builder, Counts, Judged
@@ -23,7 +24,7 @@ from veriglot.metrics.store import CountsFile
 from veriglot.metrics.summary import RESAMPLES, SEED, figures, reliability_tables
 from veriglot.metrics.units import segmenter
 from veriglot.provenance import digest, signature
-from veriglot.records import Confusion, DataSource, ErrorProfile, Kind, LanguageProfile, Status, encode
+from veriglot.records import DataSource, ErrorProfile, Kind, Status, encode
 from veriglot.records.languages import language
 
 if TYPE_CHECKING:
@@ -122,17 +123,14 @@ class Evaluation:
                 "An error profile holds at one threshold, and these predictions do not say theirs.",
                 remedy="Give it with --threshold.",
             )
-        rows = [Confusion(*map(int, row)) for row in self.counts.blocks["unit"]]
-        languages = {
-            tag: LanguageProfile.of(row for row, of in zip(rows, self.counts.languages, strict=True) if of == tag)
-            for tag in sorted(set(self.counts.languages))
-        }
+        tags = sorted(set(self.counts.languages))
+        languages = {tag: language_profile(self.counts, tag) for tag in tags}
         return ErrorProfile(
             unit=self.counts.unit,
             threshold=threshold,
             detector=str(about["detector"]),
             languages=languages,
-            pooled=LanguageProfile.of(rows),
+            pooled=language_profile(self.counts),
             data=DataSource(sha256=str(about["data"]), kind=str(about["kind"])),
             signature=self.signature,
         )

@@ -53,6 +53,13 @@ def test_profile_is_what_the_design_asks_for() -> None:
         surely = [sum(column) for column in zip(*part.confidences[10:], strict=True)]
         assert surely == [part.tp, part.fp], "bin 10 begins at the detector's threshold of 0.5"
 
+    assert profile.pooled.recall == found.figure("unit", "recall", "pooled").value
+    assert profile.pooled.fpr == found.figure("unit", "fpr", "pooled").value
+    assert len(profile.data.sha256) == 64
+    for part in ("data:", "detector:absent-words@1", "threshold:0.5", "unit:word", "seed:1", "resamples:20",
+                 "annotator:gold", "version:"):  # fmt: skip
+        assert part in profile.signature
+
 
 def test_profile_says_which_responses_hold_one_text() -> None:
     twice = [msgspec.structs.replace(sample, id=f"{sample.id}-{n}") for n in range(2) for sample in samples()]
@@ -60,12 +67,6 @@ def test_profile_says_which_responses_hold_one_text() -> None:
     each = len(profile.pooled.responses) // 2
     assert profile.pooled.clusters[:each] == profile.pooled.clusters[each:]
     assert evaluate(samples(), AbsentWords(), resamples=0).profile().pooled.clusters == ()
-    assert profile.pooled.recall == found.figure("unit", "recall", "pooled").value
-    assert profile.pooled.fpr == found.figure("unit", "fpr", "pooled").value
-    assert len(profile.data.sha256) == 64
-    for part in ("data:", "detector:absent-words@1", "threshold:0.5", "unit:word", "seed:1", "resamples:20",
-                 "annotator:gold", "version:"):  # fmt: skip
-        assert part in profile.signature
 
 
 def test_signature_follows_data_and_settings() -> None:

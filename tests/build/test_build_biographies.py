@@ -54,6 +54,13 @@ def test_people_are_read_with_the_names_first() -> None:
     assert person == Named("Q1", {"de": "Anna Kroll", "fr": "Anna Kroll"}, {"views": {"de": 12}})
 
 
+def test_only_the_views_of_a_language_go_on_with_its_prompt() -> None:
+    person = Named("Q1", {"de": "Anna", "zh": "安娜", "fr": "Anne"}, {"born": 1702, "views": {"de": 12, "zh": 3}})
+    found = list(biographies([person], ["de", "zh-Hans", "fr"]))
+    assert [one.meta.get("views") for one in found if isinstance(one, Sample)] == [12, 3, None]
+    assert {one.meta["born"] for one in found if isinstance(one, Sample)} == {1702}
+
+
 @pytest.mark.parametrize("data", [[], {"names": {"de": "A"}}, {"id": "Q1"}, {"id": "Q1", "names": {"de": " "}}])
 def test_what_is_no_person_is_refused(data: Any) -> None:
     with pytest.raises(InputError):

@@ -99,10 +99,24 @@ def biographies(
                 language=tag,
                 question=biography_prompt(tag, name),
                 evidence=(reference.evidence,) if reference is not None else (),
-                meta={"person": person.id, "name": name, "prompt": prompt_version("biography"), **person.meta},
+                meta={
+                    "person": person.id,
+                    "name": name,
+                    "prompt": prompt_version("biography"),
+                    **_meta_in(person, tag),
+                },
             )
 
 
 def _name_in(person: Named, tag: str) -> str | None:
     """The name in a language: under its tag, or under the code without the script (`zh` for `zh-Hans`)."""
     return person.names.get(tag) or person.names.get(tag.partition("-")[0])
+
+
+def _meta_in(person: Named, tag: str) -> dict[str, Any]:
+    """What goes on with the prompt in one language: of the page views, those of that language."""
+    views = person.meta.get("views")
+    if not isinstance(views, dict):
+        return person.meta
+    found = views.get(tag, views.get(tag.partition("-")[0]))
+    return {key: value for key, value in {**person.meta, "views": found}.items() if value is not None}

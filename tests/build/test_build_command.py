@@ -1,0 +1,250 @@
+"""`veriglot build` as people type it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pytest
+from made_up import queries as made_up_queries
+from made_up import reference
+from misbehaving import ModelServer
+
+from veriglot.cli import main
+from veriglot.cli.building import file_name, seeds_of
+from veriglot.cli.model_options import settings_of
+from veriglot.errors import UnknownNameError, UsageError
+from veriglot.llm import Settings
+from veriglot.records import encode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+
+class Outcome(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def build(capfd: pytest.CaptureFixture[str]) -> Callable[..., Outcome]:
+    def run(*words: object) -> Outcome:
+        capfd.readouterr()
+        code = main(["build", *(str(word) for word in words)])
+        return Outcome(code, *capfd.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def queries(tmp_path: Path) -> Path:
+    path = tmp_path / "queries.jsonl"
+    path.write_bytes(b"".join(encode(query) + b"\n" for query in made_up_queries(5)))
+    return path
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Path:
+    """Answers by rules; what the model is called decides nothing."""
+    rules = [
+        {"match": "^Does|Below are a text", "reply": '{"answerable": true, "quote": "Witwe Anna Kroll"}'},
+        {"match": "Write 2 questions", "reply": "Welche Witwe baute die Mühle?\nWann brannte die Mühle ab?"},
+        {"match": r"\(3\)", "error": "the line is dead"},
+        {"reply": ["Die Mühle wurde von der Witwe Anna Kroll gebaut.", "Ich weiß es nicht."]},
+    ]
+    path = tmp_path / "script.json"
+    path.write_text(json.dumps({"rules": rules}, ensure_ascii=False), "utf-8")
+    return path
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def test_responses_of_several_models_go_to_a_folder_with_a_table(
+    build: Callable[..., Outcome], queries: Path, tmp_path: Path
+) -> None:
+    with ModelServer() as server:
+        outcome = build(
+            "responses", queries, "-m", "org/first", "-m", "second=org/second:7b", "--base-url", server.base_url,
+            "-o", tmp_path / "out", "--design", "runs", "--seeds", "1-2", "--set", "max_tokens=20",
+        )  # fmt: skip
+        assert outcome.code == 0, outcome.err
+        assert {arrival.body["model"] for arrival in server.arrivals} == {"org/first", "org/second:7b"}
+        assert {arrival.body["max_tokens"] for arrival in server.arrivals} == {20}
+    assert sorted(path.name for path in (tmp_path / "out").glob("*.jsonl")) == ["org_first.jsonl", "second.jsonl"]
+    assert lines(tmp_path / "out" / "second.jsonl")[0]["id"] == "de-0/second/1"
+    table = outcome.out.splitlines()
+    assert table[0].split()[:3] == ["model", "language", "responses"]
+    assert len(table) == 1 + 2 * 3
+
+
+def test_failed_calls_leave_with_3_and_the_same_command_says_what_was_done(
+    build: Callable[..., Outcome], queries: Path, script: Path, tmp_path: Path
+) -> None:
+    words = ("responses", queries, "-m", "m", "--client", "scripted", "--script", script, "-o", tmp_path / "out.jsonl")
+    first = build(*words, "--json")
+    assert first.code == 3
+    assert "15 responses, 12 done, 3 failed" in first.err
+    found = json.loads(first.out)
+    assert [row["language"] for row in found] == ["de", "zh-Hans", "ar"]
+    assert sum(row["responses"] for row in found) == 12
+    assert [row["id"].split("/")[0] for row in lines(tmp_path / "out.jsonl.failed.jsonl")] == [
+        "de-3",
+        "zh-Hans-3",
+        "ar-3",
+    ]
+    again = build(*words)
+    assert again.code == 3
+    assert "All of them had been done by an earlier run" in again.err
+
+
+def test_a_dry_run_asks_nothing(build: Callable[..., Outcome], queries: Path, tmp_path: Path) -> None:
+    outcome = build(
+        "responses", queries, "-m", "m", "-o", tmp_path / "out.jsonl", "--preset", "mfava-llama-3", "--dry-run"
+    )
+    assert outcome.code == 0
+    found = json.loads(outcome.out)["m"]
+    assert (found["calls"], found["tokens_out"]) == (15, 15 * 1024)
+    assert [path.name for path in tmp_path.iterdir()] == ["queries.jsonl"]
+
+
+def test_a_limit_stops_with_1_and_says_how_to_go_on(
+    build: Callable[..., Outcome], queries: Path, tmp_path: Path
+) -> None:
+    with ModelServer() as server:
+        words = ("responses", queries, "-m", "m", "--base-url", server.base_url, "-o", tmp_path / "out.jsonl")
+        outcome = build(*words, "--max-calls", 4)
+        assert outcome.code == 1
+        assert "limit of 4 calls" in outcome.err
+        assert build(*words).code == 0
+        assert (len(server.paid), server.paid_most()) == (15, 1)
+
+
+def test_a_key_comes_from_the_environment_and_stands_nowhere(
+    build: Callable[..., Outcome], queries: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MILL_KEY", "s3cr3t-0123456789")
+    with ModelServer(key="s3cr3t-0123456789") as server:
+        words = ("responses", queries, "-m", "m", "--base-url", server.base_url, "-o", tmp_path / "out.jsonl")
+        refused = build(*words)
+        assert refused.code == 1
+        outcome = build(*words, "--key", "MILL_KEY")
+    assert outcome.code == 0, outcome.err
+    for path in tmp_path.rglob("*"):
+        assert not path.is_file() or b"s3cr3t" not in path.read_bytes(), path
+    assert "s3cr3t" not in outcome.out + outcome.err + refused.out + refused.err
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ((), "Which server"),
+        (("--client", "scripted"), "needs its rules"),
+        (("--client", "openay", "--base-url", "http://127.0.0.1:9"), "Did you mean openai"),
+        (("--base-url", "http://127.0.0.1:9", "--client-option", "rat=2"), "Did you mean rate"),
+        (("--base-url", "http://127.0.0.1:9", "--client-option", "rate"), "NAME=VALUE"),
+        (("--base-url", "http://127.0.0.1:9", "--set", "temprature=1"), "Did you mean temperature"),
+        (("--base-url", "http://127.0.0.1:9", "--set", "top_p=3"), "top_p is 3"),
+        (("--base-url", "http://127.0.0.1:9", "--preset", "mfava-lama-3"), "Did you mean mfava-llama-3"),
+        (("--base-url", "http://127.0.0.1:9", "--seeds", "a,b"), "are no seeds"),
+        (("--base-url", "http://127.0.0.1:9", "--seeds", "1,1"), "each seed once"),
+        (("--base-url", "http://127.0.0.1:9", "-m", "second"), "Name a folder"),
+        (("--base-url", "http://127.0.0.1:9", "-m", "=x"), "names no model"),
+    ],
+)
+def test_wrong_words_leave_with_2_and_a_remedy(
+    build: Callable[..., Outcome], queries: Path, tmp_path: Path, words: tuple[str, ...], says: str
+) -> None:
+    outcome = build("responses", queries, "-m", "m", "-o", tmp_path / "out.jsonl", *words)
+    assert outcome.code == 2, outcome.err
+    assert says in outcome.err
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+def test_the_files_of_two_models_are_two(build: Callable[..., Outcome], queries: Path, tmp_path: Path) -> None:
+    outcome = build("responses", queries, "-m", "a/b", "-m", "a:b", "-o", tmp_path, "--base-url", "http://127.0.0.1:9")
+    assert outcome.code == 2
+    assert "same file" in outcome.err
+
+
+def test_quality_of_given_responses(build: Callable[..., Outcome], queries: Path, script: Path, tmp_path: Path) -> None:
+    output = tmp_path / "out.jsonl"
+    build("responses", queries, "-m", "m", "--client", "scripted", "--script", script, "-o", output, "--seeds", "0,1")
+    output.write_bytes(output.read_bytes() + b"no json\n")
+    outcome = build("quality", output, "--json")
+    assert outcome.code == 0
+    assert "1 rows could not be read" in outcome.err
+    german = json.loads(outcome.out)[0]
+    assert (german["model"], german["language"], german["responses"]) == ("m", "de", 4)
+    assert 0 < german["refused"] < 1
+    assert german["right_language"] == 1
+    assert build("quality", output).out.splitlines()[1].split()[:3] == ["m", "de", "4"]
+
+
+def test_queries_are_written_checked_and_accounted_for(
+    build: Callable[..., Outcome], script: Path, tmp_path: Path
+) -> None:
+    articles, output = tmp_path / "articles.jsonl", tmp_path / "queries.jsonl"
+    rows = [{"id": f"de-{n}", "language": "de", "title": "Mühle", "lead": reference("de", n).text} for n in range(3)]
+    articles.write_text("".join(json.dumps(row) + "\n" for row in [*rows, rows[0], {"language": "de"}]), "utf-8")
+    outcome = build("queries", articles, "-m", "m", "--client", "scripted", "--script", script, "-o", output)
+    assert outcome.code == 3
+    assert "6 queries. 0 were rejected" in outcome.err
+    assert "5 articles, 3 done, 2 failed" in outcome.err
+    assert [row["id"] for row in lines(output)] == [f"de-{n}-q{m}" for n in range(3) for m in (1, 2)]
+    reasons = [row["message"] for row in lines(tmp_path / "queries.jsonl.failed.jsonl")]
+    assert reasons == ["the id 'de-0' was there before", "the reference has no text"]
+    planned = build("queries", articles, "-m", "m", "-o", output, "--dry-run")
+    assert json.loads(planned.out)["calls_at_most"] == 9
+
+
+def test_queries_flow_into_responses_and_detection(build: Callable[..., Outcome], script: Path, tmp_path: Path) -> None:
+    """From an article to marked words, through every step that a study takes."""
+    articles = tmp_path / "articles.jsonl"
+    row = {"id": "de-1", "language": "de", "title": "Mühle", "lead": reference("de").text}
+    articles.write_text(json.dumps(row) + "\n", "utf-8")
+    asked = ("--client", "scripted", "--script", script)
+    assert build("queries", articles, "-m", "w", *asked, "-o", tmp_path / "q.jsonl").code == 0
+    words = ("-o", tmp_path / "r.jsonl", "--prompt", "open", "--seeds", "0")
+    assert build("responses", tmp_path / "q.jsonl", "-m", "m", *asked, *words).code == 0
+    assert main(["detect", str(tmp_path / "r.jsonl"), "-o", str(tmp_path / "p.jsonl"), "--quiet"]) == 0
+    first, _ = lines(tmp_path / "p.jsonl")
+    assert (first["id"], first["status"]) == ("de-1-q1/m/0", "scored")
+    assert first["spans"] == []  # the answer says what the article says
+
+
+def test_biographies_are_prompted_and_sampled_five_times(
+    build: Callable[..., Outcome], script: Path, tmp_path: Path
+) -> None:
+    people, output = tmp_path / "people.jsonl", tmp_path / "bios.jsonl"
+    people.write_text(json.dumps({"id": "Q1", "names": {"de": "Anna Kroll", "fi": "Anna Kroll"}}) + "\n", "utf-8")
+    asked = ("--client", "scripted", "--script", script, "--languages", "German,fi,fr")
+    outcome = build("biographies", people, "-m", "m", *asked, "-o", output)
+    assert outcome.code == 3  # no name in French
+    rows = lines(output)
+    assert [row["id"] for row in rows] == [f"Q1-{tag}/m/{seed}" for tag in ("de", "fi") for seed in range(1, 6)]
+    assert rows[0]["task"] == "biography"
+    prompts = lines(tmp_path / "bios.jsonl.prompts.jsonl")
+    assert [row["language"] for row in prompts] == ["de", "fi"]
+    only = build("biographies", people, "-o", tmp_path / "p.jsonl", "--prompts-only", "--languages", "de,fi")
+    assert only.code == 0
+    assert lines(tmp_path / "p.jsonl") == prompts
+    assert build("biographies", people, "-o", tmp_path / "x.jsonl").code == 2  # no model
+
+
+def test_seeds_and_settings_as_words() -> None:
+    assert seeds_of("42, 43,44") == [42, 43, 44]
+    assert seeds_of("1-3,9") == [1, 2, 3, 9]
+    assert seeds_of("none") == [None]
+    for wrong in ("", "x", "1-", "1.5", "-1"):
+        with pytest.raises(UsageError):
+            seeds_of(wrong)
+    found = settings_of("mfava-llama-3", ["temperature=0.9", "stop=END", "max-tokens=7"])
+    assert found == Settings(max_tokens=7, temperature=0.9, top_p=0.9, do_sample=True, stop=("END",))
+    with pytest.raises(UnknownNameError):
+        settings_of("no-such-preset", [])
+    assert file_name("org/a model:7b") == "org_a_model_7b"
+    assert file_name("///") == "model"

@@ -41,6 +41,10 @@ VERBS = {
         "veriglot.cli.build:app",
         "Make the data of a study: articles, people, queries, biographies, responses.",
     ),
+    "study": Verb(
+        "veriglot.cli.study:app",
+        "Measure how much models hallucinate in each language: responses, detection, rates, report.",
+    ),
     "train": Verb(
         "veriglot.cli.train:app",
         "Train a detector from labelled data.",

@@ -60,12 +60,12 @@ def budgets(config: Config) -> dict[str, Budget]:
     }
 
 
-def planned_languages(config: Config, model: str) -> dict[tuple[str, int | None], int]:
-    """How many responses the design asks one model for, by language and seed."""
+def planned_languages(config: Config) -> dict[tuple[str, int | None], int]:
+    """How many responses the design asks of every model, by language and seed."""
     entry = config.entries.queries
     assert entry is not None
     counts: dict[tuple[str, int | None], int] = {}
-    for row in plan(queries(config), model, design=entry.design, seeds=entry.seeds):
+    for row in plan(queries(config), "", design=entry.design, seeds=entry.seeds):
         if not isinstance(row, FailedRow):
             key = (row.query.language or "und", row.seed)
             counts[key] = counts.get(key, 0) + 1

@@ -71,6 +71,10 @@ class Config:
         """BCP 47 tags that the file names; empty for all."""
         return tuple(dict.fromkeys(known_language(name).tag for name in self.study.languages))
 
+    def by_tag(self, table: dict[str, float]) -> dict[str, float | None]:
+        """Numbers by language as BCP 47 tags."""
+        return {known_language(name).tag: value for name, value in table.items()}
+
     def place(self, path: str) -> Path:
         """Where a path of the file leads: it is relative to the folder that the file is in."""
         return self.path.parent / Path(path).expanduser()
@@ -180,6 +184,8 @@ def _check_study(config: Config) -> None:
     study = config.study
     segmenter(study.unit)
     config.languages  # noqa: B018  # an unknown one is refused here
+    for table in config.entries.resources.values():
+        config.by_tag(table)
     if not 0.0 < study.confidence < 1.0:
         raise InputError("a level lies between 0 and 1, such as 0.95", field="study.confidence")
     if study.draws < 100:

@@ -90,6 +90,8 @@ class ModelEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         prompt: `closed`, `instructed` or `open`; see `build.answer_messages`.
         completion: go on from a text instead of chatting.
         settings: how it generates.
+        price_in: what a million tokens of prompts cost, in any currency, for `--dry-run`.
+        price_out: what a million tokens of replies cost.
         options: further options of the client, such as `timeout` (seconds) or `rate` (requests a second).
     """
 
@@ -107,6 +109,8 @@ class ModelEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     prompt: Style = "closed"
     completion: bool = False
     settings: Settings = Settings()
+    price_in: float | None = None
+    price_out: float | None = None
     options: dict[str, Any] = {}
 
 
@@ -157,7 +161,11 @@ class LimitsEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Entries(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A study file."""
+    """A study file.
+
+    `resources` are numbers by language that rates are held against, by what they are:
+    `[resources."Wikipedia articles"]` with `de = 2900000` and so on.
+    """
 
     study: StudyEntry = StudyEntry()
     queries: QueriesEntry | None = None
@@ -166,3 +174,4 @@ class Entries(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     detectors: tuple[DetectorEntry, ...] = ()
     labels: LabelsEntry | None = None
     limits: LimitsEntry = LimitsEntry()
+    resources: dict[str, dict[str, float]] = {}

@@ -39,6 +39,7 @@ class Folder:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.study = path / "study.toml"
+        self.plan = path / "plan.json"
         self.rates = path / "rates.json"
         self.results = path / "results.json"
         self.tables = path / "tables"
@@ -79,5 +80,5 @@ class Folder:
         """Remove what the run made, but for the cache of calls: what was paid stays paid."""
         for name in ("responses", "predictions", "profiles", "tables"):
             shutil.rmtree(self.path / name, ignore_errors=True)
-        for path in (self.rates, self.results, self.report):
+        for path in (self.plan, self.rates, self.results, self.report):
             path.unlink(missing_ok=True)

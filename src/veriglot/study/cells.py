@@ -1,0 +1,220 @@
+"""Rates of one model in one language: by every estimator, over all seeds and detectors, and of each alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from veriglot import __version__
+from veriglot.provenance import digest, signature
+from veriglot.rates import Estimate, Labels, Tallies, estimate
+from veriglot.records import Estimator, Rate, Reliability, encode
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from veriglot.records import ErrorProfile, LanguageProfile
+    from veriglot.run import Description
+    from veriglot.study.entries import StudyEntry
+
+    Array = NDArray[np.float64]
+
+__all__ = ["Counted", "Judging", "Made", "cell_rate", "replicates"]
+
+_LABELLED_ONLY = (Estimator.RAW, Estimator.PPI)
+
+
+@dataclass(frozen=True)
+class Judging:
+    """A detector with its profile, and what the study asks of rates.
+
+    Attributes:
+        description: of the detector.
+        profile: its error profile, or None.
+        study: `[study]`.
+    """
+
+    description: Description
+    profile: ErrorProfile | None
+    study: StudyEntry
+
+    def of(self, language: str) -> tuple[LanguageProfile | None, str | None]:
+        """The profile to use in a language, and which (`language`, `pooled`); None where it does not hold any."""
+        if self.profile is None:
+            return None, None
+        found = self.profile.languages.get(language)
+        if found is not None:
+            return found, language
+        return (self.profile.pooled, "pooled") if self.study.pooled else (None, None)
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What one detector marked in the responses of one model in one language.
+
+    Attributes:
+        judging: the detector.
+        seeds: tallies by seed of the responses (None where they state none).
+        labels: of people, with places in the joined tallies; None where there are none.
+        given: responses given to the detector, judged or not.
+    """
+
+    judging: Judging
+    seeds: dict[int | None, Tallies]
+    labels: Labels | None
+    given: int
+
+    @property
+    def joined(self) -> Tallies:
+        """All seeds."""
+        return Tallies.join(list(self.seeds.values()))
+
+
+@dataclass(frozen=True)
+class Made:
+    """A rate with the draws behind it, shape `(draws,)`."""
+
+    rate: Rate
+    draws: Array
+
+
+def cell_rate(model: str, language: str, counted: Sequence[Counted], estimator: Estimator) -> Made:
+    """The rate by one estimator over all seeds and detectors.
+
+    Of several detectors it is the mean. All of them judged the same responses, so the noise of these does not average
+    out: the interval is as wide as theirs are on average.
+    """
+    made = [_one(model, language, each, each.joined, estimator, None) for each in counted]
+    if len(made) == 1:
+        return made[0]
+    return _mean(made)
+
+
+def replicates(model: str, language: str, counted: Sequence[Counted], estimator: Estimator) -> tuple[Rate, ...]:
+    """One rate for each detector and seed (mfava: 3 x 5)."""
+    return tuple(
+        _one(model, language, each, tallies, estimator, seed).rate
+        for each in counted
+        for seed, tallies in sorted(each.seeds.items(), key=lambda item: (item[0] is None, item[0] or 0))
+    )
+
+
+def _one(model: str, language: str, counted: Counted, tallies: Tallies, estimator: Estimator, seed: int | None) -> Made:
+    judging = counted.judging
+    profile, used = judging.of(language)
+    study = judging.study
+    whole = sum(len(part) for part in counted.seeds.values())
+    coverage = whole / counted.given if counted.given else 0.0
+    labels = counted.labels if seed is None else None
+    found = _estimate(tallies, profile, estimator, study, labels, coverage, language)
+    return Made(
+        Rate(
+            model=model,
+            language=language,
+            rate=found.rate,
+            low=found.low,
+            high=found.high,
+            estimator=estimator,
+            unit=study.unit,
+            units=int(tallies.units.sum()),
+            responses=len(tallies),
+            coverage=coverage,
+            status=found.status,
+            reason="; ".join(found.reasons) or None,
+            signature=_signature(judging, estimator, used, found.notes),
+            detector=judging.description.name,
+            seed=seed,
+        ),
+        found.draws,
+    )
+
+
+def _estimate(
+    tallies: Tallies,
+    profile: LanguageProfile | None,
+    estimator: Estimator,
+    study: StudyEntry,
+    labels: Labels | None,
+    coverage: float,
+    language: str,
+) -> Estimate:
+    nothing = np.full(study.draws, np.nan)
+    if profile is None and estimator not in _LABELLED_ONLY:
+        return Estimate(None, None, None, (f"the error profile does not hold the language {language}",), nothing)
+    if estimator is Estimator.PPI and (labels is None or not len(labels.response)):
+        return Estimate(None, None, None, ("no response is labelled",), nothing)
+    if estimator is Estimator.EM and (tallies.confidences is None):
+        return Estimate(None, None, None, ("the predictions have no confidence of every word",), nothing)
+    return estimate(
+        tallies,
+        profile,
+        estimator=estimator,
+        confidence=study.confidence,
+        seed=study.seed,
+        draws=study.draws,
+        labels=labels,
+        coverage=coverage,
+    )
+
+
+def _signature(judging: Judging, estimator: Estimator, used: str | None, notes: tuple[str, ...]) -> str:
+    study, profile = judging.study, judging.profile
+    needs = profile is not None and estimator not in _LABELLED_ONLY
+    return signature(
+        estimator=estimator,
+        notes=",".join(notes) or None,
+        unit=study.unit,
+        detector=judging.description.name,
+        threshold=judging.description.threshold,
+        profile=digest([encode(profile)])[:16] if needs and profile is not None else None,
+        rates=used if needs else None,
+        confidence=study.confidence,
+        seed=study.seed,
+        draws=study.draws,
+        version=__version__,
+    )
+
+
+def _mean(made: Sequence[Made]) -> Made:
+    rates = [each.rate for each in made]
+    reasons = tuple(dict.fromkeys(f"{rate.detector}: {rate.reason}" for rate in rates if rate.reason))
+    numbers = [(rate.rate, rate.low, rate.high) for rate in rates]
+    whole = all(None not in row for row in numbers)
+    means = [float(np.mean([row[place] for row in numbers if row[place] is not None])) for place in range(3)] if whole \
+        else [None, None, None]  # fmt: skip
+    first = rates[0]
+    return Made(
+        Rate(
+            model=first.model,
+            language=first.language,
+            rate=means[0],
+            low=means[1],
+            high=means[2],
+            estimator=first.estimator,
+            unit=first.unit,
+            units=first.units,
+            responses=min(rate.responses for rate in rates),
+            coverage=min(rate.coverage for rate in rates),
+            status=Reliability.UNRELIABLE if reasons or not whole else Reliability.OK,
+            reason="; ".join(reasons) or (None if whole else "a detector gives no rate"),
+            signature=signature(mean_of=len(rates), detectors="+".join(rate.detector or "" for rate in rates))
+            + f"|{first.signature}",
+            detector="+".join(rate.detector or "" for rate in rates),
+        ),
+        _mean_draws([each.draws for each in made]),
+    )
+
+
+def _mean_draws(draws: Sequence[Array]) -> Array:
+    """The mean of draws, spread as widely as each of them is on average."""
+    mean: Array = np.mean(draws, axis=0)
+    centre, spread = np.nanmean(mean), np.nanstd(mean)
+    wanted = float(np.mean([np.nanstd(each) for each in draws]))
+    if not spread > 0:
+        return mean
+    wide: Array = np.clip(centre + (mean - centre) * (wanted / spread), 0.0, 1.0)
+    return wide

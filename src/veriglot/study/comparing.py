@@ -1,0 +1,189 @@
+"""Models held against each other, and rates held against size, languages and length (mfava, section 4.2)."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from veriglot.rates import adjust, correlate, rank_intervals
+from veriglot.rates.comparison import Difference, compare, compare_draws, compare_over
+from veriglot.rates.t_tests import student
+from veriglot.records import Estimator, Reliability
+from veriglot.study.results import Comparison, Correlation, RankInterval
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from veriglot.study.config import Config
+    from veriglot.study.estimating import Rated
+    from veriglot.study.results import Average, Cell, Model
+
+    Array = NDArray[np.float64]
+    Cells = dict[tuple[str, str], Rated]
+
+__all__ = ["EVERYWHERE", "comparisons", "correlations", "ranks", "reliable"]
+
+EVERYWHERE = "*"
+_PAIRED = (Estimator.RAW, Estimator.PAPER, Estimator.LABEL_SHIFT)
+_SPREAD = "student t-test over detectors and seeds"
+
+
+def reliable(rated: Rated | None) -> bool:
+    """Whether the study's own estimate of a cell may be counted on."""
+    return rated is not None and rated.made[0].rate.status is Reliability.OK
+
+
+def ranks(cells: Cells, models: Sequence[str], languages: Sequence[str], confidence: float) -> list[RankInterval]:
+    """The models ordered in each language, and over the languages in which all of them can be ranked."""
+    found = []
+    for language in languages:
+        there = [model for model in models if reliable(cells.get((model, language)))]
+        found += _ranked(cells, there, [language], language, confidence)
+    candidates = [model for model in models if any(reliable(cells.get((model, tag))) for tag in languages)]
+    shared = [tag for tag in languages if all(reliable(cells.get((model, tag))) for model in candidates)]
+    return _ranked(cells, candidates, shared, EVERYWHERE, confidence) + found
+
+
+def _ranked(
+    cells: Cells, models: Sequence[str], languages: Sequence[str], name: str, confidence: float
+) -> list[RankInterval]:
+    if len(models) < 2 or not languages:
+        return []
+    means = [float(np.mean([cells[model, tag].made[0].rate.rate for tag in languages])) for model in models]
+    draws = np.array([np.mean([cells[model, tag].made[0].draws for tag in languages], axis=0) for model in models])
+    places = rank_intervals(means, draws, confidence=confidence)
+    return [
+        RankInterval(model, name, place.rank, place.low, place.high)
+        for model, place in zip(models, places, strict=True)
+        if place is not None
+    ]
+
+
+def comparisons(config: Config, cells: Cells, models: Sequence[str], languages: Sequence[str]) -> list[Comparison]:
+    """Every two models in every language in which both are reliable, and over these; corrected for all (Holm)."""
+    rows: list[tuple[str, str, str, Difference]] = []
+    for first, second in combinations(models, 2):
+        found = []
+        for tag in languages:
+            pair = cells.get((first, tag)), cells.get((second, tag))
+            if pair[0] is not None and pair[1] is not None and reliable(pair[0]) and reliable(pair[1]):
+                difference = _difference(config, pair[0], pair[1], tag)
+                if difference is not None:
+                    found.append((tag, difference))
+        over = compare_over([difference for _, difference in found], confidence=config.study.confidence)
+        if over is not None and len(found) > 1:
+            rows.append((first, second, EVERYWHERE, over))
+        rows += [(first, second, tag, difference) for tag, difference in found]
+    corrected = adjust([difference.p for *_, difference in rows], "holm").tolist()
+    return [
+        Comparison(
+            first, second, tag, one.difference, one.low, one.high, one.p, p, one.effect, one.paired, one.queries,
+            f"{one.method}; Holm's correction for {len(rows)} comparisons",
+        )
+        for (first, second, tag, one), p in zip(rows, corrected, strict=True)
+        if not any(math.isnan(number) for number in (one.difference, one.low, one.high, one.p))
+    ]  # fmt: skip
+
+
+def _difference(config: Config, first: Rated, second: Rated, tag: str) -> Difference | None:
+    """Paired by query where one detector and a linear estimator allow it; from the draws otherwise."""
+    study = config.study
+    if len(first.counted) == 1 and study.estimator in _PAIRED:
+        profile, _ = first.counted[0].judging.of(tag)
+        return compare(
+            first.counted[0].joined, second.counted[0].joined, profile,
+            estimator=study.estimator, confidence=study.confidence, seed=study.seed, draws=study.draws,
+        )  # fmt: skip
+    one, other = first.made[0], second.made[0]
+    assert one.rate.rate is not None
+    assert other.rate.rate is not None
+    queries = len(np.union1d(first.counted[0].joined.cluster, second.counted[0].joined.cluster))
+    return compare_draws(
+        (one.rate.rate, other.rate.rate), (one.draws, other.draws), queries=queries, confidence=study.confidence
+    )
+
+
+def correlations(
+    config: Config,
+    models: Sequence[Model],
+    by_model: dict[str, Average],
+    by_language: dict[str, Average],
+    cells: Sequence[Cell],
+    raw: Cells,
+) -> list[Correlation]:
+    """What goes with the rates, as far as the study file and the responses tell: never a cause, only a relation."""
+    level = config.study.confidence
+    found: list[Correlation | None] = []
+    means = {name: average.mean for name, average in by_model.items()}
+    sizes = {model.name: model.parameters for model in models}
+    declared = {model.name: None if model.languages is None else float(model.languages) for model in models}
+    found.append(_related("parameters of the model, in billions", "models", sizes, means, level))
+    found.append(_related("languages that the model's makers declare", "models", declared, means, level))
+    lengths = {tag: _mean_length(cells, tag) for tag in by_language}
+    rates = {tag: average.mean for tag, average in by_language.items()}
+    found.append(
+        _related(f"length of the response, in units ({config.study.unit})", "languages", lengths, rates, level)
+    )
+    for name, table in config.entries.resources.items():
+        found.append(_related(name, "languages", config.by_tag(table), rates, level))
+    found += _sizes(models, raw, level)
+    return [one for one in found if one is not None]
+
+
+def _related(
+    name: str, of: str, values: dict[str, float | None], rates: dict[str, float | None], level: float
+) -> Correlation | None:
+    pairs = [(x, rates[key]) for key, x in values.items() if x is not None and rates.get(key) is not None]
+    found = correlate([float(x) for x, _ in pairs], [float(y or 0) for _, y in pairs], confidence=level)
+    if found is None:
+        return None
+    return Correlation(name, of, found.r, found.low, found.high, found.p, found.points, found.method)
+
+
+def _mean_length(cells: Sequence[Cell], tag: str) -> float | None:
+    lengths = [cell.length for cell in cells if cell.language == tag and cell.length]
+    return sum(lengths) / len(lengths) if lengths else None
+
+
+def _sizes(models: Sequence[Model], cells: Cells, level: float) -> list[Correlation | None]:
+    """The largest against the smallest model of each family (mfava, Figure 5a), over its replicates."""
+    found: list[Correlation | None] = []
+    families: dict[str, list[Model]] = {}
+    for model in models:
+        if model.family is not None and model.parameters is not None:
+            families.setdefault(model.family, []).append(model)
+    for family, members in families.items():
+        members.sort(key=lambda model: model.parameters or 0.0)
+        small, large = members[0], members[-1]
+        if small.parameters == large.parameters:
+            continue
+        shared = sorted({tag for model, tag in cells if model == small.name} & {t for m, t in cells if m == large.name})
+        test = student(
+            _replicate_means(cells, large.name, shared), _replicate_means(cells, small.name, shared), confidence=level
+        )
+        if test is not None:
+            name = f"{family}: {large.name} against {small.name} (standardised difference, Hedges' g)"
+            found.append(Correlation(name, "replicates", test.g, None, None, test.p, sum(test.counts), _SPREAD))
+    return found
+
+
+def _replicate_means(cells: Cells, model: str, languages: Sequence[str]) -> list[float]:
+    """The mean rate over `languages` of each detector and seed that is reliable in all of them."""
+    rows = [cells[model, tag].replicates for tag in languages]
+    keys = {(rate.detector, rate.seed) for row in rows for rate in row}
+    means = []
+    for key in sorted(keys, key=str):
+        values = [
+            rate.rate
+            for row in rows
+            for rate in row
+            if (rate.detector, rate.seed) == key and rate.status is Reliability.OK and rate.rate is not None
+        ]
+        if values and len(values) == len(languages):
+            means.append(sum(values) / len(values))
+    return means

@@ -1,0 +1,150 @@
+"""From the files of a run to its rates: one pass over responses and predictions, then numbers only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from veriglot.records import Estimator
+from veriglot.run.manifest import write_whole
+from veriglot.study.cells import Counted, Judging, Made, cell_rate, replicates
+from veriglot.study.files import pairs
+from veriglot.study.gold import gold_counts, labels_of
+from veriglot.study.survey import Survey
+from veriglot.study.tallying import Group, Tallying, together
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from veriglot.records import Rate
+    from veriglot.study.config import Config
+    from veriglot.study.detecting import Judge
+    from veriglot.study.folder import Folder
+    from veriglot.study.gold import Gold
+    from veriglot.study.status import Plan
+    from veriglot.study.watch import Watch
+
+__all__ = ["Estimated", "Rated", "estimate_all"]
+
+
+@dataclass(frozen=True)
+class Rated:
+    """One model in one language.
+
+    Attributes:
+        counted: what each detector marked.
+        made: the rates over all, with their draws; the study's own estimator first.
+        replicates: one rate for each detector and seed.
+    """
+
+    counted: tuple[Counted, ...]
+    made: tuple[Made, ...]
+    replicates: tuple[Rate, ...]
+
+
+@dataclass(frozen=True)
+class Estimated:
+    """All rates of a study.
+
+    Attributes:
+        cells: (model, language) -> its rates.
+        survey: what else the pass saw, of the first detector.
+        judgings: the detectors.
+        languages: in the order of the study file, or else sorted.
+    """
+
+    languages: tuple[str, ...]
+    cells: dict[tuple[str, str], Rated]
+    survey: Survey
+    judgings: tuple[Judging, ...]
+
+
+def estimate_all(config: Config, folder: Folder, plan: Plan, judges: Sequence[Judge], watch: Watch) -> Estimated:
+    """Estimate every rate of a study, and write `rates.json`.
+
+    Args:
+        config: the study.
+        folder: of the run, with responses and predictions.
+        plan: models and languages.
+        judges: the detectors, as they were used.
+        watch: is told of every response that is read.
+
+    Raises:
+        InputError: a file was changed after it was made, or labels do not fit.
+    """
+    gold = gold_counts(config)
+    models = list(plan.models)
+    survey = Survey(config.study.unit)
+    judgings = tuple(Judging(judge.description, judge.profile, config.study) for judge in judges)
+    passes = [
+        _count(config, folder, judge, models, survey if number == 0 else None, watch, ids=bool(gold))
+        for number, judge in enumerate(judges)
+    ]
+    languages = config.languages or _languages(plan, passes)
+    cells = {
+        (model, language): _rate(config, model, language, passes, judgings, gold)
+        for model in models
+        for language in languages
+    }
+    write_whole(folder.rates, _as_json(cells))
+    return Estimated(tuple(languages), cells, survey, judgings)
+
+
+def _languages(plan: Plan, passes: Sequence[Tallying]) -> tuple[str, ...]:
+    planned = {tag for tags in plan.models.values() for tag in tags} if plan.asked else set()
+    return tuple(sorted(planned | {key.language for tallying in passes for key in tallying.groups}))
+
+
+def _count(
+    config: Config,
+    folder: Folder,
+    judge: Judge,
+    models: Sequence[str],
+    survey: Survey | None,
+    watch: Watch,
+    *,
+    ids: bool,
+) -> Tallying:
+    tallying = Tallying(config.study.unit, ids=ids)
+    for model in models:
+        for sample, prediction in pairs(folder.responses(model), folder.predictions(judge.label, model)):
+            tallying.add(sample, prediction)
+            if survey is not None:
+                survey.add(model, sample, prediction)
+            watch.advance()
+    return tallying
+
+
+def _rate(
+    config: Config, model: str, language: str, passes: Sequence[Tallying], judgings: Sequence[Judging], gold: Gold
+) -> Rated:
+    counted = tuple(
+        _counted(judging, {key.seed: group for key, group in tallying.groups.items()
+                           if (key.model, key.language) == (model, language)}, gold)
+        for judging, tallying in zip(judgings, passes, strict=True)
+    )  # fmt: skip
+    made = tuple(cell_rate(model, language, counted, estimator) for estimator in config.estimators)
+    return Rated(counted, made, replicates(model, language, counted, _of_one_seed(config)))
+
+
+def _counted(judging: Judging, groups: dict[int | None, Group], gold: Gold) -> Counted:
+    seeds = {seed: group.tallies for seed, group in groups.items()}
+    whole = together(groups.values())
+    labels = labels_of(whole.ids, whole.tallies.units.tolist(), gold) if gold else None
+    return Counted(judging, seeds, labels, whole.statuses.total())
+
+
+def _of_one_seed(config: Config) -> Estimator:
+    """The estimator of replicates: labels are too few to part by seed, so with `ppi` these are raw shares."""
+    wanted = config.study.estimator
+    return Estimator.RAW if wanted is Estimator.PPI else wanted
+
+
+def _as_json(cells: dict[tuple[str, str], Rated]) -> bytes:
+    """The rates as `veriglot estimate --json` prints them, then those of single detectors and seeds."""
+    rates = [made.rate for rated in cells.values() for made in rated.made]
+    rates += [rate for rated in cells.values() for rate in rated.replicates]
+    lines = b",\n".join(msgspec.json.encode(rate) for rate in rates)
+    return b"[\n" + lines + b"\n]\n"

@@ -1,0 +1,80 @@
+"""What people said of some of a study's own responses, for the estimator `ppi`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from veriglot.errors import InputError
+from veriglot.metrics.marks import marked
+from veriglot.metrics.reference import reference
+from veriglot.metrics.units import segmenter
+from veriglot.rates import Labels
+from veriglot.run import FailedRow
+from veriglot.study.files import all_files, rows_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from veriglot.study.config import Config
+
+__all__ = ["Gold", "gold_counts", "gold_in", "labels_of"]
+
+Gold = dict[str, tuple[int, int]]
+
+
+def gold_counts(config: Config) -> Gold:
+    """Unsupported units and units of each labelled response, by its id; empty where the study has no labels.
+
+    Raises:
+        InputError: a file cannot be read, or no row of it is labelled.
+        UsageError: several annotators labelled, and the study does not say whose labels count.
+    """
+    entry = config.entries.labels
+    if entry is None:
+        return {}
+    paths = config.places(entry.path)
+    return gold_in(paths, unit=config.study.unit, annotator=entry.annotator, format_name=entry.format)
+
+
+def gold_in(paths: Sequence[Path], *, unit: str, annotator: str | None = None, format_name: str | None = None) -> Gold:
+    """The same, of the labelled samples in files; arguments and errors as there."""
+    segment = segmenter(unit)
+    found: Gold = {}
+    for row in rows_of(all_files(paths), format_name=format_name, language=None):
+        if isinstance(row, FailedRow):
+            raise row.as_error()
+        labels = reference(row, annotator)
+        if labels is not None:
+            bounds = segment(row.response, row.language)
+            found[row.id] = (int(np.count_nonzero(marked(bounds, labels.marks.spans))), len(bounds))
+    if not found:
+        raise InputError("no row of it is labelled", path=str(paths[0]), field="annotations")
+    return found
+
+
+def labels_of(ids: Sequence[str], units: Sequence[int], gold: Gold) -> Labels | None:
+    """The labels of the responses with these ids, in order; None where none is labelled.
+
+    Args:
+        ids: of the judged responses.
+        units: of each.
+        gold: see `gold_counts`.
+
+    Raises:
+        InputError: a labelled response has other units than the one that was judged, so it is another text.
+    """
+    places = [place for place, id_ in enumerate(ids) if id_ in gold]
+    if not places:
+        return None
+    for place in places:
+        if gold[ids[place]][1] != units[place]:
+            raise InputError(
+                f"the labelled response {ids[place]!r} is not the one that was judged: it has"
+                f" {gold[ids[place]][1]} units, and that one {units[place]}",
+                field="labels",
+            )
+    unsupported = np.array([gold[ids[place]][0] for place in places], dtype=np.int64)
+    return Labels(unsupported, np.array(places, dtype=np.int64))

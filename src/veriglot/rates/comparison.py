@@ -119,7 +119,7 @@ def compare(
     error, freedom, spread = _error(shares[0], shares[1], paired=shared is not None)
     error = math.hypot(error, *(_unseen(tallies) for tallies in kept))
     value, factors = factor
-    drawn = (marked + error * _student_draws(freedom, draws, seed)) * factors
+    drawn = (marked + error * _student_draws(freedom, draws, _generator(seed, *kept))) * factors
     queries = len(shared) if shared is not None else len(shares[0].clusters) + len(shares[1].clusters)
     return Difference(
         marked * value, *_interval(drawn, confidence), _p(marked, error, freedom),
@@ -272,10 +272,16 @@ def _satterthwaite(squares: Sequence[float], freedoms: Sequence[float]) -> float
     return total**2 / sum(square**2 / freedom for square, freedom in zip(squares, freedoms, strict=True))
 
 
-def _student_draws(freedom: float, draws: int, seed: int) -> Array:
+def _generator(seed: int, first: Tallies, second: Tallies) -> np.random.Generator:
+    """Draws that depend on the counts: two languages share no noise of their responses."""
+    sums = [int(part.sum()) for each in (first, second) for part in (each.marked, each.units)]
+    return np.random.default_rng([seed, 5, *sums, len(first), len(second)])
+
+
+def _student_draws(freedom: float, draws: int, generator: np.random.Generator) -> Array:
     """Student's t, evenly spread over its quantiles: the interval then agrees with the p-value."""
     quantiles = statistics("A comparison").t.ppf((np.arange(draws) + 0.5) / draws, freedom)
-    drawn: Array = np.random.default_rng([seed, draws]).permutation(quantiles)
+    drawn: Array = generator.permutation(quantiles)
     return drawn
 
 

@@ -33,6 +33,10 @@ VERBS = {
         "veriglot.cli.evaluate:evaluate",
         "Measure a detector against labels: figures with intervals, and the error profile.",
     ),
+    "estimate": Verb(
+        "veriglot.cli.estimate:estimate",
+        "Estimate rates of hallucination from predictions and an error profile.",
+    ),
     "convert": Verb(
         "veriglot.cli.convert:convert",
         "Convert samples from one format to another, and say what was repaired and what was lost.",

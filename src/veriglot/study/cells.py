@@ -9,7 +9,8 @@ import numpy as np
 
 from veriglot import __version__
 from veriglot.provenance import digest, signature
-from veriglot.rates import Estimate, Labels, Tallies, estimate
+from veriglot.rates import Estimate, Labels, Tallies, detector_rates, estimate
+from veriglot.rates.diagnosis import FEWEST_CLUSTERS
 from veriglot.records import Estimator, Rate, Reliability, encode
 
 if TYPE_CHECKING:
@@ -43,13 +44,22 @@ class Judging:
     study: StudyEntry
 
     def of(self, language: str) -> tuple[LanguageProfile | None, str | None]:
-        """The profile to use in a language, and which (`language`, `pooled`); None where it does not hold any."""
+        """The error rates to use in a language, and which these are (its tag, or `pooled`); None where there are none.
+
+        Pooled ones are used where the study asks for them, and the profile holds the language not at all, or too few
+        texts of it for any interval to hold.
+        """
         if self.profile is None:
             return None, None
         found = self.profile.languages.get(language)
-        if found is not None:
-            return found, language
-        return (self.profile.pooled, "pooled") if self.study.pooled else (None, None)
+        if self.study.pooled and (found is None or _too_small(found)):
+            return self.profile.pooled, "pooled"
+        return found, None if found is None else language
+
+
+def _too_small(profile: LanguageProfile) -> bool:
+    rates = detector_rates(profile, seed=0, draws=1)
+    return any(share is None or share.clusters < FEWEST_CLUSTERS for share in (rates.tpr, rates.fpr))
 
 
 @dataclass(frozen=True)
@@ -82,7 +92,7 @@ class Made:
     draws: Array
 
 
-def cell_rate(model: str, language: str, counted: Sequence[Counted], estimator: Estimator) -> Made:
+def cell_rate(model: str | None, language: str, counted: Sequence[Counted], estimator: Estimator) -> Made:
     """The rate by one estimator over all seeds and detectors.
 
     Of several detectors it is the mean. All of them judged the same responses, so the noise of these does not average
@@ -94,7 +104,7 @@ def cell_rate(model: str, language: str, counted: Sequence[Counted], estimator: 
     return _mean(made)
 
 
-def replicates(model: str, language: str, counted: Sequence[Counted], estimator: Estimator) -> tuple[Rate, ...]:
+def replicates(model: str | None, language: str, counted: Sequence[Counted], estimator: Estimator) -> tuple[Rate, ...]:
     """One rate for each detector and seed (mfava: 3 x 5)."""
     return tuple(
         _one(model, language, each, tallies, estimator, seed).rate
@@ -103,7 +113,9 @@ def replicates(model: str, language: str, counted: Sequence[Counted], estimator:
     )
 
 
-def _one(model: str, language: str, counted: Counted, tallies: Tallies, estimator: Estimator, seed: int | None) -> Made:
+def _one(
+    model: str | None, language: str, counted: Counted, tallies: Tallies, estimator: Estimator, seed: int | None
+) -> Made:
     judging = counted.judging
     profile, used = judging.of(language)
     study = judging.study

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Seen = Callable[[str, str, Prediction], None]
 
-__all__ = ["Judge", "MakeRecipe", "Measure", "detect"]
+__all__ = ["Judge", "MakeRecipe", "Measure", "detect", "read_profile"]
 
 
 class MakeRecipe(Protocol):
@@ -137,7 +137,7 @@ def _profile(
     kept = folder.profile(entry.label or entry.name)
     if entry.profile is not None:
         path = config.place(entry.profile)
-        profile = _read(path)
+        profile = read_profile(path)
         kept.parent.mkdir(parents=True, exist_ok=True)
         write_whole(kept, path.read_bytes())
         return profile
@@ -148,7 +148,7 @@ def _profile(
     key = digest([encode(entry), config.study.unit, *(file_sha256(path) for path in paths)])
     mark = kept.with_name(kept.name + ".key")
     if kept.exists() and mark.exists() and mark.read_text("utf-8") == key:
-        return _read(kept)
+        return read_profile(kept)
     profile = measure(paths, made, unit=config.study.unit)
     kept.parent.mkdir(parents=True, exist_ok=True)
     write_whole(kept, encode(profile) + b"\n")
@@ -156,7 +156,12 @@ def _profile(
     return profile
 
 
-def _read(path: Path) -> ErrorProfile:
+def read_profile(path: Path) -> ErrorProfile:
+    """The error profile in a file that `veriglot evaluate -o` wrote.
+
+    Raises:
+        InputError: there is none, or it holds something else.
+    """
     try:
         return from_mapping(decode_json(path.read_bytes()), ErrorProfile)
     except InputError as error:

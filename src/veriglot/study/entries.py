@@ -28,7 +28,8 @@ class StudyEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         confidence: level of the intervals, above 0 and below 1.
         seed: of the resampling.
         draws: how often is resampled.
-        pooled: estimate languages that the profile does not hold with its pooled error rates, and say so.
+        pooled: use the profile's error rates over all languages where it holds a language not at all, or fewer than 8
+            texts of it; the report says where.
     """
 
     title: str | None = None

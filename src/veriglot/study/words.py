@@ -8,11 +8,11 @@ from veriglot.records import Estimator, Reliability
 from veriglot.records.languages import languages as known_languages
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from veriglot.study.config import Config
     from veriglot.study.estimating import Estimated
-    from veriglot.study.results import Cell
+    from veriglot.study.results import Cell, Quality
     from veriglot.study.status import Plan
 
 __all__ = ["assumptions_in_words", "methods_in_words", "warnings_in_words"]
@@ -29,8 +29,13 @@ _MADE = {
     " (prediction-powered inference).",
 }
 _CORRECTED = (Estimator.PAPER, Estimator.LABEL_SHIFT, Estimator.EM)
-_MANY_REFUSED = 0.1
-_MANY_WRONG = 0.9
+_ODDITIES: tuple[tuple[float, Callable[[Quality], float | None], str], ...] = (
+    (0.1, lambda quality: quality.refused, "decline to answer"),
+    (0.1, lambda quality: None if quality.right_language is None else 1 - quality.right_language,
+     "are in another language than the one that was asked for"),
+    (0.1, lambda quality: quality.repetitive, "repeat themselves"),
+    (0.1, lambda quality: quality.truncated, "were cut at the token limit"),
+)  # fmt: skip
 
 
 def methods_in_words(config: Config, plan: Plan, found: Estimated) -> tuple[str, ...]:
@@ -99,8 +104,8 @@ def assumptions_in_words(config: Config, found: Estimated, languages: Sequence[s
         pooled = [tag for tag in languages if judging.of(tag)[1] == "pooled"]
         if pooled:
             lines.append(
-                f"{judging.description.name} was not measured in {_named(pooled)}: there the study file has its pooled"
-                " error rates used, as if it erred there as it does in the other languages together."
+                f"{judging.description.name} was measured on too little or nothing in {_named(pooled)}: there its error"
+                " rates over all languages are used, as the study file asks, as if it erred there as in these together."
             )
         if judging.profile is not None and judging.profile.data.kind != "gold":
             lines.append(
@@ -137,18 +142,16 @@ def _uncovered(cells: Sequence[Cell]) -> Iterator[str]:
 
 
 def _odd_answers(cells: Sequence[Cell]) -> Iterator[str]:
-    for cell in cells:
-        quality, where = cell.quality, f"{cell.model} in {_named([cell.language])}"
-        if not cell.coverage.answered:
-            continue
-        if quality.refused > _MANY_REFUSED:
-            yield f"{where}: {quality.refused:.0%} of the responses decline to answer."
-        if quality.right_language is not None and quality.right_language < _MANY_WRONG:
-            yield f"{where}: {1 - quality.right_language:.0%} of the responses are in another language."
-        if quality.repetitive > _MANY_REFUSED:
-            yield f"{where}: {quality.repetitive:.0%} of the responses repeat themselves."
-        if quality.truncated is not None and quality.truncated > 1 - _MANY_WRONG:
-            yield f"{where}: {quality.truncated:.0%} of the responses were cut at the token limit."
+    """What many answers of a model are like, where that bears on its rates: one line for each model and oddity."""
+    for model in dict.fromkeys(cell.model for cell in cells):
+        own = [cell for cell in cells if cell.model == model and cell.coverage.answered]
+        for bound, share, what in _ODDITIES:
+            found = [(value, cell.language) for cell in own if (value := share(cell.quality)) is not None]
+            found = [(value, tag) for value, tag in found if value > bound]
+            if found:
+                most, tag = max(found, key=lambda pair: (pair[0], pair[1]))
+                where = _named([tag]) if len(found) == 1 else f"{len(found)} languages, most in {_named([tag])}"
+                yield f"{model}: many responses {what} ({where}: {most:.0%})."
 
 
 def _not_comparable(config: Config) -> Iterator[str]:

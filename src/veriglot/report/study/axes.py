@@ -44,7 +44,7 @@ class Axis(NamedTuple):
         """A tick of an axis of shares, with the digits that its ticks need: `5%`, `2.5%`."""
         step = 100 * (self.ticks[1] - self.ticks[0])
         digits = next(digits for digits in range(5) if abs(step * 10**digits - round(step * 10**digits)) < 1e-6)
-        return f"{100 * value:.{digits}f}%"
+        return f"{100 * value:.{digits}f}%" if value else "0%"
 
     def plain(self, value: float) -> str:
         """A tick of an axis of plain numbers."""

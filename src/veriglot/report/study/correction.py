@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from veriglot.report.study.axes import Axis, axis_for
 from veriglot.report.study.figures import estimator_words, language_label, model_label, rate_words
+from veriglot.report.study.grids import grid
 from veriglot.report.study.markup import Markup, joined, tag
 from veriglot.report.study.means import shared_means
 from veriglot.report.study.numbers import count, percent, rate_text
@@ -116,17 +117,14 @@ def _plot(points: list[Point], both: Axis, own: str) -> Markup:
 
 
 def _table(view: View, names: list[str]) -> Markup:
-    head = tag("tr", *(tag("th", text, scope="col") for text in ("Model", "Language", *names)))
     rows = [
-        tag(
-            "tr",
-            tag("th", model_label(model), scope="row"),
-            tag("td", language_label(view.language(language), language)),
-            *(tag("td", rate_words(view.rate(model, language, name))) for name in names),
+        (
+            model_label(model),
+            language_label(view.language(language), language),
+            *(rate_words(view.rate(model, language, name)) for name in names),
         )
         for model in view.models
         for language in view.languages
         if view.cell(model, language) is not None
     ]
-    table = tag("table", tag("thead", head), tag("tbody", *rows), class_="plain")
-    return tag("div", table, class_="scroller tall", tabindex="0", role="region", aria_label="All estimates")
+    return grid("Every estimate", ("Model", "Language", *names), rows, tall=True)

@@ -85,10 +85,9 @@ def _card(view: View, example: Example, number: int) -> Markup:
     )
     asked = None
     if sample.question:
-        lead = tag("span", "Question", class_="label")
-        asked = tag(
-            "div", lead, tag("p", sample.question, **_text(direction(sample.question, tag_), tag_)), class_="question"
-        )
+        lead = tag("span", "Question", class_="label", lang="en")
+        asked_way = direction(sample.question, tag_)
+        asked = tag("div", lead, tag("p", sample.question, **_text(asked_way, tag_)), class_="question", dir=asked_way)
     spans = [_visible(span, sample.response) for span in prediction.spans or ()]
     return tag(
         "article", head, asked,
@@ -195,7 +194,7 @@ def _marks(sample: Sample, spans: Sequence[Span], way: str, tag_: str) -> Markup
                 *_held_against(span.evidence, passages),
             )
         )  # fmt: skip
-    return tag("ol", *items, class_="marks")
+    return tag("ol", *items, class_="marks", dir="rtl" if way == "rtl" else None)
 
 
 def _held_against(pointers: Sequence[Pointer], passages: dict[str, Evidence]) -> Iterator[Markup]:

@@ -24,7 +24,7 @@ __all__ = [
 
 _ESTIMATORS = {
     "raw": "marked share, not corrected",
-    "paper": "marked share x precision / recall",
+    "paper": "marked share × precision / recall",
     "label-shift": "corrected for false and missed marks (TPR, FPR)",
     "em": "mixture of confidence distributions",
     "ppi": "marked share, rectified by labels from this study",

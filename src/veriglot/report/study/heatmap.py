@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from veriglot.report.study.axes import HeatScale, heat_scale
 from veriglot.report.study.figures import coverage_bar, estimator_words, flag, language_label, model_label
+from veriglot.report.study.grids import scrolled
 from veriglot.report.study.markup import Child, Markup, hidden, joined, tag
 from veriglot.report.study.numbers import count, interval, percent, points, rate_text
 from veriglot.report.study.sections import Section, note
@@ -112,8 +113,7 @@ def _table(view: View, scale: HeatScale, estimator: str) -> Markup:
 
 
 def _scrolled(*parts: Child) -> Markup:
-    table = tag("table", *parts, class_="heat")
-    return tag("div", table, class_="scroller", tabindex="0", role="region", aria_label="Table of rates")
+    return scrolled(tag("table", *parts, class_="heat"), "Table of rates")
 
 
 def _cell(rate: Rate | None, scale: HeatScale, place: str) -> Markup:
@@ -192,15 +192,12 @@ def _inspector() -> Markup:
 
 def _unreliable(view: View) -> Iterator[Markup]:
     """Every unreliable rate by its reason, so that paper and screen readers have it too."""
-    by_reason: dict[str, list[Rate]] = {}
-    for rate in view.unreliable:
-        by_reason.setdefault(rate.reason or "There is no estimate.", []).append(rate)
-    if not by_reason:
+    if not view.unreliable:
         yield note(f"All {len(view.own_rates)} rates are reliable by the checks that are described under Methods.")
         return
     yield tag("h3", f"Unreliable: {len(view.unreliable)} of {len(view.own_rates)} rates")
     yield note("Not to be read as rates, and in no mean. A number in parentheses is what the estimator gave.")
-    for reason, rates in by_reason.items():
+    for reason, rates in view.by_reason.items():
         places = [
             joined([model_label(rate.model or "unnamed"), f" in {view.language(rate.language)}", _doubt(rate)])
             for rate in rates

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from veriglot.report.study.figures import csv_button, estimator_words, model_label
+from veriglot.report.study.grids import grid
 from veriglot.report.study.markup import Child, Markup, bdi, tag
 from veriglot.report.study.sections import Section, note
 
@@ -42,21 +43,18 @@ def method_section(view: View, tables: Mapping[str, Table]) -> Section:
 
 
 def _models(view: View) -> Markup:
-    heads = ("Model", "Family", "Parameters (billions)", "Declared languages", "Asked with")
+    heads = ("Model", "Family", "Asked with", "Parameters (billions)", "Declared languages")
     rows = [
-        tag(
-            "tr",
-            tag("th", model_label(model.name), scope="row"),
-            tag("td", model.family or "–"),
-            tag("td", "–" if model.parameters is None else f"{model.parameters:g}", class_="number"),
-            tag("td", "–" if model.languages is None else f"{model.languages:,}", class_="number"),
-            tag("td", _settings(model)),
+        (
+            model_label(model.name),
+            model.family or "–",
+            _settings(model),
+            "–" if model.parameters is None else f"{model.parameters:g}",
+            "–" if model.languages is None else f"{model.languages:,}",
         )
         for model in view.results.models
     ]
-    head = tag("tr", *(tag("th", text, scope="col") for text in heads))
-    table = tag("table", tag("thead", head), tag("tbody", *rows), class_="plain")
-    return tag("div", table, class_="scroller", tabindex="0", role="region", aria_label="Models")
+    return grid("What the study file declares", heads, rows, numbers_from=3)
 
 
 def _settings(model: Model) -> Markup:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from veriglot.report.study.axes import Axis
 from veriglot.report.study.figures import interval_marks, language_label, model_label
+from veriglot.report.study.grids import grid
 from veriglot.report.study.markup import Markup, hidden, joined, tag
 from veriglot.report.study.means import model_means
 from veriglot.report.study.numbers import count, interval, signed
@@ -77,16 +78,14 @@ def _reach(rank: RankInterval) -> str:
 
 
 def _rank_table(view: View, by_language: dict[str, list[RankInterval]]) -> Markup:
-    head = tag("tr", tag("th", "Language", scope="col"), *(tag("th", model_label(m), scope="col") for m in view.models))
     rows = []
     for language in view.languages:
         ranks = {rank.model: rank for rank in by_language.get(language, ())}
         if ranks:
-            cells = (tag("td", _rank_words(ranks.get(name))) for name in view.models)
-            rows.append(tag("tr", tag("th", language_label(view.language(language), language), scope="row"), *cells))
-    caption = tag("caption", "Rank in each language, with the ranks that the data do not exclude")
-    table = tag("table", caption, tag("thead", head), tag("tbody", *rows), class_="plain")
-    return tag("div", table, class_="scroller", tabindex="0", role="region", aria_label="Ranks in each language")
+            cells = (_rank_words(ranks.get(name)) for name in view.models)
+            rows.append((language_label(view.language(language), language), *cells))
+    name = "Rank in each language, with the ranks that the data do not exclude"
+    return grid(name, ("Language", *map(model_label, view.models)), rows)
 
 
 def _rank_words(rank: RankInterval | None) -> Markup:
@@ -114,14 +113,12 @@ def _comparisons(view: View) -> Iterator[Markup]:
 
 
 def _matrix(view: View, found: dict[tuple[str, str], Comparison], alpha: float) -> Markup:
-    head = tag("tr", tag("td"), *(tag("th", model_label(name), scope="col") for name in view.models))
-    rows = []
-    for first in view.models:
-        cells = [_difference(found, first, second, alpha) for second in view.models]
-        rows.append(tag("tr", tag("th", model_label(first), scope="row"), *cells))
-    caption = tag("caption", "Differences of mean rates over all languages, row minus column")
-    table = tag("table", caption, tag("thead", head), tag("tbody", *rows), class_="plain matrix")
-    return tag("div", table, class_="scroller", tabindex="0", role="region", aria_label="Differences between models")
+    rows = [
+        (model_label(first), *(_difference(found, first, second, alpha) for second in view.models))
+        for first in view.models
+    ]
+    name = "Differences of mean rates over all languages, row minus column"
+    return grid(name, ("", *map(model_label, view.models)), rows, class_="matrix")
 
 
 def _difference(found: dict[tuple[str, str], Comparison], first: str, second: str, alpha: float) -> Markup:
@@ -145,22 +142,19 @@ def _difference(found: dict[tuple[str, str], Comparison], first: str, second: st
 def _list(comparisons: Sequence[Comparison]) -> Markup:
     heads = ("First", "Second", "Difference", "Interval", "p", "p adjusted", "Effect", "Queries")
     rows = [
-        tag(
-            "tr",
-            tag("td", model_label(c.first)),
-            tag("td", model_label(c.second)),
-            tag("td", signed(c.difference), class_="number"),
-            tag("td", interval(c.low, c.high), class_="number"),
-            tag("td", p_text(c.p, bare=True), class_="number"),
-            tag("td", p_text(c.p_adjusted, bare=True), class_="number"),
-            tag("td", "–" if c.effect is None else f"{c.effect:.2f}".replace("-", "\N{MINUS SIGN}"), class_="number"),
-            tag("td", f"{c.queries:,}{' paired' if c.paired else ' unpaired'}", class_="number"),
+        (
+            model_label(c.first),
+            model_label(c.second),
+            signed(c.difference),
+            interval(c.low, c.high),
+            p_text(c.p, bare=True),
+            p_text(c.p_adjusted, bare=True),
+            "–" if c.effect is None else f"{c.effect:.2f}".replace("-", "\N{MINUS SIGN}"),
+            f"{c.queries:,}{' paired' if c.paired else ' unpaired'}",
         )
         for c in comparisons
     ]
-    head = tag("tr", *(tag("th", text, scope="col") for text in heads))
-    table = tag("table", tag("thead", head), tag("tbody", *rows), class_="plain")
-    return tag("div", table, class_="scroller", tabindex="0", role="region", aria_label="Every difference")
+    return grid("First minus second, in percentage points", heads, rows, numbers_from=2)
 
 
 def p_text(p: float, *, bare: bool = False) -> str:

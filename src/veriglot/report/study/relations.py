@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from veriglot.report.study.axes import axis_for
 from veriglot.report.study.figures import model_label
+from veriglot.report.study.grids import grid
 from veriglot.report.study.markup import Markup, tag
 from veriglot.report.study.numbers import percent, rate_text
 from veriglot.report.study.ranking import p_text
@@ -142,25 +143,18 @@ def _figures(view: View) -> Iterator[Markup]:
         return
     heads = ("What is held against the rate", "Points", "Method", "Coefficient or difference", "Interval", "p")
     rows = [
-        tag(
-            "tr",
-            tag("th", c.name, scope="row"),
-            tag("td", f"{c.points:,} {c.of}"),
-            tag("td", c.method),
-            tag("td", tag("b", _two_digits(c.r)), class_="number"),
-            tag("td", _ends(c.low, c.high), class_="number"),
-            tag("td", p_text(c.p, bare=True), class_="number"),
+        (
+            c.name, f"{c.points:,} {c.of}", c.method, tag("b", _two_digits(c.r)), _ends(c.low, c.high),
+            p_text(c.p, bare=True),
         )
         for c in view.results.correlations
-    ]
+    ]  # fmt: skip
     yield tag("h3", "Relations as figures")
     yield note(
         "r of a correlation, or the standardised difference of a t-test. These p-values are not corrected for their"
         " number, and a relation over a few models is weak evidence for a cause."
     )
-    head = tag("tr", *(tag("th", text, scope="col") for text in heads))
-    table = tag("table", tag("thead", head), tag("tbody", *rows), class_="plain")
-    yield tag("div", table, class_="scroller", tabindex="0", role="region", aria_label="Relations as figures")
+    yield grid("Relations of rates with other things", heads, rows, numbers_from=3)
 
 
 def _two_digits(value: float) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from veriglot.report.study.axes import Axis
 from veriglot.report.study.figures import language_label, model_label
+from veriglot.report.study.grids import grid, number
 from veriglot.report.study.markup import Markup, bdi, joined, tag
 from veriglot.report.study.numbers import percent
 from veriglot.report.study.sections import Section, folded, note
@@ -32,6 +33,7 @@ _SLOTS = {
 _NO_CALL = "call failed"
 _NO_ANSWER = "not answered"
 _SHARES = ("detectable", "right_language", "refused", "repetitive", "truncated", "empty")
+_NAMES = ("Words", "Sentences", "Detectable", "Right language", "Refused", "Repetitive", "Truncated", "Empty")
 _BAD = {"refused": 0.1, "repetitive": 0.1, "truncated": 0.2, "empty": 0.02}
 _LEAST = {"detectable": 0.9, "right_language": 0.9}
 
@@ -67,11 +69,11 @@ def _outcomes(cells: Sequence[Cell]) -> dict[str, int]:
     found = {_SCORED: 0}
     planned = sum(cell.coverage.planned for cell in cells)
     for cell in cells:
-        for status, number in cell.coverage.statuses.items():
-            found[status] = found.get(status, 0) + number
+        for status, many in cell.coverage.statuses.items():
+            found[status] = found.get(status, 0) + many
     found[_NO_CALL] = sum(cell.coverage.failed for cell in cells)
     found[_NO_ANSWER] = max(planned - sum(found.values()), 0)
-    return {status: number for status, number in found.items() if number or status == _SCORED}
+    return {status: many for status, many in found.items() if many or status == _SCORED}
 
 
 def _slot(status: str) -> str:
@@ -105,10 +107,10 @@ def _coverage(rows: Sequence[tuple[Markup, Sequence[Cell]]], head: str) -> Marku
 
 def _bars(outcomes: dict[str, int]) -> Iterator[Markup]:
     total, at = sum(outcomes.values()), 0.0
-    for status, number in outcomes.items():
-        if number:
-            share = number / total
-            told = tag("title", f"{_words(status)}: {number:,} ({percent(share)})")
+    for status, many in outcomes.items():
+        if many:
+            share = many / total
+            told = tag("title", f"{_words(status)}: {many:,} ({percent(share)})")
             ends = {"x": f"{100 * at:.3f}%", "width": f"{100 * share:.3f}%", "y": "18%", "height": "64%"}
             yield tag("g", told, tag("rect", **ends, class_=f"bar-part slot-{_slot(status)}"))
             at += share
@@ -119,16 +121,14 @@ def _joined(cells: Sequence[Cell]) -> list[tuple[Quality, int]]:
 
 
 def _quality(rows: Sequence[tuple[Markup, Sequence[tuple[Quality, int]]]], heads: Sequence[str]) -> Markup:
-    names = ("Words", "Sentences", "Detectable", "Right language", "Refused", "Repetitive", "Truncated", "Empty")
-    head = tag("tr", *(tag("th", text, scope="col") for text in (*heads, *names)))
-    lines = [tag("tr", tag("th", label, scope="row"), *_figures(parts)) for label, parts in rows]
-    return _table(tag("thead", head), tag("tbody", *lines), "Quality of the responses")
+    lines = [(label, *_figures(parts)) for label, parts in rows]
+    return grid("Mean over the answered responses", (*heads, *_NAMES), lines, numbers_from=1)
 
 
 def _figures(parts: Sequence[tuple[Quality, int]]) -> Iterator[Markup]:
     for name in ("words", "sentences"):
         value = _mean([(getattr(quality, name), weight) for quality, weight in parts])
-        yield tag("td", "–" if value is None else f"{value:.1f}", class_="number")
+        yield number("–" if value is None else f"{value:.1f}")
     for name in _SHARES:
         weighted = [(getattr(q, name), w * (q.detectable if name == "right_language" else 1)) for q, w in parts]
         yield _share(name, _mean(weighted))
@@ -143,26 +143,19 @@ def _mean(parts: Sequence[tuple[float | None, float]]) -> float | None:
 
 def _share(name: str, value: float | None) -> Markup:
     bad = value is not None and (value > _BAD.get(name, 2.0) or value < _LEAST.get(name, -1.0))
-    return tag("td", percent(value), class_="number watch" if bad else "number")
+    return number(percent(value), watch=bad)
 
 
 def _by_cell(view: View) -> Markup:
-    heads = ("Model", "Language", "Most frequent", "Words", "Sentences", "Detectable", "Right language", "Refused",
-             "Repetitive", "Truncated", "Empty")  # fmt: skip
-    head = tag("tr", *(tag("th", text, scope="col") for text in heads))
     rows = []
     for name in view.models:
         for tag_ in view.languages:
             cell = view.cell(name, tag_)
             if cell is not None:
                 most = cell.quality.most_frequent_language
-                asked = tag("td", most or "–", class_=None if most in {None, tag_} else "watch")
-                language = tag("td", language_label(view.language(tag_), tag_))
-                parts = _figures([(cell.quality, max(cell.coverage.answered, 1))])
-                rows.append(tag("tr", tag("th", model_label(name), scope="row"), language, asked, *parts))
-    return _table(tag("thead", head), tag("tbody", *rows), "Quality by model and language")
-
-
-def _table(head: Markup, body: Markup, name: str) -> Markup:
-    table = tag("table", head, body, class_="plain")
-    return tag("div", table, class_="scroller tall", tabindex="0", role="region", aria_label=name)
+                found = tag("td", most or "–", class_=None if most in {None, tag_} else "watch")
+                language = language_label(view.language(tag_), tag_)
+                figures = _figures([(cell.quality, max(cell.coverage.answered, 1))])
+                rows.append((model_label(name), language, found, *figures))
+    heads = ("Model", "Language", "Most frequent", *_NAMES)
+    return grid("Quality in each language", heads, rows, numbers_from=3, tall=True)

@@ -73,6 +73,14 @@ class View:
         """The rates among `own_rates` that are no plain numbers."""
         return tuple(rate for rate in self.own_rates if not is_sound(rate))
 
+    @cached_property
+    def by_reason(self) -> dict[str, list[Rate]]:
+        """The unreliable rates by the reason."""
+        found: dict[str, list[Rate]] = {}
+        for rate in self.unreliable:
+            found.setdefault(rate.reason or "There is no estimate.", []).append(rate)
+        return found
+
     def average(self, name: str) -> Average | None:
         """The average of a model or a language, by name or tag."""
         for average in (*self.results.by_model, *self.results.by_language):

@@ -1,0 +1,148 @@
+"""`veriglot report`: the results of a study as a page, as tables, on the terminal."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, Optional
+
+import typer
+
+if TYPE_CHECKING:
+    from veriglot.study.results import StudyResults
+
+__all__ = ["report"]
+
+_SUFFIXES = {".html": "html", ".htm": "html", ".csv": "csv", ".json": "json", ".md": "markdown", ".tex": "latex"}
+_ALL = "all"
+
+
+def report(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of `veriglot study run`, or its results.json.")],
+    format_: Annotated[
+        Optional[Literal["html", "csv", "json", "markdown", "latex", "terminal"]],  # noqa: UP045  # typer reads it
+        typer.Option(
+            "--format",
+            help="What to make: one self-contained page, tables, or a view for the terminal."
+            " Default: by the suffix of --output (.html, .csv, .json, .md, .tex), html without one.",
+        ),
+    ] = None,
+    output: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="PATH",
+            help="File to write, or the folder for `--table all`; - is standard output."
+            " Default: report.html in RUN for html, standard output for the rest.",
+        ),
+    ] = None,
+    table: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(
+            metavar="NAME",
+            help="Which table, for csv, json, markdown and latex: rates, models, languages, ranks, comparisons,"
+            " correlations, types, coverage, quality, cells, replicates, settings, examples; `all` writes each as CSV"
+            " into the folder --output. Default: rates for csv, every table for json, languages by models for markdown"
+            " and latex.",
+        ),
+    ] = None,
+) -> None:
+    """Show the results of a study: a page, tables for papers and programs, or the terminal.
+
+    The page:        veriglot report runs/small
+
+    For a paper:     veriglot report runs/small --format latex -o rates.tex
+
+    For a program:   veriglot report runs/small --format csv --table comparisons
+
+    All as CSV:      veriglot report runs/small --table all -o tables/
+
+    A rate that the data do not support is marked as unreliable in each of them, and is in no mean.
+    """
+    from veriglot.errors import UsageError
+
+    results = read_results(run)
+    if table == _ALL:
+        _write_all(results, format_, output)
+        return
+    kind = format_ or _kind(output, "csv" if table else "html")
+    if table and kind in {"html", "terminal"}:
+        raise UsageError(f"--table goes with csv, json, markdown and latex, not with {kind}.")
+    _show(results, kind, output or _default(run, kind), table)
+
+
+def read_results(run: Path) -> StudyResults:
+    """The results of a study from the folder of its run, or from their file.
+
+    Raises:
+        InputError: there are none, or the file does not hold any.
+    """
+    from veriglot.errors import InputError
+    from veriglot.records.codec import decode_json, from_mapping
+    from veriglot.study.results import StudyResults
+
+    path = run / "results.json" if run.is_dir() else run
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise InputError(
+            "there are no results here",
+            path=str(path),
+            remedy="Name the folder that `veriglot study run` wrote; `veriglot study status` says how far it is.",
+        ) from None
+    try:
+        return from_mapping(decode_json(data), StudyResults)
+    except InputError as error:
+        raise error.at(path=str(path)) from error
+
+
+def _kind(output: str | None, default: str) -> str:
+    from veriglot.errors import UnknownNameError
+
+    if output is None or output == "-":
+        return default
+    suffix = Path(output).suffix.lower()
+    if suffix not in _SUFFIXES:
+        raise UnknownNameError("kind of output", suffix or output, _SUFFIXES)
+    return _SUFFIXES[suffix]
+
+
+def _default(run: Path, kind: str) -> str:
+    if kind != "html":
+        return "-"
+    return str((run if run.is_dir() else run.parent) / "report.html")
+
+
+def _write_all(results: StudyResults, format_: str | None, output: str | None) -> None:
+    from veriglot.errors import UsageError
+    from veriglot.report import write_tables
+
+    if format_ not in {None, "csv"} or output in {None, "-"}:
+        raise UsageError(
+            "`--table all` writes every table as CSV into a folder.", remedy="Type: --table all --output FOLDER"
+        )
+    for path in write_tables(results, output or ""):
+        print(path)
+
+
+def _show(results: StudyResults, kind: str, output: str, table: str | None) -> None:
+    from veriglot.report import render_study, study_table, write_study
+    from veriglot.report.assembly import opened
+
+    if kind == "html":
+        write_study(results, output)
+        if output != "-":
+            print(output)
+    elif kind == "terminal":
+        from rich.console import Console
+
+        if output == "-":
+            render_study(results, Console())
+        else:
+            with opened(output) as file:
+                render_study(results, Console(file=file, width=200))
+    else:
+        with opened(output) as file:
+            file.write(study_table(results, kind, table=table))
+    sys.stdout.flush()

@@ -49,6 +49,10 @@ VERBS = {
         "veriglot.cli.study:app",
         "Measure how much models hallucinate in each language: responses, detection, rates, report.",
     ),
+    "report": Verb(
+        "veriglot.cli.report:report",
+        "Show the results of a study: a page, tables for papers and programs, or the terminal.",
+    ),
     "train": Verb(
         "veriglot.cli.train:app",
         "Train a detector from labelled data.",

@@ -161,6 +161,10 @@ def test_draws_of_any_estimator_are_compared() -> None:
     assert found.error == pytest.approx(0.01 * np.sqrt(2), rel=0.05)
     assert (found.low, found.high) == (pytest.approx(0.0223, abs=0.002), pytest.approx(0.0777, abs=0.002))
     assert found.p == pytest.approx(4.1e-4, rel=0.5)
+    over = told(compare_over([found, found, found]))
+    assert (over.difference, over.freedom) == (pytest.approx(0.05), np.inf)
+    assert over.error == pytest.approx(found.error / np.sqrt(3))
+    assert over.p < found.p
     assert compare_draws((0.2, 0.1), (np.full(5, np.nan), np.ones(5)), queries=3) is None
 
 

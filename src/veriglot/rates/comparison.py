@@ -269,7 +269,8 @@ def _satterthwaite(squares: Sequence[float], freedoms: Sequence[float]) -> float
     total = sum(squares)
     if total <= 0:
         return float(min(freedoms))
-    return total**2 / sum(square**2 / freedom for square, freedom in zip(squares, freedoms, strict=True))
+    uncertain = sum(square**2 / freedom for square, freedom in zip(squares, freedoms, strict=True))
+    return total**2 / uncertain if uncertain > 0 else math.inf  # draws have a known error
 
 
 def _generator(seed: int, first: Tallies, second: Tallies) -> np.random.Generator:

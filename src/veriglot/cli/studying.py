@@ -133,10 +133,20 @@ def _show(results: StudyResults) -> None:
 
 
 def render(results: StudyResults, folder: Folder) -> None:
-    """Write tables and report into the folder of a run."""
-    from veriglot.report import write_study
+    """Write tables and report into the folder of a run, so that a kill leaves the old ones or the new ones."""
+    import shutil
 
-    write_study(results, folder.report)
+    from veriglot.report import write_study, write_tables
+
+    partial = folder.path / "partial"
+    shutil.rmtree(partial, ignore_errors=True)  # of a run that was killed here
+    partial.mkdir()
+    write_tables(results, partial / "tables")
+    write_study(results, partial / "report.html")
+    shutil.rmtree(folder.tables, ignore_errors=True)
+    (partial / "tables").replace(folder.tables)
+    (partial / "report.html").replace(folder.report)
+    partial.rmdir()
 
 
 def measure(paths: Sequence[Path], recipe: Recipe, *, unit: str) -> ErrorProfile:

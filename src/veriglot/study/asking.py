@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from veriglot.study.entries import ModelEntry
     from veriglot.study.folder import Folder
 
-__all__ = ["ask_models", "budgets", "planned_languages", "queries", "respondent_of"]
+__all__ = ["ask_models", "budgets", "data_hashes", "planned_languages", "queries", "respondent_of"]
 
 
 def queries(config: Config) -> Iterator[Sample | FailedRow]:
@@ -35,6 +35,13 @@ def queries(config: Config) -> Iterator[Sample | FailedRow]:
     for row in rows_of(_query_files(config), format_name=entry.format, language=None):
         if isinstance(row, FailedRow) or not wanted or row.language is None or row.language in wanted:
             yield row
+
+
+def data_hashes(config: Config) -> list[str]:
+    """SHA-256 of the files of queries or of given responses, in order."""
+    entry = config.entries.queries or config.entries.responses
+    assert entry is not None
+    return [file_sha256(path) for path in all_files(config.places(entry.path))]
 
 
 def respondent_of(config: Config, entry: ModelEntry) -> Respondent:

@@ -12,7 +12,7 @@ from veriglot.errors import MissingExtraError
 from veriglot.provenance import digest, signature
 from veriglot.rates import average
 from veriglot.records import Reliability, encode
-from veriglot.study.asking import respondent_of
+from veriglot.study.asking import data_hashes, respondent_of
 from veriglot.study.comparing import comparisons, correlations, ranks, reliable
 from veriglot.study.results import Average, Cell, Coverage, Model, StudyResults
 from veriglot.study.words import assumptions_in_words, methods_in_words, warnings_in_words
@@ -146,10 +146,16 @@ def _tests(
 
 
 def _signature(config: Config, found: Estimated) -> str:
-    study = config.study
+    """What was asked and judged, and how: not where the files lie, nor at what address a model was reached."""
+    study, entries = config.study, config.entries
     rates = [encode(made.rate) for rated in found.cells.values() for made in rated.made]
+    asked = entries.queries
+    models = [encode(respondent_of(config, entry)) for entry in config.models] if asked is not None else []
     return signature(
-        study=digest([config.path.read_bytes()])[:16],
+        data=digest(data_hashes(config))[:16],
+        models=digest(models)[:16] if models else None,
+        design=asked.design if asked is not None else None,
+        seeds="+".join(map(str, asked.seeds)) if asked is not None else None,
         rates=digest(rates)[:16],
         unit=study.unit,
         estimator=study.estimator,

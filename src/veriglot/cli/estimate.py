@@ -63,8 +63,8 @@ def estimate(
         float | None,
         typer.Option(
             metavar="SHARE",
-            help="Also say how many responses or labels the half of an interval would need to be at most this share,"
-            " above 0 and below 1. Default: no plan.",
+            help="Instead of rates, say how many responses or how many labels it would take for intervals of at most"
+            " this share to either side, above 0 and below 1 (such as 0.01). Default: no plan.",
         ),
     ] = None,
     unit: Annotated[

@@ -10,9 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from veriglot.cli.inputs import STDIN, find_inputs, known_tag
+from veriglot.cli.plan_tables import Planned, show_plans
 from veriglot.cli.summary import Account
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.formats import read_predictions
+from veriglot.rates import plan_labels, plan_responses
 from veriglot.records import ErrorProfile, Estimator, Reliability, Sample, Status
 from veriglot.run import Description
 from veriglot.study.cells import Counted, Judging, cell_rate, replicates
@@ -78,8 +80,16 @@ def carry_out(request: Request) -> int:
     tallying = _tally(request, study, seen, account, ids=bool(gold))
     judging = Judging(seen.description(profile), profile, study)
     _check_detector(profile, seen)
-    rates = [rate for counted in _cells(tallying, judging, gold) for rate in _rates(counted, estimators, request)]
-    _show(request, rates)
+    cells = list(_cells(tallying, judging, gold))
+    if request.plan is not None:
+        show_plans(
+            [_planned(cell, estimators[0], request.plan, request.confidence) for cell in cells],
+            half_width=request.plan,
+            estimator=estimators[0],
+            form=request.form,
+        )
+    else:
+        _show(request, [rate for cell in cells for rate in _rates(cell, estimators, request)])
     return account.close()
 
 
@@ -225,6 +235,20 @@ def _rates(cell: _Cell, estimators: Sequence[Estimator], request: Request) -> It
     if request.by_seed:
         single = Estimator.RAW if estimators[0] is Estimator.PPI else estimators[0]
         yield from replicates(cell.model, cell.language, [cell.counted], single)
+
+
+def _planned(cell: _Cell, estimator: Estimator, half_width: float, confidence: float) -> Planned:
+    tallies, labels = cell.counted.joined, cell.counted.labels
+    profile, _ = cell.counted.judging.of(cell.language)
+    if (profile is None and estimator not in (Estimator.RAW, Estimator.PPI)) or (
+        labels is None and estimator is Estimator.PPI
+    ):
+        return Planned(cell.model, cell.language, None, None)
+    responses = plan_responses(tallies, profile, half_width, estimator=estimator, confidence=confidence, labels=labels)
+    if estimator is Estimator.RAW:
+        return Planned(cell.model, cell.language, responses, None)
+    more = plan_labels(tallies, profile, half_width, estimator=estimator, confidence=confidence, labels=labels)
+    return Planned(cell.model, cell.language, responses, more)
 
 
 def _show(request: Request, rates: Sequence[Rate]) -> None:

@@ -6,6 +6,7 @@ from veriglot.rates.correlation import correlate
 from veriglot.rates.detector_rates import DetectorRates, detector_rates
 from veriglot.rates.estimate import Estimate, estimate
 from veriglot.rates.multiplicity import adjust
+from veriglot.rates.planning import Plan, plan_labels, plan_responses
 from veriglot.rates.ranking import Rank, rank_intervals
 from veriglot.rates.shares import Share, share_of
 from veriglot.rates.tallies import BINS, Labels, Tallies
@@ -17,6 +18,7 @@ __all__ = [
     "Estimate",
     "Labels",
     "Mean",
+    "Plan",
     "Rank",
     "Share",
     "Tallies",
@@ -27,6 +29,8 @@ __all__ = [
     "correlate",
     "detector_rates",
     "estimate",
+    "plan_labels",
+    "plan_responses",
     "rank_intervals",
     "row_averages",
     "share_of",

@@ -1,0 +1,205 @@
+"""`veriglot estimate`: rates out of files, what they say of themselves, and calls that do not fit."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, encode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from conftest import Outcome
+
+    Command = Callable[..., Outcome]
+
+KEYS = ["model", "language", "rate", "low", "high", "estimator", "unit", "units", "responses", "coverage", "status",
+        "reason", "signature"]  # fmt: skip
+KNOWN = ["the", "old", "mill", "river", "built", "grey", "stone", "wheel", "oak", "still", "turns"]
+DETECTOR = ("--detector", "word_absence:WordAbsence")
+
+
+def made(count: int, share: float, *, seed: int, model: str, language: str = "en", per: int = 2) -> list[Sample]:
+    """Responses in which `share` of the words are unsupported, `per` to a query. The detector, which marks words that
+    the evidence lacks, is misled: one in ten supported words is inflected, one in five unsupported ones happens to
+    stand in the evidence."""
+    draw = random.Random(seed)
+    evidence = " ".join(KNOWN)
+    rows = []
+    for number in range(count):
+        text, spans = "", []
+        for _ in range(30):
+            wrong = draw.random() < share
+            absent = draw.random() < (0.8 if wrong else 0.1)
+            word = f"x{draw.randrange(10**6)}" if absent else draw.choice(KNOWN)
+            if wrong:
+                spans.append(Span(len(text), len(text) + len(word), "invented"))
+            text += word + " "
+        gold = Annotation("gold", Kind.HUMAN, "fava", spans=tuple(spans))
+        rows.append(
+            Sample(
+                id=f"{model}-{language}-{number}", response=text, language=language, evidence=(Evidence(evidence),),
+                generator=Generator(model, seed=number % per), annotations=(gold,),
+                meta={"query": f"q{number // per}"},
+            )
+        )  # fmt: skip
+    return rows
+
+
+def write_samples(path: Path, rows: list[Sample]) -> Path:
+    path.write_bytes(b"".join(encode(row) + b"\n" for row in rows))
+    return path
+
+
+class Files:
+    """A study of two models whose true rates are 4% and 12%, and a profile measured at 30%."""
+
+    def __init__(self, folder: Path, veriglot: Command) -> None:
+        self.folder = folder
+        self.rows = made(160, 0.04, seed=1, model="careful") + made(160, 0.12, seed=2, model="bold")
+        self.samples = write_samples(folder / "answers.jsonl", self.rows)
+        labelled = write_samples(folder / "labelled.jsonl", made(120, 0.3, seed=3, model="other", per=1))
+        self.predictions, self.profile = folder / "marked.jsonl", folder / "profile.json"
+        detect = veriglot("detect", self.samples, "-o", self.predictions, "--words", *DETECTOR)
+        evaluate = veriglot("evaluate", labelled, "-o", self.profile, *DETECTOR)
+        assert (detect.code, evaluate.code) == (0, 0), (detect.err, evaluate.err)
+
+    @property
+    def words(self) -> tuple[object, ...]:
+        return (self.predictions, "--samples", self.samples, "--profile", self.profile)
+
+
+@pytest.fixture
+def files(tmp_path: Path, veriglot: Command) -> Files:
+    return Files(tmp_path, veriglot)
+
+
+def rates(outcome: Outcome) -> list[dict[str, Any]]:
+    assert outcome.code == 0, outcome.err
+    return json.loads(outcome.out)
+
+
+def test_rates_have_the_keys_of_the_design_and_hold_the_truth(files: Files, veriglot: Command) -> None:
+    bold, careful = rates(veriglot("estimate", *files.words, "--json"))
+    assert list(bold)[: len(KEYS)] == KEYS
+    assert (bold["model"], bold["language"], bold["estimator"], bold["unit"]) == ("bold", "en", "label-shift", "word")
+    assert (bold["units"], bold["responses"], bold["coverage"], bold["status"]) == (4800, 160, 1.0, "ok")
+    assert careful["low"] <= 0.04 <= careful["high"] < 0.09
+    assert 0.04 < bold["low"] <= 0.12 <= bold["high"]
+    assert "rates:en" in bold["signature"]
+    assert "profile:" in bold["signature"]
+
+
+def test_the_paper_is_off_where_the_profile_is_denser(files: Files, veriglot: Command) -> None:
+    found = rates(veriglot("estimate", *files.words, "--json", "--estimator", "paper", "--estimator", "em"))
+    paper = {rate["model"]: rate for rate in found if rate["estimator"] == "paper"}
+    mixed = {rate["model"]: rate for rate in found if rate["estimator"] == "em"}
+    assert paper["careful"]["low"] > 0.08, "twice the truth and more"
+    assert mixed["careful"]["low"] <= 0.04 <= mixed["careful"]["high"]
+
+
+def test_labels_give_rates_without_a_profile(files: Files, veriglot: Command) -> None:
+    gold = write_samples(files.folder / "gold.jsonl", files.rows[:60] + files.rows[160:220])
+    found = rates(veriglot("estimate", files.predictions, "--samples", files.samples, "--labels", gold, "--json"))
+    assert [rate["estimator"] for rate in found] == ["ppi", "ppi"]
+    assert all(low <= truth <= high for (low, high), truth in zip(
+        ((rate["low"], rate["high"]) for rate in found), (0.12, 0.04), strict=True))  # fmt: skip
+
+
+def test_seeds_are_given_apart_on_demand(files: Files, veriglot: Command) -> None:
+    found = rates(veriglot("estimate", *files.words, "--json", "--by-seed"))
+    assert [(rate["model"], rate["seed"], rate["responses"]) for rate in found] == [
+        ("bold", None, 160), ("bold", 0, 80), ("bold", 1, 80),
+        ("careful", None, 160), ("careful", 0, 80), ("careful", 1, 80),
+    ]  # fmt: skip
+
+
+def test_table_and_csv_say_the_same(files: Files, veriglot: Command) -> None:
+    (bold, _) = rates(veriglot("estimate", *files.words, "--json"))
+    table = veriglot("estimate", *files.words)
+    assert f"{bold['rate']:.2%}" in table.out
+    assert "160 of 160" in table.out
+    rows = list(csv.DictReader(io.StringIO(veriglot("estimate", *files.words, "--format", "csv").out)))
+    assert (float(rows[0]["rate"]), rows[0]["reason"]) == (bold["rate"], "")
+
+
+def test_order_does_not_matter_and_what_is_missing_is_coverage(files: Files, veriglot: Command) -> None:
+    lines = files.predictions.read_bytes().splitlines(keepends=True)
+    whole = rates(veriglot("estimate", *files.words, "--json"))
+    random.Random(5).shuffle(lines)
+    files.predictions.write_bytes(b"".join(lines))
+    assert rates(veriglot("estimate", *files.words, "--json")) == whole
+    kept = [line for line in lines if not json.loads(line)["id"].startswith("bold-en-1")]
+    files.predictions.write_bytes(b"".join(kept))
+    outcome = veriglot("estimate", *files.words, "--json")
+    bold, careful = rates(outcome)
+    assert (bold["responses"], bold["coverage"], bold["status"]) == (89, 89 / 160, "unreliable")
+    assert "only 56% of the responses were judged" in bold["reason"]
+    assert careful["coverage"] == 1.0
+    assert "71 samples have no prediction" in outcome.err
+
+
+def test_a_language_that_the_profile_lacks_gives_no_number_unless_pooled(files: Files, veriglot: Command) -> None:
+    rows = made(160, 0.04, seed=4, model="careful", language="nl")
+    samples, predictions = write_samples(files.folder / "nl.jsonl", rows), files.folder / "nl-marked.jsonl"
+    assert veriglot("detect", samples, "-o", predictions, "--words", *DETECTOR).code == 0
+    words = (predictions, "--samples", samples, "--profile", files.profile, "--json")
+    (alone,) = rates(veriglot("estimate", *words))
+    assert (alone["rate"], alone["status"]) == (None, "unreliable")
+    assert "does not hold the language nl" in alone["reason"]
+    (pooled,) = rates(veriglot("estimate", *words, "--pooled"))
+    assert (pooled["status"], pooled["low"] <= 0.04 <= pooled["high"]) == ("ok", True)
+    assert "rates:pooled" in pooled["signature"]
+
+
+def test_a_plan_says_how_many_more(files: Files, veriglot: Command) -> None:
+    outcome = veriglot("estimate", *files.words, "--plan", "0.005", "--json")
+    plans = {plan["model"]: plan for plan in json.loads(outcome.out)}
+    needed = plans["careful"]
+    assert needed["labels"]["now"] > 0.005
+    assert needed["labels"]["responses"] is None or needed["labels"]["responses"] > 120
+    wide = json.loads(veriglot("estimate", *files.words, "--plan", "0.2", "--json").out)
+    assert all(plan["responses"]["responses"] <= 160 for plan in wide), "what there is suffices"
+    assert "half-width" in veriglot("estimate", *files.words, "--plan", "0.005").out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--estimator", "labelshift"), "Did you mean label-shift?"),
+        (("--estimator", "ppi"), "needs labels"),
+        (("--unit", "char"), "The profile counts 'word'"),
+        (("--plan", "2"), "--plan is a share"),
+        (("--json", "--format", "csv"), "exclude each other"),
+    ],
+)
+def test_calls_that_do_not_fit(files: Files, veriglot: Command, words: tuple[str, ...], message: str) -> None:
+    outcome = veriglot("estimate", *files.words, *words)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert message in outcome.err
+
+
+def test_a_profile_of_another_detector_or_threshold_is_refused(files: Files, veriglot: Command) -> None:
+    profile = json.loads(files.profile.read_bytes())
+    for key, value, message in (("detector", "another@2", "is of another@2"), ("threshold", 0.9, "threshold 0.9")):
+        other = files.folder / f"{key}.json"
+        other.write_text(json.dumps({**profile, key: value}), "utf-8")
+        outcome = veriglot("estimate", files.predictions, "--samples", files.samples, "--profile", other)
+        assert outcome.code == 2
+        assert message in outcome.err
+
+
+def test_without_a_profile_only_raw_is_to_be_had(files: Files, veriglot: Command) -> None:
+    words = (files.predictions, "--samples", files.samples)
+    outcome = veriglot("estimate", *words)
+    assert outcome.code == 2
+    assert "veriglot evaluate LABELLED -o profile.json" in outcome.err
+    assert [rate["estimator"] for rate in rates(veriglot("estimate", *words, "--estimator", "raw", "--json"))] == [
+        "raw", "raw"]  # fmt: skip

@@ -47,14 +47,18 @@ def served() -> Iterator[str]:
         server.wait()
 
 
+def revision() -> str:
+    """Which file the model is, for its responses to say."""
+    return f"Q4_1, sha256:{SHA256[:16]}"
+
+
 def command(name: str, address: str, output: Path) -> list[str]:
     """The words of the `veriglot` command that makes the responses of one model."""
     connection = ["--base-url", address, "--client-option", "server=llama.cpp", "--client-option", "identity=llama.cpp"]
     settings = [word for setting in SETTINGS for word in ("--set", setting)]
     design = ["--prompt", STYLES[name], "--design", "runs", "--seeds", SEEDS]
     queries = (HERE / "queries.jsonl").relative_to(ROOT)
-    revision = f"Q4_1, sha256:{SHA256[:16]}"
-    model = ["-m", f"{name}={MODEL}", "--revision", revision]
+    model = ["-m", f"{name}={MODEL}", "--revision", revision()]
     return [
         "build",
         "responses",

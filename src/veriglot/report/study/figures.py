@@ -83,7 +83,7 @@ def interval_marks(low: float | None, high: float | None, axis: Axis, kind: str)
 def average_words(average: Average | None, of: str) -> Markup:
     """A mean with its interval, and what was left out of it; `of` is `languages` or `models`."""
     if average is None or average.mean is None:
-        return joined([flag("no mean"), " ", tag("span", f"no reliable rate among its {of}", class_="doubt")])
+        return joined([flag("no mean"), " ", tag("span", f"no reliable {of}", class_="doubt")])
     ends = interval(average.low, average.high) or "no interval"
     return joined([tag("b", percent(average.mean)), " ", tag("span", ends, class_="interval")])
 

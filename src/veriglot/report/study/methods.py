@@ -32,7 +32,6 @@ def method_section(view: View, tables: Mapping[str, Table]) -> Section:
         _models(view),
         tag("h3", "Words"),
         _words(view),
-        tag("h3", "Tables"),
         _downloads(tables),
         tag("h3", "Signature"),
         note("Names the data, detectors, settings and version that every figure here was made with."),
@@ -84,4 +83,4 @@ def _downloads(tables: Mapping[str, Table]) -> Markup:
     lead = note(
         "Every table of this report, saved from the file itself. An unreliable rate stands in columns of its own there."
     )
-    return tag("div", lead, tag("ul", *items, class_="downloads"))
+    return tag("div", tag("h3", "Tables"), lead, tag("ul", *items, class_="downloads"), class_="saving")

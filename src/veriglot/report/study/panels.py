@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from veriglot.report.study.axes import Axis, axis_for
 from veriglot.report.study.figures import language_label, model_label, rate_marks, rate_words
-from veriglot.report.study.markup import Markup, joined, tag
+from veriglot.report.study.markup import Markup, bdi, joined, tag
 from veriglot.report.study.numbers import rate_text
 from veriglot.report.study.sections import Section, folded, note
 from veriglot.report.study.strips import Strip, strip_table
@@ -46,13 +46,18 @@ def _axis(view: View) -> Axis:
 
 
 def _language(view: View, tag_: str, axis: Axis) -> Markup:
-    strips = [_strip(view, name, tag_, axis, model_label(name)) for name in view.models]
+    strips = [_strip(view, name, tag_, axis, _name(name)) for name in view.models]
     return _panel(strips, axis, language_label(view.language(tag_), tag_), "Model")
 
 
 def _model(view: View, name: str, axis: Axis) -> Markup:
-    strips = [_strip(view, name, tag_, axis, language_label(view.language(tag_), tag_)) for tag_ in view.languages]
+    strips = [_strip(view, name, tag_, axis, _name(view.language(tag_))) for tag_ in view.languages]
     return _panel(strips, axis, model_label(name), "Language")
+
+
+def _name(name: str) -> Markup:
+    """A name that a narrow panel may cut short on the screen; it is whole in the title and for screen readers."""
+    return bdi(name, title=name)
 
 
 def _strip(view: View, model: str, language: str, axis: Axis, label: Markup) -> Strip:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from veriglot.report.study.axes import axis_for
+from veriglot.report.study.axes import Axis, axis_for
 from veriglot.report.study.figures import model_label
 from veriglot.report.study.grids import grid
 from veriglot.report.study.markup import Markup, tag
@@ -134,8 +134,15 @@ def _by_model(
     if len(points) < _ONE_PLOT:
         return None
     x, y = axis_for([point.x for point in points]), axis_for([point.y for point in points])
+    points = [point._replace(label_left=_right_is_taken(point, points, x, y)) for point in points]
     told = f"Scatter of the mean rates of {len(points)} models against {name}."
     return scatter(points, x, y, x_name=name, y_name="mean rate", x_tick=x.plain, y_tick=y.percent, told=told)
+
+
+def _right_is_taken(point: Point, points: list[Point], x: Axis, y: Axis) -> bool:
+    """Whether another point lies where the name of this one would stand on its right."""
+    reach, height = 0.3 * (x.high - x.low), 0.06 * (y.high - y.low)
+    return any(0 < other.x - point.x < reach and abs(other.y - point.y) < height for other in points)
 
 
 def _figures(view: View) -> Iterator[Markup]:

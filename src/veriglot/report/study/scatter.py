@@ -24,6 +24,7 @@ class Point(NamedTuple):
         slot: a slot of the palette; None for the page's accent.
         doubtful: drawn hollow: the rate behind it is unreliable.
         label: text beside the point; None for none.
+        label_left: whether the text stands on the left.
     """
 
     x: float
@@ -33,6 +34,7 @@ class Point(NamedTuple):
     slot: str | None = None
     doubtful: bool = False
     label: str | None = None
+    label_left: bool = False
 
 
 def scatter(
@@ -79,7 +81,15 @@ def _point(point: Point, x: Axis, y: Axis) -> Markup:
         filter(None, ("point", "doubtful" if point.doubtful else "", f"slot-{point.slot}" if point.slot else ""))
     )
     at = {"x": x.at(point.x), "y": y.at(point.y, upwards=True)}
-    label = tag("text", point.label, **at, dx="9", dy="4", class_="point-label") if point.label else None
+    label = _label(point, x, at) if point.label else None
     return joined(
         [tag("g", tag("title", point.name), tag("use", href=f"#shape-{point.shape}", **at), label, class_=kind)]
+    )
+
+
+def _label(point: Point, x: Axis, at: dict[str, str]) -> Markup:
+    """The text beside a point: on its left where the right has no room, or is taken."""
+    left = point.label_left or (point.x - x.low) / (x.high - x.low) > 0.72
+    return tag(
+        "text", point.label, **at, dx="-9" if left else "9", dy="4", class_=f"point-label{' end' if left else ''}"
     )

@@ -50,7 +50,10 @@ def strip_table(
             "tr",
             tag("th", strip.label, scope="row"),
             tag("td", tag("svg", grid, strip.marks, class_="strip", aria_hidden="true"), class_="plot"),
-            *(tag("td", figure, class_="figure") for figure in strip.figures),
+            *(
+                tag("td", figure, class_="figure", data_head=head)
+                for head, figure in zip(heads[2:], strip.figures, strict=True)
+            ),
         )
         for strip in strips
     ]
@@ -58,9 +61,9 @@ def strip_table(
         "tr", tag("td"), tag("td", _ticks(axis, tick), class_="plot"), *(tag("td") for _ in heads[2:]),
         class_="axis", aria_hidden="true",
     )  # fmt: skip
-    head = tag("tr", *(tag("th", text, scope="col") for text in heads))
+    row = tag("tr", *(tag("th", text, scope="col") for text in heads))
     return tag(
-        "table", tag("caption", caption), tag("thead", head), tag("tbody", *rows), tag("tfoot", foot),
+        "table", tag("caption", caption), tag("thead", row), tag("tbody", *rows), tag("tfoot", foot),
         class_=f"strips {class_}".strip(),
     )  # fmt: skip
 

@@ -98,7 +98,7 @@ class HeatScale(NamedTuple):
 
 
 def heat_scale(rates: Iterable[float]) -> HeatScale:
-    """Classes of a round width that hold every rate: 8 at most, and the top one is never empty."""
+    """Classes of a round width that hold every rate: 10 at most, and the top one is never empty."""
     high = max(rates, default=0.0)
-    width = round_step(high, 8)
+    width = round_step(high, _STEPS)
     return HeatScale(width, max(1, ceil(high / width - 1e-9)))

@@ -40,7 +40,8 @@ def heat_section(view: View) -> Section:
         f"Share of {view.units} that the evidence does not support, with its {level} interval. The bar under it is the"
         " coverage: which share of the responses was judged. Rows and columns go from the lowest mean to the highest.",
     )
-    body = (intro, _choice(names), _legend(scale), *views, _inspector(), *_unreliable(view))
+    table = tag("div", *views, _inspector())
+    body = (intro, _choice(names), _legend(scale), table, *_unreliable(view))
     return Section("rates", "Rates by language and model", "Rates", body, ("rates", "cells", "replicates"))
 
 

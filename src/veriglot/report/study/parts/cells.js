@@ -2,6 +2,7 @@
 
 const views = Array.from(document.querySelectorAll(".view"));
 const inspector = document.getElementById("inspector");
+const hint = inspector.firstElementChild;
 let atHand = null;
 
 function element(name, className, text) {
@@ -23,7 +24,14 @@ function inspect(cell) {
     rates.append(item);
   }
   const why = facts.reasons.map((reason) => element("p", "why", reason));
+  inspector.classList.add("active");
   inspector.replaceChildren(head, rates, element("p", "", facts.lines.join(" · ")), ...why);
+}
+
+function rest() {
+  atHand = null;
+  inspector.classList.remove("active");
+  inspector.replaceChildren(hint);
 }
 
 function enter(cell) {
@@ -38,6 +46,10 @@ function step(event) {
   const cell = event.target.closest("td.cell");
   const by = STEPS[event.key];
   if (!cell || event.altKey || event.ctrlKey || event.metaKey) return;
+  if (event.key === "Escape") {
+    cell.blur();
+    return;
+  }
   const [column, row] = cell.dataset.cell.split("-").map(Number);
   const rows = cell.closest("tbody").rows.length;
   const columns = cell.closest("tr").querySelectorAll("td.cell").length;
@@ -63,7 +75,8 @@ for (const view of views) {
     const cell = event.target.closest("td.cell");
     if (cell) inspect(cell);
   });
-  view.addEventListener("pointerleave", () => { if (atHand) inspect(atHand); });
+  view.addEventListener("pointerleave", () => { if (atHand) inspect(atHand); else rest(); });
+  view.addEventListener("focusout", (event) => { if (!view.contains(event.relatedTarget)) rest(); });
   view.addEventListener("keydown", step);
 }
 inspector.hidden = !views.length;

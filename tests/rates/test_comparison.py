@@ -62,6 +62,19 @@ def test_pairs_of_equal_length_are_compared_as_a_paired_t_test_does() -> None:
     assert (found.paired, found.queries, found.left_out) == (True, 8, (0, 0))
 
 
+def test_the_p_value_is_that_of_flipping_who_said_what() -> None:
+    """Were both models equal, each query's two answers could be exchanged: the share of exchanges as far off is p."""
+    generator = np.random.default_rng(21)
+    for _ in range(4):
+        first = generator.binomial(100, 0.14, 60)
+        second = generator.binomial(100, 0.12, 60)
+        differences = first - second
+        flipped = generator.choice([-1, 1], size=(20_000, 60)) @ differences
+        exchanged = (np.abs(flipped) >= abs(differences.sum())).mean()
+        found = told(compare(even(first.tolist()), even(second.tolist()), None, estimator="raw"))
+        assert found.p == pytest.approx(exchanged, rel=0.12, abs=0.012)
+
+
 def test_other_queries_are_compared_as_welch_does() -> None:
     first, second = [10, 12, 9, 20, 14, 3, 8, 11], [9, 8, 9, 15, 12]
     apart = even(second, [20, 21, 22, 23, 24])

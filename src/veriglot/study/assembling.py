@@ -25,18 +25,19 @@ if TYPE_CHECKING:
     from veriglot.study.estimating import Estimated, Rated
     from veriglot.study.results import Comparison, Correlation
     from veriglot.study.status import Plan
+    from veriglot.study.survey import Survey
 
 __all__ = ["assemble"]
 
 _PLAIN = (str, int, float, bool)
 
 
-def assemble(config: Config, plan: Plan, found: Estimated) -> StudyResults:
+def assemble(config: Config, plan: Plan, found: Estimated, survey: Survey) -> StudyResults:
     """Everything that the report shows; the same rates give the same record."""
     models = _models(config, plan)
     names = [model.name for model in models]
     languages = found.languages
-    cells = tuple(_cell(plan, found, name, tag) for name in names for tag in languages)
+    cells = tuple(_cell(plan, found, survey, name, tag) for name in names for tag in languages)
     level = config.study.confidence
     by_model = {name: _average(name, [(name, tag) for tag in languages], found, level) for name in names}
     by_language = {tag: _average(tag, [(name, tag) for name in names], found, level) for tag in languages}
@@ -57,7 +58,7 @@ def assemble(config: Config, plan: Plan, found: Estimated) -> StudyResults:
         ranks=tuple(ranks(found.cells, names, languages, level)),
         comparisons=tuple(compared),
         correlations=tuple(related),
-        examples=found.survey.examples(languages),
+        examples=survey.examples(languages),
         methods=methods_in_words(config, plan, found),
         assumptions=assumptions_in_words(config, found, languages),
         warnings=(*missing, *warnings_in_words(config, cells)),
@@ -83,9 +84,9 @@ def _model(config: Config, entry: ModelEntry | None, name: str) -> Model:
     return Model(name, entry.family, entry.parameters, entry.languages, settings)
 
 
-def _cell(plan: Plan, found: Estimated, model: str, tag: str) -> Cell:
+def _cell(plan: Plan, found: Estimated, survey: Survey, model: str, tag: str) -> Cell:
     rated = found.cells[model, tag]
-    seen = found.survey.cells.get((model, tag))
+    seen = survey.cells.get((model, tag))
     answered = seen.statuses.total() if seen is not None else 0
     planned = sum(plan.models[model].get(tag, {}).values()) if plan.asked else answered
     sound = [rate.rate for rate in rated.replicates if rate.status is Reliability.OK and rate.rate is not None]
@@ -101,7 +102,7 @@ def _cell(plan: Plan, found: Estimated, model: str, tag: str) -> Cell:
         coverage=Coverage(
             planned, answered, max(0, planned - answered), dict(sorted(seen.statuses.items())) if seen else {}
         ),
-        quality=found.survey.quality(model, tag),
+        quality=survey.quality(model, tag),
         types=dict(sorted(seen.types.items())) if seen is not None else {},
         length=float(first.units.mean()) if first is not None and own.responses else 0.0,
     )

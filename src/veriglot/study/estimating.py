@@ -12,7 +12,6 @@ from veriglot.run.manifest import write_whole
 from veriglot.study.cells import Counted, Judging, Made, cell_rate, replicates
 from veriglot.study.files import pairs
 from veriglot.study.gold import gold_counts, labels_of
-from veriglot.study.survey import Survey
 from veriglot.study.tallying import Group, Tallying, together
 
 if TYPE_CHECKING:
@@ -50,14 +49,12 @@ class Estimated:
 
     Attributes:
         cells: (model, language) -> its rates.
-        survey: what else the pass saw, of the first detector.
         judgings: the detectors.
         languages: in the order of the study file, or else sorted.
     """
 
     languages: tuple[str, ...]
     cells: dict[tuple[str, str], Rated]
-    survey: Survey
     judgings: tuple[Judging, ...]
 
 
@@ -76,12 +73,8 @@ def estimate_all(config: Config, folder: Folder, plan: Plan, judges: Sequence[Ju
     """
     gold = gold_counts(config)
     models = list(plan.models)
-    survey = Survey(config.study.unit)
     judgings = tuple(Judging(judge.description, judge.profile, config.study) for judge in judges)
-    passes = [
-        _count(config, folder, judge, models, survey if number == 0 else None, watch, ids=bool(gold))
-        for number, judge in enumerate(judges)
-    ]
+    passes = [_count(config, folder, judge, models, watch, ids=bool(gold)) for judge in judges]
     languages = config.languages or _languages(plan, passes)
     cells = {
         (model, language): _rate(config, model, language, passes, judgings, gold)
@@ -89,7 +82,7 @@ def estimate_all(config: Config, folder: Folder, plan: Plan, judges: Sequence[Ju
         for language in languages
     }
     write_whole(folder.rates, _as_json(cells))
-    return Estimated(tuple(languages), cells, survey, judgings)
+    return Estimated(tuple(languages), cells, judgings)
 
 
 def _languages(plan: Plan, passes: Sequence[Tallying]) -> tuple[str, ...]:
@@ -102,7 +95,6 @@ def _count(
     folder: Folder,
     judge: Judge,
     models: Sequence[str],
-    survey: Survey | None,
     watch: Watch,
     *,
     ids: bool,
@@ -111,8 +103,6 @@ def _count(
     for model in models:
         for sample, prediction in pairs(folder.responses(model), folder.predictions(judge.label, model)):
             tallying.add(sample, prediction)
-            if survey is not None:
-                survey.add(model, sample, prediction)
             watch.advance()
     return tallying
 

@@ -18,6 +18,7 @@ from veriglot.study.detecting import detect
 from veriglot.study.estimating import estimate_all
 from veriglot.study.given import take_given
 from veriglot.study.status import Plan, write_plan
+from veriglot.study.survey import survey_all
 from veriglot.study.watch import Silent
 
 if TYPE_CHECKING:
@@ -107,7 +108,10 @@ def run(
             seen=lambda *_: watch.advance(),
         )  # fmt: skip
         watch.begin("estimating rates", total)
-        results = assemble(config, plan, estimate_all(config, folder, plan, judges, watch))
+        estimated = estimate_all(config, folder, plan, judges, watch)
+        watch.begin("surveying responses", total // len(judges))
+        survey = survey_all(config, folder, plan.models, judges[0].label, watch)
+        results = assemble(config, plan, estimated, survey)
         write_whole(folder.results, encode(results) + b"\n")
         watch.begin("writing the report", None)
         tools.render(results, folder)

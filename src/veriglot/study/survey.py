@@ -13,15 +13,18 @@ from veriglot.build.quality import QualityTally
 from veriglot.metrics.marks import ranges
 from veriglot.metrics.units import segmenter
 from veriglot.records import Status
-from veriglot.study.files import tag_of
+from veriglot.study.files import pairs, tag_of
 from veriglot.study.results import Example, Quality
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from veriglot.records import Prediction, Sample
+    from veriglot.study.config import Config
+    from veriglot.study.folder import Folder
+    from veriglot.study.watch import Watch
 
-__all__ = ["Seen", "Survey"]
+__all__ = ["Seen", "Survey", "survey_all"]
 
 UNDETERMINED = "und"
 _UNTYPED = "unsupported"
@@ -112,6 +115,16 @@ class Survey:
         if cell.best is None or (-most, sample.id) < (-cell.best[0], cell.best[1].sample.id):
             shown = msgspec.structs.replace(prediction, words=None)
             cell.best = (most, Example(sample, shown))
+
+
+def survey_all(config: Config, folder: Folder, models: Iterable[str], detector: str, watch: Watch) -> Survey:
+    """Look at every response and at what one detector (by its label) said of it."""
+    found = Survey(config.study.unit)
+    for model in models:
+        for sample, prediction in pairs(folder.responses(model), folder.predictions(detector, model)):
+            found.add(model, sample, prediction)
+            watch.advance()
+    return found
 
 
 def language_of(sample: Sample, prediction: Prediction) -> str:

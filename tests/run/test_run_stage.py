@@ -129,6 +129,16 @@ def test_retry_takes_up_at_the_first_failed_row(tmp_path: Path) -> None:
     assert tally.failed == 8  # those that cannot be read
 
 
+@pytest.mark.parametrize("until", [2, 3, 4, 11])
+def test_retry_takes_up_an_interrupted_stage_too(tmp_path: Path, until: int) -> None:
+    path, healed = tmp_path / "out.jsonl", tmp_path / "healed.jsonl"
+    with pytest.raises(KeyboardInterrupt):
+        stage(path).run(numbers(30), Squaring(until=until))
+    stage(path, retry=True).run(numbers(30), Squaring(healed=True))
+    stage(healed).run(numbers(30), Squaring(healed=True))
+    assert contents(path) == contents(healed)
+
+
 def test_retry_leaves_a_stage_without_failures_alone(tmp_path: Path) -> None:
     path = tmp_path / "out.jsonl"
     rows = [Number("a", 1), Number("b", 2)]

@@ -19,6 +19,7 @@ __all__ = [
     "LEAST_COVERAGE",
     "coverage_findings",
     "fit_findings",
+    "label_findings",
     "profile_findings",
     "range_findings",
     "study_findings",
@@ -61,6 +62,19 @@ def profile_findings(rates: DetectorRates) -> list[str]:
                 f" which may lie less than {_LEAST_GAP:.0%} apart: it hardly tells them from each other"
             )
     return findings
+
+
+def label_findings(clusters: int, unsupported: int, supported: int) -> list[str]:
+    """Too few labels from the study itself: labelled texts or queries, and those with a unit of each kind."""
+    if clusters < FEWEST_CLUSTERS:
+        return [f"{clusters} independent texts or queries are labelled, and fewer than {FEWEST_CLUSTERS} give no"
+                " interval that holds"]  # fmt: skip
+    return [
+        f"{number} of {clusters} labelled texts or queries hold {kind} unit, and fewer than {FEWEST_CLUSTERS} give no"
+        " interval that holds"
+        for number, kind in ((unsupported, "an unsupported"), (supported, "a supported"))
+        if number < FEWEST_CLUSTERS
+    ]
 
 
 def range_findings(value: float, draws: Array) -> list[str]:

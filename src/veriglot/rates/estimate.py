@@ -190,11 +190,7 @@ def _with_labels(
     found = rectified(tallies, labels, draws=draws, seed=seed)
     if found is None:
         return Estimate(None, None, None, (*findings, "no labelled response has a unit"), np.full(draws, np.nan))
-    if found.clusters < diagnosis.FEWEST_CLUSTERS:
-        findings.append(
-            f"{found.clusters} independent texts or queries are labelled, and fewer than {diagnosis.FEWEST_CLUSTERS}"
-            " give no interval that holds"
-        )
+    findings += diagnosis.label_findings(found.clusters, found.unsupported, found.supported)
     return _finished(found.value, found.draws, findings, confidence, notes=(f"ppi:{found.factor:.3f}",))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
@@ -48,8 +49,8 @@ class Group:
 
     statuses: Counter[str] = field(default_factory=Counter)
     ids: list[str] = field(default_factory=list)
-    _counts: list[tuple[int, int, int]] = field(default_factory=list)
-    _histograms: list[NDArray[np.int32]] = field(default_factory=list)
+    _counts: array[int] = field(default_factory=lambda: array("q"))  # three numbers a response: a study has many
+    _histograms: array[int] = field(default_factory=lambda: array("i"))  # 20 numbers a response
 
     @property
     def coverage(self) -> float:
@@ -61,15 +62,15 @@ class Group:
     def tallies(self) -> Tallies:
         """The counts of the judged responses."""
         counts = np.array(self._counts, dtype=np.int64).reshape(-1, 3)
-        all_have = len(self._histograms) == len(counts) > 0
-        confidences = np.array(self._histograms, dtype=np.int64) if all_have else None
+        all_have = len(self._histograms) == BINS * len(counts) > 0
+        confidences = np.array(self._histograms, dtype=np.int64).reshape(-1, BINS) if all_have else None
         return Tallies(counts[:, 0], counts[:, 1], counts[:, 2], confidences)
 
     def add(self, marked: int, units: int, cluster: int, histogram: NDArray[np.int32] | None) -> None:
         """Count one judged response."""
-        self._counts.append((marked, units, cluster))
+        self._counts.extend((marked, units, cluster))
         if histogram is not None:
-            self._histograms.append(histogram)
+            self._histograms.frombytes(histogram.tobytes())
 
     def join(self, other: Group) -> None:
         """Add the responses of another group."""

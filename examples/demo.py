@@ -1,19 +1,28 @@
-"""`make demo`: the main job on the examples, by the commands that a user would type, each shown before it runs."""
+"""`make demo`: the main jobs on the examples, by the commands that a user would type, each shown before it runs."""
 
 from __future__ import annotations
 
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-SAMPLES = Path("examples") / "samples.jsonl"
+STUDY = Path("examples") / "study"
 OUT = Path("out")
+RUN = OUT / "study"
 COMMAND = Path(sys.executable).with_name("veriglot")
 
-# A screenful or two, of different scripts; the HTML view shows them all.
-SELECTION = ("en-1", "de-1", "ru-3", "el-1", "ar-1", "he-1", "hi-1", "ta-1", "th-1", "zh-Hans-1", "ja-1", "ko-1")
+# A few of the small model's responses, in different scripts: with the passage before it (open), and without (closed).
+SELECTION = (
+    "en-2-q2/smollm2-135m-open/42",
+    "en-3-q1/smollm2-135m-closed/42",
+    "es-3-q2/smollm2-135m-open/42",
+    "ru-2-q1/smollm2-135m-open/42",
+    "ar-3-q1/smollm2-135m-open/42",
+    "ja-1-q1/smollm2-135m-open/42",
+)
 
 
 def run(*words: str | Path) -> None:
@@ -26,8 +35,9 @@ def run(*words: str | Path) -> None:
 
 
 def select() -> Path:
-    """Write the selected samples to a file of their own, in the order of `SELECTION`."""
-    lines = (ROOT / SAMPLES).read_text("utf-8").splitlines(keepends=True)
+    """Write the selected responses to a file of their own, in the order of `SELECTION`."""
+    files = sorted((ROOT / STUDY / "responses").glob("*.jsonl"))
+    lines = [line for file in files for line in file.read_text("utf-8").splitlines(keepends=True)]
     by_id = {line.split('"', 4)[3]: line for line in lines}
     path = OUT / "selection.jsonl"
     (ROOT / path).write_text("".join(by_id[name] for name in SELECTION), "utf-8")
@@ -35,15 +45,12 @@ def select() -> Path:
 
 
 def main() -> None:
-    """Mark, measure, write the page."""
+    """Mark a few responses, then measure how much the model that gave them hallucinates."""
     (ROOT / OUT).mkdir(exist_ok=True)
-    page = OUT / "demo.html"
+    shutil.rmtree(ROOT / RUN, ignore_errors=True)  # of an earlier demo: it would be resumed, not made
     run("detect", select(), "--view", "terminal")
-    run("evaluate", SAMPLES, "--level", "unit", "--resamples", "0")  # 2-3 texts a language: too few for intervals
-    for left in (ROOT / OUT).glob("demo.*"):  # of an earlier demo: it would be resumed, not written again
-        left.unlink()
-    run("detect", SAMPLES, "-o", page)
-    print(f"\nEvery example, with its evidence beside it: {page}")
+    run("study", "run", STUDY / "study.toml", "-o", RUN)
+    print(f"\nThe study to look at, in any browser: {RUN / 'report.html'}")
 
 
 if __name__ == "__main__":

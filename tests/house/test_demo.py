@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -18,21 +19,34 @@ def shown() -> str:
     return done.stdout
 
 
-def test_it_shows_its_commands_and_ends_with_the_page(shown: str) -> None:
+def test_it_shows_its_commands_and_ends_with_the_report(shown: str) -> None:
     commands = [line for line in shown.splitlines() if line.startswith("$ veriglot ")]
-    assert [command.split()[2] for command in commands] == ["detect", "evaluate", "detect"]
-    assert shown.rstrip().endswith("out/demo.html")
+    assert [command.split()[2] for command in commands] == ["detect", "study"]
+    assert shown.rstrip().endswith("out/study/report.html")
 
 
-def test_it_shows_marked_texts_and_figures(shown: str) -> None:
+def test_it_shows_marked_texts_and_rates(shown: str) -> None:
     assert "{entity" in shown
-    assert "pooled" in shown
+    assert "smollm2-135m-open" in shown
+    assert "720 of 720 responses judged" in shown
+    assert "unreliable" in shown, "a model this small gives responses that no profile covers, and the table says so"
     assert "Signature: " in shown
 
 
-def test_the_page_stands_alone(shown: str) -> None:  # `shown` has written it
-    page = (ROOT / "out" / "demo.html").read_text("utf-8")
-    for mark in ('src="http', "src='http", 'href="http', "@import", "url(http"):
+def test_every_language_has_a_row(shown: str) -> None:
+    table = shown.split("$ veriglot study", 1)[1]
+    for tag in ("en", "de", "fr", "es", "it", "pt", "tr", "ar", "ru", "zh-Hans", "hi", "ja"):
+        assert re.search(rf"(^|\s){tag}\s", table, re.MULTILINE), tag
+
+
+def test_the_report_stands_alone(shown: str) -> None:  # `shown` has written it
+    page = (ROOT / "out" / "study" / "report.html").read_text("utf-8")
+    for mark in ('src="http', "src='http", "@import", "url(http"):
         assert mark not in page
-    for text in ("de-1", "青函トンネル", "القرويين", "สะพานเหล็ก"):
-        assert text in page
+    assert "smollm2-135m-closed" in page
+
+
+def test_what_is_shown_first_holds_a_marked_and_an_unmarked_response(shown: str) -> None:
+    first = shown.split("$ veriglot study", 1)[0]
+    assert "富士山" in first
+    assert "Rosetta" in first

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import re
 import runpy
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from misbehaving import ModelServer
 
 from veriglot.cli.app import VERBS
 
@@ -101,17 +104,33 @@ def readme_commands() -> list[str]:
     return [line for page, line in shell_lines() if page == "README.md" and line.startswith("veriglot ")]
 
 
-def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:
-    """All of them, in order, in a folder that holds the files they name."""
+def lay_out(folder: Path, base_url: str) -> None:
+    """The files that the commands of the README name; its study asks the server at `base_url`."""
     samples = (ROOT / "examples" / "samples.jsonl").read_bytes()
-    for folder in ("examples", "answers"):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "samples.jsonl").write_bytes(samples)
-    (tmp_path / "source.txt").write_text("The bridge was opened in 1897.", "utf-8")
-    (tmp_path / "answer.txt").write_text("The bridge was opened in 1879.", "utf-8")
-    for line in readme_commands():
-        words = [Path(sys.executable).with_name("veriglot"), *shlex.split(line)[1:]]
-        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
-        assert done.returncode == 0, f"{line}\n{done.stderr}"
-    made = {path.name for path in tmp_path.iterdir()}
+    shutil.copytree(ROOT / "examples" / "study", folder / "examples" / "study")
+    for path in ("examples/samples.jsonl", "answers/samples.jsonl", "labelled.jsonl"):
+        (folder / path).parent.mkdir(exist_ok=True)
+        (folder / path).write_bytes(samples)
+    (folder / "source.txt").write_text("The bridge was opened in 1897.", "utf-8")
+    (folder / "answer.txt").write_text("The bridge was opened in 1879.", "utf-8")
+    questions = (ROOT / "examples" / "study" / "queries.jsonl").read_text("utf-8").splitlines(keepends=True)
+    chosen = [line for line in questions if line.startswith(('{"id":"en-', '{"id":"de-', '{"id":"ar-'))]
+    (folder / "questions.jsonl").write_text("".join(chosen), "utf-8")
+    (study,) = blocks(ROOT / "README.md", "toml")
+    (folder / "study.toml").write_text(re.sub(r'https?://[^"]+/v1', base_url, study), "utf-8")
+
+
+def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:
+    """All of them, in order, in a folder that holds the files they name, beside a server with the models they ask."""
+    with ModelServer(models=["model-a", "model-b"]) as server:
+        lay_out(tmp_path, server.base_url)
+        for line in readme_commands():
+            there = line.replace("http://127.0.0.1:8000/v1", server.base_url)
+            words = [Path(sys.executable).with_name("veriglot"), *shlex.split(there, comments=True)[1:]]
+            environment = {**os.environ, "MODEL_B_KEY": "a-key"}
+            done = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True)
+            assert done.returncode == 0, f"{line}\n{done.stderr}"
+    assert server.paid, "nobody was asked"
+    made = {str(path.relative_to(tmp_path)) for path in tmp_path.rglob("*")}
     assert {"predictions.jsonl", "predictions.html", "predictions", "profile.json", "samples.parquet"} <= made
+    assert {"study/report.html", "out/study/report.html", "answers.jsonl"} <= made

@@ -1,0 +1,8 @@
+"""The model server of the tests of http serves here too."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "http"))

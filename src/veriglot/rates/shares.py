@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from veriglot.rates.clustered import clustered_share
+from veriglot.rates.clustered import clustered_share, freedom_of
 from veriglot.rates.tallies import Tallies
 
 if TYPE_CHECKING:
@@ -68,18 +68,4 @@ def share_of(marked: NDArray[np.int64], units: NDArray[np.int64], cluster: NDArr
         effective = min(found.share * (1.0 - found.share) / variance, float(total))
     else:
         effective = clusters / (_ASSUMED_CORRELATION + (1.0 - _ASSUMED_CORRELATION) * clusters / total)
-    return Share(found.share, total, clusters, effective, _freedom(found.influences))
-
-
-def _freedom(influences: Array) -> float:
-    """Degrees of freedom of the variance of a sum of influences: fewer than clusters where a few of them weigh most.
-
-    Satterthwaite's, from the fourth moment: `2 S2^2 / (S4 - S2^2 / k)`, which is `k` where influences are normal.
-    """
-    k = len(influences)
-    if k < 2:
-        return 1.0
-    second, fourth = float((influences**2).sum()), float((influences**4).sum())
-    spread = fourth - second**2 / k
-    freedom = 2.0 * second**2 / spread if spread > 0 else float(k - 1)
-    return float(np.clip(freedom, 1.0, k - 1))
+    return Share(found.share, total, clusters, effective, freedom_of(found.influences))

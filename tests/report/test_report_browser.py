@@ -5,29 +5,18 @@ from __future__ import annotations
 import html
 import json
 import re
-import shutil
-import subprocess
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
+from browser import visit
 from judged_samples import Pair, clean, every_kind, judged, long_evidence
 
 from veriglot.records import Evidence, Prediction, Sample, Span, Status
 from veriglot.report import write_html
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
-
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-QUIET = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--disable-extensions", "--enable-logging=stderr",
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-)  # fmt: skip
 
 # Walks through the samples with the keys that a reader has, and notes what is on the page at each.
 WALK = """
@@ -69,25 +58,6 @@ pre.id = "walked";
 pre.textContent = JSON.stringify(walked);
 document.body.replaceChildren(pre);
 """
-
-
-@pytest.fixture(scope="module")
-def chromium() -> str:
-    found = next(filter(None, map(shutil.which, NAMES)), None)
-    if found is None:
-        pytest.skip(f"needs a Chromium browser on the path (one of {', '.join(NAMES)})")
-    return found
-
-
-def visit(chromium: str, page: Path, fragment: str = "") -> tuple[str, list[str]]:
-    """The page's DOM after its scripts ran, and what they wrote to the console."""
-    profile = page.parent / "profile"
-    done = subprocess.run(
-        [chromium, *QUIET, f"--user-data-dir={profile}", "--virtual-time-budget=3000", "--dump-dom",
-         f"{page.as_uri()}{fragment}"],
-        capture_output=True, text=True, timeout=120, check=True,
-    )  # fmt: skip
-    return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
 
 
 def walk(chromium: str, pairs: list[Pair], folder: Path) -> dict[str, dict[str, Any]]:
@@ -170,35 +140,6 @@ def test_edges_inside_a_visible_character_are_drawn_at_its_edge(chromium: str, t
     spans = (Span(2, 3, "entity", 0.5), Span(cut, cut + 1, "entity", 0.5))
     pair = (Sample("cut", response, evidence=(Evidence("x"),)), Prediction("cut", Status.SCORED, "d", 0.5, spans))
     assert walk(chromium, [pair], tmp_path)["cut"]["marks"] == {"0": family, "1": "का"}
-
-
-class Requests(BaseHTTPRequestHandler):
-    """Answers nothing and remembers who asked."""
-
-    asked: list[str]
-
-    def do_GET(self) -> None:
-        self.asked.append(self.path)
-        self.send_response(404)
-        self.end_headers()
-
-    do_POST = do_GET
-
-    def log_message(self, *args: object) -> None:
-        """Stay silent."""
-
-
-@pytest.fixture
-def listener() -> Iterator[tuple[int, list[str]]]:
-    asked: list[str] = []
-    handler = type("Handler", (Requests,), {"asked": asked})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield server.server_address[1], asked
-    server.shutdown()
-    thread.join()
-    server.server_close()
 
 
 def hostile(port: int) -> Pair:

@@ -16,6 +16,8 @@ __all__ = ["Axis", "HeatScale", "axis_for", "heat_scale", "round_step"]
 
 _ROUND = (1.0, 2.0, 2.5, 5.0, 10.0)
 _STEPS = 10
+_LEAST = 1e-9
+"""What is less than this is drawn as nothing: no rate is known so well."""
 
 
 class Axis(NamedTuple):
@@ -69,7 +71,7 @@ def axis_for(values: Iterable[float], *, count: int = 6, from_zero: bool = True)
     found = list(values)
     high = max(found, default=1.0)
     low = min([0.0, *found]) if from_zero else min(found, default=0.0)
-    if high <= low:
+    if high - low < _LEAST:
         high = low + (abs(low) or 0.01)
     step = round_step(high - low, count)
     first, last = floor(low / step + 1e-9), ceil(high / step - 1e-9)
@@ -99,6 +101,6 @@ class HeatScale(NamedTuple):
 
 def heat_scale(rates: Iterable[float]) -> HeatScale:
     """Classes of a round width that hold every rate: 10 at most, and the top one is never empty."""
-    high = max(rates, default=0.0)
+    high = max(max(rates, default=0.0), _LEAST)
     width = round_step(high, _STEPS)
     return HeatScale(width, max(1, ceil(high / width - 1e-9)))

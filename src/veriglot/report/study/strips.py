@@ -70,4 +70,4 @@ def strip_table(
 
 def _ticks(axis: Axis, tick: Callable[[float], str]) -> Markup:
     labels = [tag("text", tick(t), x=axis.at(t), y="12", class_="tick") for t in axis.ticks]
-    return tag("svg", *labels, class_="ticks")
+    return tag("svg", *labels, class_="ticks", aria_hidden="true")

@@ -1,0 +1,35 @@
+"""A browser, and a server that would notice a request."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from http.server import ThreadingHTTPServer
+from typing import TYPE_CHECKING
+
+import pytest
+from browser import NAMES, Requests
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture(scope="session")
+def chromium() -> str:
+    found = next(filter(None, map(shutil.which, NAMES)), None)
+    if found is None:
+        pytest.skip(f"needs a Chromium browser on the path (one of {', '.join(NAMES)})")
+    return found
+
+
+@pytest.fixture
+def listener() -> Iterator[tuple[int, list[str]]]:
+    asked: list[str] = []
+    handler = type("Handler", (Requests,), {"asked": asked})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield server.server_address[1], asked
+    server.shutdown()
+    thread.join()
+    server.server_close()

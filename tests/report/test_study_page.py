@@ -1,0 +1,366 @@
+"""The report of a study as a file: what stands in it, and what must not look like a figure."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from judged_samples import arabic, chinese, crossing, every_kind, long_evidence
+from study_figures import LANGUAGES, MODELS, study_figures
+
+from veriglot.records import Prediction, Rate, Reliability, Sample, Span, Status
+from veriglot.report import write_study
+from veriglot.report.segments import segments
+from veriglot.report.study.axes import axis_for, heat_scale
+from veriglot.report.study.numbers import percent
+from veriglot.study.results import Average, Example, StudyResults
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+VOID = {"br", "hr", "img", "input", "link", "meta"}
+LOADING = {"src", "srcset", "data", "poster", "action", "formaction", "background", "ping", "manifest", "style"}
+EVIL = "</script><img src=http://127.0.0.1:9/x onerror=alert(1)><!--&lt;\u2028\"'`${1}|\\"
+ODD = 0.77731
+
+
+class Page(HTMLParser):
+    """The elements of a page as a tree of (tag, attributes, children)."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.root: Node = Node("", {}, None)
+        self._at = self.root
+        self.text = text
+        self.feed(text)
+        self.close()
+        assert self._at is self.root, f"<{self._at.tag}> is not closed"
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        node = Node(tag, dict(attrs), self._at)
+        self._at.children.append(node)
+        if tag not in VOID:
+            self._at = node
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._at.children.append(Node(tag, dict(attrs), self._at))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._at.tag == tag, f"</{tag}> closes <{self._at.tag}>"
+        assert self._at.parent is not None
+        self._at = self._at.parent
+
+    def handle_data(self, data: str) -> None:
+        self._at.children.append(data)
+
+
+class Node:
+    def __init__(self, tag: str, attrs: dict[str, str | None], parent: Node | None) -> None:
+        self.tag, self.attrs, self.parent = tag, attrs, parent
+        self.children: list[Node | str] = []
+
+    @property
+    def text(self) -> str:
+        return "".join(child if isinstance(child, str) else child.text for child in self.children)
+
+    @property
+    def classes(self) -> set[str]:
+        return set((self.attrs.get("class") or "").split())
+
+    def all(self, tag: str | None = None, class_: str | None = None) -> list[Node]:
+        found = []
+        for child in self.children:
+            if isinstance(child, Node):
+                if (tag is None or child.tag == tag) and (class_ is None or class_ in child.classes):
+                    found.append(child)
+                found += child.all(tag, class_)
+        return found
+
+
+def page_of(results: StudyResults, folder: Path) -> Page:
+    write_study(results, folder / "study.html")
+    return Page((folder / "study.html").read_text("utf-8"))
+
+
+def data_of(page: Page) -> dict[str, Any]:
+    block = next(node for node in page.root.all("script") if node.attrs.get("id") == "data")
+    return json.loads(block.text)
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Page:
+    return page_of(study_figures(), tmp_path_factory.mktemp("study"))
+
+
+def with_rate(results: StudyResults, model: str, language: str, **changes: Any) -> StudyResults:
+    """The same results, with the rate of one cell by the study's estimator changed."""
+
+    def changed(rate: Rate) -> Rate:
+        return msgspec.structs.replace(rate, **changes)
+
+    cells = [
+        msgspec.structs.replace(cell, rates=(changed(cell.rates[0]), *cell.rates[1:]))
+        if (cell.model, cell.language) == (model, language)
+        else cell
+        for cell in results.cells
+    ]
+    return msgspec.structs.replace(results, cells=tuple(cells))
+
+
+def test_every_cell_has_rate_interval_and_coverage(page: Page) -> None:
+    results = study_figures()
+    view = page.root.all("div", "view")[0]
+    cells = {node.attrs["data-cell"]: node for node in view.all("td", "cell")}
+    assert len(cells) == len(MODELS) * len(LANGUAGES)
+    heads = [node.text for node in view.all("thead")[0].all("th")][1:-1]
+    rows = [row.all("th")[0].text.rpartition(" ")[2] for row in view.all("tbody")[0].all("tr")]
+    assert heads == [average.name for average in results.by_model]
+    assert rows == [average.name for average in results.by_language]
+    for cell in results.cells:
+        rate, node = cell.rates[0], cells[f"{heads.index(cell.model)}-{rows.index(cell.language)}"]
+        assert f"coverage {percent(rate.coverage, 0)}" in node.text
+        if rate.status is Reliability.OK:
+            assert rate.low is not None
+            assert node.all("b")[0].text == percent(rate.rate)
+            assert node.all("span", "interval")[0].text.startswith(f"{100 * rate.low:.1f}–")
+            assert any(name.startswith("heat-") for name in node.classes)
+        else:
+            assert "hatched" in node.classes
+            assert not any(name.startswith("heat-") for name in node.classes)
+            assert node.all("span", "flag")[0].text == "unreliable"
+            assert not node.all("b")
+
+
+def test_an_unreliable_rate_is_nowhere_a_plain_number(tmp_path: Path) -> None:
+    reason = "The profile cannot tell."
+    results = with_rate(
+        study_figures(), "lark-9b", "de", rate=ODD, low=0.70001, high=0.88801, status=Reliability.UNRELIABLE,
+        reason=reason,
+    )  # fmt: skip
+    page = page_of(results, tmp_path)
+    data = data_of(page)
+    told = [node.attrs.get(name) or "" for node in page.root.all() for name in ("title", "aria-label")]
+    shown = "\n".join([page.root.all("main")[0].text, json.dumps(data["cells"]), *told])
+    found = [shown[max(0, at.start() - 1) : at.end() + 3] for at in re.finditer(r"77\.7", shown)]
+    assert len(found) >= 5, "it is shown where it belongs: cell, panels, reasons, details, titles of charts"
+    assert set(found) == {"(77.7%?)"}
+    assert "88.8" not in shown, "no interval stands beside it"
+    assert reason in page.text
+    for name, table in data["tables"].items():
+        lines = [line for line in table["csv"].splitlines() if str(ODD) in line]
+        head = table["csv"].splitlines()[0].split(",")
+        for line in lines:
+            assert name == "rates"
+            assert line.split(",")[head.index("rate")] == ""
+            assert line.split(",")[head.index("unreliable_rate")] == str(ODD)
+
+
+def test_unreliable_marks_are_drawn_hollow(page: Page) -> None:
+    results = study_figures()
+    doubtful = [
+        cell.rates[0] for cell in results.cells
+        if cell.rates[0].status is Reliability.UNRELIABLE and cell.rates[0].rate is not None
+    ]  # fmt: skip
+    panels = next(node for node in page.root.all("section") if node.attrs["id"] == "panels")
+    assert len(panels.all("circle", "doubtful")) == 2 * len(doubtful), "once by language, once by model"
+    assert len(panels.all("circle")) == 2 * sum(cell.rates[0].rate is not None for cell in results.cells)
+
+
+def test_nothing_is_loaded_and_only_its_own_script_runs(page: Page) -> None:
+    for node in page.root.all():
+        assert not LOADING & node.attrs.keys(), node.attrs
+        assert not any(name.startswith("on") for name in node.attrs), node.attrs
+        for name in ("href", "xlink:href"):
+            assert (node.attrs.get(name) or "#").startswith(("#", "data:,")), node.attrs
+    policy = next(n.attrs["content"] for n in page.root.all("meta") if n.attrs.get("http-equiv")) or ""
+    script = page.root.all("script")[-1].text
+    style = page.root.all("style")[0].text
+    for kind, text in (("script-src", script), ("style-src", style)):
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"{kind} 'sha256-{digest}'" in policy
+    assert policy.startswith("default-src 'none';")
+    assert "url(" not in style
+    assert "@import" not in style
+
+
+def test_it_can_be_used_with_keys_and_a_screen_reader(page: Page) -> None:
+    ids = [node.attrs["id"] for node in page.root.all() if "id" in node.attrs]
+    assert len(set(ids)) == len(ids)
+    for node in page.root.all():
+        for name in ("aria-labelledby", "aria-controls", "for"):
+            assert node.attrs.get(name) in {None, *ids}
+        if node.tag == "a":
+            assert (node.attrs["href"] or "").removeprefix("#") in ids
+        if node.tag == "svg":
+            assert node.attrs.get("aria-hidden") == "true" or node.attrs.get("aria-label"), "a picture has words"
+        if node.tag == "table":
+            assert node.all("caption"), node.text[:80]
+            assert node.all("caption")[0].text
+        if node.tag == "th":
+            assert node.attrs.get("scope") in {"col", "row"}
+        if node.tag in {"button", "summary", "select"}:
+            assert node.text.strip()
+    levels = [int(node.tag[1]) for node in page.root.all() if node.tag in {"h1", "h2", "h3", "h4"}]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all(after - before <= 1 for before, after in pairwise(levels))
+    assert [node.tag for node in page.root.all("main")] == ["main"]
+
+
+def test_examples_mark_exactly_their_spans_in_every_script(tmp_path: Path) -> None:
+    pairs = every_kind()
+    results = msgspec.structs.replace(study_figures(), examples=tuple(Example(*pair) for pair in pairs))
+    cards = page_of(results, tmp_path).root.all("article")
+    assert len(cards) == len(pairs)
+    for card, (sample, prediction) in zip(cards, pairs, strict=True):
+        response = card.all("div", "response")[0]
+        pieces = [p for p in segments(len(sample.response), prediction.spans or ()) if p.covering]
+        assert [mark.text for mark in response.all("mark")] == [sample.response[p.start : p.end] for p in pieces]
+        assert response.text == (sample.response or "The response is empty.")
+
+
+def test_direction_and_language_of_examples(page: Page) -> None:
+    found = {node.attrs.get("lang"): node.attrs["dir"] for node in page.root.all("div", "response")}
+    assert found["ar"] == "rtl"
+    assert found["he"] == "rtl"
+    assert found["zh-Hans"] == "ltr"
+    card = next(node for node in page.root.all("article") if node.attrs["data-language"] == "ar")
+    assert card.all("ol", "marks")[0].attrs["dir"] == "rtl"
+    assert all(quote.attrs["dir"] == "rtl" for quote in card.all("bdi", "quoted"))
+
+
+def test_a_mark_never_cuts_a_visible_character(tmp_path: Path) -> None:
+    family = "👩\u200d👩\u200d👧"
+    response = f"a {family} b का c"
+    cut = response.index("क")
+    spans = (Span(2, 3, "entity", 0.5), Span(cut, cut + 1, "entity", 0.5))
+    pair = (Sample("cut", response), Prediction("cut", Status.SCORED, "d", 0.5, spans))
+    results = msgspec.structs.replace(study_figures(), examples=(Example(*pair),))
+    marks = page_of(results, tmp_path).root.all("div", "response")[0].all("mark")
+    assert [mark.text for mark in marks] == [family, "का"]
+
+
+def test_a_long_response_is_shown_around_its_marks_and_says_what_is_left_out(tmp_path: Path) -> None:
+    text = "word " * 2000 + "lie" + " word" * 2000
+    pair = (Sample("long", text), Prediction("long", Status.SCORED, "d", 0.9, (Span(10000, 10003, "entity", 0.9),)))
+    results = msgspec.structs.replace(study_figures(), examples=(Example(*pair), Example(*long_evidence())))
+    response = page_of(results, tmp_path).root.all("div", "response")[0]
+    assert response.all("mark")[0].text == "lie"
+    left_out = [int(re.sub(r"\D", "", node.text)) for node in response.all("span", "left-out")]
+    shown = len(response.text) - sum(len(node.text) for node in response.all("span", "left-out"))
+    assert len(left_out) == 2
+    assert sum(left_out) + shown == len(text)
+
+
+def test_spans_that_do_not_fit_their_sample_are_told(tmp_path: Path) -> None:
+    sample, prediction = crossing()
+    wrong = msgspec.structs.replace(prediction, spans=(Span(3, 99, "entity", 0.5), Span(50, 60, "entity", 0.4)))
+    results = msgspec.structs.replace(study_figures(), examples=(Example(sample, wrong),))
+    card = page_of(results, tmp_path).root.all("article")[0]
+    assert card.all("mark")[0].text == sample.response[3:]
+    assert len(card.all("p", "problem")) == 2
+
+
+def test_hostile_text_stays_text(tmp_path: Path) -> None:
+    model = msgspec.structs.replace(MODELS[0], name=EVIL, family=EVIL, settings={EVIL: EVIL})
+    results = study_figures((model, *MODELS[1:]))
+    sample = Sample(EVIL, EVIL, language=EVIL, question=EVIL)
+    prediction = Prediction(EVIL, Status.SCORED, EVIL, 0.5, (Span(0, 9, EVIL, 0.5),))
+    results = msgspec.structs.replace(
+        results, title=EVIL, signature=EVIL, methods=(EVIL,), assumptions=(EVIL,), warnings=(EVIL,), detectors=(EVIL,),
+        examples=(Example(sample, prediction),),
+    )  # fmt: skip
+    page = page_of(results, tmp_path)
+    assert not page.root.all("img")
+    assert [node.attrs.get("id") for node in page.root.all("script")] == ["data", None]
+    assert page.root.all("h1")[0].text == EVIL.replace("\u2028", "\n")
+    assert data_of(page)["tables"]["models"]["csv"].count("</script>") == 1
+
+
+def test_lone_surrogates_and_steering_signs_do_no_harm(tmp_path: Path) -> None:
+    sample = Sample("s", "a \ud800 b \u202e c", language="en")
+    prediction = Prediction("s", Status.SCORED, "d", 0.5, (Span(0, 9, "entity", 0.5),))
+    results = msgspec.structs.replace(study_figures(), examples=(Example(sample, prediction),))
+    text = page_of(results, tmp_path).root.all("div", "response")[0].text
+    assert text == "a \ufffd b <U+202E> c"
+
+
+def test_the_same_results_give_the_same_bytes(tmp_path: Path) -> None:
+    for name in ("one.html", "two.html"):
+        write_study(study_figures(), tmp_path / name)
+    assert (tmp_path / "one.html").read_bytes() == (tmp_path / "two.html").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "bare",
+    [
+        {"cells": (), "by_model": (), "by_language": (), "ranks": (), "comparisons": (), "correlations": ()},
+        {"models": (), "languages": (), "cells": (), "by_model": (), "by_language": (), "ranks": (), "comparisons": ()},
+        {"examples": (), "warnings": (), "assumptions": (), "methods": (), "detectors": ()},
+        {"comparisons": (), "ranks": (), "correlations": ()},
+        {"estimator": "raw"},
+        {"estimator": "ppi"},
+    ],
+    ids=["no cells", "nothing at all", "no words", "no tests", "raw is the estimator", "an estimator without rates"],
+)
+def test_a_study_that_lacks_something_still_makes_a_page(bare: dict[str, Any], tmp_path: Path) -> None:
+    results = msgspec.structs.replace(
+        study_figures(), **bare, overall=Average("*", None, None, None, None, 0, 0)
+    )  # fmt: skip
+    page = page_of(results, tmp_path)
+    assert page.root.all("h1")[0].text == results.title
+    assert "NaN" not in page.text
+    assert ">None<" not in page.text
+
+
+def test_one_model_in_one_language(tmp_path: Path) -> None:
+    results = study_figures(MODELS[1:2], ("de",))
+    page = page_of(results, tmp_path)
+    assert len(page.root.all("div", "view")[0].all("td", "cell")) == 1
+
+
+def test_no_superlative_without_the_data_for_it(tmp_path: Path) -> None:
+    results = study_figures()
+    told = page_of(results, tmp_path).root.all("ul", "findings")[0].text
+    assert "the data do not exclude" in told
+    clear = tuple(msgspec.structs.replace(rank, low=rank.rank, high=rank.rank) for rank in results.ranks)
+    settled = page_of(msgspec.structs.replace(results, ranks=clear), tmp_path).root.all("ul", "findings")[0].text
+    assert "hallucinates least" in settled
+    assert "the data do not exclude" not in settled
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=40))
+@settings(max_examples=200)
+def test_scales_hold_every_rate(rates: list[float]) -> None:
+    axis = axis_for(rates)
+    scale = heat_scale(rates)
+    assert 2 <= len(axis.ticks) <= 9
+    assert scale.classes <= 10
+    for rate in rates:
+        assert not axis.beyond(rate)
+        assert 0 <= float(axis.at(rate).rstrip("%")) <= 100
+        assert 0 <= scale.step(rate) <= 9
+    ordered = sorted(rates)
+    assert [scale.step(rate) for rate in ordered] == sorted(scale.step(rate) for rate in rates)
+
+
+@given(st.floats(0, 1))
+def test_a_share_is_never_written_as_nothing_or_everything_that_it_is_not(share: float) -> None:
+    text = percent(share)
+    assert (text == "0.0%") == (share == 0)
+    assert (text == "100.0%") == (share == 1)
+
+
+def test_the_examples_of_other_scripts_are_there(page: Page) -> None:
+    text = page.root.all("main")[0].text
+    assert arabic()[0].response.split(" ")[0] in text
+    assert chinese()[0].response[:6] in text

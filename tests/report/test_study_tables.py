@@ -1,0 +1,199 @@
+"""A study as tables and on the terminal: every figure is there, and none that the data do not support."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+from rich.console import Console
+from study_figures import LANGUAGES, MODELS, study_figures
+
+from veriglot.errors import UnknownNameError
+from veriglot.records import Reliability
+from veriglot.report import render_study, study_table, write_tables
+from veriglot.report.study.numbers import percent
+from veriglot.report.study.tables import study_tables
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from veriglot.study.results import StudyResults
+
+ODD = 0.77731
+EVERY = {
+    "rates", "models", "languages", "ranks", "comparisons", "correlations", "types", "coverage", "quality", "cells",
+    "replicates", "settings", "examples",
+}  # fmt: skip
+
+
+def odd() -> StudyResults:
+    """One rate has a number that occurs nowhere else, and is unreliable."""
+    results = study_figures()
+    cells = []
+    for cell in results.cells:
+        if (cell.model, cell.language) == ("lark-9b", "de"):
+            rate = msgspec.structs.replace(
+                cell.rates[0], rate=ODD, low=0.7, high=0.888, status=Reliability.UNRELIABLE, reason="It cannot be told."
+            )
+            cell = msgspec.structs.replace(cell, rates=(rate, *cell.rates[1:]))
+        cells.append(cell)
+    return msgspec.structs.replace(results, cells=tuple(cells))
+
+
+def rows(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def shown(results: StudyResults, **options: Any) -> str:
+    console = Console(file=io.StringIO(), **options)
+    render_study(results, console)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
+
+
+def test_csv_carries_every_rate_at_full_precision() -> None:
+    results = study_figures()
+    found = {(r["model"], r["language"], r["estimator"]): r for r in rows(study_table(results, "csv"))}
+    assert len(found) == sum(len(cell.rates) for cell in results.cells)
+    for cell in results.cells:
+        for rate in cell.rates:
+            row = found[cell.model, cell.language, rate.estimator.value]
+            sound = rate.status is Reliability.OK
+            assert row["rate"] == (repr(rate.rate) if sound else "")
+            assert row["unreliable_rate"] == ("" if sound or rate.rate is None else repr(rate.rate))
+            assert row["status"] == rate.status.value
+            assert row["reason"] == (rate.reason or "")
+            assert float(row["coverage"]) == rate.coverage
+
+
+def test_json_holds_every_table_and_one_by_name() -> None:
+    results = study_figures()
+    whole = json.loads(study_table(results, "json"))
+    assert whole["tables"].keys() == EVERY
+    assert whole["signature"] == results.signature
+    assert whole["warnings"] == list(results.warnings)
+    assert json.loads(study_table(results, "json", table="ranks")) == whole["tables"]["ranks"]
+    assert len(whole["tables"]["ranks"]) == len(results.ranks)
+    sound = [row for row in whole["tables"]["rates"] if row["status"] == "ok"]
+    assert all(row["rate"] is not None and row["unreliable_rate"] is None for row in sound)
+    doubtful = [row for row in whole["tables"]["rates"] if row["status"] != "ok"]
+    assert doubtful
+    assert all(row["rate"] is None and row["low"] is None and row["reason"] for row in doubtful)
+
+
+@pytest.mark.parametrize("format_", ["markdown", "latex", "terminal"])
+def test_an_unreliable_rate_is_no_plain_number(format_: str) -> None:
+    results = odd()
+    text = shown(results, width=300) if format_ == "terminal" else study_table(results, format_)
+    found = {text[at.start() - 15 : at.end() + 3] for at in re.finditer(r"77\.7", text)}
+    assert found
+    for place in found:
+        assert re.search(r"(unreliable\*? |unr\.\} )\(77\.7%?\?\)", place), place
+    assert "88.8" not in text
+
+
+def test_markdown_is_the_table_of_a_paper() -> None:
+    results = study_figures()
+    text = study_table(results, "markdown")
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    assert len(lines) == 2 + len(LANGUAGES) + 1
+    assert len({len(re.findall(r"(?<!\\)\|", line)) for line in lines}) == 1
+    heads = [cell.strip() for cell in lines[0].strip("|").split("|")]
+    assert heads == ["Language", *(average.name for average in results.by_model), "Mean"]
+    french = next(line for line in lines if "(fr)" in line)
+    cell = next(c for c in results.cells if (c.model, c.language) == (heads[1], "fr"))
+    assert percent(cell.rates[0].rate) in french
+    assert f"cov. {percent(cell.rates[0].coverage, 0)}" in french
+    assert f"Signature: `{results.signature}`" in text
+    for warning in results.warnings:
+        assert warning.split(":")[0] in text
+
+
+def test_latex_is_balanced_and_escaped() -> None:
+    model = msgspec.structs.replace(MODELS[0], name=r"50%_a&b\c{d}#1$x^2~<z>")
+    results = study_figures((model, *MODELS[1:]))
+    text = study_table(results, "latex")
+    body = text[text.index(r"\begin{table*}") : text.index(r"\end{table*}")]
+    assert (
+        r"50\%\_a\&b\textbackslash{}c\{d\}\#1\$x\textasciicircum{}2\textasciitilde{}\textless{}z\textgreater{}" in body
+    )
+    bare = re.sub(r"\\[\\%&#$_{}]", "", body)
+    assert bare.count("{") == bare.count("}")
+    rules = [line for line in body.splitlines() if line.endswith(r"\\")]
+    assert {len(re.findall(r"(?<!\\)&", line)) for line in rules} == {len(MODELS) + 1}
+    assert not re.search(r"(?<!\\)%", body), "a percent sign would begin a comment"
+    for name in ("ranks", "quality", "settings"):
+        table = study_table(results, "latex", table=name)
+        assert table.count(r"\\") >= len(study_tables(results)[name].rows)
+
+
+def test_a_plain_table_in_markdown() -> None:
+    text = study_table(study_figures(), "markdown", table="correlations")
+    assert text.splitlines()[0].startswith("| name | of |")
+    assert len(text.splitlines()) == 2 + 4
+
+
+def test_unknown_names_suggest_the_nearest() -> None:
+    with pytest.raises(UnknownNameError, match="latex"):
+        study_table(study_figures(), "latx")
+    with pytest.raises(UnknownNameError, match="ranks"):
+        study_table(study_figures(), "csv", table="rank")
+
+
+def test_text_that_a_spreadsheet_would_run_is_disarmed() -> None:
+    model = msgspec.structs.replace(MODELS[0], name="=1+1", family="@SUM(A1)")
+    results = study_figures((model, *MODELS[1:]))
+    found = rows(study_table(results, "csv", table="settings"))
+    assert (found[0]["model"], found[0]["family"]) == ("'=1+1", "'@SUM(A1)")
+    numbers = rows(study_table(results, "csv", table="correlations"))
+    assert numbers[0]["r"] == "-0.52", "a negative number stays a number"
+
+
+def test_every_table_is_written_and_reads_back(tmp_path: Path) -> None:
+    results = study_figures()
+    written = write_tables(results, tmp_path / "tables")
+    assert {path.stem for path in written} == EVERY
+    assert sorted(written) == sorted((tmp_path / "tables").iterdir())
+    for path in written:
+        with path.open(encoding="utf-8", newline="") as file:
+            found = list(csv.reader(file))
+        table = study_tables(results)[path.stem]
+        assert tuple(found[0]) == table.columns
+        assert len(found) == 1 + len(table.rows)
+
+
+def test_the_terminal_shows_every_rate_with_its_coverage() -> None:
+    results = study_figures()
+    text = shown(results, width=300)
+    for cell in results.cells:
+        if cell.rates[0].status is Reliability.OK:
+            assert percent(cell.rates[0].rate) in text
+    assert text.count("cov. ") == len(results.cells)
+    assert text.count("unreliable") == 9
+    for average in results.by_model:
+        assert average.name in text
+    for warning in results.warnings:
+        assert warning in text
+    assert results.signature in text
+
+
+def test_a_narrow_terminal_gets_more_tables_and_loses_no_column() -> None:
+    results = study_figures()
+    text = shown(results, width=60, force_terminal=True)
+    assert text.count("cov. ") == len(results.cells)
+    tables = text[: text.index("Models, over languages")]
+    assert tables.count("language") >= 3
+    assert max(len(line) for line in tables.splitlines()[2:]) <= 60
+
+
+def test_hostile_names_steer_no_terminal() -> None:
+    model = msgspec.structs.replace(MODELS[0], name="[bold]x\x1b[31m\u202e")
+    text = shown(study_figures((model, *MODELS[1:])), width=300, force_terminal=True, color_system=None)
+    assert "\x1b[31m" not in text
+    assert "\u202e" not in text
+    assert "[bold]x" in text

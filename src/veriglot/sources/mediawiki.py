@@ -64,6 +64,7 @@ class MediaWiki:
         """
         batch: dict[str, Any] = {}
         onward: dict[str, str] = {}
+        been: set[tuple[tuple[str, str], ...]] = set()
         while True:
             answer = self._ask({**self._fixed, **params, **onward}, label)
             _join(batch, answer.get("query", {}))
@@ -73,11 +74,13 @@ class MediaWiki:
                 batch = {}
             if not following:
                 return
-            if following == onward:
+            place = tuple(sorted(following.items()))
+            if place in been:
                 raise SourceError(
-                    f"{self._answers.session.base_url} goes on from where it was: {following}",
+                    f"{self._answers.session.base_url} leads in a circle: it goes on at {following} again",
                     remedy="Check that the address is that of a MediaWiki server.",
                 )
+            been.add(place)
             onward = following
 
     def _ask(self, params: Mapping[str, str], label: str) -> dict[str, Any]:

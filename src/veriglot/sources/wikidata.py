@@ -66,10 +66,14 @@ class Wikidata:
         if not 1 <= needed <= len(editions):
             raise UsageError(f"Articles in {needed} of {len(editions)} languages cannot be asked for.")
         wikis = " ".join(f"<{wiki_url(edition)}>" for edition in editions.values())
+        seen: set[str] = set()  # somebody may get a sitelink more while we ask
         high = most_sitelinks
         while high >= needed:
             low = max(needed, high - max(1, high // 8) + 1)
-            yield from self._slice(low, high, "", wikis, needed)
+            for person in self._slice(low, high, "", wikis, needed):
+                if person.id not in seen:
+                    seen.add(person.id)
+                    yield person
             high = low - 1
 
     def describe(self, people: Sequence[Person], languages: Sequence[str]) -> Iterator[Person]:

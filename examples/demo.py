@@ -37,10 +37,10 @@ def run(*words: str | Path) -> None:
 def select() -> Path:
     """Write the selected responses to a file of their own, in the order of `SELECTION`."""
     files = sorted((ROOT / STUDY / "responses").glob("*.jsonl"))
-    lines = [line for file in files for line in file.read_text("utf-8").splitlines(keepends=True)]
-    by_id = {line.split('"', 4)[3]: line for line in lines}
+    lines = [line for file in files for line in file.read_bytes().splitlines(keepends=True)]
+    by_id = {line.split(b'"', 4)[3].decode(): line for line in lines}
     path = OUT / "selection.jsonl"
-    (ROOT / path).write_text("".join(by_id[name] for name in SELECTION), "utf-8")
+    (ROOT / path).write_bytes(b"".join(by_id[name] for name in SELECTION))
     return path
 
 

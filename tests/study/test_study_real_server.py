@@ -166,7 +166,8 @@ def test_a_study_from_its_questions_to_its_report(tmp_path: Path) -> None:
     planned = len(LANGUAGES) * 4 * len(SEEDS)
     spoken: list[str] = []
     for style in ("closed", "open"):
-        rows = [json.loads(line) for line in (folder / "responses" / f"small-{style}.jsonl").open(encoding="utf-8")]
+        lines = (folder / "responses" / f"small-{style}.jsonl").read_bytes().splitlines()
+        rows = [json.loads(line) for line in lines]
         assert len(rows) == planned
         assert {row["generator"]["seed"] for row in rows} == set(SEEDS)
         assert all(row["meta"]["finish"] in {"stop", "length"} for row in rows)

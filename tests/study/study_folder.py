@@ -18,10 +18,11 @@ LANGUAGES = ("de", "en", "fr")
 
 
 def samples(count: int, languages: Sequence[str] = LANGUAGES) -> Iterator[Sample]:
-    """`count` samples with evidence and a question each, in turn from the examples of these languages."""
-    known = [sample for sample in read(EXAMPLES) if sample.language in languages]
+    """`count` samples with evidence and a question each, from the examples of these languages in turn."""
+    known = {tag: [sample for sample in read(EXAMPLES) if sample.language == tag] for tag in languages}
     for number in range(count):
-        sample = known[number % len(known)]
+        kin = known[languages[number % len(languages)]]
+        sample = kin[number // len(languages) % len(kin)]
         yield Sample(
             id=f"q{number}",
             response=sample.response,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import random
 import signal
-import subprocess
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +13,7 @@ from misbehaving import Faults, ModelServer
 from study_folder import EXAMPLES, outputs, write_queries
 
 if TYPE_CHECKING:
+    import subprocess
     from collections.abc import Callable
     from pathlib import Path
 

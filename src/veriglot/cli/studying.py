@@ -102,8 +102,10 @@ def _run(request: Request, config: Config, folder: Folder) -> int:
     if not request.quiet:
         print(f"veriglot: the report is {folder.report}", file=sys.stderr)
         if outcome.failed:
+            rows = "1 row" if outcome.failed == 1 else f"{outcome.failed:,} rows"
             print(
-                f"veriglot: {outcome.failed:,} rows came to nothing; `veriglot study status {folder.path}` says which.",
+                f"veriglot: {rows} came to nothing: see {folder.path / 'responses'}/*.failed.jsonl, and predictions with"
+                " the status failed. The same command tries again.",
                 file=sys.stderr,
             )
     return EXIT_ROWS_FAILED if outcome.failed else 0

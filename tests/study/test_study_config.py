@@ -1,0 +1,128 @@
+"""Study files: what is accepted, what is refused, and with what words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from study_folder import write_queries, write_responses
+
+from veriglot.errors import InputError
+from veriglot.records import Estimator
+from veriglot.study.config import Config, load
+from veriglot.study.folder import file_name
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+GIVEN = """
+[responses]
+path = "responses.jsonl"
+"""
+ASKED = """
+[queries]
+path = "queries.jsonl"
+[[models]]
+name = "kiln"
+base_url = "http://127.0.0.1:9/v1"
+"""
+DETECTOR = """
+[[detectors]]
+name = "grounding"
+labelled = "responses.jsonl"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_queries(tmp_path / "queries.jsonl", 3)
+    write_responses(tmp_path / "responses.jsonl", ["kiln"], 3)
+    return tmp_path
+
+
+def read(folder: Path, text: str) -> Config:
+    path = folder / "study.toml"
+    path.write_text(text, "utf-8")
+    return load(path)
+
+
+def test_defaults(folder: Path) -> None:
+    config = read(folder, GIVEN + DETECTOR)
+    assert config.title == "study"
+    assert config.estimators == (Estimator.LABEL_SHIFT, Estimator.RAW, Estimator.PAPER)
+    assert config.study.confidence == 0.95
+    assert read(folder, ASKED + DETECTOR).entries.queries.seeds == (42, 43, 44, 47, 49)  # type: ignore[union-attr]
+
+
+def test_languages_are_known_by_any_name(folder: Path) -> None:
+    config = read(folder, '[study]\nlanguages = ["German", "zho", "fr", "de"]' + GIVEN + DETECTOR)
+    assert config.languages == ("de", "zh-Hans", "fr")
+
+
+def test_paths_are_relative_to_the_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir("/")
+    assert read(folder, GIVEN + DETECTOR).place("responses.jsonl").exists()
+
+
+REFUSED = [
+    ("[study]\nlanguges = []" + GIVEN + DETECTOR, "study.languges", "Did you mean languages?"),
+    ("[studdy]" + GIVEN + DETECTOR, "studdy", "Did you mean study?"),
+    ('[study]\nestimator = "labelshift"' + GIVEN + DETECTOR, "study.estimator", "Did you mean label-shift?"),
+    ('[study]\nestimators = ["rw"]' + GIVEN + DETECTOR, "study.estimators", "Did you mean raw?"),
+    ('[study]\nestimator = "ppi"' + GIVEN + DETECTOR, "labels", "needs labels"),
+    ('[study]\nunit = "wrod"' + GIVEN + DETECTOR, None, "Did you mean word?"),
+    ('[study]\nlanguages = ["Germn"]' + GIVEN + DETECTOR, None, "german"),
+    ('[study]\nconfidence = "high"' + GIVEN + DETECTOR, "study.confidence", "a number is expected"),
+    ("[study]\nconfidence = 1.0" + GIVEN + DETECTOR, "study.confidence", "between 0 and 1"),
+    ("[study]\ndraws = 3" + GIVEN + DETECTOR, "study.draws", "at least 100"),
+    (DETECTOR, "queries", "either [queries] or [responses]"),
+    (GIVEN + ASKED + DETECTOR, "queries", "either [queries] or [responses]"),
+    ('[responses]\npath = "none.jsonl"' + DETECTOR, "responses.path", "there is no file"),
+    (GIVEN, "detectors", "there is no detector"),
+    (GIVEN + "[[detectors]]", "detectors[0].profile", "veriglot evaluate"),
+    (GIVEN + DETECTOR + DETECTOR, "detectors.label", "'grounding' occurs twice"),
+    (GIVEN + DETECTOR + "threshold = 2.0", "detectors[0].threshold", "between 0 and 1"),
+    (GIVEN + DETECTOR + 'profile = "queries.jsonl"', "detectors[0]", "either a profile or labelled data"),
+    (GIVEN + '[[models]]\nname = "kiln"\nprompt = "open"' + DETECTOR, "models[0].prompt", "nothing is asked"),
+    (ASKED + 'prompt = "opn"' + DETECTOR, "models.prompt", "Did you mean open?"),
+    (ASKED + 'client = "opnai"' + DETECTOR, None, "Did you mean openai?"),
+    (ASKED + 'client = "scripted"' + DETECTOR, "models[0].script", "the file of its rules"),
+    (ASKED + 'preset = "mfava-lama-3"' + DETECTOR, None, "Did you mean"),
+    (ASKED + "settings = { temprature = 1.0 }" + DETECTOR, "models.settings.temprature", "Did you mean temperature?"),
+    (ASKED + "settings = { temperature = -1.0 }" + DETECTOR, "models[0].settings", "at least 0"),
+    (ASKED.replace("base_url", "revision") + DETECTOR, "models[0].base_url", "address of a server"),
+    (ASKED + ASKED.partition("jsonl\"")[2] + DETECTOR, "models.name", "'kiln' occurs twice"),
+    (ASKED.replace("[[models]]", 'design = "runz"\n[[models]]') + DETECTOR, "queries.design", "Did you mean runs?"),
+    (ASKED.replace("[[models]]", "seeds = [1, 1]\n[[models]]") + DETECTOR, "queries.seeds", "each seed once"),
+    (GIVEN + DETECTOR + "[limits]\njobs = 0", "limits.jobs", "at least 1"),
+    (GIVEN + DETECTOR + "[resources.articles]\nGermn = 3", None, "german"),
+    ("[study\n", None, "not valid TOML"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "field", "words"), REFUSED, ids=[f"{field}: {words}" for _, field, words in REFUSED])
+def test_slips_of_the_pen_are_refused_with_place_and_remedy(
+    folder: Path, text: str, field: str | None, words: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        read(folder, text)
+    assert caught.value.path == str(folder / "study.toml")
+    assert caught.value.field == field
+    assert words in str(caught.value)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no such file"):
+        load(tmp_path / "study.toml")
+    with pytest.raises(InputError, match="this is a folder"):
+        load(tmp_path)
+
+
+def test_file_names_are_safe_and_differ() -> None:
+    names = ["kiln", "Kiln", "KILN", "kiln 3b", "kiln/3b", "kiln-3b", "../kiln", "窯", "窑", "", "."]
+    made = [file_name(name) for name in names]
+    assert made[0] == "kiln"
+    assert made[5] == "kiln-3b"
+    assert len({name.lower() for name in made}) == len(names)
+    assert not any(part in name for name in made for part in ("/", "\\", ":", " "))
+    assert not any(name.startswith(".") for name in made)

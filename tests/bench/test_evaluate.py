@@ -46,10 +46,15 @@ def test_profile_is_what_the_design_asks_for() -> None:
     )  # fmt: skip
     assert set(profile.languages) == {"en", "de"}
     both = [r for tag in ("en", "de") for r in profile.languages[tag].responses]
-    assert profile.pooled == LanguageProfile.of(both, confidences=profile.pooled.confidences)
+    assert profile.pooled == LanguageProfile.of(both, histograms=profile.pooled.histograms)
+    apart = [cells for tag in ("en", "de") for cells in profile.languages[tag].histograms]
+    assert profile.pooled.histograms == tuple(apart)
     for part in (profile.pooled, *profile.languages.values()):
         unsupported, supported = (sum(column) for column in zip(*part.confidences, strict=True))
         assert (unsupported, supported) == (part.tp + part.fn, part.fp + part.tn)
+        for counts, cells in zip(part.responses, part.histograms, strict=True):
+            assert sum(cell[1] for cell in cells) == counts.tp + counts.fn
+            assert sum(cell[2] for cell in cells) == counts.fp + counts.tn
         surely = [sum(column) for column in zip(*part.confidences[10:], strict=True)]
         assert surely == [part.tp, part.fp], "bin 10 begins at the detector's threshold of 0.5"
 

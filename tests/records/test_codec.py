@@ -93,3 +93,19 @@ def test_an_error_profile_is_read_back() -> None:
     assert LanguageProfile.of([Confusion(0, 0, 0, 3)]).tpr is None
     profile = ErrorProfile("word", 0.5, "d@1", {"de": german}, german, DataSource("0" * 64, "gold"), "data:0")
     assert msgspec.json.decode(encode(profile), type=ErrorProfile) == profile
+
+
+def test_a_profile_sums_the_histograms_of_its_responses() -> None:
+    german = LanguageProfile.of([Confusion(2, 1, 0, 1), Confusion(0, 0, 0, 3)], histograms=[[(0, 0, 1), (12, 2, 1)],
+                                [(0, 0, 3)]])  # fmt: skip
+    assert (german.confidences[0], german.confidences[12], len(german.confidences)) == ((0, 4), (2, 1), 20)
+    assert msgspec.json.decode(encode(german), type=LanguageProfile) == german
+    old = LanguageProfile.of([Confusion(2, 1, 0, 1)])
+    assert b"histograms" not in encode(old)
+    assert msgspec.json.decode(encode(old), type=LanguageProfile) == old
+
+
+@pytest.mark.parametrize(("histograms", "said"), [([[(0, 1, 0)]] * 2, "2 `histograms`"), ([[(20, 1, 0)]], "0 to 19")])
+def test_histograms_that_do_not_fit_are_refused(histograms: list[list[tuple[int, int, int]]], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        LanguageProfile.of([Confusion(1, 0, 0, 0)], confidences=[(0, 0)] * 20, histograms=histograms)

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from veriglot.metrics.counts import dense
-from veriglot.metrics.histogram import coarse
+from veriglot.metrics.histogram import coarse_bin
 from veriglot.records import CONFIDENCE_BINS, Confusion, LanguageProfile
 
 if TYPE_CHECKING:
@@ -32,16 +31,24 @@ def language_profile(counts: Counts, language: str | None = None) -> LanguagePro
     return LanguageProfile.of(
         (Confusion(*map(int, row)) for row in counts.blocks["unit"][places]),
         clusters=clusters if len(names) < len(clusters) else (),
-        confidences=_confidences(counts, kept),
+        histograms=_histograms(counts, places),
     )
 
 
-def _confidences(counts: Counts, kept: NDArray[np.bool_]) -> tuple[tuple[int, int], ...]:
-    """Unsupported and supported units by confidence; empty where not every judged response has confidences."""
+def _histograms(counts: Counts, places: NDArray[np.intp]) -> list[list[tuple[int, int, int]]]:
+    """Units of each response by confidence; empty where not every judged response has confidences."""
     histogram = counts.histograms["unit"]
-    with_units = kept & (counts.blocks["unit"].sum(axis=1) > 0)
-    if not with_units.any() or not np.isin(np.flatnonzero(with_units), histogram.response).all():
-        return ()
-    positives, negatives, *_ = dense(histogram, np.where(kept, 0, -1), 1)[0]
-    columns = (coarse(column, CONFIDENCE_BINS).round().astype(int).tolist() for column in (positives, negatives))
-    return tuple(zip(*columns, strict=True))
+    with_units = places[counts.blocks["unit"][places].sum(axis=1) > 0]
+    if not len(with_units) or not np.isin(with_units, histogram.response).all():
+        return []
+    order = np.full(len(counts), -1, dtype=np.int64)
+    order[places] = np.arange(len(places))
+    home = order[histogram.response]
+    kept = home >= 0
+    flat = home[kept] * CONFIDENCE_BINS + coarse_bin(histogram.bin[kept], CONFIDENCE_BINS)
+    units = [np.bincount(flat, weights=histogram.values[kept, column]).round().astype(int) for column in (0, 1)]
+    cells: list[list[tuple[int, int, int]]] = [[] for _ in places]
+    for place in np.flatnonzero(units[0] + units[1]).tolist():
+        response, bin_ = divmod(place, CONFIDENCE_BINS)
+        cells[response].append((bin_, int(units[0][place]), int(units[1][place])))
+    return cells

@@ -27,7 +27,7 @@ __all__ = [
     "auroc",
     "average_precision",
     "bin_of",
-    "coarse",
+    "coarse_bin",
     "ece_equal_mass",
     "ece_equal_width",
     "reliability",
@@ -54,18 +54,18 @@ def bin_of(confidences: Array) -> NDArray[np.int64]:
     return np.clip(found, 0, BINS - 1)
 
 
-def coarse(counts: Array, bins: int) -> Array:
-    """Counts per bin of the grid, shape `(..., BINS)`, added up in equal bins on [0, 1], shape `(..., bins)`.
+def coarse_bin(place: NDArray[np.int64], bins: int) -> NDArray[np.int64]:
+    """The equal bin on [0, 1] that each bin of the grid lies in.
 
     Args:
-        counts: per bin of the grid.
-        bins: a divisor of 600, so that no bin of the grid lies in two.
+        place: bins of the grid.
+        bins: how many equal ones; a divisor of 600, so that no bin of the grid lies in two.
     """
     if _STEPS % bins:
         raise ValueError(f"{bins} bins do not divide the grid's {_STEPS} steps")
     starts = np.searchsorted(EDGES, np.linspace(0.0, 1.0, _STEPS + 1)[: _STEPS : _STEPS // bins])
-    added: Array = np.add.reduceat(counts, starts, axis=-1)
-    return added
+    found: NDArray[np.int64] = np.searchsorted(starts, place, side="right") - 1
+    return found
 
 
 def average_precision(positives: Array, negatives: Array) -> Array:

@@ -48,6 +48,8 @@ class LanguageProfile(msgspec.Struct, frozen=True, omit_defaults=True):
             its own.
         confidences: units by confidence, in 20 equal bins on [0, 1], each `[unsupported, supported]`. Empty where the
             detector gave no confidence of every word.
+        histograms: the same of each response, without its empty bins, each `[bin, unsupported, supported]`, so that
+            they can be resampled. Empty like `confidences`.
     """
 
     tp: int
@@ -62,12 +64,17 @@ class LanguageProfile(msgspec.Struct, frozen=True, omit_defaults=True):
     responses: tuple[Confusion, ...]
     clusters: tuple[int, ...] = ()
     confidences: tuple[tuple[int, int], ...] = ()
+    histograms: tuple[tuple[tuple[int, int, int], ...], ...] = ()
 
     def __post_init__(self) -> None:
         if self.clusters and len(self.clusters) != len(self.responses):
             raise ValueError(f"{len(self.clusters)} `clusters` for {len(self.responses)} `responses`")
         if self.confidences and len(self.confidences) != CONFIDENCE_BINS:
             raise ValueError(f"`confidences` has {CONFIDENCE_BINS} bins, not {len(self.confidences)}")
+        if self.histograms and len(self.histograms) != len(self.responses):
+            raise ValueError(f"{len(self.histograms)} `histograms` for {len(self.responses)} `responses`")
+        if any(not 0 <= cell[0] < CONFIDENCE_BINS for cells in self.histograms for cell in cells):
+            raise ValueError(f"`histograms` names a bin outside 0 to {CONFIDENCE_BINS - 1}")
 
     @classmethod
     def of(
@@ -76,9 +83,14 @@ class LanguageProfile(msgspec.Struct, frozen=True, omit_defaults=True):
         *,
         clusters: Sequence[int] = (),
         confidences: Iterable[tuple[int, int]] = (),
+        histograms: Iterable[Iterable[tuple[int, int, int]]] = (),
     ) -> LanguageProfile:
-        """Sum the counts of responses into rates; `clusters` and `confidences` as the attributes."""
+        """Sum the counts of responses into rates; the rest as the attributes.
+
+        Without `confidences`, those are summed from `histograms`.
+        """
         kept = tuple(Confusion(*row) for row in responses)
+        cells = tuple(tuple(part) for part in histograms)
         tp, fp, fn, tn = (sum(column) for column in zip(*kept, strict=True)) if kept else (0, 0, 0, 0)
         return cls(
             tp, fp, fn, tn,
@@ -89,8 +101,19 @@ class LanguageProfile(msgspec.Struct, frozen=True, omit_defaults=True):
             prevalence=_ratio(tp + fn, tp + fp + fn + tn),
             responses=kept,
             clusters=tuple(clusters),
-            confidences=tuple(confidences),
+            confidences=tuple(confidences) or _summed(cells),
+            histograms=cells,
         )  # fmt: skip
+
+
+def _summed(histograms: Iterable[Iterable[tuple[int, int, int]]]) -> tuple[tuple[int, int], ...]:
+    """Units of all responses by confidence; empty where there are none."""
+    sums = [[0, 0] for _ in range(CONFIDENCE_BINS)]
+    for cells in histograms:
+        for place, unsupported, supported in cells:
+            sums[place][0] += unsupported
+            sums[place][1] += supported
+    return tuple((unsupported, supported) for unsupported, supported in sums) if any(map(any, sums)) else ()
 
 
 class DataSource(msgspec.Struct, frozen=True, omit_defaults=True):

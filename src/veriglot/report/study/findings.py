@@ -8,7 +8,7 @@ from veriglot.report.study.figures import flag, model_label
 from veriglot.report.study.markup import Markup, joined, tag
 from veriglot.report.study.means import shared_means
 from veriglot.report.study.numbers import count, interval, percent
-from veriglot.report.study.view import ALL
+from veriglot.report.study.view import ALL, is_sound
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -58,6 +58,7 @@ def judged_of_planned(view: View) -> tuple[int, int]:
 def _sentences(view: View) -> Iterator[Markup]:
     yield from _overall(view)
     yield from _best_and_worst(view)
+    yield from _unlike(view)
     yield from _languages(view)
     yield from _correction(view)
     if view.unreliable:
@@ -95,6 +96,21 @@ def _best_and_worst(view: View) -> Iterator[Markup]:
     last = [rank.model for rank in ranks if rank.high == len(ranks)]
     yield _extreme("least", measured[0], first)
     yield _extreme("most", measured[-1], last)
+
+
+def _unlike(view: View) -> Iterator[Markup]:
+    """That means are not of the same languages, where they are not."""
+    cells = [average.cells for average in view.results.by_model if average.mean is not None]
+    kept = {name: {r.language for r in view.own_rates if r.model == name and is_sound(r)} for name in view.models}
+    if len({frozenset(languages) for languages in kept.values() if languages}) < 2:
+        return
+    reach = f"{min(cells)}" if min(cells) == max(cells) else f"{min(cells)} to {max(cells)}"
+    yield joined(
+        [
+            f"These means are not of the same languages ({reach} of {len(view.languages)}), because unreliable rates"
+            " are left out: hold two models against each other in the languages that both have."
+        ]
+    )
 
 
 def _extreme(word: str, average: Average, possible: Sequence[str]) -> Markup:

@@ -10,7 +10,7 @@ from veriglot.report.study.grids import scrolled
 from veriglot.report.study.markup import Child, Markup, hidden, joined, tag
 from veriglot.report.study.numbers import count, interval, percent, points, rate_text
 from veriglot.report.study.sections import Section, note
-from veriglot.report.study.view import is_sound
+from veriglot.report.study.view import by_model, is_sound
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -200,11 +200,13 @@ def _unreliable(view: View) -> Iterator[Markup]:
     yield note("Not to be read as rates, and in no mean. A number in parentheses is what the estimator gave.")
     for reason, rates in view.by_reason.items():
         places = [
-            joined([model_label(rate.model or "unnamed"), f" in {view.language(rate.language)}", _doubt(rate)])
-            for rate in rates
+            joined(
+                [model_label(name), " in ", ", ".join(view.language(rate.language) + _doubt(rate) for rate in group)]
+            )
+            for name, group in by_model(rates).items()
         ]
         yield tag(
-            "div", tag("p", flag(), " ", reason), tag("p", joined(places, ", "), class_="places"), class_="reason"
+            "div", tag("p", flag(), " ", reason), tag("p", joined(places, "; "), class_="places"), class_="reason"
         )
 
 

@@ -84,7 +84,7 @@ def _notes(view: View) -> Iterator[str]:
     if view.unreliable:
         yield f"Unreliable, and in no mean: {count(len(view.unreliable), 'rate')} of {len(view.own_rates)}."
     for reason, rates in view.by_reason.items():
-        yield f"{reason} ({', '.join(f'{rate.model} in {view.language(rate.language)}' for rate in rates)})"
+        yield f"{reason} ({view.places(rates)})"
     yield from view.results.warnings
 
 

@@ -9,7 +9,7 @@ from veriglot.report.study.figures import interval_marks, language_label, model_
 from veriglot.report.study.grids import grid
 from veriglot.report.study.markup import Markup, hidden, joined, tag
 from veriglot.report.study.means import model_means
-from veriglot.report.study.numbers import count, interval, signed
+from veriglot.report.study.numbers import interval, signed
 from veriglot.report.study.sections import Section, folded, note
 from veriglot.report.study.strips import Strip, strip_table
 from veriglot.report.study.view import ALL
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from veriglot.study.results import Comparison, RankInterval
 
 __all__ = ["model_section", "p_text"]
+
+_LISTED = 60
+"""Comparisons within languages that are listed; more of them are for a program to read."""
 
 
 def model_section(view: View) -> Section:
@@ -99,7 +102,7 @@ def _comparisons(view: View) -> Iterator[Markup]:
     if not view.results.comparisons:
         return
     rest = len(view.results.comparisons) - len(overall)
-    more = f" {count(rest, 'comparison')} within languages can be saved as CSV above." if rest else ""
+    more = f" Those within languages ({rest:,}) can be saved as CSV above." if rest > _LISTED else ""
     methods = "; ".join(dict.fromkeys(c.method for c in view.results.comparisons))
     alpha = 1 - view.results.confidence
     yield tag("h3", "Differences")
@@ -109,7 +112,10 @@ def _comparisons(view: View) -> Iterator[Markup]:
     )
     if overall:
         yield _matrix(view, overall, alpha)
-        yield folded("Every difference, with interval and effect", _list(list(overall.values())))
+        yield folded("Every difference, with interval and effect", _list(view, list(overall.values())))
+    if 0 < rest <= _LISTED:
+        within = [c for c in view.results.comparisons if c.language != ALL]
+        yield folded("Differences within languages", _list(view, within), opened=not overall)
 
 
 def _matrix(view: View, found: dict[tuple[str, str], Comparison], alpha: float) -> Markup:
@@ -139,12 +145,13 @@ def _difference(found: dict[tuple[str, str], Comparison], first: str, second: st
     )  # fmt: skip
 
 
-def _list(comparisons: Sequence[Comparison]) -> Markup:
-    heads = ("First", "Second", "Difference", "Interval", "p", "p adjusted", "Effect", "Queries")
+def _list(view: View, comparisons: Sequence[Comparison]) -> Markup:
+    heads = ("First", "Second", "In", "Difference", "Interval", "p", "p adjusted", "Effect", "Queries")
     rows = [
         (
             model_label(c.first),
             model_label(c.second),
+            view.language(c.language),
             signed(c.difference),
             interval(c.low, c.high),
             p_text(c.p, bare=True),
@@ -154,7 +161,7 @@ def _list(comparisons: Sequence[Comparison]) -> Markup:
         )
         for c in comparisons
     ]
-    return grid("First minus second, in percentage points", heads, rows, numbers_from=2)
+    return grid("First minus second, in percentage points", heads, rows, numbers_from=3)
 
 
 def p_text(p: float, *, bare: bool = False) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rich import box
+from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -15,8 +16,6 @@ from veriglot.report.study.view import ALL, View, is_sound
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from rich.console import Console
 
     from veriglot.records import Rate
     from veriglot.study.results import Average, StudyResults
@@ -34,18 +33,19 @@ def render_study(results: StudyResults, console: Console) -> None:
 
     Args:
         results: the study's results.
-        console: where to print; a table that is wider becomes several. Without colours nothing is lost: what is
-            unreliable says so.
+        console: where to print; a table that is wider becomes several, and a pipe has 200 columns. Without colours
+            nothing is lost: what is unreliable says so.
     """
     view = View(results)
-    width = console.width if console.is_terminal else _PLAIN_WIDTH
+    if not console.is_terminal:  # it says 80 columns, which is a guess
+        console = Console(file=console.file, width=_PLAIN_WIDTH, color_system=None)
     _line(console, Text(printable(results.title), style="bold"))
     _line(console, Text(_caption(view), style="dim"))
-    per_table = max(1, (width - _LEAD) // _COLUMN - 1)
+    per_table = max(1, (console.width - _LEAD) // _COLUMN - 1)
     for start in range(0, len(view.models), per_table):
         models = view.models[start : start + per_table]
-        console.print(_rates(view, models, last=start + per_table >= len(view.models)), width=width)
-    console.print(_models(view), width=width)
+        console.print(_rates(view, models, last=start + per_table >= len(view.models)))
+    console.print(_models(view))
     for line in _notes(view):
         _line(console, line)
 
@@ -110,7 +110,7 @@ def _models(view: View) -> Table:
     ranks = {rank.model: rank for rank in view.results.ranks if rank.language == ALL}
     table = _frame("Models, over languages")
     table.add_column("model", overflow="fold")
-    for head in ("mean", "interval", "rank", "not excluded", "languages", "left out"):
+    for head in ("mean", "interval", "rank", "not excluded", "languages"):
         table.add_column(head, justify="right", no_wrap=True)
     for average in view.results.by_model:
         rank = ranks.get(average.name)
@@ -121,16 +121,14 @@ def _models(view: View) -> Table:
             interval(average.low, average.high),
             "" if rank is None else str(rank.rank),
             reach,
-            str(average.cells),
-            str(average.unreliable) if average.unreliable else "",
+            f"{average.cells} of {average.cells + average.unreliable}" if average.unreliable else str(average.cells),
         )
     return table
 
 
 def _notes(view: View) -> Iterator[Text]:
     for reason, rates in view.by_reason.items():
-        places = ", ".join(f"{rate.model} in {view.language(rate.language)}" for rate in rates)
-        told = f"{reason} ({places})"
+        told = f"{reason} ({view.places(rates)})"
         yield Text.assemble(("Unreliable: ", f"bold {_DOUBT}"), printable(told))
     for warning in view.results.warnings:
         yield Text.assemble(("Warning: ", "bold"), printable(warning))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -14,10 +15,13 @@ if TYPE_CHECKING:
     from veriglot.records import Rate
     from veriglot.study.results import Average, Cell, Model, StudyResults
 
-__all__ = ["ALL", "View", "is_sound"]
+__all__ = ["ALL", "View", "by_model", "is_sound"]
 
 ALL = "*"
 """The name that stands for all languages together."""
+
+
+_NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 
 
 def is_sound(rate: Rate | None) -> bool:
@@ -75,11 +79,18 @@ class View:
 
     @cached_property
     def by_reason(self) -> dict[str, list[Rate]]:
-        """The unreliable rates by the reason."""
-        found: dict[str, list[Rate]] = {}
+        """The unreliable rates by the reason; reasons that differ in their numbers only are one, with their ranges."""
+        groups: dict[str, list[Rate]] = {}
         for rate in self.unreliable:
-            found.setdefault(rate.reason or "There is no estimate.", []).append(rate)
-        return found
+            groups.setdefault(_NUMBER.sub("#", _reason(rate)), []).append(rate)
+        return {_sentence(_with_ranges([_reason(rate) for rate in rates])): rates for rates in groups.values()}
+
+    def places(self, rates: Iterable[Rate]) -> str:
+        """Where rates are, model by model: `lark-2b in Hindi, Arabic; heron-7b in Swahili`."""
+        return "; ".join(
+            f"{model} in {', '.join(self.language(rate.language) for rate in group)}"
+            for model, group in by_model(rates).items()
+        )
 
     def average(self, name: str) -> Average | None:
         """The average of a model or a language, by name or tag."""
@@ -98,6 +109,33 @@ class View:
     def language(self, tag: str) -> str:
         """The English name of a language tag."""
         return "all languages" if tag == ALL else language_name(tag)
+
+
+def _reason(rate: Rate) -> str:
+    return rate.reason or "there is no estimate"
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+
+
+def _with_ranges(reasons: list[str]) -> str:
+    """Sentences of one wording as one: `37% of the units`, `46% of the units` is `37–46% of the units`."""
+    columns = zip(*(_NUMBER.findall(reason) for reason in reasons), strict=True)
+    ranges = []
+    for numbers in columns:
+        ordered = sorted(set(numbers), key=lambda number: float(number.replace(",", "")))
+        ranges.append(ordered[0] if len(ordered) == 1 else f"{ordered[0]}–{ordered[-1]}")
+    left = iter(ranges)
+    return _NUMBER.sub(lambda _: next(left), reasons[0])
+
+
+def by_model(rates: Iterable[Rate]) -> dict[str, list[Rate]]:
+    """Rates by the model's name, in their order."""
+    found: dict[str, list[Rate]] = {}
+    for rate in rates:
+        found.setdefault(rate.model or "unnamed", []).append(rate)
+    return found
 
 
 def _ordered(names: Iterable[str], averages: Iterable[Average]) -> tuple[str, ...]:

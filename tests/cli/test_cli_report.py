@@ -1,0 +1,102 @@
+"""`veriglot report` on the results of a study, as a command."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+
+from veriglot.report import study_table, write_study
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "report"))
+from study_figures import study_figures
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from conftest import Outcome
+
+    Command = Callable[..., Outcome]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "results.json").write_bytes(msgspec.json.encode(study_figures()))
+    return folder
+
+
+def test_the_page_goes_into_the_folder_of_the_run(veriglot: Command, run: Path, tmp_path: Path) -> None:
+    outcome = veriglot("report", run)
+    assert (outcome.code, outcome.out.strip()) == (0, str(run / "report.html"))
+    write_study(study_figures(), tmp_path / "same.html")
+    assert (run / "report.html").read_bytes() == (tmp_path / "same.html").read_bytes()
+
+
+def test_the_file_of_results_will_do(veriglot: Command, run: Path) -> None:
+    assert veriglot("report", run / "results.json", "--format", "csv").out == study_table(study_figures(), "csv")
+
+
+@pytest.mark.parametrize(
+    ("name", "begins"),
+    [("t.md", "**Six"), ("t.tex", "% needs"), ("t.json", "{"), ("t.csv", "model,"), ("t.html", "<!d")],
+)
+def test_the_suffix_says_the_format(veriglot: Command, run: Path, tmp_path: Path, name: str, begins: str) -> None:
+    assert veriglot("report", run, "-o", tmp_path / name).code == 0
+    assert (tmp_path / name).read_text("utf-8").startswith(begins)
+    assert [path.name for path in tmp_path.iterdir() if path != run] == [name], "nothing else is left behind"
+
+
+def test_one_table_for_a_program(veriglot: Command, run: Path) -> None:
+    found = list(csv.DictReader(io.StringIO(veriglot("report", run, "--table", "ranks").out)))
+    assert len(found) == len(study_figures().ranks)
+    whole = json.loads(veriglot("report", run, "--format", "json", "--table", "ranks").out)
+    assert [row["model"] for row in whole] == [row["model"] for row in found]
+
+
+def test_every_table_into_a_folder(veriglot: Command, run: Path, tmp_path: Path) -> None:
+    outcome = veriglot("report", run, "--table", "all", "-o", tmp_path / "tables")
+    assert outcome.code == 0
+    assert sorted(outcome.out.split()) == sorted(str(path) for path in (tmp_path / "tables").iterdir())
+
+
+def test_the_terminal_view_also_goes_into_a_pipe(veriglot: Command, run: Path) -> None:
+    outcome = veriglot("report", run, "--format", "terminal")
+    assert outcome.code == 0
+    assert "\x1b" not in outcome.out
+    assert outcome.out.count("cov. ") == len(study_figures().cells)
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (("nowhere",), 1, "veriglot study status"),
+        (("RUN", "--format", "csv", "--table", "rank"), 2, "Did you mean rank"),
+        (("RUN", "--table", "all"), 2, "--output FOLDER"),
+        (("RUN", "--table", "ranks", "--format", "html"), 2, "--table goes with"),
+        (("RUN", "-o", "figure.docx"), 2, "kind of output"),
+    ],
+)
+def test_what_cannot_be_done_is_told(
+    veriglot: Command, run: Path, words: tuple[str, ...], code: int, told: str
+) -> None:  # fmt: skip
+    outcome = veriglot("report", *(run if word == "RUN" else word for word in words))
+    assert outcome.code == code
+    assert told in outcome.err
+    assert outcome.out == ""
+
+
+def test_a_file_that_holds_no_results_is_told_with_its_place(veriglot: Command, run: Path) -> None:
+    (run / "results.json").write_text('{"title": "x"}')
+    outcome = veriglot("report", run)
+    assert outcome.code == 1
+    assert str(run / "results.json") in outcome.err
+    assert "unit" in outcome.err
+    assert not (run / "report.html").exists()

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 KILLS = 20
 QUERIES, SEEDS, MODELS = 60, 3, 2
 CALLS = QUERIES * SEEDS * MODELS
+LAST_STEPS = ["plan.json", "rates.json", "results.json", "partial", "tables"]
 
 
 def write_study(folder: Path, address: str) -> Path:
@@ -69,13 +70,20 @@ def rows_done(folder: Path) -> int:
     return sum(path.read_bytes().count(b"\n") for path in files if path.exists())
 
 
-def wait_for(running: subprocess.Popen[bytes], folder: Path, rows: int) -> bool:
-    """Wait until so many rows are done; False where the run ended before."""
-    begun = time.monotonic()
-    while rows_done(folder) < rows:
+def wait_for(running: subprocess.Popen[bytes], folder: Path, moment: int | str) -> bool:
+    """Wait until so many rows are done, or until this run has written that file; False where it ended before."""
+    begun, since = time.monotonic(), time.time_ns()
+
+    def has_come() -> bool:
+        if isinstance(moment, int):
+            return rows_done(folder) >= moment
+        path = folder / moment
+        return path.exists() and path.stat().st_mtime_ns >= since
+
+    while not has_come():
         if running.poll() is not None or time.monotonic() - begun > 120:
             return False
-        time.sleep(0.002)
+        time.sleep(0.001)
     return running.poll() is None
 
 
@@ -96,7 +104,8 @@ def test_20_kills_and_a_misbehaving_server_change_nothing_and_cost_nothing(
         assert sum(server.paid.values()) == CALLS
     draw = random.Random(3)
     # Kills are spread over all that a run does: at its start, between its rows, and while it writes what it found.
-    moments = sorted(draw.randrange(2 * CALLS) for _ in range(KILLS - 3)) + [2 * CALLS] * 3
+    moments: list[int | str] = sorted(draw.randrange(2 * CALLS) for _ in range(KILLS - len(LAST_STEPS)))
+    moments += LAST_STEPS
     with ModelServer(Faults.many(seed=5), idempotent=True) as server:
         study = write_study(tmp_path / "killed", server.base_url)
         folder = tmp_path / "killed" / "run"
@@ -104,14 +113,16 @@ def test_20_kills_and_a_misbehaving_server_change_nothing_and_cost_nothing(
         for moment in moments:
             running = start("study", "run", study, "-o", folder, "--jobs", 1)
             alive = wait_for(running, folder, moment)
-            time.sleep(draw.uniform(0, 0.15))
-            assert alive
+            time.sleep(draw.uniform(0, 0.15 if isinstance(moment, int) else 0.02))
+            assert alive, moment
             if running.poll() is None:
                 os.killpg(running.pid, signal.SIGKILL)
                 killed += 1
             running.communicate()
         finish(start("study", "run", study, "-o", folder, "--jobs", 1))
         assert killed >= KILLS - 2  # the last moments may meet a run that is just through
+        leftovers = [path for path in folder.rglob("*") if "partial" in path.name or path.suffix == ".lock"]
+        assert [path.name for path in leftovers] == ["calls.lock"]  # of the cache, which several processes may share
         assert sum(server.faults_seen[fault] for fault in ("busy", "error", "cut", "slow", "broken")) > CALLS // 3
         assert len(server.paid) == CALLS
         assert server.paid_most() == 1

@@ -104,8 +104,8 @@ def _run(request: Request, config: Config, folder: Folder) -> int:
         if outcome.failed:
             rows = "1 row" if outcome.failed == 1 else f"{outcome.failed:,} rows"
             print(
-                f"veriglot: {rows} came to nothing: see {folder.path / 'responses'}/*.failed.jsonl, and predictions with"
-                " the status failed. The same command tries again.",
+                f"veriglot: {rows} came to nothing: see *.failed.jsonl in {folder.path / 'responses'}, and predictions"
+                " with the status failed. The same command tries again.",
                 file=sys.stderr,
             )
     return EXIT_ROWS_FAILED if outcome.failed else 0

@@ -50,8 +50,8 @@ def methods_in_words(config: Config, plan: Plan, found: Estimated) -> tuple[str,
         " uncertainty of the study's responses and of the detector's error profile, both by cluster: responses to one"
         f" query count as one. They come from {study.draws:,} draws with the seed {study.seed}.",
         "Means of models and languages are unweighted means of their reliable cells; ± is the sample standard deviation"
-        " of these, not an error. A rank's interval holds the ranks that simultaneous intervals of all differences do"
-        " not exclude.",
+        " of these, not an error. Models are ranked and compared over the languages in which their rates are reliable."
+        " A rank's interval holds the ranks that simultaneous intervals of all differences do not exclude.",
         *_replicates(found),
     )  # fmt: skip
 

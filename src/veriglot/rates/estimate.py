@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from veriglot.errors import UsageError
+from veriglot.provenance import digest
 from veriglot.rates import diagnosis, mixture
 from veriglot.rates.detector_rates import DetectorRates, detector_rates
 from veriglot.rates.rectified import rectified
-from veriglot.rates.shares import Share, share_of
+from veriglot.rates.shares import share_of
 from veriglot.records import Estimator, Reliability
 
 if TYPE_CHECKING:
@@ -100,13 +101,13 @@ def estimate(
         )
     rates = detector_rates(profile, seed=seed, draws=draws)
     findings += diagnosis.profile_findings(rates)
-    findings += _fit(tallies, share, profile, rates, seed)
+    findings += _fit(tallies, profile, rates, seed)
     if rates.tpr is None or rates.fpr is None:
         return Estimate(None, None, None, tuple(findings), np.full(draws, np.nan))
     if wanted is Estimator.PAPER:
         return _finished(_by_precision(share.value, rates), _by_precision_draws(marked, rates), findings, confidence)
     if wanted is Estimator.EM:
-        return _by_mixture(tallies, share, profile, rates, findings, confidence, seed, draws)
+        return _by_mixture(tallies, profile, rates, findings, confidence, seed, draws)
     gap = rates.tpr.value - rates.fpr.value
     value = (share.value - rates.fpr.value) / gap if gap > 0 else np.nan
     drawn = _corrected(marked, rates)
@@ -114,9 +115,9 @@ def estimate(
     return _finished(value, drawn, findings, confidence)
 
 
-def _generator(seed: int, tallies: Tallies) -> np.random.Generator:
+def _generator(seed: int, tallies: Tallies, stream: int = 1) -> np.random.Generator:
     """Draws that depend on the counts: models that marked otherwise do not share the noise of their responses."""
-    return np.random.default_rng([seed, 1, int(tallies.marked.sum()), int(tallies.units.sum()), len(tallies)])
+    return np.random.default_rng([seed, stream, int(tallies.marked.sum()), int(tallies.units.sum()), len(tallies)])
 
 
 def _corrected(marked: Array, rates: DetectorRates) -> Array:
@@ -141,25 +142,19 @@ def _by_precision_draws(marked: Array, rates: DetectorRates) -> Array:
     return drawn
 
 
-def _effective(rates: DetectorRates) -> tuple[float, float]:
-    return tuple(1.0 if share is None else share.effective for share in (rates.tpr, rates.fpr))  # type: ignore[return-value]
-
-
-def _fit(tallies: Tallies, share: Share, profile: LanguageProfile, rates: DetectorRates, seed: int) -> list[str]:
+def _fit(tallies: Tallies, profile: LanguageProfile, rates: DetectorRates, seed: int) -> list[str]:
     """Whether the study's confidences are a mixture of the profile's; nothing where either has none."""
-    if tallies.confidences is None or not profile.confidences:
+    study = mixture.Study.of(tallies)
+    if study is None or not profile.confidences or rates.tpr is None or rates.fpr is None:
         return []
-    study = tallies.confidences.sum(axis=0).astype(np.float64)
-    parts = mixture.components(profile, study, _effective(rates))
-    if parts is None or not study.sum():
+    parts = mixture.components(profile, study.counts, (rates.tpr, rates.fpr))
+    if parts is None:
         return []
-    generator = np.random.default_rng([seed, 4])
-    return diagnosis.fit_findings(*mixture.misfit(study, share.effective, parts, _FIT_DRAWS, generator))
+    return diagnosis.fit_findings(*mixture.misfit(study, parts, _FIT_DRAWS, np.random.default_rng([seed, 4])))
 
 
 def _by_mixture(
     tallies: Tallies,
-    share: Share,
     profile: LanguageProfile,
     rates: DetectorRates,
     findings: list[str],
@@ -167,16 +162,19 @@ def _by_mixture(
     seed: int,
     draws: int,
 ) -> Estimate:
-    if tallies.confidences is None:
+    study = mixture.Study.of(tallies)
+    if study is None:
         raise UsageError(
             "The estimator em needs the confidence of every word.", remedy="Make the predictions with --words."
         )
-    study = tallies.confidences.sum(axis=0).astype(np.float64)
-    parts = mixture.components(profile, study, _effective(rates))
+    assert rates.tpr is not None
+    assert rates.fpr is not None
+    parts = mixture.components(profile, study.counts, (rates.tpr, rates.fpr))
     if parts is None:
         return Estimate(None, None, None, (*findings, "the profile has no confidences"), np.full(draws, np.nan))
-    value = float(mixture.weight(study, parts.unsupported, parts.supported))
-    drawn = mixture.drawn_weights(study, share.effective, parts, draws, np.random.default_rng([seed, 2]))
+    value = float(mixture.weight(study.counts, parts.unsupported, parts.supported))
+    shared = np.random.default_rng([seed, 2, int(digest([str(profile.confidences)])[:12], 16)])
+    drawn = mixture.drawn_weights(study, parts, draws, shared, _generator(seed, tallies, 2))
     return _finished(value, drawn, findings, confidence, notes=(f"em:{parts.source}",))
 
 
@@ -187,7 +185,7 @@ def _with_labels(
         raise UsageError(
             "The estimator ppi needs labels of people for some of the responses.", remedy="Give them with --labels."
         )
-    found = rectified(tallies, labels, draws=draws, seed=seed)
+    found = rectified(tallies, labels, draws=draws, generator=_generator(seed, tallies, 3))
     if found is None:
         return Estimate(None, None, None, (*findings, "no labelled response has a unit"), np.full(draws, np.nan))
     findings += diagnosis.label_findings(found.clusters, found.unsupported, found.supported)

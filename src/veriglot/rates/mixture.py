@@ -10,24 +10,30 @@ that the unit is unsupported at the profile's prevalence, which gives the ratio 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from veriglot.rates.clustered import error_of, freedom_of
 from veriglot.rates.tallies import BINS
 
 if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
+    from veriglot.rates.shares import Share
+    from veriglot.rates.tallies import Tallies
     from veriglot.records import LanguageProfile
 
     Array = NDArray[np.float64]
 
-__all__ = ["Components", "components", "drawn_weights", "misfit", "weight"]
+__all__ = ["Components", "Study", "components", "drawn_weights", "misfit", "weight"]
 
 _SMOOTHING = 0.5  # units a bin, so that a confidence that the profile lacks is not impossible
 _HALVINGS = 45  # of [0, 1]: 3e-14
+_BLOCK = 500  # draws at a time
+_GROUPS = 1000  # more clusters of a profile are added up in so many
 
 
 @dataclass(frozen=True)
@@ -39,21 +45,99 @@ class Components:
         supported: of supported units; adds up to 1.
         source: `histograms` of the profile, or `posteriors` from the confidences and the profile's prevalence.
         effective: numbers of independent units behind the two.
+        by_cluster: units of each cluster of the profile by confidence and kind, shape `(k, 20, 2)`; None where the
+            profile holds sums alone.
     """
 
     unsupported: Array
     supported: Array
     source: str
     effective: tuple[float, float]
+    by_cluster: Array | None = None
+
+    def draws(self, number: int, generator: Generator) -> tuple[Array, Array]:
+        """Draws of the two distributions, each of shape `(number, 20)`.
+
+        Clusters of the profile get random weights (the Bayesian bootstrap, Rubin 1981), so that what a text does to
+        both distributions at once is kept. From sums alone, the two are drawn apart and worth their effective number.
+        """
+        if self.by_cluster is None:
+            worth = [np.full(number, max(1.0, each)) for each in self.effective]
+            return (
+                _drawn(self.unsupported, worth[0], generator),
+                _drawn(self.supported, worth[1], generator),
+            )
+        k = len(self.by_cluster)
+        drawn = np.empty((number, BINS, 2))
+        for start in range(0, number, _BLOCK):
+            weights = generator.standard_exponential((min(_BLOCK, number - start), k))
+            weights /= weights.mean(axis=1, keepdims=True)
+            drawn[start : start + _BLOCK] = np.tensordot(weights, self.by_cluster, axes=1)
+        drawn += _SMOOTHING
+        drawn /= drawn.sum(axis=1, keepdims=True)
+        return drawn[..., 0], drawn[..., 1]
 
 
-def components(profile: LanguageProfile, study: Array, effective: tuple[float, float]) -> Components | None:
+@dataclass(frozen=True)
+class Study:
+    """A study's units by confidence.
+
+    Attributes:
+        by_cluster: of each cluster, shape `(k, 20)`.
+    """
+
+    by_cluster: Array
+
+    @classmethod
+    def of(cls, tallies: Tallies) -> Study | None:
+        """None where there are no confidences, or no units."""
+        if tallies.confidences is None or not tallies.confidences.any():
+            return None
+        clusters, place = np.unique(tallies.cluster, return_inverse=True)
+        sums = np.zeros((len(clusters), BINS))
+        np.add.at(sums, place, tallies.confidences)
+        return cls(sums)
+
+    @property
+    def counts(self) -> Array:
+        """Of all clusters together, shape `(20,)`."""
+        summed: Array = self.by_cluster.sum(axis=0)
+        return summed
+
+    def noise(self, number: int, generator: Generator) -> Array:
+        """Draws of what chance does to the shares of the bins, shape `(number, 20)`: normal, as clusters vary."""
+        k, total = len(self.by_cluster), self.by_cluster.sum()
+        off = (self.by_cluster - np.outer(self.by_cluster.sum(axis=1) / total, self.counts)) / total
+        size, ways = np.linalg.eigh(off.T @ off * (k / max(1, k - 1)))
+        drawn: Array = generator.standard_normal((number, BINS)) @ (ways * np.sqrt(np.maximum(size, 0.0))).T
+        return drawn
+
+    def worth(self, parts: Components) -> tuple[float, float]:
+        """How many independent units would be as sure of the weight, and the degrees of freedom of that.
+
+        The weight is moved by the mean over units of a score, the slope of the likelihood. Its error between clusters
+        over its error between units is what clustering costs.
+        """
+        counts = self.counts
+        total = counts.sum()
+        difference = parts.unsupported - parts.supported
+        mixed = parts.supported + float(weight(counts, parts.unsupported, parts.supported)) * difference
+        score = difference / np.maximum(mixed, 1e-300)
+        mean = counts @ score / total
+        between_units = counts @ (score - mean) ** 2 / total**2
+        influences = self.by_cluster @ (score - mean) / total
+        between = error_of(influences) ** 2 if len(influences) > 1 else np.inf
+        effective = min(total, total * between_units / between) if between > 0 else total
+        return float(effective), freedom_of(influences)
+
+
+def components(profile: LanguageProfile, study: Array, measured: tuple[Share, Share]) -> Components | None:
     """The two distributions, from a profile.
 
     Args:
         profile: of one language.
         study: units of the study by bin, shape `(20,)`; used where the profile has no distributions.
-        effective: numbers of independent unsupported and supported units behind the profile.
+        measured: its TPR and FPR.
 
     Returns:
         None where the profile holds neither distributions of both kinds nor a prevalence between 0 and 1.
@@ -63,7 +147,8 @@ def components(profile: LanguageProfile, study: Array, effective: tuple[float, f
         if (counts.sum(axis=0) > 0).all():
             smooth = counts + _SMOOTHING
             shares = smooth / smooth.sum(axis=0)
-            return Components(shares[:, 0], shares[:, 1], "histograms", effective)
+            by_cluster = _by_cluster(profile.histograms, profile.clusters) if profile.histograms else None
+            return Components(shares[:, 0], shares[:, 1], "histograms", effective, by_cluster)
     prevalence = profile.prevalence
     if prevalence is None or not 0.0 < prevalence < 1.0 or not study.sum():
         return None
@@ -71,7 +156,20 @@ def components(profile: LanguageProfile, study: Array, effective: tuple[float, f
     ratio = middle * (1.0 - prevalence) / ((1.0 - middle) * prevalence)
     # Only the ratio counts for the weight; the absolute height is the study's own.
     base = (study + _SMOOTHING) / (study + _SMOOTHING).sum()
-    return Components(ratio * base, base, "posteriors", effective)
+    return Components(ratio * base, base, "posteriors", measured)
+
+
+@lru_cache(maxsize=64)  # every model of a language asks for the same
+def _by_cluster(histograms: tuple[tuple[tuple[int, int, int], ...], ...], clusters: tuple[int, ...]) -> Array:
+    """Units of each cluster by confidence and kind, shape `(k, 20, 2)`."""
+    names = clusters or range(len(histograms))
+    places = {name: place for place, name in enumerate(dict.fromkeys(names))}
+    table = np.zeros((min(len(places), _GROUPS), BINS, 2))
+    for name, cells in zip(names, histograms, strict=True):
+        for bin_, unsupported, supported in cells:
+            table[places[name] % _GROUPS, bin_] += (unsupported, supported)
+    table.flags.writeable = False
+    return table
 
 
 def weight(study: Array, unsupported: Array, supported: Array) -> Array:
@@ -96,39 +194,58 @@ def weight(study: Array, unsupported: Array, supported: Array) -> Array:
     return (low + high) / 2.0
 
 
-def drawn_weights(study: Array, study_effective: float, parts: Components, number: int, generator: Generator) -> Array:
-    """Draws of the weight, shape `(number,)`: study and profile drawn anew, with as many units as they are worth."""
-    counts = _drawn(study / study.sum(), study_effective, number, generator)
+def drawn_weights(study: Study, parts: Components, number: int, profile: Generator, own: Generator) -> Array:
+    """Draws of the weight, shape `(number,)`: study and profile drawn anew, with as many units as they are worth.
+
+    Args:
+        study: its units by confidence.
+        parts: the two distributions.
+        number: of draws.
+        profile: draws the two distributions. In the same state for all models that one profile corrects, so that its
+            errors move them together.
+        own: draws what is the study's own.
+    """
+    effective, freedom = study.worth(parts)
+    total = float(study.counts.sum())
+    worth = np.clip(effective * own.chisquare(freedom, number) / freedom, 1.0, total)
+    half = (parts.unsupported + parts.supported) / 2.0  # Jeffreys' half a unit of either kind, as in `shares`
+    counts = _drawn(np.outer(worth, study.counts / total) + half, own)
     if parts.source == "posteriors":
         return weight(counts, parts.unsupported, parts.supported)
-    unsupported = _drawn(parts.unsupported, parts.effective[0], number, generator)
-    supported = _drawn(parts.supported, parts.effective[1], number, generator)
-    return weight(counts, unsupported, supported)
+    return weight(counts, *(_again(shares, each, number, profile) for shares, each in parts.profile))
 
 
-def misfit(
-    study: Array, study_effective: float, parts: Components, number: int, generator: Generator
-) -> tuple[float, float]:
+def misfit(study: Study, parts: Components, number: int, generator: Generator) -> tuple[float, float]:
     """How far the study's distribution lies off the best mixture.
 
     Returns:
-        Total variation distance (0 to 1), and the 99.9% quantile of what it would be if the mixture were true.
+        Total variation distance (0 to 1), and the 99.9% quantile of what it would be if the mixture were true: with
+        the study's noise as it varies between clusters, the profile's, and a weight that is fitted to both.
     """
-    best = float(weight(study, parts.unsupported, parts.supported))
-    fitted = parts.supported + best * (parts.unsupported - parts.supported)
+    counts = study.counts
+    difference = parts.unsupported - parts.supported
+    best = float(weight(counts, parts.unsupported, parts.supported))
+    fitted = parts.supported + best * difference
     fitted = fitted / fitted.sum()
-    distance = float(np.abs(study / study.sum() - fitted).sum() / 2.0)
-    worth = [max(1.0, each) for each in parts.effective]
-    apart = best**2 / worth[0] + (1.0 - best) ** 2 / worth[1]  # the profile's own noise in the fitted mixture
-    effective = 1.0 / (1.0 / max(1.0, study_effective) + apart)
-    drawn = _drawn(fitted, effective, number, generator)
-    distances = np.abs(drawn - fitted).sum(axis=-1) / 2.0
+    distance = float(np.abs(counts / counts.sum() - fitted).sum() / 2.0)
+    noise = study.noise(number, generator)
+    if parts.source == "histograms":
+        unsupported, supported = parts.draws(number, generator)
+        noise += best * (unsupported - parts.unsupported) + (1.0 - best) * (supported - parts.supported)
+    score = difference / np.maximum(fitted, 1e-300)
+    moved = np.clip(noise @ score / (difference @ score), -best, 1.0 - best)
+    distances = np.abs(noise - np.outer(moved, difference)).sum(axis=-1) / 2.0
     return distance, float(np.quantile(distances, 0.999))
 
 
-def _drawn(shares: Array, effective: float, number: int, generator: Generator) -> Array:
-    """Draws of a distribution over bins, shape `(number, 20)`, worth `effective` independent units."""
-    drawn = generator.standard_gamma(np.maximum(shares * effective, 1e-3), (number, BINS))
-    summed = drawn.sum(axis=-1, keepdims=True)
-    found: Array = drawn / np.where(summed > 0, summed, 1.0)
+def _again(shares: Array, worth: Share, number: int, generator: Generator) -> Array:
+    """A distribution drawn anew, shape `(number, 20)`, with as many units as those behind it are worth."""
+    scale = generator.chisquare(worth.freedom, number) / worth.freedom
+    return _drawn(np.outer(np.clip(worth.effective * scale, 1.0, worth.units), shares), generator)
+
+
+def _drawn(shape: Array, generator: Generator) -> Array:
+    """Draws of a distribution over bins by the Dirichlet distribution of `shape`, both of shape `(draws, 20)`."""
+    drawn = generator.standard_gamma(np.maximum(shape, 1e-3))
+    found: Array = drawn / drawn.sum(axis=-1, keepdims=True)
     return found

@@ -22,6 +22,7 @@ from veriglot.rates.shares import Share, share_of
 from veriglot.rates.tallies import Tallies
 
 if TYPE_CHECKING:
+    from numpy.random import Generator
     from numpy.typing import NDArray
 
     from veriglot.rates.clustered import ClusteredShare
@@ -56,7 +57,7 @@ class Rectified:
     error: float
 
 
-def rectified(tallies: Tallies, labels: Labels, *, draws: int, seed: int) -> Rectified | None:
+def rectified(tallies: Tallies, labels: Labels, *, draws: int, generator: Generator) -> Rectified | None:
     """The estimate; None where no labelled response has a unit.
 
     Responses without a label to queries that have one are left aside: they vary with the labelled ones.
@@ -67,7 +68,6 @@ def rectified(tallies: Tallies, labels: Labels, *, draws: int, seed: int) -> Rec
     others = clustered_share(tallies.select(~np.isin(tallies.cluster, chosen.cluster)))
     if gold is None or marked is None:
         return None
-    generator = np.random.default_rng([seed, 3])
     k = len(gold.clusters)
     with_unsupported = len(np.unique(chosen.cluster[labels.unsupported > 0]))
     with_supported = len(np.unique(chosen.cluster[labels.unsupported < chosen.units]))

@@ -14,7 +14,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from judged_samples import arabic, chinese, crossing, every_kind, long_evidence
+from judged_samples import arabic, chinese, crossing, every_kind, judged, long_evidence
 from study_figures import LANGUAGES, MODELS, study_figures
 
 from veriglot.records import Prediction, Rate, Reliability, Sample, Span, Status
@@ -236,6 +236,19 @@ def test_direction_and_language_of_examples(page: Page) -> None:
     card = next(node for node in page.root.all("article") if node.attrs["data-language"] == "ar")
     assert card.all("ol", "marks")[0].attrs["dir"] == "rtl"
     assert all(quote.attrs["dir"] == "rtl" for quote in card.all("bdi", "quoted"))
+
+
+def test_a_place_that_was_quoted_is_named_and_not_quoted_again(tmp_path: Path) -> None:
+    pair = judged(
+        "ar", "ar", ["بُني الجسر عام 1911 من الحجر."], "بُني الجسر عام 1991 من حديد.",
+        [("1991", "entity", 0.9, "1911"), ("حديد", "entity", 0.8, "1911")],
+    )  # fmt: skip
+    results = msgspec.structs.replace(study_figures(), examples=(Example(*pair),))
+    card = page_of(results, tmp_path).root.all("article")[0]
+    held = card.all("div", "held")
+    assert [len(node.all("bdi", "snippet")) for node in held] == [1, 0]
+    assert held[1].text == "evidence p0, as for 1"
+    assert all(label.attrs["dir"] == "ltr" for node in held for label in node.all("span", "label"))
 
 
 def test_a_mark_never_cuts_a_visible_character(tmp_path: Path) -> None:

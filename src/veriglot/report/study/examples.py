@@ -33,6 +33,8 @@ _LONG = 1600
 """Code points beyond which a response is shown around its marks only, with what was left out counted."""
 _AROUND = 240
 _PLACES = 2
+_PHRASE = 40
+"""Code points beyond which a place in the evidence is a window rather than a phrase, and not set in bold."""
 _JOINERS = "\u200c\u200d"
 
 
@@ -181,31 +183,50 @@ def _marks(sample: Sample, spans: Sequence[Span], way: str, tag_: str) -> Markup
     if not spans:
         return tag("p", "Nothing is marked.", class_="nothing")
     passages = {passage.id or "": passage for passage in sample.evidence}
-    items = []
-    for span in spans:
+    items: list[Markup] = []
+    quoted_before: dict[Pointer, int] = {}
+    for number, span in enumerate(spans, start=1):
         quoted = excerpt(sample.response, span.start, min(span.end, len(sample.response)), around=0).place
         figure = "" if span.confidence is None else f"{span.confidence:.2f}"
         items.append(
             tag(
                 "li",
+                tag("span", str(number), class_="number"),
                 tag("span", bdi(span.type or UNTYPED), class_=f"chip slot-{slot_of(span.type)}"),
                 tag("span", hidden("confidence "), figure, class_="figure") if figure else None,
                 tag("bdi", quoted, **_text(way, tag_), class_="quoted"),
-                *_held_against(span.evidence, passages),
+                *_held_against(span.evidence, passages, quoted_before, number),
             )
         )  # fmt: skip
     return tag("ol", *items, class_="marks", dir="rtl" if way == "rtl" else None)
 
 
-def _held_against(pointers: Sequence[Pointer], passages: dict[str, Evidence]) -> Iterator[Markup]:
+def _held_against(
+    pointers: Sequence[Pointer], passages: dict[str, Evidence], quoted_before: dict[Pointer, int], number: int
+) -> Iterator[Markup]:  # fmt: skip
+    """The places that a mark was held against; one that stands under an earlier mark is not quoted again."""
     for pointer in pointers[:_PLACES]:
         passage = passages.get(pointer.id)
         if passage is None or not fits(pointer, len(passage.text)):
             continue
+        before_here = quoted_before.get(pointer)
+        told = f", as for {before_here}" if before_here else None
+        lead = tag("span", "evidence ", bdi(pointer.id), told, class_="label", dir="ltr", lang="en")
+        if before_here:
+            yield tag("div", lead, class_="held")
+            continue
+        quoted_before[pointer] = number
         before, place, after = excerpt(passage.text, pointer.start, pointer.end, around=60)
         way = direction(passage.text, passage.language)
-        quote = tag("bdi", before, tag("b", place), after, **_text(way, passage.language or ""), class_="snippet")
-        yield tag("div", tag("span", "evidence ", bdi(pointer.id), class_="label"), " ", quote, class_="held")
+        quote = tag(
+            "bdi",
+            before,
+            tag("b", place, class_="long" if len(place) > _PHRASE else None),
+            after,
+            **_text(way, passage.language or ""),
+            class_="snippet",
+        )
+        yield tag("div", lead, " ", quote, class_="held")
     if len(pointers) > _PLACES:
         yield tag(
             "div", tag("span", f"and {count(len(pointers) - _PLACES, 'more place', 'more places')}", class_="label")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import tracemalloc
-from pathlib import Path
+from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
 import pytest
@@ -27,6 +27,9 @@ from veriglot.sources import (
     split_sections,
 )
 from veriglot.sources.wikitext import Namespaces, parse
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 HEAD = """<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" version="0.11" xml:lang="de">
   <siteinfo>
@@ -105,8 +108,8 @@ def test_articles_of_a_dump(tmp_path: Path, name: str) -> None:
         title="Obermühle",
         page_id=12,
         url="https://de.wikipedia.org/wiki/Oberm%C3%BChle",
-        text="Die Obermühle (Moulin) ist eine Mühle in Hausen.\n\nGeschichte\nSie wurde\u00a01874 gebaut und hat 12 m Höhe.\n\n"
-        "ein Rad\nein Haus\nmit Dach",
+        text="Die Obermühle (Moulin) ist eine Mühle in Hausen.\n\n"
+        "Geschichte\nSie wurde\u00a01874 gebaut und hat 12 m Höhe.\n\nein Rad\nein Haus\nmit Dach",
         lead="Die Obermühle (Moulin) ist eine Mühle in Hausen.",
         revision=7,
         categories=("Mühle in Hausen", "Bauwerk"),

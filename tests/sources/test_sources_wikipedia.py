@@ -127,7 +127,7 @@ def test_a_server_that_lags_is_waited_for() -> None:
 def test_a_server_that_lags_for_ever_is_given_up() -> None:
     with WikiServer([page(1)], lagged=99) as server:
         wiki = Wikipedia("de", Session(server.base_url), retries=3)
-        with pytest.raises(SourceError, match="7.2 seconds lagged") as raised:
+        with pytest.raises(SourceError, match=r"7\.2 seconds lagged") as raised:
             list(wiki.titles(["Mühle 1"]))
     assert raised.value.code == "maxlag"
     assert raised.value.retryable

@@ -128,17 +128,9 @@ class WikiServer(FaultyServer):
                 self._lists(name, query, real, shown, unfinished)
             elif name == "extracts":
                 self._extract(query, real, shown, unfinished)
-            elif name == "revisions":
+            else:
                 for page, entry in zip(real, shown, strict=False):
-                    moment = "2024-05-01T00:00:00Z"
-                    entry["revisions"] = [{"revid": page.pageid * 10, "parentid": 0, "timestamp": moment, "size": 99}]
-            elif name == "langlinks":
-                for page, entry in zip(real, shown, strict=False):
-                    entry["langlinks"] = [{"lang": lang, "title": title} for lang, title in page.langlinks]
-            elif name == "redirects":
-                for page, entry in zip(real, shown, strict=False):
-                    there = [one for one in self.pages if one.redirect == page.title]
-                    entry["redirects"] = [{"pageid": one.pageid, "ns": one.ns, "title": one.title} for one in there]
+                    self._whole(name, page, entry)
         if shown:
             answer["query"]["pages"] = shown
         if unfinished:
@@ -151,6 +143,17 @@ class WikiServer(FaultyServer):
         if not answer["query"]:
             del answer["query"]
         return answer
+
+    def _whole(self, name: str, page: WikiPage, entry: dict[str, Any]) -> None:
+        """Properties that one answer always holds whole."""
+        if name == "revisions":
+            moment = "2024-05-01T00:00:00Z"
+            entry["revisions"] = [{"revid": page.pageid * 10, "parentid": 0, "timestamp": moment, "size": 99}]
+        elif name == "langlinks":
+            entry["langlinks"] = [{"lang": lang, "title": title} for lang, title in page.langlinks]
+        elif name == "redirects":
+            there = [one for one in self.pages if one.redirect == page.title]
+            entry["redirects"] = [{"pageid": one.pageid, "ns": one.ns, "title": one.title} for one in there]
 
     def _chosen(self, query: dict[str, str], told: dict[str, Any]) -> tuple[list[Any], dict[str, str], dict[str, str]]:
         """The pages of a batch, the parameters that lead to it again, and those that lead to the next."""
@@ -223,8 +226,9 @@ class WikiServer(FaultyServer):
                     value: dict[str, Any] = {"ns": 14, "title": f"Kategorie:{one}", "hidden": one in page.hidden}
                     entries.append((f"{page.pageid}|{one}", entry, value))
             else:
-                for one in page.templates:
-                    entries.append((f"{page.pageid}|10|{one}", entry, {"ns": 10, "title": f"Vorlage:{one}"}))
+                entries += [
+                    (f"{page.pageid}|10|{one}", entry, {"ns": 10, "title": f"Vorlage:{one}"}) for one in page.templates
+                ]
         if any(other in query for other in ("excontinue", "clcontinue", "tlcontinue")) and parameter not in query:
             return  # this module was finished before
         start = next((place for place, one in enumerate(entries) if one[0] == query.get(parameter)), 0)

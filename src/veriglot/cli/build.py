@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import typer
 
+from veriglot.cli.build_articles import articles
 from veriglot.cli.build_biographies import biographies
+from veriglot.cli.build_people import people
 from veriglot.cli.build_queries import queries
 from veriglot.cli.build_responses import quality, responses
 
@@ -15,9 +17,11 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=T
 
 @app.callback()
 def _build() -> None:
-    """Make the data of a study: queries, biographies, responses, and the account of their quality."""
+    """Make the data of a study: articles, people, queries, biographies, responses, and the account of their quality."""
 
 
+app.command("articles")(articles)
+app.command("people")(people)
 app.command("queries")(queries)
 app.command("biographies")(biographies)
 app.command("responses")(responses)

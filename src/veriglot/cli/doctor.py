@@ -21,6 +21,7 @@ _GIVES = {
     "parquet": "Parquet files in and out",
     "hf": "units of a Hugging Face tokenizer (hf:<tokenizer>)",
     "train": "training of detectors",
+    "wikipedia": "articles from Wikipedia and its dumps, people from Wikidata",
     "vectors": "distilling word vectors from a sentence encoder, in training",
 }
 _COLLECTIONS = {"all", "dev"}

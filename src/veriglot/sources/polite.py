@@ -53,8 +53,8 @@ def wikipedia_session(
 
 
 def wikidata_session(*, contact: str | None, server: str | None = None, rate: float | None = 1.0) -> Session:
-    """Wikidata's query server; arguments and errors as for `wikipedia_session`."""
-    return _session(server or "https://query.wikidata.org", contact, rate, retries=2, timeout=90.0)
+    """Wikidata's query server, without retries, which `Sparql` makes; otherwise as for `wikipedia_session`."""
+    return _session(server or "https://query.wikidata.org", contact, rate, retries=0, timeout=90.0)
 
 
 def page_views_session(*, contact: str | None, server: str | None = None, rate: float | None = 10.0) -> Session:

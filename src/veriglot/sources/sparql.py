@@ -5,9 +5,11 @@ The answers are of the W3C's "SPARQL 1.1 Query Results JSON Format".
 
 from __future__ import annotations
 
+import logging
+import time
 from importlib.resources import files
 from string import Template
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from veriglot.http import HttpError
 from veriglot.sources.errors import SourceError
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Sparql", "TooMuchError"]
 
+_LOG = logging.getLogger(__name__)
 _SIGNS_OF_TIMEOUT = ("TimeoutException", "Query deadline is expired", "QueryTimeoutException", "timed out")
 
 
@@ -31,13 +34,18 @@ class Sparql:
     """A SPARQL server.
 
     Args:
-        answers: the server; its session should make few retries, as a query that takes too long is not faster later.
+        answers: the server; its session should make no retries of its own, as it cannot tell a query that takes too
+            long, and is not faster later, from other trouble.
         path: of the endpoint.
+        retries: how many times a query is sent again after trouble that passes.
+        wait: seconds before the first time; doubled each time, at most 60. What the server asks for is waited besides.
     """
 
-    def __init__(self, answers: Answers, path: str = "sparql") -> None:
+    def __init__(self, answers: Answers, path: str = "sparql", *, retries: int = 6, wait: float = 1.0) -> None:
         self._answers = answers
         self._path = path
+        self._retries = retries
+        self._wait = wait
 
     def ask(self, name: str, **values: str) -> list[dict[str, str]]:
         """The rows of a query.
@@ -57,13 +65,21 @@ class Sparql:
         text = files(__package__).joinpath("queries", f"{name}.rq").read_text("utf-8")
         lines = [line for line in text.splitlines() if not line.startswith("#")]
         query = Template("\n".join(lines)).substitute(values)
-        try:
-            answer = self._answers.get(self._path, {"query": query, "format": "json"}, self._judge)
-        except HttpError as error:
-            if _took_too_long(error):
-                raise TooMuchError(f"The query {name} takes the server too long.", code="timeout") from error
-            raise
+        answer = self._answer(name, query)
         return [_row(binding) for binding in answer["results"]["bindings"]]
+
+    def _answer(self, name: str, query: str) -> Any:
+        for attempt in range(self._retries + 1):
+            try:
+                return self._answers.get(self._path, {"query": query, "format": "json"}, self._judge)
+            except HttpError as error:
+                if _took_too_long(error):
+                    raise TooMuchError(f"The query {name} takes the server too long.", code="timeout") from error
+                if not error.retryable or error.trouble == "closed" or attempt == self._retries:
+                    raise
+                _LOG.info("attempt %d: %s", attempt + 1, error.message)
+                time.sleep(min(60.0, self._wait * 2.0**attempt))
+        raise AssertionError("the loop above ends by returning or raising")
 
     def _judge(self, response: Response) -> SourceError | None:
         answer = response.json()

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Wikidata"]
 
 _MOST_SITELINKS = 600  # more than any person has; the most linked have about 400
+_MANY_SITELINKS = 150  # few people have more, so that their slices may be wide
 _LONGEST_ENDING = 3  # digits; a thousandth of a slice that still takes too long is other trouble
 _BATCH = 40  # people described by one query, so that its address stays below 8 kB
 _YEAR = re.compile(r"^([+-]?\d{1,6})-\d\d-\d\d")
@@ -32,12 +33,13 @@ class Wikidata:
     """Wikidata's SPARQL server.
 
     Args:
-        session: the server, such as `Session("https://query.wikidata.org", retries=2, ...)`.
+        session: the server, such as `Session("https://query.wikidata.org", retries=0, ...)`; see `sources.polite`.
         kept: where answers are kept, so that the same work asks nothing twice.
+        retries, wait: see `Sparql`.
     """
 
-    def __init__(self, session: Session, *, kept: Kept | None = None) -> None:
-        self._sparql = Sparql(Answers(session, kept))
+    def __init__(self, session: Session, *, kept: Kept | None = None, retries: int = 6, wait: float = 1.0) -> None:
+        self._sparql = Sparql(Answers(session, kept), retries=retries, wait=wait)
 
     def people(
         self, languages: Sequence[str], *, at_least: int | None = None, most_sitelinks: int = _MOST_SITELINKS
@@ -69,7 +71,8 @@ class Wikidata:
         seen: set[str] = set()  # somebody may get a sitelink more while we ask
         high = most_sitelinks
         while high >= needed:
-            low = max(needed, high - max(1, high // 8) + 1)
+            width = high // 3 if high > _MANY_SITELINKS else max(1, high // 8)
+            low = max(needed, high - width + 1)
             for person in self._slice(low, high, "", wikis, needed):
                 if person.id not in seen:
                     seen.add(person.id)

@@ -44,7 +44,7 @@ class Components:
         unsupported: of unsupported units; adds up to 1.
         supported: of supported units; adds up to 1.
         source: `histograms` of the profile, or `posteriors` from the confidences and the profile's prevalence.
-        effective: numbers of independent units behind the two.
+        measured: TPR and FPR of the same profile: what its unsupported and its supported units are worth.
         by_cluster: units of each cluster of the profile by confidence and kind, shape `(k, 20, 2)`; None where the
             profile holds sums alone.
     """
@@ -52,20 +52,20 @@ class Components:
     unsupported: Array
     supported: Array
     source: str
-    effective: tuple[float, float]
+    measured: tuple[Share, Share]
     by_cluster: Array | None = None
 
     def draws(self, number: int, generator: Generator) -> tuple[Array, Array]:
         """Draws of the two distributions, each of shape `(number, 20)`.
 
         Clusters of the profile get random weights (the Bayesian bootstrap, Rubin 1981), so that what a text does to
-        both distributions at once is kept. From sums alone, the two are drawn apart and worth their effective number.
+        both distributions at once is kept. From sums alone, the two are drawn apart, each with as many units as its own
+        are worth.
         """
         if self.by_cluster is None:
-            worth = [np.full(number, max(1.0, each)) for each in self.effective]
             return (
-                _drawn(self.unsupported, worth[0], generator),
-                _drawn(self.supported, worth[1], generator),
+                _again(self.unsupported, self.measured[0], number, generator),
+                _again(self.supported, self.measured[1], number, generator),
             )
         k = len(self.by_cluster)
         drawn = np.empty((number, BINS, 2))
@@ -148,7 +148,7 @@ def components(profile: LanguageProfile, study: Array, measured: tuple[Share, Sh
             smooth = counts + _SMOOTHING
             shares = smooth / smooth.sum(axis=0)
             by_cluster = _by_cluster(profile.histograms, profile.clusters) if profile.histograms else None
-            return Components(shares[:, 0], shares[:, 1], "histograms", effective, by_cluster)
+            return Components(shares[:, 0], shares[:, 1], "histograms", measured, by_cluster)
     prevalence = profile.prevalence
     if prevalence is None or not 0.0 < prevalence < 1.0 or not study.sum():
         return None
@@ -212,7 +212,7 @@ def drawn_weights(study: Study, parts: Components, number: int, profile: Generat
     counts = _drawn(np.outer(worth, study.counts / total) + half, own)
     if parts.source == "posteriors":
         return weight(counts, parts.unsupported, parts.supported)
-    return weight(counts, *(_again(shares, each, number, profile) for shares, each in parts.profile))
+    return weight(counts, *parts.draws(number, profile))
 
 
 def misfit(study: Study, parts: Components, number: int, generator: Generator) -> tuple[float, float]:

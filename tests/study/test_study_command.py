@@ -179,3 +179,23 @@ def test_looking_does_not_take_hold_of_the_folder(tmp_path: Path, capfd: pytest.
     finally:
         lock.release()
     assert json.loads(told(capfd, "study", "status", tmp_path / "study", "--json")[1])["running"] is False
+
+
+def test_the_rates_are_those_of_veriglot_estimate(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    study = given(tmp_path)
+    study.write_text(study.read_text().replace("draws = 200", "estimators = []"))
+    assert told(capfd, "study", "run", study, "--jobs", 1, "--quiet")[0] == 0
+    folder = tmp_path / "study"
+    rates = [rate for rate in json.loads((folder / "rates.json").read_bytes()) if rate["seed"] is None]
+    again = []
+    for model in ("kiln", "moor"):
+        code, out, _ = told(
+            capfd, "estimate", folder / "predictions" / "grounding" / f"{model}.jsonl", "--pooled", "--json",
+            "--samples", folder / "responses" / f"{model}.jsonl", "--profile", folder / "profiles" / "grounding.json",
+        )  # fmt: skip
+        assert code == 0
+        again += json.loads(out)
+    assert len(again) == len(rates) == 6
+    numbers = ("model", "language", "rate", "low", "high", "units", "responses", "coverage", "status", "reason")
+    for one, other in zip(rates, again, strict=True):
+        assert {name: one.get(name) for name in numbers} == {name: other.get(name) for name in numbers}

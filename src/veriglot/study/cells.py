@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,6 +43,11 @@ class Judging:
     description: Description
     profile: ErrorProfile | None
     study: StudyEntry
+
+    @cached_property
+    def profile_hash(self) -> str | None:
+        """What names the profile in signatures; None without one."""
+        return None if self.profile is None else digest([encode(self.profile)])[:16]
 
     def of(self, language: str) -> tuple[LanguageProfile | None, str | None]:
         """The error rates to use in a language, and which these are (its tag, or `pooled`); None where there are none.
@@ -174,15 +180,15 @@ def _estimate(
 
 
 def _signature(judging: Judging, estimator: Estimator, used: str | None, notes: tuple[str, ...]) -> str:
-    study, profile = judging.study, judging.profile
-    needs = profile is not None and estimator not in _LABELLED_ONLY
+    study = judging.study
+    needs = judging.profile is not None and estimator not in _LABELLED_ONLY
     return signature(
         estimator=estimator,
         notes=",".join(notes) or None,
         unit=study.unit,
         detector=judging.description.name,
         threshold=judging.description.threshold,
-        profile=digest([encode(profile)])[:16] if needs and profile is not None else None,
+        profile=judging.profile_hash if needs else None,
         rates=used if needs else None,
         confidence=study.confidence,
         seed=study.seed,

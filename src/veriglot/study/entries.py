@@ -8,6 +8,7 @@ import msgspec
 
 from veriglot.build import MFAVA_SEEDS, Design, Style
 from veriglot.llm import Settings
+from veriglot.rates.estimate import DRAWS
 from veriglot.records import Estimator
 
 __all__ = ["DetectorEntry", "Entries", "LabelsEntry", "LimitsEntry", "ModelEntry", "QueriesEntry", "ResponsesEntry",
@@ -39,7 +40,7 @@ class StudyEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     estimators: tuple[Estimator, ...] = (Estimator.RAW, Estimator.PAPER)
     confidence: float = 0.95
     seed: int = 0
-    draws: int = 2000
+    draws: int = DRAWS
     pooled: bool = False
 
 

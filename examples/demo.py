@@ -16,12 +16,12 @@ COMMAND = Path(sys.executable).with_name("veriglot")
 
 # A few of the small model's responses, in different scripts: with the passage before it (open), and without (closed).
 SELECTION = (
-    "en-2-q2/smollm2-135m-open/42",
-    "en-3-q1/smollm2-135m-closed/42",
-    "es-3-q2/smollm2-135m-open/42",
-    "ru-2-q1/smollm2-135m-open/42",
-    "ar-3-q1/smollm2-135m-open/42",
-    "ja-1-q1/smollm2-135m-open/42",
+    "en-2-q2/smollm2-open/42",
+    "en-3-q1/smollm2-closed/42",
+    "es-3-q2/smollm2-open/42",
+    "ru-2-q1/smollm2-open/42",
+    "ar-3-q1/smollm2-open/42",
+    "ja-1-q1/smollm2-open/42",
 )
 
 

@@ -23,7 +23,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 FOLDER = HERE / "responses"
 OUT = ROOT / "out" / "responses"
-STYLES = {"smollm2-135m-closed": "closed", "smollm2-135m-open": "open"}
+STYLES = {"smollm2-closed": "closed", "smollm2-open": "open"}
 SEEDS = "42,43,44"
 SETTINGS = ("max_tokens=64", "temperature=0.2", "top_p=0.9")
 

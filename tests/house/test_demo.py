@@ -27,7 +27,7 @@ def test_it_shows_its_commands_and_ends_with_the_report(shown: str) -> None:
 
 def test_it_shows_marked_texts_and_rates(shown: str) -> None:
     assert "{entity" in shown
-    assert "smollm2-135m-open" in shown
+    assert "smollm2-open" in shown
     assert "720 of 720 responses judged" in shown
     assert "unreliable" in shown, "a model this small gives responses that no profile covers, and the table says so"
     assert "Signature: " in shown
@@ -43,7 +43,7 @@ def test_the_report_stands_alone(shown: str) -> None:  # `shown` has written it
     page = (ROOT / "out" / "study" / "report.html").read_text("utf-8")
     for mark in ('src="http', "src='http", "@import", "url(http"):
         assert mark not in page
-    assert "smollm2-135m-closed" in page
+    assert "smollm2-closed" in page
 
 
 def test_what_is_shown_first_holds_a_marked_and_an_unmarked_response(shown: str) -> None:

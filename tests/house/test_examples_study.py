@@ -18,7 +18,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 STUDY = EXAMPLES / "study"
 MAKER = runpy.run_path(str(STUDY / "make_queries.py"))
 LANGUAGES = {"en", "de", "fr", "es", "it", "pt", "tr", "ar", "ru", "zh-Hans", "hi", "ja"}
-MODELS = ("smollm2-135m-closed", "smollm2-135m-open")
+MODELS = ("smollm2-closed", "smollm2-open")
 SEEDS = (42, 43, 44)
 
 

@@ -18,6 +18,9 @@ _REQUIREMENT = re.compile(
     r"^(?P<name>[A-Za-z0-9._-]+)(\[[^\]]*\])?(?P<bound>[^;]*)(;.*extra == ['\"](?P<extra>[^'\"]+))?"
 )
 _GIVES = {
+    "stats": "tests and correlations of rates",
+    "local": "language models that answer in this process",
+    "llm": "asking language models and web services over HTTP",
     "parquet": "Parquet files in and out",
     "hf": "units of a Hugging Face tokenizer (hf:<tokenizer>)",
     "train": "training of detectors",

@@ -268,6 +268,7 @@ def test_given_responses_are_sorted_by_model_and_what_is_wrong_is_told(tmp_path:
     assert outcome.failed == 1
     assert b"not valid JSON" in (tmp_path / "run" / "responses" / "given.failed.jsonl").read_bytes()
     assert sum(one.coverage.answered for one in outcome.results.cells) == 80
+    assert any("1 row of the input could not be read" in line for line in outcome.results.warnings)
     (tmp_path / "responses.jsonl").write_bytes(whole)
     assert make(study, tmp_path / "run").failed == 0
     assert not (tmp_path / "run" / "responses" / "given.failed.jsonl").exists()
@@ -284,6 +285,20 @@ def test_only_the_languages_that_are_asked_for(tmp_path: Path) -> None:
     results = make(study, tmp_path / "run").results
     assert results.languages == ("fr", "de")
     assert {one.language for one in results.cells} == {"fr", "de"}
+
+
+def test_responses_that_state_no_language_are_counted_under_the_one_they_are_in(tmp_path: Path) -> None:
+    text = given(tmp_path)
+    rows = list(read(tmp_path / "responses.jsonl"))
+    write_rows(tmp_path / "responses.jsonl", (msgspec.structs.replace(row, language=None) for row in rows))
+    results = make(write_study(tmp_path, text), tmp_path / "run").results
+    counted = {tag: sum(c.coverage.answered for c in results.cells if c.language == tag) for tag in LANGUAGES}
+    assert all(count > 20 for count in counted.values())
+    assert sum(one.coverage.answered for one in results.cells) == 80
+    some = make(write_study(tmp_path, text, study='languages = ["de"]'), tmp_path / "some").results
+    assert {one.language for one in some.cells} == {"de"}
+    assert sum(one.coverage.answered for one in some.cells) == counted["de"]
+    assert any(line.startswith(f"{80 - counted['de']} responses that state no language") for line in some.warnings)
 
 
 def test_a_profile_that_does_not_belong_to_the_detector_is_refused(tmp_path: Path) -> None:

@@ -32,8 +32,8 @@ __all__ = ["assemble"]
 _PLAIN = (str, int, float, bool)
 
 
-def assemble(config: Config, plan: Plan, found: Estimated, survey: Survey) -> StudyResults:
-    """Everything that the report shows; the same rates give the same record."""
+def assemble(config: Config, plan: Plan, found: Estimated, survey: Survey, lost: int) -> StudyResults:
+    """Everything that the report shows; the same rates give the same record. `lost` rows came to nothing."""
     models = _models(config, plan)
     names = [model.name for model in models]
     languages = found.languages
@@ -61,7 +61,7 @@ def assemble(config: Config, plan: Plan, found: Estimated, survey: Survey) -> St
         examples=survey.examples(languages),
         methods=methods_in_words(config, plan, found),
         assumptions=assumptions_in_words(config, found, languages),
-        warnings=(*missing, *warnings_in_words(config, cells)),
+        warnings=(*missing, *warnings_in_words(config, cells, lost, found.outside)),
         signature=_signature(config, found),
     )
 

@@ -51,11 +51,13 @@ class Estimated:
         cells: (model, language) -> its rates.
         judgings: the detectors.
         languages: in the order of the study file, or else sorted.
+        outside: responses that are in none of them, as the first detector found.
     """
 
     languages: tuple[str, ...]
     cells: dict[tuple[str, str], Rated]
     judgings: tuple[Judging, ...]
+    outside: int
 
 
 def estimate_all(config: Config, folder: Folder, plan: Plan, judges: Sequence[Judge], watch: Watch) -> Estimated:
@@ -82,7 +84,8 @@ def estimate_all(config: Config, folder: Folder, plan: Plan, judges: Sequence[Ju
         for language in languages
     }
     write_whole(folder.rates, _as_json(cells))
-    return Estimated(tuple(languages), cells, judgings)
+    outside = (group for key, group in passes[0].groups.items() if key.language not in languages)
+    return Estimated(tuple(languages), cells, judgings, sum(group.statuses.total() for group in outside))
 
 
 def _languages(plan: Plan, passes: Sequence[Tallying]) -> tuple[str, ...]:

@@ -111,7 +111,7 @@ def run(
         estimated = estimate_all(config, folder, plan, judges, watch)
         watch.begin("surveying responses", total // len(judges))
         survey = survey_all(config, folder, plan.models, judges[0].label, watch)
-        results = assemble(config, plan, estimated, survey)
+        results = assemble(config, plan, estimated, survey, lost)
         write_whole(folder.results, encode(results) + b"\n")
         watch.begin("writing the report", None)
         tools.render(results, folder)

@@ -117,11 +117,17 @@ def assumptions_in_words(config: Config, found: Estimated, languages: Sequence[s
     return tuple(lines)
 
 
-def warnings_in_words(config: Config, cells: Sequence[Cell]) -> tuple[str, ...]:
-    """What a reader must know before quoting a number."""
-    return tuple(
-        line for lines in (_unreliable(cells), _uncovered(cells), _odd_answers(cells)) for line in lines
-    ) + tuple(_not_comparable(config))
+def warnings_in_words(config: Config, cells: Sequence[Cell], lost: int, outside: int) -> tuple[str, ...]:
+    """What a reader must know before quoting a number.
+
+    Args:
+        config: the study.
+        cells: its cells.
+        lost: rows that came to nothing, failed calls among them.
+        outside: responses in languages that the study does not ask for.
+    """
+    parts = (_unreliable(cells), _uncovered(cells), _nowhere(cells, lost, outside), _odd_answers(cells))
+    return tuple(line for part in parts for line in part) + tuple(_not_comparable(config))
 
 
 def _unreliable(cells: Sequence[Cell]) -> Iterator[str]:
@@ -139,6 +145,18 @@ def _uncovered(cells: Sequence[Cell]) -> Iterator[str]:
     scored = sum(cell.coverage.statuses.get("scored", 0) for cell in cells)
     if scored < answered:
         yield f"{answered - scored:,} of {answered:,} responses were not judged and are in no rate."
+
+
+def _nowhere(cells: Sequence[Cell], lost: int, outside: int) -> Iterator[str]:
+    """What no cell counts."""
+    unread = lost - sum(cell.coverage.failed for cell in cells)
+    if unread > 0:
+        yield f"{_count(unread, 'row')} of the input could not be read or asked, and no coverage counts them."
+    if outside:
+        yield (
+            f"{_count(outside, 'response')} that state no language were found to be in one that the study does not ask"
+            " for, and no coverage counts them."
+        )
 
 
 def _odd_answers(cells: Sequence[Cell]) -> Iterator[str]:

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
+import msgspec
 import pytest
 from study_folder import write_queries, write_responses
 
 from veriglot.errors import InputError
 from veriglot.records import Estimator
 from veriglot.study.config import Config, load
+from veriglot.study.entries import (
+    DetectorEntry,
+    Entries,
+    LabelsEntry,
+    LimitsEntry,
+    ModelEntry,
+    QueriesEntry,
+    ResponsesEntry,
+    StudyEntry,
+)
 from veriglot.study.folder import file_name
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 GIVEN = """
 [responses]
 path = "responses.jsonl"
@@ -126,3 +135,20 @@ def test_file_names_are_safe_and_differ() -> None:
     assert len({name.lower() for name in made}) == len(names)
     assert not any(part in name for name in made for part in ("/", "\\", ":", " "))
     assert not any(name.startswith(".") for name in made)
+
+
+def test_the_study_file_of_the_documentation_is_one(folder: Path) -> None:
+    page = (DOCS / "study.md").read_text("utf-8")
+    (folder / "profile.json").write_text("{}")
+    config = read(folder, page.partition("```toml\n")[2].partition("```")[0])
+    assert [model.name for model in config.models] == ["qwen2.5-3b", "hosted"]
+    assert config.entries.limits.calls == 20000
+
+
+def test_the_documentation_names_every_key() -> None:
+    page = (DOCS / "study.md").read_text("utf-8")
+    for table in msgspec.structs.fields(Entries):
+        assert f"`[{table.name}" in page or f"`[[{table.name}]]`" in page, table.name
+    for entry in (StudyEntry, QueriesEntry, ResponsesEntry, ModelEntry, DetectorEntry, LabelsEntry, LimitsEntry):
+        for key in entry.__struct_fields__:
+            assert f"`{key}`" in page, f"{entry.__name__}.{key}"

@@ -130,10 +130,26 @@ def test_a_server_that_is_down_ends_it_after_some() -> None:
     answers, client = [], Calls(reply)
     with pytest.raises(llm.ModelError, match="10 requests in a row") as caught:
         answers.extend(llm.ask_all(client, numbers(1000), jobs=2))
-    assert len(answers) == 16
+    assert len(answers) == 7, "those of the outage are held back, so that a second run asks them again"
     assert caught.value.retryable
     assert len(client.asked) < 40
     assert len(list(llm.ask_all(Calls(reply), numbers(30), give_up=None))) == 30
+
+
+def test_failures_that_pass_are_given_out_in_their_place() -> None:
+    def reply(number: int) -> llm.Reply:
+        if number % 20 < 9 or number == 47:
+            raise llm.ModelError("busy", retryable=True)
+        if number % 20 == 10:
+            raise llm.ModelError("too long")
+        return plain(number)
+
+    answers = list(llm.ask_all(Calls(reply), numbers(48), jobs=3))
+    assert [answer.request.prompt for answer in answers] == [str(n) for n in range(48)]
+    busy = [n for n, answer in enumerate(answers) if answer.error is not None and answer.error.retryable]
+    assert busy == [n for n in range(48) if n % 20 < 9 or n == 47]
+    with pytest.raises(UsageError):
+        llm.ask_all(Calls(reply), numbers(1), give_up=0)
 
 
 def test_stopping_early_waits_for_calls_under_way_and_keeps_them(tmp_path: Path) -> None:

@@ -53,17 +53,22 @@ def ask_all(
         requests: any number; read as they are needed.
         jobs: how many are asked at the same time, at least 1.
         give_up: raise instead of going on when so many requests in a row failed in a way that may pass (a server that
-            is down fails them all); None for never.
+            is down fails them all); at least 1, or None for never.
 
     Returns:
-        One answer per request, in order. A request that fails is an answer too.
+        One answer per request, in order. A request that fails is an answer too. One that failed in a way that may pass
+        is held back until a later request is answered otherwise, or there is none: when the server is down, none of
+        them becomes an answer, and whoever starts again asks them all.
 
     Raises:
         ModelError: one that every further request would meet as well: a spending limit, a refused key, a server that is
-            down. The answers before it were given out.
+            down. The answers before it were given out, but for those that were held back.
+        UsageError: a number below 1.
     """
     if jobs < 1:
         raise UsageError(f"{jobs} jobs are fewer than 1.")
+    if give_up is not None and give_up < 1:
+        raise UsageError(f"Giving up after {give_up} failures is giving up before the first.")
     return _ask_all(client, requests, jobs, give_up)
 
 
@@ -71,18 +76,15 @@ def _ask_all(client: Client, requests: Iterable[Request], jobs: int, give_up: in
     waiting: deque[tuple[Request, Future[Reply]]] = deque()
     workers = Workers(client, jobs)
     patience: float | None = None
-    failed = 0
+    outage = _Outage(give_up)
     try:
-        source = iter(requests)
-        for request in source:
+        for request in requests:
             waiting.append((request, workers.submit(request)))
-            if len(waiting) < _AHEAD * jobs:
-                continue
-            answer, failed = _settle(*waiting.popleft(), failed, give_up)
-            yield answer
+            if len(waiting) >= _AHEAD * jobs:
+                yield from outage.passed(_settled(*waiting.popleft()))
         while waiting:
-            answer, failed = _settle(*waiting.popleft(), failed, give_up)
-            yield answer
+            yield from outage.passed(_settled(*waiting.popleft()))
+        yield from outage.held
     except KeyboardInterrupt:
         patience = _LAST_CALLS
         raise
@@ -90,20 +92,46 @@ def _ask_all(client: Client, requests: Iterable[Request], jobs: int, give_up: in
         workers.stop(patience)
 
 
-def _settle(request: Request, future: Future[Reply], failed: int, give_up: int | None) -> tuple[Answer, int]:
-    """The answer of one request, and how many in a row have now failed in a way that may pass."""
-    try:
-        return Answer(request, reply=future.result()), 0
-    except ModelError as error:
-        failed = failed + 1 if error.retryable else 0
-        if error.fatal:
-            raise
-        if give_up is not None and failed >= give_up:
+class _Outage:
+    """Holds back failures that may pass until it is clear that not every request meets them.
+
+    Attributes:
+        held: those that are held back, in order; all of them are the last answers so far.
+    """
+
+    def __init__(self, give_up: int | None) -> None:
+        self.held: list[Answer] = []
+        self._give_up = give_up
+
+    def passed(self, answer: Answer) -> list[Answer]:
+        """What can be given out now that this answer is there.
+
+        Raises:
+            ModelError: too many in a row have failed.
+        """
+        error = answer.error
+        if self._give_up is None:
+            return [answer]
+        if error is None or not error.retryable:
+            ready, self.held = [*self.held, answer], []
+            return ready
+        self.held.append(answer)
+        if len(self.held) >= self._give_up:
             raise ModelError(
-                f"{failed} requests in a row got no reply; the last: {error.message}",
+                f"{len(self.held)} requests in a row got no reply; the last: {error.message}",
                 remedy=error.remedy or "See to the server, and start again: what is finished is kept.",
                 retryable=True,
                 fatal=True,
                 status=error.status,
             ) from error
-        return Answer(request, error=error), failed
+        return []
+
+
+def _settled(request: Request, future: Future[Reply]) -> Answer:
+    """The answer of one request; an error that every other request would meet as well is raised."""
+    try:
+        return Answer(request, reply=future.result())
+    except ModelError as error:
+        if error.fatal:
+            raise
+        return Answer(request, error=error)

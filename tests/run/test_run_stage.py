@@ -139,6 +139,39 @@ def test_retry_takes_up_an_interrupted_stage_too(tmp_path: Path, until: int) -> 
     assert contents(path) == contents(healed)
 
 
+RETRIED = """
+import os, sys
+sys.path.insert(0, {tests!r})
+from pathlib import Path
+from test_run_stage import Squaring, numbers, stage
+
+cuts = 0
+
+def hook(event, arguments):
+    global cuts
+    cuts += event == "os.truncate"
+    if cuts == {cut}:
+        os._exit(9)
+
+sys.addaudithook(hook)
+stage(Path({path!r}), retry=True).run(numbers(40), Squaring(healed=True))
+"""
+
+
+@pytest.mark.parametrize("again", [True, False], ids=["retried again", "only continued"])
+@pytest.mark.parametrize("cut", [1, 2, 3])
+def test_a_retry_that_is_killed_while_it_cuts_goes_on(tmp_path: Path, cut: int, again: bool) -> None:
+    path, whole = tmp_path / "out.jsonl", tmp_path / "whole.jsonl"
+    stage(path).run(numbers(40), Squaring())
+    code = RETRIED.format(tests=str(Path(__file__).parent), path=str(path), cut=cut)
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 9
+    tally = stage(path, retry=again).run(numbers(40), Squaring(healed=True))
+    stage(whole).run(numbers(40), Squaring(healed=True))
+    assert tally.rows == 40
+    if again:
+        assert contents(path) == contents(whole)
+
+
 def test_retry_leaves_a_stage_without_failures_alone(tmp_path: Path) -> None:
     path = tmp_path / "out.jsonl"
     rows = [Number("a", 1), Number("b", 2)]

@@ -231,6 +231,8 @@ class Ledger:
             return
         if before.finished and self.output.exists() and not intact:
             raise UsageError(f"{self.output} was changed after it was finished.", remedy=_RESTART)
+        # Said before anything is cut off: a kill in between would leave what looks changed by somebody else.
+        msgspec.structs.replace(before, finished=False, output_bytes=0).save(self.progress)
         self.rows.repair()
         self.failures.repair()
         if self._retry:

@@ -49,6 +49,34 @@ def everything_in(error: BaseException) -> str:
     return "\n".join(parts)
 
 
+@pytest.mark.parametrize("name", [KEY, "hf_geheim0123456789", "gsk_Geheim0123456789", "A" * 80])
+def test_a_key_given_for_its_variable_is_not_shown(name: str) -> None:
+    with pytest.raises(UsageError, match="not shown") as caught:
+        Session("http://127.0.0.1:9", secrets={"Authorization": name})
+    assert name not in f"{caught.value} {caught.value.remedy}"
+    with pytest.raises(UsageError, match="API_KEY_THAT_IS_NOT_SET"):
+        Session("http://127.0.0.1:9", secrets={"Authorization": "API_KEY_THAT_IS_NOT_SET"})
+
+
+KEY_HEADERS = """
+Authorization proxy-authorization Cookie api-key X-API-Key x-goog-api-key apikey X-Auth-Token Ocp-Apim-Subscription-Key
+"""
+
+
+@pytest.mark.parametrize("header", KEY_HEADERS.split())
+def test_keys_among_the_open_headers_are_refused(header: str) -> None:
+    with pytest.raises(UsageError, match="openly") as caught:
+        llm.connect("openai", base_url="http://127.0.0.1:9/v1", headers={header: KEY})
+    assert KEY not in f"{caught.value} {caught.value.remedy}"
+
+
+def test_other_headers_are_sent() -> None:
+    given = {"x-title": "a study", "HTTP-Referer": "https://example.org", "openai-organization": "o", "x-keyboard": "k"}
+    with FaultyServer() as server, Session(server.base_url, headers=given) as http:
+        http.get("x")
+    assert all(server.arrivals[0].headers[name.lower()] == value for name, value in given.items())
+
+
 def test_the_key_arrives() -> None:
     with FaultyServer(key=KEY) as server:
         with Session(server.base_url, secrets={"Authorization": "TEST_KEY"}) as http:

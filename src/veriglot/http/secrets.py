@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING, NoReturn
 
 from veriglot.errors import UsageError
@@ -10,9 +11,13 @@ from veriglot.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Secrets"]
+__all__ = ["Secrets", "refuse_secret_headers"]
 
 _BLACK = "[secret]"
+_NAME = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")  # what can be shown as the name of a variable without a second thought
+_SECRET_HEADER = re.compile(
+    r"(proxy-)?authorization|cookie|(.*[-_])?(api|access|auth|secret|subscription)?[-_]?(key|token|secret|password)"
+)
 _SHORTEST_IN_TEXT = 4
 _SHORTEST_IN_DATA = 16  # local servers take words such as "ollama" for a key, and an answer may hold those
 
@@ -25,7 +30,8 @@ class Secrets:
             names no scheme is sent as `Bearer <value>`.
 
     Raises:
-        UsageError: a variable is not set or empty, or its value cannot be sent in a header.
+        UsageError: a variable is not set or empty, or its value cannot be sent in a header. A name that could be a key,
+            given where the name of its variable belongs, is not shown.
     """
 
     __slots__ = ("_values", "variables")
@@ -67,7 +73,27 @@ class Secrets:
         return sorted(parts - {""}, key=len, reverse=True)
 
 
+def refuse_secret_headers(headers: Mapping[str, str]) -> None:
+    """Refuse headers that hold keys by their names: those given openly end in logs, files and signatures.
+
+    Raises:
+        UsageError: there is such a header; its value is not shown.
+    """
+    for header in headers:
+        if _SECRET_HEADER.fullmatch(header.strip().lower()):
+            raise UsageError(
+                f"The header {header!r} is given openly, and holds a key.",
+                remedy="Put the key into an environment variable, and give the variable's name instead.",
+            )
+
+
 def _read(variable: str) -> str:
+    if not _NAME.fullmatch(variable) and not os.environ.get(variable):
+        raise UsageError(
+            "There is no environment variable of the name that was given for the key. The name is not shown, as it may"
+            " be the key itself.",
+            remedy="Type: export API_KEY=<the key>, and give the name API_KEY.",
+        )
     value = os.environ.get(variable, "").strip()
     empty, sendable = not value, value.isascii() and value.isprintable()
     if value and sendable:

@@ -17,7 +17,7 @@ from veriglot import __version__
 from veriglot.errors import MissingExtraError, UsageError
 from veriglot.http.errors import HttpError, of_status
 from veriglot.http.response import Response
-from veriglot.http.secrets import Secrets
+from veriglot.http.secrets import Secrets, refuse_secret_headers
 from veriglot.http.waiting import Pace, retry_after
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ _USER_AGENT = f"veriglot/{__version__}"
 _EXCERPT = 2000
 _SHORT = 300
 _LONGEST_BACKOFF = 30.0
+_FINAL = ("CERTIFICATE_VERIFY_FAILED", "WRONG_VERSION_NUMBER")  # not trusted; a server that speaks no TLS
 
 
 class Session:
@@ -45,7 +46,7 @@ class Session:
 
     Args:
         base_url: the address that every path is put behind, such as `http://127.0.0.1:8000/v1`.
-        headers: sent with every request.
+        headers: sent with every request; none that holds a key.
         secrets: header name -> name of the environment variable that holds its value; see `http.secrets`. With
             secrets, a redirection is an error: they are meant for this address only.
         timeout: seconds for one attempt, from sending to the last byte.
@@ -56,8 +57,8 @@ class Session:
         longest_wait: seconds; where a server asks for a longer wait than this, the request fails at once and says so.
 
     Raises:
-        UsageError: an address that is none or holds a password, a rate or time-out that is no positive number, or a
-            variable that is not set.
+        UsageError: an address that is none or holds a password, a rate or time-out that is no positive number, a
+            variable that is not set, or a key among `headers`.
         MissingExtraError: the HTTP client is not installed.
     """
 
@@ -76,6 +77,7 @@ class Session:
     ) -> None:
         _check_numbers(timeout=timeout, rate=rate, retries=retries)
         self.base_url = _checked(base_url)
+        refuse_secret_headers(headers or {})
         self._secrets = Secrets(secrets or {})
         self._timeout = timeout
         self._retries = retries
@@ -202,7 +204,7 @@ class Session:
         return HttpError(
             f"{where} got no answer: {said}",
             remedy="Check the address, and that the server is running.",
-            retryable=not final and "CERTIFICATE_VERIFY_FAILED" not in said,
+            retryable=not final and not any(sign in said for sign in _FINAL),
             trouble="connection",
         )
 

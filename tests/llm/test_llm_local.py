@@ -52,6 +52,19 @@ def test_a_reply_says_how_long_it_is_and_why_it_ended(client: Client, folder: Pa
     assert all(token.logprob is not None and token.logprob < 0 for token in reply.logprobs or ())
 
 
+def test_how_a_model_is_loaded_tells_its_replies_apart(client: Client, folder: Path) -> None:
+    other = llm.connect("transformers", model=str(folder), device="cpu", options={"attn_implementation": "eager"})
+    assert "options" not in client.signature
+    assert other.signature.startswith("client:transformers")
+    assert other.signature != client.signature
+
+
+def test_a_setting_that_the_library_does_not_have_is_refused(client: Client, folder: Path) -> None:
+    assert ask(client, folder, extra={"no_repeat_ngram_size": 2}).tokens_out
+    with pytest.raises(UsageError, match="mirostat"):
+        ask(client, folder, extra={"mirostat": 2})
+
+
 def test_the_seed_decides(client: Client, folder: Path) -> None:
     first, second = ask(client, folder, seed=1, temperature=1.0), ask(client, folder, seed=2, temperature=1.0)
     assert first.text != second.text

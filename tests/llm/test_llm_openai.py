@@ -156,6 +156,24 @@ def test_what_is_wrong_for_all_requests_is_fatal(server: ModelServer, monkeypatc
             assert "environment variable" in caught.value.remedy
 
 
+def test_an_address_that_leads_nowhere_is_fatal_and_a_refusal_of_one_text_is_not(server: ModelServer) -> None:
+    client = llm.connect("openai", base_url=server.base_url.replace("http:", "https:"), backoff=0.01)
+    with pytest.raises(llm.ModelError, match="SSL") as caught:
+        client.ask(CHAT)
+    assert caught.value.fatal
+    assert "attempts" not in str(caught.value)
+
+    class Saying(FaultyServer):
+        def handle(self, arrival: Arrival) -> tuple[int, Any]:
+            return arrival.body["seed"], {"error": {"message": "no"}}
+
+    with Saying() as other:
+        for status, fatal in ((307, True), (405, True), (400, False), (403, False)):
+            with pytest.raises(llm.ModelError) as caught:
+                connect(other).ask(msgspec.structs.replace(CHAT, seed=status))
+            assert (caught.value.status, caught.value.fatal) == (status, fatal)
+
+
 def test_faults_pass_and_each_call_is_paid_once() -> None:
     requests = [llm.Request("m", (llm.Message("user", f"Question {n}, please?"),), seed=1) for n in range(60)]
     with ModelServer() as quiet:

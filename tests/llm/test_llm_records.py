@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from veriglot import llm
-from veriglot.errors import InputError, UnknownNameError
+from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.llm.schemas import asked_in_words
 
 FAMILIES = {
@@ -175,6 +175,11 @@ def test_a_script_without_a_rule_that_fits_says_so() -> None:
         client.ask(llm.Request("m", prompt="y"))
 
 
+def test_a_client_says_which_option_it_lacks() -> None:
+    with pytest.raises(UsageError, match="'scripted' needs the option 'rules'"):
+        llm.connect("scripted")
+
+
 def test_other_rules_are_another_signature() -> None:
     signatures = {llm.connect("scripted", rules=[{"reply": text}]).signature for text in "aab"}
     assert len(signatures) == 2
@@ -183,6 +188,7 @@ def test_other_rules_are_another_signature() -> None:
 @pytest.mark.parametrize(
     ("content", "says"),
     [
+        ('{"rules": [{"match": "(a)", "reply": "\\\\2"}]}', "group"),
         ('{"rules": [{"reply": "a", "mtach": "b"}]}', "mtach"), ('{"rules": [{}]}', "a reply or an error"),
         ('{"rules": [{"match": "(", "reply": "a"}]}', "regular expression"), ("{", "JSON"), ("[3]", r"\$\[0\]"),
     ],

@@ -12,9 +12,9 @@ from veriglot.errors import UsageError
 from veriglot.llm.client import Closing
 from veriglot.llm.errors import ModelError
 from veriglot.llm.local_files import revision_of
-from veriglot.llm.records import Reply, Token
+from veriglot.llm.records import Reply, Token, canonical
 from veriglot.llm.schemas import asked_in_words
-from veriglot.provenance import signature
+from veriglot.provenance import digest, signature
 
 if TYPE_CHECKING:
     from veriglot.llm.records import Request, Settings
@@ -37,7 +37,8 @@ class Local(Closing):
         device: where it runs, such as `cpu` or `cuda:0`; None for the first accelerator, otherwise the CPU.
         dtype: such as `float32` or `bfloat16`; `auto` for that of the file.
         trust_remote_code: run code that comes with the model.
-        options: further arguments of `from_pretrained`, such as `{"gguf_file": "..."}` or a quantisation.
+        options: further arguments of `from_pretrained`, such as `{"gguf_file": "..."}` or a quantisation; values that
+            JSON can hold.
 
     Raises:
         UsageError: the model cannot be loaded.
@@ -75,6 +76,7 @@ class Local(Closing):
             client=self.name,
             model=model,
             revision=revision_of(model, self._model.config),
+            options=digest([canonical(options)])[:16] if options else None,
             dtype=str(self._model.dtype).removeprefix("torch."),
             device=self._device.type,
             transformers=transformers.__version__,
@@ -142,7 +144,12 @@ class Local(Closing):
         if given.get("top_k", 1) < 0:
             given["top_k"] = 0
         generation = transformers.GenerationConfig.from_dict(self._model.generation_config.to_dict())
-        generation.update(**given, **settings.extra)
+        unknown = generation.update(**{**given, **settings.extra})
+        if unknown:
+            raise UsageError(
+                f"The transformers library has no setting {', '.join(sorted(unknown))}.",
+                remedy="Leave it out: it would be ignored.",
+            )
         generation.max_new_tokens = self._room(bound or generation.max_new_tokens, prompt)
         generation.stop_strings = list(stop) if stop else generation.stop_strings
         generation.return_dict_in_generate = True

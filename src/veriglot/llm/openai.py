@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OpenAI"]
 
-_FATAL = {401, 402, 404}
+_FATAL = {*range(300, 400), 401, 402, 404, 405}  # 403 is not among them: moderation answers single requests with it
 _NO_SCHEMA = {400, 404, 415, 422, 501}  # what servers say of a response_format that they do not know
 
 
@@ -111,7 +111,8 @@ class OpenAI(Closing):
         """Ask; where the server does not take the request's schema, it is asked for in words instead.
 
         Raises:
-            ModelError: no reply. Statuses 401, 402 and 404 are fatal.
+            ModelError: no reply. Statuses 3xx, 401, 402, 404 and 405 are fatal, and so is an address that no server can
+                be reached at (one whose certificate is not trusted, say): every other request would meet them too.
             UsageError: a setting that the server does not have.
         """
         if request.schema is None:
@@ -189,10 +190,11 @@ def _server(name: str) -> _Server:
 
 
 def _model_error(error: HttpError) -> ModelError:
+    unreachable = error.trouble == "connection" and not error.retryable
     return ModelError(
         error.message,
         remedy=error.remedy,
         retryable=error.retryable,
-        fatal=error.status in _FATAL,
+        fatal=error.status in _FATAL or unreachable,
         status=error.status,
     )

@@ -51,6 +51,12 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
                 re.compile(expression or "")
             except re.error as error:
                 raise ValueError(f"{expression!r} is no regular expression: {error}") from error
+        try:
+            found = re.compile(f"{self.match or ''}|").match("")  # the empty alternative matches: all groups are known
+            for reply in (self.reply,) if isinstance(self.reply, str) else self.reply:
+                found and found.expand(reply)
+        except (re.error, IndexError) as error:
+            raise ValueError(f"a reply names a group that `match` does not have: {error}") from error
         if (self.error is None) == (not self.reply and self.reply != ""):
             raise ValueError("a rule has either a reply or an error")
 

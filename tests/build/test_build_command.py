@@ -101,6 +101,53 @@ def test_failed_calls_leave_with_3_and_the_same_command_says_what_was_done(
     assert "All of them had been done by an earlier run" in again.err
 
 
+def test_an_output_is_not_gone_on_with_under_another_language(
+    build: Callable[..., Outcome], script: Path, tmp_path: Path
+) -> None:
+    rows = [{"id": f"q{n}", "question": "ok 12?", "response": "", "task": "qa"} for n in range(5)]
+    (tmp_path / "q.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    words = ("responses", tmp_path / "q.jsonl", "-m", "m", "--client", "scripted", "--script", script)
+    assert build(*words, "-o", tmp_path / "out.jsonl", "--language", "German").code in (0, 3)
+    assert build(*words, "-o", tmp_path / "out.jsonl", "--language", "de").code in (0, 3)
+    other = build(*words, "-o", tmp_path / "out.jsonl", "--language", "fr")
+    assert other.code == 2
+    assert "language was 'de' and is now 'fr'" in other.err
+
+
+def test_the_folder_that_one_stands_in_is_an_output(
+    build: Callable[..., Outcome], queries: Path, script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    words = ("responses", queries, "-m", "m", "--client", "scripted", "--script", script)
+    assert build(*words, "-o", ".").code == 3
+    assert (tmp_path / "here" / "m.jsonl").exists()
+
+
+def test_another_revision_is_asked_anew(build: Callable[..., Outcome], queries: Path, tmp_path: Path) -> None:
+    with ModelServer() as server:
+        words = ("responses", queries, "-m", "m", "--base-url", server.base_url, "--cache", tmp_path / "calls")
+        assert build(*words, "-o", tmp_path / "a.jsonl", "--revision", "1").code == 0
+        assert build(*words, "-o", tmp_path / "b.jsonl", "--revision", "1").code == 0
+        assert len(server.paid) == 15
+        assert build(*words, "-o", tmp_path / "c.jsonl", "--revision", "2").code == 0
+        assert len(server.arrivals) == 30
+
+
+def test_a_model_in_this_process_is_the_one_that_is_named(
+    build: Callable[..., Outcome], queries: Path, tmp_path: Path
+) -> None:
+    for package in ("transformers", "torch"):
+        pytest.importorskip(package, reason="needs the extra `local`: pip install 'veriglot[local]'")
+    words = ("responses", queries, "--client", "transformers", "-o", tmp_path / "out")
+    outcome = build(*words, "-m", f"tiny={tmp_path / 'nowhere'}")
+    assert outcome.code == 2
+    assert f"The model '{tmp_path / 'nowhere'}' cannot be loaded" in outcome.err
+    outcome = build(*words, "-m", "first", "-m", "second")
+    assert outcome.code == 2
+    assert "runs one model" in outcome.err
+
+
 def test_a_dry_run_asks_nothing(build: Callable[..., Outcome], queries: Path, tmp_path: Path) -> None:
     outcome = build(
         "responses", queries, "-m", "m", "-o", tmp_path / "out.jsonl", "--preset", "mfava-llama-3", "--dry-run"

@@ -118,6 +118,13 @@ def test_thoughts_are_no_part_of_the_response(tmp_path: Path) -> None:
     assert [row["meta"].get("reasoning") for row in found] == ["hm, 1731?", "never ends", None]
 
 
+def test_thoughts_whose_opening_tag_stood_in_the_prompt_are_no_part_of_the_response(tmp_path: Path) -> None:
+    rules = [{"reply": "hm, 1731?\nor so </think>\n\nIm Jahr 1731."}]
+    ask(tmp_path / "out.jsonl", queries(1, ("de",)), rules, seeds=[1])
+    (row,) = lines(tmp_path / "out.jsonl")
+    assert (row["response"], row["meta"]["reasoning"]) == ("Im Jahr 1731.", "hm, 1731?\nor so")
+
+
 def test_a_cut_reply_says_so(tmp_path: Path) -> None:
     short = Respondent("m", "m", settings=Settings(max_tokens=2))
     ask(tmp_path / "out.jsonl", queries(1, ("de",)), respondent=short, seeds=[1])

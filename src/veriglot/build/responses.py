@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Budget", "Respondent", "budget", "responses"]
 
-_THINKING = re.compile(r"\s*<think(?:ing)?>(?P<thought>.*?)(?:</think(?:ing)?>|\Z)\s*", re.DOTALL)
+_OPENED = re.compile(r"\s*<think(?:ing)?>(?P<thought>.*?)(?:</think(?:ing)?>|\Z)\s*", re.DOTALL)
+_CLOSED = re.compile(r"(?P<thought>.*)</think(?:ing)?>\s*", re.DOTALL)
 
 
 class Respondent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -127,6 +128,7 @@ def responses(
     design: Design = "subsets",
     seeds: Sequence[int | None] = MFAVA_SEEDS,
     inputs: Sequence[str] = (),
+    options: dict[str, str | None] | None = None,
     jobs: int = 8,
     restart: bool = False,
     retry: bool = False,
@@ -141,6 +143,7 @@ def responses(
         client: whom to ask; with a cache, no finished call is paid twice.
         design, seeds: see `plan`.
         inputs: paths of the files that the queries come from; other content refuses to continue.
+        options: further settings that change the rows, such as the language of queries that state none.
         jobs: calls at the same time.
         restart: make the output anew.
         retry: make it anew from its first failed row on.
@@ -153,7 +156,7 @@ def responses(
         UsageError: the output was begun otherwise.
         ModelError: what every further call would meet too; what is done is kept.
     """
-    stage = _stage(output, respondent, client, design, seeds, inputs, restart=restart, retry=retry)
+    stage = _stage(output, respondent, client, design, seeds, inputs, options or {}, restart=restart, retry=retry)
 
     def work(rows: Iterator[Planned]) -> Iterator[Sample | FailedRow]:
         return _ask(rows, respondent, client, jobs)
@@ -185,6 +188,7 @@ def _stage(
     design: Design,
     seeds: Sequence[int | None],
     inputs: Sequence[str],
+    options: dict[str, str | None],
     *,
     restart: bool,
     retry: bool,
@@ -203,6 +207,7 @@ def _stage(
             "settings": msgspec.json.encode(settings, order="deterministic").decode(),
             "design": design,
             "seeds": ",".join("-" if seed is None else str(seed) for seed in seeds),
+            **options,
         },
         restart=restart,
         retry=retry,
@@ -242,8 +247,11 @@ def _failures(waiting: deque[Planned | FailedRow]) -> Iterator[FailedRow]:
 
 
 def _parted(reply: Reply) -> tuple[str, str | None]:
-    """Answer and thoughts: those that the server tells apart, and those between `<think>` tags before the answer."""
-    found = _THINKING.match(reply.text)
+    """Answer and thoughts: those that the server tells apart, and those between `<think>` tags before the answer.
+
+    Some chat templates end the prompt with the opening tag, so that the reply has the closing one alone.
+    """
+    found = _OPENED.match(reply.text) or _CLOSED.match(reply.text)
     if found is None:
         return reply.text, reply.reasoning
     thoughts = [part for part in (reply.reasoning, found["thought"].strip()) if part]

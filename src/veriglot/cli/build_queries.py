@@ -115,7 +115,7 @@ def queries(
         client, base_url, key, script, client_option or (), cache, max_calls, max_tokens_spent, jobs
     )
     path = Path(output)
-    with connection.open(path) as asked, Bar(shown=not quiet, total=lambda: None) as bar:
+    with connection.open(path, [model, check_model or model]) as asked, Bar(shown=not quiet, total=lambda: None) as bar:
         tally = write(
             path,
             references(articles, part),

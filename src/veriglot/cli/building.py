@@ -56,6 +56,7 @@ class Queries:
             )
         self._format = format_name
         self._language = known_tag(language)
+        self.options = {"language": self._language, "format": format_name}  # other ones, other rows
         self.inputs: list[Input] = find_inputs(names, format_name=format_name, skipped=say)
 
     @property
@@ -124,7 +125,8 @@ def ask(
 
     files = _files(respondents, output)
     tallies = {}
-    with connection.open(output) as client:
+    revision = respondents[0].revision  # one option of the command line, for all of them
+    with connection.open(output, [one.model for one in respondents], revision) as client:
         for respondent, path in zip(respondents, files, strict=True):
 
             def total() -> int | None:
@@ -140,6 +142,7 @@ def ask(
                     design=design,
                     seeds=seeds,
                     inputs=queries.paths,
+                    options=queries.options,
                     jobs=connection.jobs,
                     restart=restart,
                     retry=retry,

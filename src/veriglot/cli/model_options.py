@@ -11,7 +11,7 @@ import typer
 from veriglot.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
     from veriglot.llm import Client, Settings
@@ -139,10 +139,16 @@ class Connection:
             raise UsageError("The scripted client needs its rules.", remedy="Add --script FILE.")
 
     @contextmanager
-    def open(self, output: Path) -> Iterator[Client]:
+    def open(self, output: Path, models: Iterable[str], revision: str | None = None) -> Iterator[Client]:
         """The client, with the cache that belongs to `output` where none was named.
 
+        Args:
+            output: what is made.
+            models: the names of all models that are going to be asked.
+            revision: of the models; calls of another one are not used again.
+
         Raises:
+            UsageError: several models of a client that runs a single one, or an option that is missing.
             UnknownNameError: no such client or option.
             MissingExtraError: its packages are not installed.
         """
@@ -151,12 +157,27 @@ class Connection:
         limits = None
         if self.calls is not None or self.tokens is not None:
             limits = Limits(self.calls, self.tokens)
+        output = output.resolve()  # `.` has no name
         folder = self.cache or str(output.with_name(output.name + ".calls"))
-        client = connect(self.client, cache=folder, limits=limits, **self._given)
+        client = connect(self.client, cache=folder, limits=limits, **self._options_for(models, revision))
         try:
             yield client
         finally:
             client.close()
+
+    def _options_for(self, models: Iterable[str], revision: str | None) -> dict[str, Any]:
+        options = dict(self._given)
+        if self.client == "transformers":
+            first, *others = dict.fromkeys(models)
+            if others:
+                raise UsageError(
+                    f"The client transformers runs one model, and {first!r} and {others[0]!r} are named.",
+                    remedy="Give the command once for each.",
+                )
+            options.setdefault("model", first)
+        if revision is not None and self.client != "scripted":
+            options.setdefault("revision", revision)
+        return options
 
 
 def settings_of(preset: str | None, given: Sequence[str]) -> Settings:

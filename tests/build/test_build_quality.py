@@ -77,10 +77,23 @@ def test_scripts_of_one_language_are_one_language() -> None:
 @pytest.mark.parametrize("tag", sorted(PHRASES))
 def test_every_phrase_is_found_in_its_language_and_nowhere_far_into_a_response(tag: str) -> None:
     for phrase in PHRASES[tag]:
-        text = phrase.removesuffix("*")
+        text = phrase.removesuffix("*").removeprefix("^")
         assert refuses(f"{text.capitalize()} ...", tag), phrase
         assert refuses(f"„{text}“", tag), phrase
         assert not refuses("1234567890 " * 30 + text, tag), phrase
+
+
+@pytest.mark.parametrize(
+    ("tag", "text"),
+    [
+        ("en", "Sorry. As an AI, I have no opinion."), ("de", "Als KI kann ich das nicht sagen."),
+        ("es", "Lo siento: como IA, no puedo."), ("fr", "« En tant qu'IA, je n'ai pas d'avis. »"),
+        ("ru", "К сожалению, как ИИ, я этого не делаю."), ("vi", "Là một AI, tôi không có ý kiến."),
+        ("zh-Hans", "作为人工智能，我没有意见。"), ("yue", "作為AI，我冇意見。"), ("sv", "Som AI kan jag inte det."),
+    ],
+)  # fmt: skip
+def test_who_speaks_as_a_machine_declines(tag: str, text: str) -> None:
+    assert refuses(text, tag)
 
 
 def test_english_refusals_are_found_in_every_language() -> None:
@@ -101,6 +114,19 @@ def test_english_refusals_are_found_in_every_language() -> None:
         ("pl", "Jako aiol znany jest sos czosnkowy."),
         ("tr", "Değirmen 1731 yılında yapılmıştır."),
         ("zh-Hans", "磨坊建于1731年。"),
+        ("en", "Ada Kroll is best known as an AI researcher and as an AI, well, sceptic."),
+        ("en", "As an AI pioneer, she built the mill."),
+        ("de", "Als KI-Forscherin baute Ada Kroll die Mühle."),
+        ("de", "Als KI bezeichnet man die Fähigkeit von Maschinen, zu denken."),
+        ("fr", "Elle travaillait en tant que modèle à Paris."),
+        ("fr", "Il fut engagé en tant qu'assistant du meunier."),
+        ("fa", "او به عنوان یک مدل در پاریس کار می‌کرد."),
+        ("eu", "Adimen artifizialaren aitzindaria da."),
+        ("vi", "Tháp 3 là một mô hình ngôn ngữ lớn."),
+        ("pt", "O moleiro, como ia todos os dias à vila, morreu."),
+        ("ru", "Она известна как ИИ-исследователь."),
+        ("zh-Hans", "作为人工智能领域的先驱，她建了磨坊。"),
+        ("zh-Hans", "考古学家没有找到磨坊。"),
     ],
 )
 def test_answers_are_no_refusals(tag: str, text: str) -> None:

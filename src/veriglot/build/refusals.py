@@ -14,6 +14,7 @@ from veriglot.build.prompts import known_language
 __all__ = ["refusals_version", "refuses"]
 
 _LOOKED_AT = 240  # code points: who declines says so at once, and an answer may hold such words further on
+_CLAUSE = r"(?:^|[^\w\s]|\n)\s*"  # before a clause stand punctuation, a quotation mark, a new line, or nothing
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 
 
@@ -56,10 +57,10 @@ def _pattern(tag: str) -> re.Pattern[str]:
 
 
 def _expression(phrase: str) -> str:
-    stem = phrase.endswith("*")
-    plain = _plain(phrase.removesuffix("*"))
-    before = "" if _UNSPACED.match(plain[0]) else r"(?<!\w)"
-    after = "" if stem or _UNSPACED.match(plain[-1]) else r"(?!\w)"
+    stem, clause = phrase.endswith("*"), phrase.startswith("^")
+    plain = _plain(phrase.removesuffix("*").removeprefix("^"))
+    before = _CLAUSE if clause else "" if _UNSPACED.match(plain[0]) else r"(?<!\w)"
+    after = "" if stem or _UNSPACED.match(plain[-1]) or not plain[-1].isalnum() else r"(?!\w)"
     return before + re.escape(plain) + after
 
 

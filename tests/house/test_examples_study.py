@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from veriglot.records import Sample, Task, decode_json, sample_from
+from veriglot.records import Kind, Sample, Task, decode_json, encode, sample_from
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 STUDY = EXAMPLES / "study"
@@ -143,3 +143,26 @@ def test_rows_are_json_with_letters_as_they_are() -> None:
     first = (STUDY / "responses" / f"{MODELS[0]}.jsonl").read_text("utf-8").splitlines()[0]
     assert json.loads(first)["language"] == "ar"
     assert "\\u" not in first
+
+
+@pytest.fixture(scope="module")
+def labelling() -> dict[str, Any]:
+    return runpy.run_path(str(STUDY / "make_labelled.py"))
+
+
+def test_labelled_responses_are_what_responses_and_labels_make(labelling: dict[str, Any]) -> None:
+    made = labelling["labelled"]()
+    assert (STUDY / "labelled.jsonl").read_bytes() == b"".join(encode(row) + b"\n" for row in made)
+    assert Counter((row.language, row.generator.name) for row in made) == {
+        (language, model): 10 for language in LANGUAGES for model in MODELS
+    }
+    assert {row.annotations[0].kind for row in made} == {Kind.MODEL}
+
+
+def test_a_quote_marks_every_place_and_nothing_that_is_not_there(labelling: dict[str, Any]) -> None:
+    spans = labelling["spans"]
+    assert [(span.start, span.end) for span in spans("ab cd ab", ["ab"], "x")] == [(0, 2), (6, 8)]
+    assert [(span.start, span.end) for span in spans("ab cd", ["*"], "x")] == [(0, 5)]
+    assert spans("ab", [], "x") == ()
+    with pytest.raises(SystemExit, match="does not hold 'ef'"):
+        spans("ab", ["ef"], "x")

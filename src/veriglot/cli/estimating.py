@@ -23,7 +23,7 @@ from veriglot.study.entries import StudyEntry
 from veriglot.study.files import rows_of
 from veriglot.study.gold import Gold, gold_in, labels_of
 from veriglot.study.joining import Joining
-from veriglot.study.tallying import Group, Key, Tallying, together
+from veriglot.study.tallying import UNDETERMINED, Group, Key, Tallying, together
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -74,7 +74,7 @@ def carry_out(request: Request) -> int:
         pooled=request.pooled,
     )
     gold = gold_in([Path(name) for name in request.labels], unit=study.unit, annotator=request.annotator) \
-        if request.labels else {}  # fmt: skip
+        if request.labels else Gold()  # fmt: skip
     account = Account(quiet=request.quiet)
     seen = _Predictions(request.predictions)
     tallying = _tally(request, study, seen, account, ids=bool(gold))
@@ -188,8 +188,8 @@ def _tally(request: Request, study: StudyEntry, seen: _Predictions, account: Acc
     missing = joining.without_prediction
     if missing:
         account.warn(f"{missing.total():,} samples have no prediction; the coverage of the rates counts them.")
-    for (model, language), count in missing.items():
-        key = Key(model, language or "und", None)
+    for (model, language, seed), count in missing.items():
+        key = Key(model, language or UNDETERMINED, seed)
         group = tallying.groups.setdefault(key, Group())
         group.statuses["missing"] += count
     return tallying
@@ -226,7 +226,8 @@ def _cells(tallying: Tallying, judging: Judging, gold: Gold) -> Iterator[_Cell]:
         whole = together(groups.values())
         labels = labels_of(whole.ids, whole.tallies.units.tolist(), gold) if gold else None
         seeds = {seed: group.tallies for seed, group in groups.items() if group.statuses[Status.SCORED]}
-        yield _Cell(part[0].model, part[0].language, Counted(judging, seeds, labels, whole.statuses.total()))
+        given = {seed: group.statuses.total() for seed, group in groups.items()}
+        yield _Cell(part[0].model, part[0].language, Counted(judging, seeds, labels, given))
 
 
 def _rates(cell: _Cell, estimators: Sequence[Estimator], request: Request) -> Iterator[Rate]:

@@ -76,18 +76,28 @@ class Counted:
         judging: the detector.
         seeds: tallies by seed of the responses (None where they state none).
         labels: of people, with places in the joined tallies; None where there are none.
-        given: responses given to the detector, judged or not.
+        given: responses that the design asks for or that were given, judged or not, by seed.
     """
 
     judging: Judging
     seeds: dict[int | None, Tallies]
     labels: Labels | None
-    given: int
+    given: dict[int | None, int]
 
     @property
     def joined(self) -> Tallies:
         """All seeds."""
         return Tallies.join(list(self.seeds.values()))
+
+    @property
+    def coverage(self) -> float:
+        """Judged responses over those that were asked for or given; 0 where there is none."""
+        given = sum(self.given.values())
+        return sum(map(len, self.seeds.values())) / given if given else 0.0
+
+    def of(self, seed: int | None) -> Counted:
+        """One seed alone; labels are too few to part."""
+        return Counted(self.judging, {seed: self.seeds[seed]}, None, {seed: self.given.get(seed, 0)})
 
 
 @dataclass(frozen=True)
@@ -104,7 +114,7 @@ def cell_rate(model: str | None, language: str, counted: Sequence[Counted], esti
     Of several detectors it is the mean. All of them judged the same responses, so the noise of these does not average
     out: the interval is as wide as theirs are on average.
     """
-    made = [_one(model, language, each, each.joined, estimator, None) for each in counted]
+    made = [_one(model, language, each, estimator) for each in counted]
     if len(made) == 1:
         return made[0]
     return _mean(made)
@@ -113,22 +123,19 @@ def cell_rate(model: str | None, language: str, counted: Sequence[Counted], esti
 def replicates(model: str | None, language: str, counted: Sequence[Counted], estimator: Estimator) -> tuple[Rate, ...]:
     """One rate for each detector and seed (mfava: 3 x 5)."""
     return tuple(
-        _one(model, language, each, tallies, estimator, seed).rate
+        _one(model, language, each.of(seed), estimator, seed).rate
         for each in counted
-        for seed, tallies in sorted(each.seeds.items(), key=lambda item: (item[0] is None, item[0] or 0))
+        for seed in sorted(each.seeds, key=lambda seed: (seed is None, seed or 0))
     )
 
 
 def _one(
-    model: str | None, language: str, counted: Counted, tallies: Tallies, estimator: Estimator, seed: int | None
-) -> Made:
-    judging = counted.judging
+    model: str | None, language: str, counted: Counted, estimator: Estimator, seed: int | None = None
+) -> Made:  # fmt: skip
+    judging, tallies = counted.judging, counted.joined
     profile, used = judging.of(language)
     study = judging.study
-    whole = sum(len(part) for part in counted.seeds.values())
-    coverage = whole / counted.given if counted.given else 0.0
-    labels = counted.labels if seed is None else None
-    found = _estimate(tallies, profile, estimator, study, labels, coverage, language)
+    found = _estimate(tallies, profile, estimator, study, counted.labels, counted.coverage, language)
     return Made(
         Rate(
             model=model,
@@ -140,7 +147,7 @@ def _one(
             unit=study.unit,
             units=int(tallies.units.sum()),
             responses=len(tallies),
-            coverage=coverage,
+            coverage=counted.coverage,
             status=found.status,
             reason="; ".join(found.reasons) or None,
             signature=_signature(judging, estimator, used, found.notes),
@@ -219,17 +226,28 @@ def _mean(made: Sequence[Made]) -> Made:
             coverage=min(rate.coverage for rate in rates),
             status=Reliability.UNRELIABLE if reasons or not whole else Reliability.OK,
             reason="; ".join(reasons) or (None if whole else "a detector gives no rate"),
-            signature=signature(mean_of=len(rates), detectors="+".join(rate.detector or "" for rate in rates))
-            + f"|{first.signature}",
+            signature=_mean_signature([rate.signature for rate in rates]),
             detector="+".join(rate.detector or "" for rate in rates),
         ),
         _mean_draws([each.draws for each in made]),
     )
 
 
+def _mean_signature(lines: Sequence[str]) -> str:
+    """What all of them state, once; where they differ (detector, threshold, profile), each."""
+    stated = [dict(part.split(":", 1) for part in line.split("|")) for line in lines]
+    merged = {}
+    for key in dict.fromkeys(key for parts in stated for key in parts):
+        values = [parts.get(key, "none") for parts in stated]
+        merged[key] = values[0] if len(set(values)) == 1 else "+".join(values)
+    return signature(mean_of=len(lines), **merged)
+
+
 def _mean_draws(draws: Sequence[Array]) -> Array:
     """The mean of draws, spread as widely as each of them is on average."""
     mean: Array = np.mean(draws, axis=0)
+    if np.isnan(mean).all():  # a detector gives no rate
+        return mean
     centre, spread = np.nanmean(mean), np.nanstd(mean)
     wanted = float(np.mean([np.nanstd(each) for each in draws]))
     if not spread > 0:

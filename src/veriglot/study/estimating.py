@@ -17,7 +17,7 @@ from veriglot.study.tallying import Group, Tallying, together
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from veriglot.records import Rate
+    from veriglot.records import Kind, Rate
     from veriglot.study.config import Config
     from veriglot.study.detecting import Judge
     from veriglot.study.folder import Folder
@@ -52,12 +52,14 @@ class Estimated:
         judgings: the detectors.
         languages: in the order of the study file, or else sorted.
         outside: responses that are in none of them, as the first detector found.
+        labelled_by: who made the labels of the study's own responses; empty where it has none.
     """
 
     languages: tuple[str, ...]
     cells: dict[tuple[str, str], Rated]
     judgings: tuple[Judging, ...]
     outside: int
+    labelled_by: frozenset[Kind]
 
 
 def estimate_all(config: Config, folder: Folder, plan: Plan, judges: Sequence[Judge], watch: Watch) -> Estimated:
@@ -79,13 +81,14 @@ def estimate_all(config: Config, folder: Folder, plan: Plan, judges: Sequence[Ju
     passes = [_count(config, folder, judge, models, watch, ids=bool(gold)) for judge in judges]
     languages = config.languages or _languages(plan, passes)
     cells = {
-        (model, language): _rate(config, model, language, passes, judgings, gold)
+        (model, language): _rate(config, plan, (model, language), passes, judgings, gold)
         for model in models
         for language in languages
     }
     write_whole(folder.rates, _as_json(cells))
     outside = (group for key, group in passes[0].groups.items() if key.language not in languages)
-    return Estimated(tuple(languages), cells, judgings, sum(group.statuses.total() for group in outside))
+    lost = sum(group.statuses.total() for group in outside)
+    return Estimated(tuple(languages), cells, judgings, lost, gold.kinds)
 
 
 def _languages(plan: Plan, passes: Sequence[Tallying]) -> tuple[str, ...]:
@@ -111,22 +114,43 @@ def _count(
 
 
 def _rate(
-    config: Config, model: str, language: str, passes: Sequence[Tallying], judgings: Sequence[Judging], gold: Gold
+    config: Config,
+    plan: Plan,
+    place: tuple[str, str],
+    passes: Sequence[Tallying],
+    judgings: Sequence[Judging],
+    gold: Gold,
 ) -> Rated:
+    model, language = place
+    asked = _asked(plan, model, language)
     counted = tuple(
         _counted(judging, {key.seed: group for key, group in tallying.groups.items()
-                           if (key.model, key.language) == (model, language)}, gold)
+                           if (key.model, key.language) == place}, asked, gold)
         for judging, tallying in zip(judgings, passes, strict=True)
     )  # fmt: skip
     made = tuple(cell_rate(model, language, counted, estimator) for estimator in config.estimators)
     return Rated(counted, made, replicates(model, language, counted, _of_one_seed(config)))
 
 
-def _counted(judging: Judging, groups: dict[int | None, Group], gold: Gold) -> Counted:
+def _asked(plan: Plan, model: str, language: str) -> dict[int | None, int]:
+    """Responses that the design asks for, by seed; none for given responses."""
+    if not plan.asked:
+        return {}
+    planned = plan.models[model].get(language, {})
+    return {None if seed == "-" else int(seed): count for seed, count in planned.items()}
+
+
+def _counted(
+    judging: Judging, groups: dict[int | None, Group], asked: dict[int | None, int], gold: Gold
+) -> Counted:  # fmt: skip
+    """What one detector marked. Calls that gave no response count as not judged."""
     seeds = {seed: group.tallies for seed, group in groups.items()}
+    given = {seed: group.statuses.total() for seed, group in groups.items()}
     whole = together(groups.values())
     labels = labels_of(whole.ids, whole.tallies.units.tolist(), gold) if gold else None
-    return Counted(judging, seeds, labels, whole.statuses.total())
+    return Counted(
+        judging, seeds, labels, {seed: max(given.get(seed, 0), asked.get(seed, 0)) for seed in given | asked}
+    )
 
 
 def _of_one_seed(config: Config) -> Estimator:

@@ -1,7 +1,8 @@
-"""What people said of some of a study's own responses, for the estimator `ppi`."""
+"""What people (or a model in their stead) said of some of a study's own responses, for the estimator `ppi`."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,15 +19,30 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from veriglot.records import Kind
     from veriglot.study.config import Config
 
 __all__ = ["Gold", "gold_counts", "gold_in", "labels_of"]
 
-Gold = dict[str, tuple[int, int]]
+
+@dataclass(frozen=True)
+class Gold:
+    """Labels of responses, as counts; false where there are none.
+
+    Attributes:
+        counts: unsupported units and units of each labelled response, by its id.
+        kinds: who labelled: people, models or both.
+    """
+
+    counts: dict[str, tuple[int, int]] = field(default_factory=dict)
+    kinds: frozenset[Kind] = frozenset()
+
+    def __bool__(self) -> bool:
+        return bool(self.counts)
 
 
 def gold_counts(config: Config) -> Gold:
-    """Unsupported units and units of each labelled response, by its id; empty where the study has no labels.
+    """The labels that a study names; none where it names none.
 
     Raises:
         InputError: a file cannot be read, or no row of it is labelled.
@@ -34,7 +50,7 @@ def gold_counts(config: Config) -> Gold:
     """
     entry = config.entries.labels
     if entry is None:
-        return {}
+        return Gold()
     paths = config.places(entry.path)
     return gold_in(paths, unit=config.study.unit, annotator=entry.annotator, format_name=entry.format)
 
@@ -42,17 +58,19 @@ def gold_counts(config: Config) -> Gold:
 def gold_in(paths: Sequence[Path], *, unit: str, annotator: str | None = None, format_name: str | None = None) -> Gold:
     """The same, of the labelled samples in files; arguments and errors as there."""
     segment = segmenter(unit)
-    found: Gold = {}
+    found: dict[str, tuple[int, int]] = {}
+    kinds: set[Kind] = set()
     for row in rows_of(all_files(paths), format_name=format_name, language=None):
         if isinstance(row, FailedRow):
             raise row.as_error()
         labels = reference(row, annotator)
         if labels is not None:
             bounds = segment(row.response, row.language)
+            kinds.add(labels.kind)
             found[row.id] = (int(np.count_nonzero(marked(bounds, labels.marks.spans))), len(bounds))
     if not found:
         raise InputError("no row of it is labelled", path=str(paths[0]), field="annotations")
-    return found
+    return Gold(found, frozenset(kinds))
 
 
 def labels_of(ids: Sequence[str], units: Sequence[int], gold: Gold) -> Labels | None:
@@ -66,15 +84,15 @@ def labels_of(ids: Sequence[str], units: Sequence[int], gold: Gold) -> Labels | 
     Raises:
         InputError: a labelled response has other units than the one that was judged, so it is another text.
     """
-    places = [place for place, id_ in enumerate(ids) if id_ in gold]
+    places = [place for place, id_ in enumerate(ids) if id_ in gold.counts]
     if not places:
         return None
     for place in places:
-        if gold[ids[place]][1] != units[place]:
+        if gold.counts[ids[place]][1] != units[place]:
             raise InputError(
                 f"the labelled response {ids[place]!r} is not the one that was judged: it has"
-                f" {gold[ids[place]][1]} units, and that one {units[place]}",
+                f" {gold.counts[ids[place]][1]} units, and that one {units[place]}",
                 field="labels",
             )
-    unsupported = np.array([gold[ids[place]][0] for place in places], dtype=np.int64)
+    unsupported = np.array([gold.counts[ids[place]][0] for place in places], dtype=np.int64)
     return Labels(unsupported, np.array(places, dtype=np.int64))

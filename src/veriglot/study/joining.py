@@ -23,12 +23,12 @@ class Joining:
 
     Attributes:
         without_sample: predictions that no sample has the id of; known once the pairs were read.
-        without_prediction: samples without a prediction, by (model, language); likewise.
+        without_prediction: samples without a prediction, by (model, language, seed); likewise.
     """
 
     def __init__(self) -> None:
         self.without_sample = 0
-        self.without_prediction: Counter[tuple[str | None, str | None]] = Counter()
+        self.without_prediction: Counter[tuple[str | None, str | None, int | None]] = Counter()
 
     def pairs(
         self, samples: Iterable[Sample], predictions: Iterable[Prediction]
@@ -59,5 +59,5 @@ class Joining:
             else:
                 yield sample, prediction
         for left in chain(early.values(), source):
-            name = left.generator.name if left.generator is not None else None
-            self.without_prediction[name, tag_of(left.language)] += 1
+            name, seed = (left.generator.name, left.generator.seed) if left.generator is not None else (None, None)
+            self.without_prediction[name, tag_of(left.language), seed] += 1

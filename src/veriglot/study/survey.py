@@ -13,8 +13,9 @@ from veriglot.build.quality import QualityTally
 from veriglot.metrics.marks import ranges
 from veriglot.metrics.units import segmenter
 from veriglot.records import Status
-from veriglot.study.files import pairs, tag_of
+from veriglot.study.files import pairs
 from veriglot.study.results import Example, Quality
+from veriglot.study.tallying import language_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Seen", "Survey", "survey_all"]
 
-UNDETERMINED = "und"
 _UNTYPED = "unsupported"
 _EXAMPLES = 3  # of a language
 
@@ -37,14 +37,12 @@ class Seen:
 
     Attributes:
         statuses: predictions by status.
-        seeds: responses by seed.
         types: marked units by span type.
         quality: of the responses.
         best: the example with the most confident mark, and that confidence.
     """
 
     statuses: Counter[str] = field(default_factory=Counter)
-    seeds: Counter[int | None] = field(default_factory=Counter)
     types: Counter[str] = field(default_factory=Counter)
     quality: QualityTally = field(default_factory=QualityTally)
     best: tuple[float, Example] | None = None
@@ -67,7 +65,6 @@ class Survey:
         tag = language_of(sample, prediction)
         cell = self.cells.setdefault((model, tag), Seen())
         cell.statuses[prediction.status] += 1
-        cell.seeds[sample.generator.seed if sample.generator is not None else None] += 1
         cell.quality.add(sample)
         if prediction.status is Status.SCORED and prediction.spans:
             self._add_marks(cell, tag, sample, prediction)
@@ -125,8 +122,3 @@ def survey_all(config: Config, folder: Folder, models: Iterable[str], detector: 
             found.add(model, sample, prediction)
             watch.advance()
     return found
-
-
-def language_of(sample: Sample, prediction: Prediction) -> str:
-    """The tag that a response is counted under: what was asked for, or else what the detector found."""
-    return tag_of(sample.language) or tag_of(prediction.language) or UNDETERMINED

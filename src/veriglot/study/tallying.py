@@ -25,9 +25,10 @@ if TYPE_CHECKING:
 
     from veriglot.records import Prediction, Sample
 
-__all__ = ["Group", "Key", "Tallying", "cluster_of", "together"]
+__all__ = ["UNDETERMINED", "Group", "Key", "Tallying", "cluster_of", "language_of", "together"]
 
 UNDETERMINED = "und"
+"""The tag of responses whose language neither the sample states nor the detector found."""
 
 
 class Key(NamedTuple):
@@ -141,8 +142,13 @@ def histogram_of(confidences: NDArray[np.float64]) -> NDArray[np.int32]:
 def key_of(sample: Sample, prediction: Prediction) -> Key:
     """Where a response is counted: under the language that was asked for, or else the one that the detector found."""
     generator = sample.generator
-    tag = tag_of(sample.language) or tag_of(prediction.language) or UNDETERMINED
+    tag = language_of(sample, prediction)
     return Key(generator.name if generator else None, tag, generator.seed if generator else None)
+
+
+def language_of(sample: Sample, prediction: Prediction) -> str:
+    """The tag that a response is counted under: what was asked for, or else what the detector found."""
+    return tag_of(sample.language) or tag_of(prediction.language) or UNDETERMINED
 
 
 def cluster_of(sample: Sample) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from veriglot.records import Estimator, Reliability
+from veriglot.records import Estimator, Kind, Reliability
 from veriglot.records.languages import languages as known_languages
 
 if TYPE_CHECKING:
@@ -114,6 +114,8 @@ def assumptions_in_words(config: Config, found: Estimated, languages: Sequence[s
             )
     if Estimator.PPI in config.estimators:
         lines.append("The labelled responses were drawn from the study's responses at random.")
+        if Kind.MODEL in found.labelled_by:
+            lines.append("Labels of the study's responses were made by a model (silver), and are taken for right.")
     return tuple(lines)
 
 

@@ -44,7 +44,7 @@ class Rate(msgspec.Struct, frozen=True):
         unit: `char`, `word` or `hf:<tokenizer>`.
         units: number of units judged.
         responses: number of responses judged.
-        coverage: responses judged over responses given, between 0 and 1.
+        coverage: responses judged over responses given or, in a study, asked for, between 0 and 1.
         status: `ok`, or `unreliable` with a reason.
         reason: what the data do not support, one sentence for each finding; None where `status` is `ok`.
         signature: one line that says how the figure was made.

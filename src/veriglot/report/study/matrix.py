@@ -54,7 +54,7 @@ def _caption(view: View) -> str:
     level = f"{100 * view.results.confidence:g}%"
     return (
         f"Share of {view.units} that the evidence does not support, by {view.results.estimator}, with {level} intervals"
-        " in percentage points and coverage (judged responses over responses given)."
+        " in percentage points and coverage (judged responses over those asked for or given)."
     )
 
 

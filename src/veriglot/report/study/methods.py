@@ -68,7 +68,7 @@ def _words(view: View) -> Markup:
         *((name, estimator_words(name) + own * (name == view.results.estimator)) for name in view.estimators),
         ("interval", f"{level} interval, of the sampling of responses and of the errors of the profile"),
         ("unreliable", "the data do not support a number: shown hatched, with the reason, and left out of every mean"),
-        ("coverage", "judged responses over responses given"),
+        ("coverage", "judged responses over those that were asked for or given: calls that failed are not judged"),
         ("profile", "the detector's error rates in a language, measured on labels: TPR, FPR, precision, recall"),
         ("detectors", ", ".join(view.results.detectors)),
     ]  # fmt: skip

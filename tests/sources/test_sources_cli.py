@@ -11,10 +11,13 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 from misbehaving import Faults
 from wiki_server import PageViewServer, WikiPage, WikiServer
 from wikidata_server import Entity, SparqlServer, graph_of
+
+from veriglot.cli.sourcing import Output
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -136,6 +139,31 @@ def test_killed_at_any_moment_it_goes_on_and_asks_nothing_twice(tmp_path: Path) 
     assert sorted(rows.splitlines()) == sorted(calm_rows.splitlines())
 
 
+KILLED = """
+import os, sys
+from pathlib import Path
+import msgspec
+from veriglot.cli.sourcing import Output
+
+class Order(msgspec.Struct):
+    name: str
+
+sys.addaudithook(lambda event, _: os._exit(9) if event == "os.rename" else None)
+Output(Path(sys.argv[1]), Order("new"), restart=True).write([Order("row")], {})
+"""
+
+
+def test_an_older_output_is_never_taken_for_that_of_a_restart_that_was_killed(tmp_path: Path) -> None:
+    class Order(msgspec.Struct):
+        name: str
+
+    path = tmp_path / "out.jsonl"
+    Output(path, Order("old"), restart=False).write([Order("row")], {})
+    assert Output(path, Order("old"), restart=False).finished is not None
+    assert subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False).returncode == 9
+    assert Output(path, Order("new"), restart=False).finished is None
+
+
 def test_titles_categories_and_people(tmp_path: Path) -> None:
     (tmp_path / "known.jsonl").write_text(
         '{"id": "Q1", "sitelinks": 3, "titles": {"de": "Ort 2"}}\n{"id": "Q2", "sitelinks": 3, "titles": {"en": "X"}}\n'
@@ -153,6 +181,7 @@ def test_titles_categories_and_people(tmp_path: Path) -> None:
             lines = (tmp_path / f"{name}.jsonl").read_text("utf-8").splitlines()
             found[name] = [json.loads(line)["title"] for line in lines]
             assert json.loads(done.stdout)["report"]["filters"] == []
+            assert ("1 of the people" in done.stderr) == (name == "people")
         clash = veriglot(*common, "--titles", "-", "--category", "Ort", "-o", tmp_path / "clash.jsonl")
     assert found == {
         "titles": ["Ort 4", "Ort 1"],

@@ -204,11 +204,15 @@ def _kinds(without: str | None) -> tuple[str, ...]:
 def _titles(titles: str | None, people: str | None, tag: str) -> tuple[str, ...] | None:
     from veriglot.cli.inputs import read_text
     from veriglot.cli.people_fetching import titles_of
+    from veriglot.cli.sourcing import say
 
     if people is not None:
         if not Path(people).is_file():
             raise InputError("there is no such file", path=people, remedy="Check the path.")
-        return titles_of(Path(people), tag)
+        found, without = titles_of(Path(people), tag)
+        if without:
+            say(f"{without:,} of the people in {people} have no article in {tag}.")
+        return found
     return tuple(line.strip() for line in read_text(titles).splitlines() if line.strip()) if titles else None
 
 

@@ -87,15 +87,19 @@ def _counted(
     return msgspec.structs.replace(person, views=counts)
 
 
-def titles_of(people: Path, language: str) -> tuple[str, ...]:
+def titles_of(people: Path, language: str) -> tuple[tuple[str, ...], int]:
     """The titles of articles about the people of a file that `veriglot build people` wrote.
+
+    Returns:
+        The titles, and of how many people the file names none in this language.
 
     Raises:
         InputError: the file is not one of people.
     """
     from veriglot.sources import Person
 
-    titles = []
+    titles: list[str] = []
+    without = 0
     for number, line in enumerate(people.read_bytes().splitlines(), 1):
         try:
             person = msgspec.json.decode(line, type=Person)
@@ -103,4 +107,6 @@ def titles_of(people: Path, language: str) -> tuple[str, ...]:
             raise InputError(f"this is no person ({error})", path=str(people), line=number) from error
         if language in person.titles:
             titles.append(person.titles[language])
-    return tuple(titles)
+        else:
+            without += 1
+    return tuple(titles), without

@@ -73,6 +73,7 @@ class Output:
         with partial.open("wb") as file:
             for row in rows:
                 file.write(msgspec.json.encode(row) + b"\n")
+        self.path.unlink(missing_ok=True)  # first: the new account must at no moment stand beside an older output
         told = {"made_by": self._order, **account}
         self.report_path.write_bytes(msgspec.json.format(msgspec.json.encode(told), indent=2) + b"\n")
         partial.replace(self.path)

@@ -62,6 +62,9 @@ _CLOSING = re.compile(r"(?:\s*[;,،、，；])+\s*([)）])")
 _GAPS = re.compile(r"[ \t\u00a0]{2,}")
 _BEFORE = re.compile(r"[ \t]+([,.;:!?)](?:\s|$))")
 _VARIANTS = re.compile(r"-\{(.*?)\}-", re.DOTALL)
+_LANGUAGE_TEMPLATE = re.compile(r"lang-[a-z]{2,3}(-[a-z]{2,8})*")  # {{lang-pt|...}}
+_CENTURIES = {"s", "s-"}  # French centuries; in Italian, {{S|biografie}} marks a stub
+_ROMAN = re.compile(r"[ivx]+", re.IGNORECASE)
 _LANGUAGE_PREFIX = re.compile(r"[a-z]{2,3}(-[a-z]{2,12}){0,2}")
 
 
@@ -171,15 +174,25 @@ class _Reader:
                 yield "\n"
 
     def _template(self, node: Template) -> Iterator[str]:
-        form = _text_templates().get(_name_of(node).casefold())
+        name = _name_of(node).casefold()
+        form = _text_templates().get(name, "{1}" if _LANGUAGE_TEMPLATE.fullmatch(name) else None)
         if form is None:
+            yield from self._number(node)
             return
         values = {
             str(parameter.name).strip(): "".join(self.text_of(parameter.value)).strip() for parameter in node.params
         }
+        if name in _CENTURIES and not _ROMAN.fullmatch(values.get("1", "")):
+            return
         yield re.sub(r"\{(\d)\}", lambda found: values.get(found[1], ""), form).strip(" ") or (
             " " if form == " " else ""
         )
+
+    def _number(self, node: Template) -> Iterator[str]:
+        """The number of `{{formatnum:1234}}`, which is no template but looks like one; without, a fact is lost."""
+        call, colon, number = str(node.name).strip().partition(":")
+        if colon and call.casefold() == "formatnum":
+            yield number.strip()
 
 
 @cache

@@ -341,14 +341,36 @@ def test_one_model_in_one_language(tmp_path: Path) -> None:
     assert len(page.root.all("div", "view")[0].all("td", "cell")) == 1
 
 
-def test_no_superlative_without_the_data_for_it(tmp_path: Path) -> None:
-    results = study_figures()
+@pytest.mark.parametrize("languages", [LANGUAGES, ("de", "fr", "zh-Hans")], ids=["unlike means", "alike means"])
+def test_no_superlative_without_the_data_for_it(languages: tuple[str, ...], tmp_path: Path) -> None:
+    results = study_figures(MODELS, languages)
     told = page_of(results, tmp_path).root.all("ul", "findings")[0].text
     assert "the data do not exclude" in told
     clear = tuple(msgspec.structs.replace(rank, low=rank.rank, high=rank.rank) for rank in results.ranks)
     settled = page_of(msgspec.structs.replace(results, ranks=clear), tmp_path).root.all("ul", "findings")[0].text
     assert "hallucinates least" in settled
     assert "the data do not exclude" not in settled
+
+
+def test_means_of_unlike_languages_order_no_models(tmp_path: Path) -> None:
+    """A model whose hard languages are left out has a low mean: findings go by ranks over the shared languages."""
+    results = study_figures()
+    reliable = {
+        model.name: {c.language for c in results.cells if c.model == model.name and c.rates[0].status == "ok"}
+        for model in MODELS
+    }
+    shared = set.intersection(*reliable.values())
+    assert 0 < len(shared) < max(map(len, reliable.values())) < len(LANGUAGES)
+    page = page_of(results, tmp_path)
+    told = page.root.all("ul", "findings")[0].text
+    assert "not of the same languages" in told
+    assert f"In {len(shared)} languages with a rate of every model" in told
+    assert "mean rate (" not in told
+    captions = [node.text for node in page.root.all("caption")]
+    assert any(f"Rank over the {len(shared)} of {len(LANGUAGES)} languages" in text for text in captions)
+    alike = page_of(study_figures(MODELS, ("de", "fr", "zh-Hans")), tmp_path)
+    assert "not of the same languages" not in alike.root.all("ul", "findings")[0].text
+    assert "Rank over all languages" in [node.text for node in alike.root.all("caption")]
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=40))

@@ -8,7 +8,7 @@ from veriglot.report.study.figures import flag, model_label
 from veriglot.report.study.markup import Markup, joined, tag
 from veriglot.report.study.means import shared_means
 from veriglot.report.study.numbers import count, interval, percent
-from veriglot.report.study.view import ALL, is_sound
+from veriglot.report.study.view import ALL
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -57,8 +57,7 @@ def judged_of_planned(view: View) -> tuple[int, int]:
 
 def _sentences(view: View) -> Iterator[Markup]:
     yield from _overall(view)
-    yield from _best_and_worst(view)
-    yield from _unlike(view)
+    yield from _by_rank(view) if view.unlike_means else _best_and_worst(view)
     yield from _languages(view)
     yield from _correction(view)
     if view.unreliable:
@@ -98,19 +97,25 @@ def _best_and_worst(view: View) -> Iterator[Markup]:
     yield _extreme("most", measured[-1], last)
 
 
-def _unlike(view: View) -> Iterator[Markup]:
-    """That means are not of the same languages, where they are not."""
-    cells = [average.cells for average in view.results.by_model if average.mean is not None]
-    kept = {name: {r.language for r in view.own_rates if r.model == name and is_sound(r)} for name in view.models}
-    if len({frozenset(languages) for languages in kept.values() if languages}) < 2:
+def _by_rank(view: View) -> Iterator[Markup]:
+    """The first and the last model by rank, where means are of other languages for each model."""
+    yield joined([view.unlike_means or ""])
+    ranks = sorted((rank for rank in view.results.ranks if rank.language == ALL), key=lambda rank: rank.rank)
+    if len(ranks) < 2:
         return
-    reach = f"{min(cells)}" if min(cells) == max(cells) else f"{min(cells)} to {max(cells)}"
-    yield joined(
-        [
-            f"These means are not of the same languages ({reach} of {len(view.languages)}), because unreliable rates"
-            " are left out: hold two models against each other in the languages that both have."
-        ]
-    )
+    where = f"In {count(len(view.shared_languages), 'language')} with a rate of every model, "
+    for word, end, possible in (
+        ("least", ranks[0], [rank.model for rank in ranks if rank.low == 1]),
+        ("most", ranks[-1], [rank.model for rank in ranks if rank.high == len(ranks)]),
+    ):
+        others = [name for name in possible if name != end.model]
+        if others:
+            names = joined([model_label(name) for name in others], ", ")
+            place = "first" if word == "least" else "last"
+            lead = [where, model_label(end.model), f" stands {place}, but the data do not exclude that another"]
+            yield joined([*lead, f" hallucinates {word}: ", names, "."])
+        else:
+            yield joined([where, model_label(end.model), f" hallucinates {word}; its rank interval holds no other."])
 
 
 def _extreme(word: str, average: Average, possible: Sequence[str]) -> Markup:

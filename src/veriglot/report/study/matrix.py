@@ -85,6 +85,8 @@ def _notes(view: View) -> Iterator[str]:
         yield f"Unreliable, and in no mean: {count(len(view.unreliable), 'rate')} of {len(view.own_rates)}."
     for reason, rates in view.by_reason.items():
         yield f"{reason} ({view.places(rates)})"
+    if view.unlike_means:
+        yield view.unlike_means
     yield from view.results.warnings
 
 

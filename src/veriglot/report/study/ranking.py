@@ -52,12 +52,20 @@ def _rank_intervals(view: View) -> Iterator[Markup]:
     )
     overall = by_language.pop(ALL, None)
     if overall:
-        yield _rank_chart(overall)
+        yield _rank_chart(overall, _over(view))
     if by_language:
         yield folded("Ranks in each language", _rank_table(view, by_language))
 
 
-def _rank_chart(ranks: Sequence[RankInterval]) -> Markup:
+def _over(view: View) -> str:
+    """What ranks of all languages together are over."""
+    shared, every = len(view.shared_languages), len(view.languages)
+    if shared in {0, every}:
+        return "Rank over all languages"
+    return f"Rank over the {shared} of {every} languages in which every model has a reliable rate"
+
+
+def _rank_chart(ranks: Sequence[RankInterval], caption: str) -> Markup:
     axis = Axis(1.0, float(max(len(ranks), 2)), tuple(float(place) for place in range(1, len(ranks) + 1)))
     strips = [
         Strip(
@@ -73,7 +81,7 @@ def _rank_chart(ranks: Sequence[RankInterval]) -> Markup:
         for rank in sorted(ranks, key=lambda rank: (rank.rank, rank.low))
     ]
     heads = ("Model", "Rank", "Rank", "Not excluded")
-    return strip_table(strips, axis, caption="Rank over all languages", heads=heads, tick=axis.plain, class_="ranks")
+    return strip_table(strips, axis, caption=caption, heads=heads, tick=axis.plain, class_="ranks")
 
 
 def _reach(rank: RankInterval) -> str:

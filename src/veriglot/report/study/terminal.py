@@ -130,6 +130,8 @@ def _notes(view: View) -> Iterator[Text]:
     for reason, rates in view.by_reason.items():
         told = f"{reason} ({view.places(rates)})"
         yield Text.assemble(("Unreliable: ", f"bold {_DOUBT}"), printable(told))
+    if view.unlike_means:
+        yield Text.assemble(("Note: ", "bold"), view.unlike_means)
     for warning in view.results.warnings:
         yield Text.assemble(("Warning: ", "bold"), printable(warning))
     yield Text(f"Signature: {printable(view.results.signature)}", style="dim")

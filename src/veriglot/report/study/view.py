@@ -85,6 +85,34 @@ class View:
             groups.setdefault(_NUMBER.sub("#", _reason(rate)), []).append(rate)
         return {_sentence(_with_ranges([_reason(rate) for rate in rates])): rates for rates in groups.values()}
 
+    @cached_property
+    def shared_languages(self) -> tuple[str, ...]:
+        """The languages in which every model that has a reliable rate at all has one: those that ranks are over."""
+        kept = [tags for tags in self._reliable_in.values() if tags]
+        return tuple(tag for tag in self.languages if kept and all(tag in tags for tags in kept))
+
+    @cached_property
+    def unlike_means(self) -> str | None:
+        """That the models' means are not of the same languages, in words; None where they are."""
+        kept = [tags for tags in self._reliable_in.values() if tags]
+        if len(set(kept)) < 2:
+            return None
+        few, many = min(map(len, kept)), max(map(len, kept))
+        reach = f"{few}" if few == many else f"{few} to {many}"
+        shared = len(self.shared_languages)
+        over = f"ranks are over the {shared} that all of them have" if shared else "all of them together have none"
+        return (
+            f"The means of the models are not of the same languages ({reach} of {len(self.languages)}), because rates"
+            f" that the data do not support are left out. No order of models follows from them: {over}, and differences"
+            " over those that both models have."
+        )
+
+    @cached_property
+    def _reliable_in(self) -> dict[str, frozenset[str]]:
+        """Model -> languages in which its rate is reliable."""
+        sound = [rate for rate in self.own_rates if is_sound(rate)]
+        return {name: frozenset(rate.language for rate in sound if rate.model == name) for name in self.models}
+
     def places(self, rates: Iterable[Rate]) -> str:
         """Where rates are, model by model: `lark-2b in Hindi, Arabic; heron-7b in Swahili`."""
         return "; ".join(

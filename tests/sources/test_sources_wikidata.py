@@ -55,6 +55,14 @@ def test_people_with_articles_in_some_of_them() -> None:
     assert one == ["Q901", "Q42", "Q7", "Q107", "Q900"]
 
 
+def test_a_long_wait_that_the_server_asks_for_is_not_cut_short() -> None:
+    with SparqlServer(graph_of(ENTITIES, THINGS), Faults(busy=1.0, in_a_row=99, retry_after="3600")) as server:
+        with pytest.raises(HttpError, match="429") as caught:
+            list(wikidata(server).people(LANGUAGES, most_sitelinks=20))
+        assert len(server.arrivals) == 1
+    assert "3600 s" in caught.value.remedy
+
+
 def test_identifier_properties_are_no_articles() -> None:
     """What HalluVerse25's appendix A asks for finds identifiers in other databases, also of people without articles."""
     graph = graph_of(ENTITIES, THINGS)

@@ -82,7 +82,7 @@ class Session:
         self._timeout = timeout
         self._retries = retries
         self._backoff = backoff
-        self._longest_wait = longest_wait
+        self.longest_wait = longest_wait
         self._stopped = threading.Event()
         self._pace = Pace(rate, self._stopped)
         self._client = self._open({"user-agent": user_agent, **(headers or {})})
@@ -213,7 +213,7 @@ class Session:
         said = self._excerpt(answer.message() or answer.data, _SHORT)
         error = of_status(where, answer.status, said, self._excerpt(answer.data), wait)
         if error.retryable and wait is not None:
-            if wait > self._longest_wait:
+            if wait > self.longest_wait:
                 error.remedy = f"The server asks to wait {wait:.0f} s: try again then; what is finished is kept."
             else:
                 self._pace.hold(wait)
@@ -270,7 +270,7 @@ class Session:
 
     def _is_over(self, state: tenacity.RetryCallState) -> bool:
         error = _error_of(state)
-        too_long = error is not None and (error.retry_after or 0.0) > self._longest_wait
+        too_long = error is not None and (error.retry_after or 0.0) > self.longest_wait
         return state.attempt_number > self._retries or self._stopped.is_set() or too_long
 
     def _seconds(self, state: tenacity.RetryCallState) -> float:

@@ -75,6 +75,9 @@ class Sparql:
             except HttpError as error:
                 if _took_too_long(error):
                     raise TooMuchError(f"The query {name} takes the server too long.", code="timeout") from error
+                told_to_wait = error.retry_after or 0.0
+                if told_to_wait > self._answers.session.longest_wait:
+                    raise  # who asks again before shuts out all who come from here
                 if not error.retryable or error.trouble == "closed" or attempt == self._retries:
                     raise
                 _LOG.info("attempt %d: %s", attempt + 1, error.message)

@@ -49,6 +49,9 @@ def reasons(found: Reply, count: int = 2, tag: str = "de") -> tuple[list[str], l
         f"{WHO}\n{WHEN}",
         f"Sure! Two questions:\n\n1. {WHO}\n2) **{WHEN}**\n",
         f"- „{WHO}“\n• {WHEN}",
+        json.dumps([WHO, WHEN]),
+        json.dumps({"questions": [WHO, WHEN]}),
+        f'{{\n "queries": [\n  "{WHO}",\n  "{WHEN}"\n ',
     ],
 )
 def test_queries_are_read_as_models_write_them(text: str) -> None:
@@ -67,6 +70,7 @@ def test_marks_of_questions_in_other_scripts() -> None:
         (reply(WHO), ([WHO], [("de-0-q2", "number")])),
         (reply(WHO, WHEN, "Wer brannte sie ab?"), ([WHO, WHEN], [("de-0-q3", "number")])),
         (reply(), ([], [("de-0-q1", "unreadable"), ("de-0-q2", "unreadable")])),
+        (Reply(f'{{"queries": ["{WHO}", "Wel'), ([], [("de-0-q1", "unreadable"), ("de-0-q2", "unreadable")])),
         (Reply("I cannot do that."), ([], [("de-0-q1", "unreadable"), ("de-0-q2", "unreadable")])),
         (reply(WHEN, WHEN.upper()), ([WHEN], [("de-0-q2", "duplicate")])),
         (reply(WHO, "Wer?"), ([WHO], [("de-0-q2", "form")])),

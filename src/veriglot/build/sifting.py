@@ -91,14 +91,31 @@ def sift(reference: Reference, reply: Reply, count: int) -> tuple[list[tuple[str
 
 
 def _queries(reply: Reply) -> list[str]:
-    try:
-        lines = list(decode_answer(reply, Written).queries)
-    except AnswerError:
-        lines = [line for line in reply.text.splitlines() if any(mark in line for mark in _QUESTION_MARKS)]
+    lines = _listed(reply)
+    if lines is None:
+        lines = [line.rstrip(" ,") for line in reply.text.splitlines() if any(mark in line for mark in _QUESTION_MARKS)]
+        lines = [line for line in lines if not line.lstrip().startswith(("{", "["))]  # pieces of JSON are no queries
         if reply.finish == "length" and lines and not reply.text.rstrip().endswith(tuple(_QUESTION_MARKS)):
             lines = [line for line in lines if line.rstrip().endswith(tuple(_QUESTION_MARKS))]
     cleaned = (_LIST_MARK.sub("", line).strip(_AROUND) for line in lines)
     return [line for line in cleaned if line]
+
+
+def _listed(reply: Reply) -> list[str] | None:
+    """The queries of a reply in JSON: as asked for, as a bare list, or under another name; None where there is none."""
+    try:
+        return list(decode_answer(reply, Written).queries)
+    except AnswerError:
+        pass
+    try:
+        found: tuple[str, ...] | dict[str, tuple[str, ...]] = decode_answer(
+            reply, tuple[str, ...] | dict[str, tuple[str, ...]]
+        )
+    except AnswerError:
+        return None
+    if isinstance(found, dict):
+        return list(*found.values()) if len(found) == 1 else None
+    return list(found)
 
 
 def _trouble(reference: Reference, question: str, before: list[str]) -> tuple[Reason, str] | None:

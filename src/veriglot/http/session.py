@@ -49,7 +49,8 @@ class Session:
         headers: sent with every request; none that holds a key.
         secrets: header name -> name of the environment variable that holds its value; see `http.secrets`. With
             secrets, a redirection is an error: they are meant for this address only.
-        timeout: seconds for one attempt, from sending to the last byte.
+        timeout: seconds without a byte after which an attempt fails, and seconds after which it fails however many
+            came: it ends within twice as long.
         retries: how many times a request is sent again; 0 for never.
         rate: the most requests a second, over all threads, those sent again included; None for no bound.
         user_agent: who asks; public services want an address to write to in it.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -103,19 +104,14 @@ def _queries(reply: Reply) -> list[str]:
 
 def _listed(reply: Reply) -> list[str] | None:
     """The queries of a reply in JSON: as asked for, as a bare list, or under another name; None where there is none."""
-    try:
+    with suppress(AnswerError):
         return list(decode_answer(reply, Written).queries)
-    except AnswerError:
-        pass
-    try:
-        found: tuple[str, ...] | dict[str, tuple[str, ...]] = decode_answer(
-            reply, tuple[str, ...] | dict[str, tuple[str, ...]]
-        )
-    except AnswerError:
-        return None
-    if isinstance(found, dict):
-        return list(*found.values()) if len(found) == 1 else None
-    return list(found)
+    with suppress(AnswerError):
+        return list(decode_answer(reply, tuple[str, ...]))
+    with suppress(AnswerError):
+        named = decode_answer(reply, dict[str, tuple[str, ...]])
+        return list(*named.values()) if len(named) == 1 else None
+    return None
 
 
 def _trouble(reference: Reference, question: str, before: list[str]) -> tuple[Reason, str] | None:

@@ -109,6 +109,9 @@ def test_labels_give_rates_without_a_profile(files: Files, veriglot: Command) ->
     gold = write_samples(files.folder / "gold.jsonl", files.rows[:60] + files.rows[160:220])
     found = rates(veriglot("estimate", files.predictions, "--samples", files.samples, "--labels", gold, "--json"))
     assert [rate["estimator"] for rate in found] == ["ppi", "ppi"]
+    strangers = write_samples(files.folder / "gold.jsonl", files.rows[:60] + made(3, 0.1, seed=9, model="else"))
+    outcome = veriglot("estimate", files.predictions, "--samples", files.samples, "--labels", strangers, "--json")
+    assert "3 of 63 labelled responses are none of those that were judged" in outcome.err
     assert all(low <= truth <= high for (low, high), truth in zip(
         ((rate["low"], rate["high"]) for rate in found), (0.12, 0.04), strict=True))  # fmt: skip
 

@@ -104,6 +104,9 @@ def test_a_finished_study_is_the_same_again_and_asks_nobody(tmp_path: Path) -> N
     assert {path: path.stat().st_mtime_ns for path in times} == times
     make(study, tmp_path / "run", restart=True)
     assert outputs(tmp_path / "run") == before
+    assert status(Folder(tmp_path / "run")).finished
+    (tmp_path / "run" / "study.toml").touch()  # as a run does that is killed before it has estimated anew
+    assert not status(Folder(tmp_path / "run")).finished
     make(study, tmp_path / "other", jobs=2, batch_size=5)
     assert outputs(tmp_path / "other") == before
 
@@ -159,7 +162,12 @@ def test_gold_labels_from_the_study_give_ppi(tmp_path: Path) -> None:
     text = given(tmp_path, models=("kiln",), count=120)
     labelled = [row for number, row in enumerate(read(tmp_path / "responses.jsonl")) if number % 2]
     write_rows(
-        tmp_path / "gold.jsonl", (msgspec.structs.replace(row, annotations=(first_word(row),)) for row in labelled)
+        tmp_path / "gold.jsonl",
+        (
+            msgspec.structs.replace(row, id=id_, annotations=(first_word(row),))
+            for number, row in enumerate([*labelled, *labelled[:2]])
+            for id_ in [row.id if number < len(labelled) else f"another-{number}"]
+        ),
     )
     study = write_study(
         tmp_path, text + '[labels]\npath = "gold.jsonl"\n', detectors='[[detectors]]\nname = "grounding"',
@@ -176,6 +184,9 @@ def test_gold_labels_from_the_study_give_ppi(tmp_path: Path) -> None:
         first_words = 1 / cell(results, "kiln", language).length  # the share that the labels mark: one word a response
         assert abs(own.rate - first_words) < abs(raw.rate - first_words)
         assert own.low <= first_words * 1.05
+    assert any("2 labelled responses are none of those that were judged" in line for line in results.warnings)
+    assert {rate.estimator for one in results.cells for rate in one.replicates} == {"raw"}
+    assert any("the replicates are raw shares" in line for line in results.methods)
 
 
 def first_word(row: Any) -> Annotation:

@@ -21,7 +21,7 @@ from veriglot.study.cells import Counted, Judging, cell_rate, replicates
 from veriglot.study.detecting import read_profile
 from veriglot.study.entries import StudyEntry
 from veriglot.study.files import rows_of
-from veriglot.study.gold import Gold, gold_in, labels_of
+from veriglot.study.gold import Gold, gold_in, labels_of, without_response
 from veriglot.study.joining import Joining
 from veriglot.study.tallying import UNDETERMINED, Group, Key, Tallying, together
 
@@ -78,6 +78,9 @@ def carry_out(request: Request) -> int:
     account = Account(quiet=request.quiet)
     seen = _Predictions(request.predictions)
     tallying = _tally(request, study, seen, account, ids=bool(gold))
+    unused = without_response(gold, tallying.groups.values())
+    if unused:
+        account.warn(f"{unused:,} of {len(gold.counts):,} labelled responses are none of those that were judged.")
     judging = Judging(seen.description(profile), profile, study)
     _check_detector(profile, seen)
     cells = list(_cells(tallying, judging, gold))

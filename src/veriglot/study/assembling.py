@@ -61,7 +61,7 @@ def assemble(config: Config, plan: Plan, found: Estimated, survey: Survey, lost:
         examples=survey.examples(languages),
         methods=methods_in_words(config, plan, found),
         assumptions=assumptions_in_words(config, found, languages),
-        warnings=(*missing, *warnings_in_words(config, cells, lost, found.outside)),
+        warnings=(*missing, *warnings_in_words(config, cells, found, lost)),
         signature=_signature(config, found),
     )
 

@@ -83,11 +83,18 @@ def comparisons(config: Config, cells: Cells, models: Sequence[str], languages: 
     return [
         Comparison(
             first, second, tag, one.difference, one.low, one.high, one.p, p, one.effect, one.paired, one.queries,
-            f"{one.method}; Holm's correction for {len(rows)} comparisons",
+            f"{one.method}{_left_out(one)}; Holm's correction for {len(rows)} comparisons",
         )
         for (first, second, tag, one), p in zip(rows, corrected, strict=True)
         if not any(math.isnan(number) for number in (one.difference, one.low, one.high, one.p))
     ]  # fmt: skip
+
+
+def _left_out(one: Difference) -> str:
+    """What a paired comparison does not look at, in words."""
+    if not any(one.left_out):
+        return ""
+    return f" ({one.left_out[0]:,} and {one.left_out[1]:,} responses to queries that only one answered left out)"
 
 
 def _difference(config: Config, first: Rated, second: Rated, tag: str) -> Difference | None:
@@ -114,7 +121,7 @@ def correlations(
     by_model: dict[str, Average],
     by_language: dict[str, Average],
     cells: Sequence[Cell],
-    raw: Cells,
+    rated: Cells,
 ) -> list[Correlation]:
     """What goes with the rates, as far as the study file and the responses tell: never a cause, only a relation."""
     level = config.study.confidence
@@ -131,7 +138,7 @@ def correlations(
     )
     for name, table in config.entries.resources.items():
         found.append(_related(name, "languages", config.by_tag(table), rates, level))
-    found += _sizes(models, raw, level)
+    found += _sizes(models, rated, level)
     return [one for one in found if one is not None]
 
 
@@ -151,7 +158,10 @@ def _mean_length(cells: Sequence[Cell], tag: str) -> float | None:
 
 
 def _sizes(models: Sequence[Model], cells: Cells, level: float) -> list[Correlation | None]:
-    """The largest against the smallest model of each family (mfava, Figure 5a), over its replicates."""
+    """The largest against the smallest model of each family (mfava, Figure 5a), over its replicates.
+
+    Their means are over the languages in which every replicate of both is reliable, so that they are of the same ones.
+    """
     found: list[Correlation | None] = []
     families: dict[str, list[Model]] = {}
     for model in models:
@@ -162,27 +172,34 @@ def _sizes(models: Sequence[Model], cells: Cells, level: float) -> list[Correlat
         small, large = members[0], members[-1]
         if small.parameters == large.parameters:
             continue
-        shared = sorted({tag for model, tag in cells if model == small.name} & {t for m, t in cells if m == large.name})
+        shared = sorted(_sound_in(cells, small.name) & _sound_in(cells, large.name))
         test = student(
             _replicate_means(cells, large.name, shared), _replicate_means(cells, small.name, shared), confidence=level
         )
         if test is not None:
-            name = f"{family}: {large.name} against {small.name} (standardised difference, Hedges' g)"
+            where = f"{len(shared)} language{'' if len(shared) == 1 else 's'}"
+            name = f"{family}: {large.name} against {small.name} in {where} (standardised difference, Hedges' g)"
             found.append(Correlation(name, "replicates", test.g, None, None, test.p, sum(test.counts), _SPREAD))
     return found
 
 
+def _sound_in(cells: Cells, model: str) -> set[str]:
+    """The languages in which every replicate of a model is reliable."""
+    return {
+        tag
+        for (name, tag), rated in cells.items()
+        if name == model and rated.replicates and all(rate.status is Reliability.OK for rate in rated.replicates)
+    }
+
+
 def _replicate_means(cells: Cells, model: str, languages: Sequence[str]) -> list[float]:
-    """The mean rate over `languages` of each detector and seed that is reliable in all of them."""
+    """The mean rate over `languages` of each detector and seed that all of them have."""
     rows = [cells[model, tag].replicates for tag in languages]
     keys = {(rate.detector, rate.seed) for row in rows for rate in row}
     means = []
     for key in sorted(keys, key=str):
         values = [
-            rate.rate
-            for row in rows
-            for rate in row
-            if (rate.detector, rate.seed) == key and rate.status is Reliability.OK and rate.rate is not None
+            rate.rate for row in rows for rate in row if (rate.detector, rate.seed) == key and rate.rate is not None
         ]
         if values and len(values) == len(languages):
             means.append(sum(values) / len(values))

@@ -11,7 +11,7 @@ from veriglot.records import Estimator
 from veriglot.run.manifest import write_whole
 from veriglot.study.cells import Counted, Judging, Made, cell_rate, replicates
 from veriglot.study.files import pairs
-from veriglot.study.gold import gold_counts, labels_of
+from veriglot.study.gold import gold_counts, labels_of, without_response
 from veriglot.study.tallying import Group, Tallying, together
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ class Estimated:
         languages: in the order of the study file, or else sorted.
         outside: responses that are in none of them, as the first detector found.
         labelled_by: who made the labels of the study's own responses; empty where it has none.
+        unused_labels: labelled responses that are none of those that the first detector judged.
     """
 
     languages: tuple[str, ...]
@@ -60,6 +61,7 @@ class Estimated:
     judgings: tuple[Judging, ...]
     outside: int
     labelled_by: frozenset[Kind]
+    unused_labels: int
 
 
 def estimate_all(config: Config, folder: Folder, plan: Plan, judges: Sequence[Judge], watch: Watch) -> Estimated:
@@ -88,7 +90,8 @@ def estimate_all(config: Config, folder: Folder, plan: Plan, judges: Sequence[Ju
     write_whole(folder.rates, _as_json(cells))
     outside = (group for key, group in passes[0].groups.items() if key.language not in languages)
     lost = sum(group.statuses.total() for group in outside)
-    return Estimated(tuple(languages), cells, judgings, lost, gold.kinds)
+    unused = without_response(gold, passes[0].groups.values())
+    return Estimated(tuple(languages), cells, judgings, lost, gold.kinds, unused)
 
 
 def _languages(plan: Plan, passes: Sequence[Tallying]) -> tuple[str, ...]:

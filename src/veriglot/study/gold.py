@@ -16,13 +16,14 @@ from veriglot.run import FailedRow
 from veriglot.study.files import all_files, rows_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from veriglot.records import Kind
     from veriglot.study.config import Config
+    from veriglot.study.tallying import Group
 
-__all__ = ["Gold", "gold_counts", "gold_in", "labels_of"]
+__all__ = ["Gold", "gold_counts", "gold_in", "labels_of", "without_response"]
 
 
 @dataclass(frozen=True)
@@ -96,3 +97,8 @@ def labels_of(ids: Sequence[str], units: Sequence[int], gold: Gold) -> Labels | 
             )
     unsupported = np.array([gold.counts[ids[place]][0] for place in places], dtype=np.int64)
     return Labels(unsupported, np.array(places, dtype=np.int64))
+
+
+def without_response(gold: Gold, groups: Iterable[Group]) -> int:
+    """Labelled responses that are none of the judged ones in `groups`: no estimate uses them."""
+    return len(gold.counts.keys() - {id_ for group in groups for id_ in group.ids})

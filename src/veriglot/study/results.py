@@ -86,7 +86,7 @@ class Cell(msgspec.Struct, frozen=True):
 
     Attributes:
         rates: the estimate by each estimator, over all seeds and detectors; the study's own estimator first.
-        replicates: one rate per detector and seed, by the study's estimator (mfava: 3 x 5).
+        replicates: one rate per detector and seed, by the study's estimator (mfava: 3 x 5); raw where that is `ppi`.
         mean: mean of the reliable replicates' rates; None where there is none.
         sd: their sample standard deviation (ddof 1); None for fewer than two.
         types: unsupported units that were marked, by span type (raw counts of the first detector).

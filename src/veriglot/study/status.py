@@ -119,7 +119,8 @@ def status(folder: Folder) -> Status:
             steps.append(
                 Step("predictions", model, detector, answered[model], found.done, found.failed, found.finished)
             )
-    made = [path for path in (folder.given, *folder.path.glob("predictions/*/*.jsonl")) if path.exists()]
+    sources = (folder.study, folder.given, *folder.path.glob("predictions/*/*.jsonl"))  # a run writes its study first
+    made = [path for path in sources if path.exists()]
     latest = max((path.stat().st_mtime_ns for path in made), default=0)
     return Status(
         title=plan.title,

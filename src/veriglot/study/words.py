@@ -52,7 +52,7 @@ def methods_in_words(config: Config, plan: Plan, found: Estimated) -> tuple[str,
         "Means of models and languages are unweighted means of their reliable cells; ± is the sample standard deviation"
         " of these, not an error. Models are ranked and compared over the languages in which their rates are reliable."
         " A rank's interval holds the ranks that simultaneous intervals of all differences do not exclude.",
-        *_replicates(found),
+        *_replicates(config, found),
     )  # fmt: skip
 
 
@@ -83,13 +83,15 @@ def _detector(name: str, threshold: float, profile: object) -> str:
     )
 
 
-def _replicates(found: Estimated) -> Iterator[str]:
+def _replicates(config: Config, found: Estimated) -> Iterator[str]:
     most = max((len(rated.replicates) for rated in found.cells.values()), default=0)
     if most > 1:
         yield (
             f"Up to {most} replicates of a cell (detectors x seeds) give its mean and standard deviation, as in mfava's"
             " Figure 4; these show how much the choice of seed and detector moves the rate."
         )
+        if config.study.estimator is Estimator.PPI:
+            yield "Labels are too few to part by seed: the replicates are raw shares, and not to be held against `ppi`."
 
 
 def assumptions_in_words(config: Config, found: Estimated, languages: Sequence[str]) -> tuple[str, ...]:
@@ -119,16 +121,16 @@ def assumptions_in_words(config: Config, found: Estimated, languages: Sequence[s
     return tuple(lines)
 
 
-def warnings_in_words(config: Config, cells: Sequence[Cell], lost: int, outside: int) -> tuple[str, ...]:
+def warnings_in_words(config: Config, cells: Sequence[Cell], found: Estimated, lost: int) -> tuple[str, ...]:
     """What a reader must know before quoting a number.
 
     Args:
         config: the study.
         cells: its cells.
+        found: its rates.
         lost: rows that came to nothing, failed calls among them.
-        outside: responses in languages that the study does not ask for.
     """
-    parts = (_unreliable(cells), _uncovered(cells), _nowhere(cells, lost, outside), _odd_answers(cells))
+    parts = (_unreliable(cells), _uncovered(cells), _nowhere(cells, found, lost), _odd_answers(cells))
     return tuple(line for part in parts for line in part) + tuple(_not_comparable(config))
 
 
@@ -149,15 +151,20 @@ def _uncovered(cells: Sequence[Cell]) -> Iterator[str]:
         yield f"{answered - scored:,} of {answered:,} responses were not judged and are in no rate."
 
 
-def _nowhere(cells: Sequence[Cell], lost: int, outside: int) -> Iterator[str]:
+def _nowhere(cells: Sequence[Cell], found: Estimated, lost: int) -> Iterator[str]:
     """What no cell counts."""
     unread = lost - sum(cell.coverage.failed for cell in cells)
     if unread > 0:
         yield f"{_count(unread, 'row')} of the input could not be read or asked, and no coverage counts them."
-    if outside:
+    if found.unused_labels:
         yield (
-            f"{_count(outside, 'response')} that state no language were found to be in one that the study does not ask"
-            " for, and no coverage counts them."
+            f"{_count(found.unused_labels, 'labelled response')} are none of those that were judged, and no rate uses"
+            " them."
+        )
+    if found.outside:
+        yield (
+            f"{_count(found.outside, 'response')} that state no language were found to be in one that the study does"
+            " not ask for, and no coverage counts them."
         )
 
 

@@ -1,0 +1,91 @@
+"""What is compared, and over which languages: those in which the data support a rate of both."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+import pytest
+
+from veriglot.rates import Tallies
+from veriglot.records import Estimator, Reliability
+from veriglot.run import Description
+from veriglot.study.cells import Counted, Judging, cell_rate, replicates
+from veriglot.study.comparing import comparisons, correlations, ranks
+from veriglot.study.config import Config
+from veriglot.study.entries import Entries, StudyEntry
+from veriglot.study.estimating import Rated
+from veriglot.study.results import Model
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+LANGUAGES = ("de", "fr", "sw")
+STUDY = StudyEntry(estimator=Estimator.RAW, estimators=(), draws=400)
+MODELS = [Model("small", "Finch", 1.0), Model("large", "Finch", 9.0)]
+
+
+def rated(model: str, language: str, share: float, queries: range = range(40), seeds: int = 4) -> Rated:
+    draw = np.random.default_rng([len(model), ord(language[0]), len(queries)])
+    tallies = {}
+    for seed in range(seeds):
+        units = draw.integers(30, 60, len(queries))
+        tallies[seed] = Tallies(draw.binomial(units, share), units, np.array(queries))
+    judging = Judging(Description("marker@1", "", 0.5, "marker"), None, STUDY)
+    counted = (Counted(judging, dict(tallies), None, dict.fromkeys(tallies, len(queries))),)
+    made = (cell_rate(model, language, counted, Estimator.RAW),)
+    return Rated(counted, made, replicates(model, language, counted, Estimator.RAW))
+
+
+@pytest.fixture
+def study(tmp_path: Path) -> Config:
+    return Config(tmp_path / "study.toml", Entries(study=STUDY))
+
+
+def cells(share: Callable[[str, str], float]) -> dict[tuple[str, str], Rated]:
+    return {(model.name, tag): rated(model.name, tag, share(model.name, tag)) for model in MODELS for tag in LANGUAGES}
+
+
+def doubtful(cell: Rated) -> Rated:
+    """The same, in which the data support nothing."""
+    change = {"status": Reliability.UNRELIABLE, "reason": "it cannot be told"}
+    made = tuple(type(one)(msgspec.structs.replace(one.rate, **change), one.draws) for one in cell.made)
+    return Rated(cell.counted, made, tuple(msgspec.structs.replace(rate, **change) for rate in cell.replicates))
+
+
+def test_a_language_without_a_rate_of_both_leaves_the_test_of_size_to_the_others(study: Config) -> None:
+    """In Swahili the small model is good and unsupported: counted, it would turn the sign."""
+    found = cells(lambda model, tag: 0.01 if (model, tag) == ("small", "sw") else {"small": 0.2, "large": 0.1}[model])
+    found["small", "sw"] = doubtful(found["small", "sw"])
+    (size,) = correlations(study, MODELS, {}, {}, [], found)
+    assert size.name.startswith("Finch: large against small in 2 languages")
+    assert size.r < -2
+    assert (size.points, size.of) == (8, "replicates")
+    none = {place: doubtful(cell) for place, cell in found.items()}
+    assert correlations(study, MODELS, {}, {}, [], none) == []
+
+
+def test_ranks_over_all_are_over_the_languages_that_all_models_have(study: Config) -> None:
+    found = cells(lambda model, tag: 0.01 if (model, tag) == ("small", "sw") else {"small": 0.12, "large": 0.1}[model])
+    overall = [one.model for one in ranks(found, ["small", "large"], LANGUAGES, 0.95) if one.language == "*"]
+    first = {one.model: one.rank for one in ranks(found, ["small", "large"], LANGUAGES, 0.95) if one.language == "*"}
+    assert sorted(overall) == ["large", "small"]
+    assert first["small"] == 1, "with Swahili, where it has nearly none"
+    found["large", "sw"] = doubtful(found["large", "sw"])
+    ranked = ranks(found, ["small", "large"], LANGUAGES, 0.95)
+    assert {one.model: one.rank for one in ranked if one.language == "*"} == {"large": 1, "small": 2}
+    assert not [one for one in ranked if one.language == "sw"]
+
+
+def test_a_paired_comparison_says_what_it_leaves_out(study: Config) -> None:
+    found = {
+        ("small", "de"): rated("small", "de", 0.2, range(40)),
+        ("large", "de"): rated("large", "de", 0.1, range(10, 50)),
+    }
+    (one,) = comparisons(study, found, ["small", "large"], ["de"])
+    assert (one.paired, one.queries) == (True, 30)
+    assert "(40 and 40 responses to queries that only one answered left out)" in one.method
+    same = {place: rated(*place, 0.2) for place in found}
+    assert "left out" not in comparisons(study, same, ["small", "large"], ["de"])[0].method

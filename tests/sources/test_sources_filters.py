@@ -98,6 +98,11 @@ def test_kinds_are_chosen_and_names_added() -> None:
         "more-references": "Refimprove"
     }
     assert Maintenance("sd", more={"unreferenced": ["بي حوالا"]}).found(["بي حوالا"])
+    kinds = ("unreferenced", "failed-verification")
+    assert Maintenance("sd", kinds).without_own == kinds
+    assert Maintenance("sd", kinds, more={"unreferenced": ["بي حوالا"]}).without_own == ("failed-verification",)
+    assert Maintenance("de", kinds).without_own == ("failed-verification",)
+    assert Maintenance("fr", kinds).without_own == Maintenance("en").without_own == ()
     with pytest.raises(UnknownNameError, match="unreferenced"):
         Maintenance("de", ("unreferensed",))
 

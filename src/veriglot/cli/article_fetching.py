@@ -138,9 +138,10 @@ def _filters(order: ArticleOrder, source: _Source) -> tuple[list[Filter], list[s
                 english = source.open("en", source._servers.english)
             more = learned(english, source.wiki, order.kinds)
         maintenance = Maintenance(order.language, order.kinds, more)
-        if not maintenance.own:
+        if maintenance.without_own:
             warnings.append(
-                "no maintenance template of this language is known; the English names alone are looked for."
+                f"no maintenance template of this language is known for {', '.join(maintenance.without_own)};"
+                " the English names alone are looked for."
             )
         filters.append(Unmarked(maintenance))
     if order.min_edits > 0:

@@ -49,6 +49,8 @@ class Maintenance:
     Attributes:
         known: how many different names count, the English ones included.
         own: how many of them are the edition's own.
+        without_own: the kinds of which no name of the edition's own is known, in order; only the English ones are
+            recognised.
 
     Raises:
         UnknownNameError: no such language or kind.
@@ -63,10 +65,14 @@ class Maintenance:
                 raise UnknownNameError("kind of maintenance template", kind, KINDS)
         edition = edition_of(language)
         self._kind_of: dict[str, str] = {}
+        without: list[str] = []
         for kind in self.kinds:
             own = [*_table().get(edition, {}).get(kind, ()), *(more or {}).get(kind, ())]
+            if not own:
+                without.append(kind)
             for name in (*own, *_table()["en"].get(kind, ())):
                 self._kind_of.setdefault(_key(name), kind)
+        self.without_own = tuple(without)
         english = {_key(name) for names in _table()["en"].values() for name in names}
         self.known = len(self._kind_of)
         self.own = self.known if edition == "en" else len(self._kind_of.keys() - english)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from veriglot.records import Estimator, Reliability
 from veriglot.report.direction import language_name
-from veriglot.report.study.numbers import count
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -100,12 +99,13 @@ class View:
             return None
         few, many = min(map(len, kept)), max(map(len, kept))
         reach = f"{few}" if few == many else f"{few} to {many}"
-        shared = count(len(self.shared_languages), "language")
-        over = f"ranks are over the {shared} that all of them have" if self.shared_languages else "all share none"
+        shared = len(self.shared_languages)
+        over = f"over the {'language' if shared == 1 else f'{shared} languages'} that all of them have"
+        ranks = over if shared else "not made, for all of them together have none"
         return (
             f"The means of the models are not of the same languages ({reach} of {len(self.languages)}), because rates"
-            f" that the data do not support are left out. No order of models follows from them: {over}, and differences"
-            " over those that both models have."
+            f" that the data do not support are left out. No order of models follows from them: ranks are"
+            f" {ranks}, and differences over those that both models have."
         )
 
     @cached_property

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from veriglot.errors import InputError
+from veriglot.metrics.histogram import BINS as FINE_BINS
+from veriglot.metrics.histogram import bin_of, coarse_bin
 from veriglot.metrics.marks import marked, ranges, unit_probabilities
 from veriglot.metrics.predictions import answer
 from veriglot.metrics.units import segmenter
@@ -19,15 +21,16 @@ from veriglot.records import Status
 from veriglot.study.files import tag_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
-    from veriglot.records import Prediction, Sample
+    from veriglot.records import Prediction, Sample, Span, Word
 
 __all__ = ["UNDETERMINED", "Group", "Key", "Tallying", "cluster_of", "language_of", "together"]
 
 UNDETERMINED = "und"
+_BIN = coarse_bin(np.arange(FINE_BINS), BINS)  # by way of an evaluation's grid: 0.15 must lie where a profile has it
 """The tag of responses whose language neither the sample states nor the detector found."""
 
 
@@ -108,11 +111,12 @@ class Tallying:
         """
         if prediction.id != sample.id:
             raise InputError(f"the prediction of {prediction.id!r} cannot be held against the response {sample.id!r}")
+        judged = self._units(sample, prediction) if prediction.status is Status.SCORED else None
         group = self.groups.setdefault(key_of(sample, prediction), Group())
         group.statuses[prediction.status] += 1
-        if prediction.status is not Status.SCORED:
+        if judged is None:
             return
-        touched, confidences = self._units(sample, prediction)
+        touched, confidences = judged
         histogram = None if confidences is None else histogram_of(confidences)
         group.add(int(np.count_nonzero(touched)), len(touched), cluster_of(sample), histogram)
         if self._ids:
@@ -120,11 +124,13 @@ class Tallying:
 
     def _units(self, sample: Sample, prediction: Prediction) -> tuple[NDArray[np.bool_], NDArray[np.float64] | None]:
         """Which units are marked, and how confident the detector was of each."""
-        spans = ranges(prediction.spans or ())
         words = prediction.words
+        spans, places = (
+            _within(sample, part or (), name) for part, name in ((prediction.spans, "span"), (words, "word"))
+        )
         if self.unit == "word" and words is not None:  # the same words, already taken apart
             confidences = np.array([word.confidence for word in words]) if self._confidences else None
-            return marked(ranges(words), spans), confidences
+            return marked(places, spans), confidences
         bounds = self._segment(sample.response, sample.language or prediction.language)
         if words is None or not self._confidences:
             return marked(bounds, spans), None
@@ -133,10 +139,22 @@ class Tallying:
         return marked(bounds, spans), unit_probabilities(bounds, by_character)
 
 
+def _within(sample: Sample, marks: Sequence[Span] | Sequence[Word], name: str) -> NDArray[np.int32]:
+    """Spans or words as ranges, shape `(n, 2)`, none of which goes beyond the response."""
+    found = ranges(marks)
+    length = len(sample.response)
+    if len(found) and found[:, 1].max() > length:
+        raise InputError(
+            f"the prediction of {sample.id!r} has a {name} up to {found[:, 1].max()} in a response of {length} code"
+            " points",
+            remedy="Was it made from another version of the response?",
+        )
+    return found
+
+
 def histogram_of(confidences: NDArray[np.float64]) -> NDArray[np.int32]:
     """Units by confidence, shape `(20,)`."""
-    bins = np.minimum((confidences * BINS).astype(np.int64), BINS - 1)
-    return np.bincount(bins, minlength=BINS).astype(np.int32)
+    return np.bincount(_BIN[bin_of(confidences)], minlength=BINS).astype(np.int32)
 
 
 def key_of(sample: Sample, prediction: Prediction) -> Key:

@@ -43,3 +43,21 @@ def test_start_up_is_within_its_bounds() -> None:
     measured = {row["what"]: row["measured"] for row in table["rows"]}
     assert measured["heavy modules that the import loads"] == 0
     assert 100 < measured["core install, MB"] < 250
+
+
+@pytest.mark.slow
+def test_rates_are_simulated_and_counted() -> None:
+    main, *others, flagged = run("rates.py", "--studies", "20")
+    assert [row["estimator"] for row in main["rows"][:4]] == ["label-shift", "paper", "raw", "em"]
+    assert {row["true rate"] for row in main["rows"]} >= {"0.5%", "3.0%", "50.0%"}
+    for row in main["rows"]:
+        truth = float(row["true rate"].rstrip("%")) / 100
+        assert row["bias %"] == pytest.approx(100 * (row["mean"] / truth - 1), abs=0.06 + 0.006 / truth)
+        assert 0 <= row["covered %"] <= 100
+    by_name = {(row["estimator"], row["true rate"]): row for row in main["rows"]}
+    assert by_name["paper", "3.0%"]["bias %"] > 100 > abs(by_name["label-shift", "3.0%"]["bias %"])
+    assert [row["estimator"] for row in others[-1]["rows"][:2]] == ["label-shift", "ppi, 50 labels"]
+    cases = {row["case"]: row for row in flagged["rows"]}
+    assert {row["to flag"] for row in cases.values()} == {"yes", "no", "unseen"}
+    assert cases["a profile of 5 texts"]["flagged %"] == 100
+    assert "flagged without need" in flagged["notes"][0]

@@ -51,7 +51,7 @@ def cells(share: Callable[[str, str], float]) -> dict[tuple[str, str], Rated]:
 def doubtful(cell: Rated) -> Rated:
     """The same, in which the data support nothing."""
     change = {"status": Reliability.UNRELIABLE, "reason": "it cannot be told"}
-    made = tuple(type(one)(msgspec.structs.replace(one.rate, **change), one.draws) for one in cell.made)
+    made = tuple(type(one)(msgspec.structs.replace(one.rate, **change), one.draws, one.value) for one in cell.made)
     return Rated(cell.counted, made, tuple(msgspec.structs.replace(rate, **change) for rate in cell.replicates))
 
 

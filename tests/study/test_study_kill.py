@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 KILLS = 20
 QUERIES, SEEDS, MODELS = 60, 3, 2
 CALLS = QUERIES * SEEDS * MODELS
+TRIES = 20  # for moments that are over sooner than they are seen
 LAST_STEPS = ["plan.json", "rates.json", "results.json", "partial", "tables"]
 
 
@@ -93,6 +94,15 @@ def finish(running: subprocess.Popen[bytes]) -> None:
     assert running.returncode == 0, err.decode()
 
 
+def killed(running: subprocess.Popen[bytes]) -> bool:
+    """Kill it at once; False where it had ended by itself."""
+    alive = running.poll() is None
+    if alive:
+        os.killpg(running.pid, signal.SIGKILL)
+    running.communicate()
+    return running.returncode == -signal.SIGKILL
+
+
 @pytest.mark.slow
 def test_20_kills_and_a_misbehaving_server_change_nothing_and_cost_nothing(
     start: Callable[..., Any], tmp_path: Path
@@ -109,18 +119,16 @@ def test_20_kills_and_a_misbehaving_server_change_nothing_and_cost_nothing(
     with ModelServer(Faults.many(seed=5), idempotent=True) as server:
         study = write_study(tmp_path / "killed", server.base_url)
         folder = tmp_path / "killed" / "run"
-        killed = 0
         for moment in moments:
-            running = start("study", "run", study, "-o", folder, "--jobs", 1)
-            alive = wait_for(running, folder, moment)
-            time.sleep(draw.uniform(0, 0.15 if isinstance(moment, int) else 0.02))
-            assert alive, moment
-            if running.poll() is None:
-                os.killpg(running.pid, signal.SIGKILL)
-                killed += 1
-            running.communicate()
+            for _ in range(TRIES):
+                running = start("study", "run", study, "-o", folder, "--jobs", 1)
+                if wait_for(running, folder, moment):
+                    time.sleep(draw.uniform(0, 0.15 if isinstance(moment, int) else 0.02))
+                if killed(running):
+                    break
+            else:
+                pytest.fail(f"no run was caught at {moment}")
         finish(start("study", "run", study, "-o", folder, "--jobs", 1))
-        assert killed >= KILLS - 2  # the last moments may meet a run that is just through
         leftovers = [path for path in folder.rglob("*") if "partial" in path.name or path.suffix == ".lock"]
         assert [path.name for path in leftovers] == ["calls.lock"]  # of the cache, which several processes may share
         assert sum(server.faults_seen[fault] for fault in ("busy", "error", "cut", "slow", "broken")) > CALLS // 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -39,9 +40,11 @@ class Estimate:
         rate: the estimate; None where it cannot be made.
         low, high: its interval, of the study's and the profile's uncertainty together.
         reasons: what the data do not support; empty where the rate is reliable.
-        draws: of the rate, cut to [0, 1], shape `(draws,)`; NaN where a draw gives none. Draw b of all estimates with
-            one profile and seed comes from the same draw of the profile.
+        draws: of the rate, not cut to [0, 1], shape `(draws,)`; NaN where a draw gives none. Draw b of all estimates
+            with one profile and seed comes from the same draw of the profile.
         notes: what it was made from, for the signature.
+        value: the rate before it is cut to [0, 1]; NaN without one. Means and differences are made of these, and cut
+            at the end: the mean of cut rates is too high near 0.
     """
 
     rate: float | None
@@ -50,6 +53,7 @@ class Estimate:
     reasons: tuple[str, ...]
     draws: Array = field(repr=False)
     notes: tuple[str, ...] = ()
+    value: float = math.nan
 
     @property
     def status(self) -> Reliability:
@@ -203,4 +207,4 @@ def _finished(
     low = float(np.quantile(np.where(np.isnan(cut), 0.0, cut), tail))
     high = float(np.quantile(np.where(np.isnan(cut), 1.0, cut), 1.0 - tail))
     rate = float(np.clip(value, 0.0, 1.0))
-    return Estimate(rate, min(low, rate), max(high, rate), tuple(findings), cut, notes)
+    return Estimate(rate, min(low, rate), max(high, rate), tuple(findings), draws, notes, value)

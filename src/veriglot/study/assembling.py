@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
@@ -20,9 +21,10 @@ from veriglot.study.words import assumptions_in_words, methods_in_words, warning
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from veriglot.rates import Mean
     from veriglot.study.config import Config
     from veriglot.study.entries import ModelEntry
-    from veriglot.study.estimating import Estimated, Rated
+    from veriglot.study.estimating import Estimated
     from veriglot.study.results import Comparison, Correlation
     from veriglot.study.status import Plan
     from veriglot.study.survey import Survey
@@ -110,15 +112,16 @@ def _cell(plan: Plan, found: Estimated, survey: Survey, model: str, tag: str) ->
 
 def _average(name: str, places: Sequence[tuple[str, str]], found: Estimated, level: float) -> Average:
     rated = [found.cells[place] for place in places]
-    values = [_value(one) for one in rated]
+    values = [one.made[0].value if reliable(one) else math.nan for one in rated]
     draws = np.array([one.made[0].draws for one in rated])
-    mean = average(values, draws, confidence=level)
-    return Average(name, mean.mean, mean.sd, mean.low, mean.high, mean.cells, mean.left_out)
+    found_mean = average(values, draws, confidence=level)
+    # Cut to shares at the end: the mean of rates that are cut each is too high near 0.
+    mean, low, high = (None if x is None else min(max(x, 0.0), 1.0) for x in _ends(found_mean))
+    return Average(name, mean, found_mean.sd, low, high, found_mean.cells, found_mean.left_out)
 
 
-def _value(rated: Rated) -> float:
-    rate = rated.made[0].rate.rate
-    return float("nan") if rate is None or not reliable(rated) else rate
+def _ends(mean: Mean) -> tuple[float | None, float | None, float | None]:
+    return mean.mean, mean.low, mean.high
 
 
 def _ascending(averages: Iterable[Average]) -> tuple[Average, ...]:

@@ -102,10 +102,17 @@ class Counted:
 
 @dataclass(frozen=True)
 class Made:
-    """A rate with the draws behind it, shape `(draws,)`."""
+    """A rate with what means and differences are made of.
+
+    Attributes:
+        rate: as it is shown.
+        draws: behind it, not cut to [0, 1], shape `(draws,)`.
+        value: the rate before it was cut to [0, 1]; NaN without one.
+    """
 
     rate: Rate
     draws: Array
+    value: float
 
 
 def cell_rate(model: str | None, language: str, counted: Sequence[Counted], estimator: Estimator) -> Made:
@@ -155,6 +162,7 @@ def _one(
             seed=seed,
         ),
         found.draws,
+        found.value,
     )
 
 
@@ -230,6 +238,7 @@ def _mean(made: Sequence[Made]) -> Made:
             detector="+".join(rate.detector or "" for rate in rates),
         ),
         _mean_draws([each.draws for each in made]),
+        float(np.mean([each.value for each in made])),
     )
 
 
@@ -252,5 +261,5 @@ def _mean_draws(draws: Sequence[Array]) -> Array:
     wanted = float(np.mean([np.nanstd(each) for each in draws]))
     if not spread > 0:
         return mean
-    wide: Array = np.clip(centre + (mean - centre) * (wanted / spread), 0.0, 1.0)
+    wide: Array = centre + (mean - centre) * (wanted / spread)
     return wide

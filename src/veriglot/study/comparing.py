@@ -54,7 +54,7 @@ def _ranked(
 ) -> list[RankInterval]:
     if len(models) < 2 or not languages:
         return []
-    means = [float(np.mean([cells[model, tag].made[0].rate.rate for tag in languages])) for model in models]
+    means = [float(np.mean([cells[model, tag].made[0].value for tag in languages])) for model in models]
     draws = np.array([np.mean([cells[model, tag].made[0].draws for tag in languages], axis=0) for model in models])
     places = rank_intervals(means, draws, confidence=confidence)
     return [
@@ -107,11 +107,9 @@ def _difference(config: Config, first: Rated, second: Rated, tag: str) -> Differ
             estimator=study.estimator, confidence=study.confidence, seed=study.seed, draws=study.draws,
         )  # fmt: skip
     one, other = first.made[0], second.made[0]
-    assert one.rate.rate is not None
-    assert other.rate.rate is not None
     queries = len(np.union1d(first.counted[0].joined.cluster, second.counted[0].joined.cluster))
     return compare_draws(
-        (one.rate.rate, other.rate.rate), (one.draws, other.draws), queries=queries, confidence=study.confidence
+        (one.value, other.value), (one.draws, other.draws), queries=queries, confidence=study.confidence
     )
 
 

@@ -49,8 +49,10 @@ def methods_in_words(config: Config, plan: Plan, found: Estimated) -> tuple[str,
         f"Rates are shares of units ({study.unit}). Intervals are at the level {study.confidence:g} and carry the"
         " uncertainty of the study's responses and of the detector's error profile, both by cluster: responses to one"
         f" query count as one. They come from {study.draws:,} draws with the seed {study.seed}.",
-        "Means of models and languages are unweighted means of their reliable cells; ± is the sample standard deviation"
-        " of these, not an error. Models are ranked and compared over the languages in which their rates are reliable."
+        "Means of models and languages are unweighted means of their reliable cells, of the estimates before these are"
+        " cut to shares from 0 to 1, since the mean of cut ones would be too high near 0; ± is the sample standard"
+        " deviation of the cells, not an error. Models are ranked and compared over the languages in which their"
+        " rates are reliable."
         " A rank's interval holds the ranks that simultaneous intervals of all differences do not exclude.",
         *_replicates(config, found),
     )  # fmt: skip

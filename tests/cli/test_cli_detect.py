@@ -12,6 +12,7 @@ from word_absence import WordAbsence
 
 from veriglot.formats import write
 from veriglot.records import Evidence, Sample, encode
+from veriglot.run.manifest import InputFile, Manifest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -133,6 +134,20 @@ def test_many_files_and_folders_go_to_a_folder(veriglot: Command, tmp_path: Path
         assert lines_of((tmp_path / "out" / name).read_text()) == expected(rows)
     again = veriglot(*words, "--output-dir", tmp_path / "out")
     assert "all of them had been done by an earlier run" in again.err
+
+
+def test_what_a_run_made_of_other_files_is_read_and_what_it_made_of_this_folder_is_not(
+    veriglot: Command, tmp_path: Path
+) -> None:
+    rows = write_rows(tmp_path / "built.jsonl", 5)
+    write_rows(tmp_path / "again.jsonl", 5)
+    for name, made_of in (("built", "queries.jsonl"), ("again", "built.jsonl")):
+        Manifest((InputFile(made_of, 0, 0, ""),), "client:x", {}).save(tmp_path / f"{name}.jsonl.progress")
+    (tmp_path / "built.jsonl.asked").write_text("8a6b")
+    outcome = veriglot("detect", tmp_path, *WORD_ABSENCE, "--json")
+    assert lines_of(outcome.out) == expected(rows)
+    assert "again.jsonl is left aside: an earlier run made it of files of this folder" in outcome.err
+    assert "asked" not in outcome.err
 
 
 def test_inputs_of_one_stem_keep_their_whole_names(veriglot: Command, tmp_path: Path) -> None:

@@ -12,12 +12,13 @@ from study_folder import EXAMPLES, outputs, samples, write_queries, write_respon
 
 from veriglot.cli.recipe import detector_recipe
 from veriglot.cli.studying import measure, render
-from veriglot.errors import UnknownNameError, UsageError
+from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.formats import read
 from veriglot.llm import ModelError, SpendingLimitError
 from veriglot.records import Annotation, Kind, Rate, Reliability, Span, encode
 from veriglot.study.config import load
 from veriglot.study.folder import Folder
+from veriglot.study.rehearsal import rehearse
 from veriglot.study.results import Cell, StudyResults
 from veriglot.study.run import Outcome, Tools, run
 from veriglot.study.status import status
@@ -338,6 +339,26 @@ def test_a_profile_that_does_not_belong_to_the_detector_is_refused(tmp_path: Pat
         outputs(tmp_path / "run")["rates.json"]
         == (make(study, tmp_path / "same"), outputs(tmp_path / "same"))[1]["rates.json"]
     )
+
+
+def test_a_profile_is_refused_before_a_model_is_asked(tmp_path: Path) -> None:
+    (tmp_path / "profile.json").write_text("[study]")
+    study = write_study(
+        tmp_path, asked(tmp_path), detectors='[[detectors]]\nname = "grounding"\nprofile = "profile.json"'
+    )
+    with pytest.raises(InputError, match="not valid JSON"):
+        make(study, tmp_path / "run")
+    assert not (tmp_path / "run" / "responses").exists()
+    with pytest.raises(InputError, match="not valid JSON"):
+        rehearse(load(study), Folder(tmp_path / "dry"))
+
+
+def test_a_folder_of_built_responses_is_given(tmp_path: Path) -> None:
+    make(write_study(tmp_path, asked(tmp_path)), tmp_path / "run")
+    names = {path.name for path in (tmp_path / "run" / "responses").iterdir()}
+    assert {"kiln.jsonl", "kiln.jsonl.progress", "kiln.jsonl.asked"} <= names
+    study = write_study(tmp_path, '[responses]\npath = "run/responses"')
+    assert make(study, tmp_path / "given").results.models[0].name == "kiln"
 
 
 def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:

@@ -30,7 +30,6 @@ __all__ = [
 
 STDIN = "-"
 _SMALL = 1 << 20  # bytes of input; less is done before worker processes would be ready
-_OF_A_RUN = ("", ".progress", ".failed.jsonl", ".rows.jsonl", ".lock", ".partial")  # added to the output's name
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,8 @@ class Input:
 def find_inputs(names: Sequence[str], *, format_name: str | None, skipped: Callable[[str], None]) -> list[Input]:
     """The files that `names` stand for, in order; folders give their files, sorted by path.
 
-    What an earlier run made inside a folder, and left beside it, is not taken for input.
+    What an earlier run made of the files of a folder, or left beside its output, is not taken for input. Samples that
+    were made of other files are: the responses of a study, or of `veriglot build`.
 
     Args:
         names: files, folders, or `-` for standard input.
@@ -79,24 +79,38 @@ def find_inputs(names: Sequence[str], *, format_name: str | None, skipped: Calla
 def _inside(folder: Path, format_name: str | None, skipped: Callable[[str], None]) -> list[Input]:
     from veriglot.formats import guess
     from veriglot.formats.guessing import files_in
+    from veriglot.run.manifest import without_traces
 
     files = files_in(folder)
-    outputs = [path.with_suffix("") for path in files if path.suffix == ".progress"]
-    made = {path.with_name(path.name + suffix) for path in outputs for suffix in _OF_A_RUN}
+    outputs = {path.with_suffix("") for path in files if path.suffix == ".progress"}
+    names = {path.name for path in files}
     found = []
-    for path in files:
-        if path in made:
-            continue
+    for path in without_traces(files):
         try:
-            if format_name is None:
+            if format_name is None or path in outputs:
                 guess(path)
         except InputError as error:
-            skipped(f"{path} is left aside: {error.detail}")
+            if path not in outputs:
+                skipped(f"{path} is left aside: {error.detail}")
+            continue
+        if path in outputs and not names.isdisjoint(_made_of(path)):
+            skipped(f"{path} is left aside: an earlier run made it of files of this folder")
             continue
         found.append(Input(str(path), path.relative_to(folder)))
     if not found:
         raise InputError("this folder holds no file that can be read", path=str(folder))
     return found
+
+
+def _made_of(output: Path) -> list[str]:
+    """The names of the files that a run made it of; none where what lies beside it is not from a run."""
+    from veriglot.run.manifest import Manifest
+
+    try:
+        manifest = Manifest.load(output.with_name(output.name + ".progress"))
+    except UsageError:
+        return []
+    return [] if manifest is None else [Path(one.path).name for one in manifest.inputs]
 
 
 def known_tag(language: str | None) -> str | None:

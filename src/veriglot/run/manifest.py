@@ -18,9 +18,10 @@ from veriglot.provenance import file_sha256
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["InputFile", "Manifest", "write_whole"]
+__all__ = ["InputFile", "Manifest", "without_traces", "write_whole"]
 
 _VERSION = 1
+_TRACES = (".progress", ".failed.jsonl", ".rejected.jsonl", ".rows.jsonl", ".asked", ".lock", ".partial")
 
 Option = str | int | float | bool | None
 
@@ -130,6 +131,14 @@ def _input_differences(before: Sequence[InputFile], now: Sequence[InputFile]) ->
 
 def _shown(value: Option) -> str:
     return "not set" if value is None else repr(value)
+
+
+def without_traces(files: Sequence[Path]) -> list[Path]:
+    """The files without those that a run left beside its output: how far it is, failed rows, finished calls."""
+    outputs = [path.with_suffix("") for path in files if path.suffix == ".progress"]
+    beside = {path.with_name(path.name + suffix) for path in outputs for suffix in _TRACES}
+    calls = {path.with_name(path.name + ".calls") for path in outputs}
+    return [path for path in files if path not in beside and calls.isdisjoint(path.parents)]
 
 
 def write_whole(path: Path, data: bytes) -> None:

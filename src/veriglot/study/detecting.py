@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
     Seen = Callable[[str, str, Prediction], None]
 
-__all__ = ["Judge", "MakeRecipe", "Measure", "detect", "read_profile"]
+__all__ = ["Judge", "MakeRecipe", "Measure", "detect", "given_profile", "have_profiles", "read_profile"]
+
+_REMEDY = "Measure it with `veriglot evaluate ... -o profile.json` as the study uses it."
 
 
 class MakeRecipe(Protocol):
@@ -93,11 +95,26 @@ def detect(
         profile = _profile(config, folder, entry, recipe, measure)
         threshold = entry.threshold if entry.threshold is not None or profile is None else profile.threshold
         with Engine(recipe(entry.name, threshold=threshold, words=True), jobs=jobs, batch_size=batch_size) as engine:
-            _fits(config, entry, profile, engine.description)
+            _fits(entry, profile, engine.description)
             label = entry.label or entry.name
             statuses = _judge(folder, label, models, engine, entry, seen)
             judges.append(Judge(label, engine.description, profile, statuses))
     return judges
+
+
+def have_profiles(config: Config, folder: Folder, recipe: MakeRecipe, measure: Measure) -> None:
+    """Have the error profile of every detector, before a model is asked: read and held against it, or measured.
+
+    Raises:
+        UsageError: a profile is of another unit, threshold or detector.
+        InputError: a profile or labelled data cannot be read.
+    """
+    for entry in config.detectors:
+        profile = _profile(config, folder, entry, recipe, measure)
+        if entry.profile is not None and profile is not None:
+            threshold = profile.threshold if entry.threshold is None else entry.threshold
+            with Engine(recipe(entry.name, threshold=threshold, words=True)) as engine:
+                _fits(entry, profile, engine.description)
 
 
 def _judge(
@@ -136,10 +153,9 @@ def _profile(
 ) -> ErrorProfile | None:
     kept = folder.profile(entry.label or entry.name)
     if entry.profile is not None:
-        path = config.place(entry.profile)
-        profile = read_profile(path)
+        profile = given_profile(config, entry)
         kept.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(kept, path.read_bytes())
+        write_whole(kept, config.place(entry.profile).read_bytes())
         return profile
     if entry.labelled is None:
         return None
@@ -156,6 +172,25 @@ def _profile(
     return profile
 
 
+def given_profile(config: Config, entry: DetectorEntry) -> ErrorProfile | None:
+    """The error profile that the study file names for a detector; None where it names none.
+
+    Raises:
+        UsageError: it counts another unit than the study.
+        InputError: it cannot be read.
+    """
+    if entry.profile is None:
+        return None
+    profile = read_profile(config.place(entry.profile))
+    if profile.unit != config.study.unit:
+        raise UsageError(
+            f"The profile of {entry.label or entry.name!r} counts {profile.unit!r}, and the study"
+            f" {config.study.unit!r}.",
+            remedy=_REMEDY,
+        )
+    return profile
+
+
 def read_profile(path: Path) -> ErrorProfile:
     """The error profile in a file that `veriglot evaluate -o` wrote.
 
@@ -165,23 +200,27 @@ def read_profile(path: Path) -> ErrorProfile:
     try:
         return from_mapping(decode_json(path.read_bytes()), ErrorProfile)
     except InputError as error:
-        raise error.at(path=str(path)) from None
-    except (OSError, msgspec.DecodeError) as error:
+        raise InputError(
+            error.detail,
+            path=str(path),
+            field=error.field,
+            remedy="An error profile is what `veriglot evaluate LABELLED -o profile.json` writes.",
+        ) from None
+    except OSError as error:
+        raise InputError(f"it cannot be read: {error.strerror}", path=str(path), remedy="Check the path.") from error
+    except msgspec.DecodeError as error:
         raise InputError(f"it cannot be read: {error}", path=str(path)) from error
 
 
-def _fits(config: Config, entry: DetectorEntry, profile: ErrorProfile | None, found: Description) -> None:
-    """A profile says nothing of another detector, threshold or unit."""
+def _fits(entry: DetectorEntry, profile: ErrorProfile | None, found: Description) -> None:
+    """A profile says nothing of another detector or threshold."""
     if profile is None:
         return
     what = f"The profile of {entry.label or entry.name!r}"
-    remedy = "Measure it with `veriglot evaluate ... -o profile.json` as the study uses it."
-    if profile.unit != config.study.unit:
-        raise UsageError(f"{what} counts {profile.unit!r}, and the study {config.study.unit!r}.", remedy=remedy)
     if profile.detector != found.name:
-        raise UsageError(f"{what} is of {profile.detector}, and the study uses {found.name}.", remedy=remedy)
+        raise UsageError(f"{what} is of {profile.detector}, and the study uses {found.name}.", remedy=_REMEDY)
     if abs(profile.threshold - found.threshold) > 1e-9:
         raise UsageError(
             f"{what} holds at the threshold {profile.threshold}, and the study marks from {found.threshold}.",
-            remedy=remedy,
+            remedy=_REMEDY,
         )

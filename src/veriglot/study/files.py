@@ -13,6 +13,7 @@ from veriglot.formats.guessing import files_in
 from veriglot.records import Prediction, Sample
 from veriglot.records.languages import language as known_language
 from veriglot.run import FailedRow
+from veriglot.run.manifest import without_traces
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,8 +25,8 @@ R = TypeVar("R")
 
 
 def all_files(paths: Sequence[Path]) -> list[Path]:
-    """The files, and in place of a folder those inside it, in order of their names."""
-    return [file for path in paths for file in (files_in(path) if path.is_dir() else [path])]
+    """The files, and in place of a folder those inside it, in order of their names, without what runs left there."""
+    return [file for path in paths for file in (without_traces(files_in(path)) if path.is_dir() else [path])]
 
 
 @cache

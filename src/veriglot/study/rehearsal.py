@@ -10,6 +10,7 @@ import msgspec
 from veriglot.records import Sample
 from veriglot.run import Progress
 from veriglot.study.asking import budgets
+from veriglot.study.detecting import given_profile
 from veriglot.study.files import all_files, rows_of
 
 if TYPE_CHECKING:
@@ -70,7 +71,10 @@ def rehearse(config: Config, folder: Folder) -> Rehearsal:
 
     Raises:
         InputError: a file of the study cannot be read.
+        UsageError: an error profile counts another unit than the study.
     """
+    for entry in config.detectors:
+        given_profile(config, entry)
     models, unreadable = _asked(config, folder) if config.entries.queries is not None else _given(config)
     responses = sum(sum(model.languages.values()) for model in models)
     calls = sum(model.calls - model.done for model in models)

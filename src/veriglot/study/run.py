@@ -14,7 +14,7 @@ from veriglot.run.lock import Lock
 from veriglot.run.manifest import write_whole
 from veriglot.study.asking import ask_models, planned_languages
 from veriglot.study.assembling import assemble
-from veriglot.study.detecting import detect
+from veriglot.study.detecting import detect, have_profiles
 from veriglot.study.estimating import estimate_all
 from veriglot.study.given import take_given
 from veriglot.study.status import Plan, write_plan
@@ -98,6 +98,8 @@ def run(
         if restart:
             folder.clear()
         write_whole(folder.study, config.path.read_bytes())
+        watch.begin("reading error profiles", None)
+        have_profiles(config, folder, tools.recipe, tools.measure)
         plan, lost = _responses(config, folder, watch)
         models = list(plan.models)
         total = len(config.detectors) * sum(plan.responses(model) for model in models)

@@ -98,6 +98,14 @@ def test_excerpts_hold_their_place(text: str, data: st.DataObject) -> None:
     assert place == text[start:end] if end - start <= 160 else " … " in place
 
 
+def test_a_long_place_is_not_cut_inside_a_number() -> None:
+    for shift in range(1, 10):
+        text = "x" * shift + " 1234567" * 40
+        place = excerpt(text, 0, len(text)).place
+        assert " … " in place
+        assert set(place.split()) == {"x" * shift, "1234567", "…"}
+
+
 def test_good_predictions_have_no_misfits() -> None:
     for make in (english, arabic, chinese, hebrew):
         assert misfits(*make()) == []

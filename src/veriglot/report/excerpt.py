@@ -35,10 +35,20 @@ def excerpt(text: str, start: int, end: int, *, around: int = 40, longest: int =
         last = last if space < 0 else space
     place = text[start:end]
     if len(place) > longest:
-        place = f"{place[: longest // 2]} … {place[-(longest // 2) :]}"
+        place = _without_middle(place, longest // 2)
     return Excerpt(
         ("…" if first else "") + text[first:start], place, text[end:last] + ("…" if last < len(text) else "")
     )
+
+
+def _without_middle(place: str, half: int) -> str:
+    """Its two ends, cut at spaces where one is near: half of a number is another number."""
+    first, last = half, len(place) - half
+    space = place.rfind(" ", first - _MOVE, first + 1)
+    first = first if space < 0 else space
+    space = place.find(" ", last - 1, last + _MOVE)
+    last = last if space < 0 else space + 1
+    return f"{place[:first].rstrip()} … {place[last:].lstrip()}"
 
 
 def misfits(sample: Sample, prediction: Prediction) -> list[str]:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 __all__ = ["as_json", "print_csv", "print_table"]
 
+_PLAIN_WIDTH = 200  # columns where no terminal says how many there are: enough for every table
+
 
 def as_json(rates: Sequence[Rate]) -> bytes:
     """A list with one rate a line."""
@@ -38,7 +40,7 @@ def print_table(rates: Sequence[Rate]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else _PLAIN_WIDTH)
     named = {
         "model": [rate.model or "-" for rate in rates],
         "language": [rate.language for rate in rates],
@@ -49,10 +51,10 @@ def print_table(rates: Sequence[Rate]) -> None:
     shown = [name for name, values in named.items() if name == "language" or len(set(values)) > 1]
     table = Table(box=box.SIMPLE, pad_edge=False)
     for name in shown:
-        table.add_column(name, overflow="fold", no_wrap=name != "model")
+        table.add_column(name, overflow="fold", no_wrap=name != "model", min_width=8 if name == "model" else None)
     for name in ("rate", "interval, %", f"{rates[0].unit if rates else 'unit'}s", "judged"):
         table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("", no_wrap=True)
+    table.add_column("", no_wrap=True, min_width=10 if any(rate.status != "ok" for rate in rates) else None)
     for place, rate in enumerate(rates):
         names = (named[name][place] for name in shown)
         table.add_row(*names, *_numbers(rate), "" if rate.status == "ok" else "unreliable")
@@ -63,7 +65,7 @@ def print_table(rates: Sequence[Rate]) -> None:
     for text in dict.fromkeys(f"{rate.model or '-'}, {rate.language}: {rate.reason}." for rate in rates if rate.reason):
         console.print(text, markup=False, highlight=False)
     for line in dict.fromkeys(_without_language(rate.signature) for rate in rates):
-        console.print(f"Signature: {line}", markup=False, highlight=False)
+        console.print(f"Signature: {line}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _without_language(line: str) -> str:

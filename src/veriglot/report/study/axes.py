@@ -100,7 +100,9 @@ class HeatScale(NamedTuple):
 
 
 def heat_scale(rates: Iterable[float]) -> HeatScale:
-    """Classes of a round width that hold every rate: 10 at most, and the top one is never empty."""
-    high = max(max(rates, default=0.0), _LEAST)
+    """Classes of a round width that hold every rate: 10 at most, and the top one is never empty; 0 to 1% for none."""
+    high = max(rates, default=0.0)
+    if high < _LEAST:
+        return HeatScale(0.01, 1)
     width = round_step(high, _STEPS)
     return HeatScale(width, max(1, ceil(high / width - 1e-9)))

@@ -51,7 +51,8 @@ def print_rehearsal(found: Rehearsal) -> None:
     console.print(table)
     languages = sorted({tag for model in found.models for tag in model.languages})
     console.print(
-        f"{found.calls:,} calls to make, {found.judgements:,} judgements, {len(languages)} languages:"
+        f"{found.calls:,} calls to make, {found.judgements:,} judgements,"
+        f" {len(languages)} {'language' if len(languages) == 1 else 'languages'}:"
         f" {', '.join(languages)}. Prompt tokens are estimated from the length of the texts.",
         highlight=False,
     )

@@ -98,7 +98,9 @@ def read_plan(folder: Folder) -> Plan:
         return msgspec.json.decode(folder.plan.read_bytes(), type=Plan)
     except (FileNotFoundError, NotADirectoryError):
         raise InputError(
-            "this is not the folder of a study's run", path=str(folder.path), remedy="Name what -o named."
+            "this is not the folder of a study's run",
+            path=str(folder.path),
+            remedy="Name what -o named; without -o, `veriglot study run FILE.toml` makes the folder FILE beside it.",
         ) from None
     except msgspec.DecodeError as error:
         raise InputError(f"it is damaged: {error}", path=str(folder.plan)) from error

@@ -120,6 +120,17 @@ def test_slips_of_the_pen_are_refused_with_place_and_remedy(
     assert words in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "line", ['key = "sk-abc123"', 'options = { headers = { Authorization = "Bearer sk-abc123" } }']
+)
+def test_a_key_in_the_file_is_refused_and_not_shown(folder: Path, line: str) -> None:
+    with pytest.raises(InputError) as caught:
+        read(folder, ASKED + line + DETECTOR)
+    assert caught.value.field == "models[0].key"
+    assert "abc123" not in str(caught.value)
+    assert read(folder, ASKED + 'key = "MY_API_KEY"' + DETECTOR).models[0].key == "MY_API_KEY"
+
+
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no such file"):
         load(tmp_path / "study.toml")

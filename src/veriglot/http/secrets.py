@@ -11,7 +11,7 @@ from veriglot.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Secrets", "refuse_secret_headers"]
+__all__ = ["Secrets", "refuse_given_key", "refuse_secret_headers"]
 
 _BLACK = "[secret]"
 _NAME = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")  # what can be shown as the name of a variable without a second thought
@@ -87,13 +87,22 @@ def refuse_secret_headers(headers: Mapping[str, str]) -> None:
             )
 
 
-def _read(variable: str) -> str:
+def refuse_given_key(variable: str) -> None:
+    """Refuse what may be a key where the name of its variable belongs, before it is copied anywhere.
+
+    Raises:
+        UsageError: it does not look like the name of a variable, and there is none of that name. It is not shown.
+    """
     if not _NAME.fullmatch(variable) and not os.environ.get(variable):
         raise UsageError(
             "There is no environment variable of the name that was given for the key. The name is not shown, as it may"
             " be the key itself.",
             remedy="Type: export API_KEY=<the key>, and give the name API_KEY.",
         )
+
+
+def _read(variable: str) -> str:
+    refuse_given_key(variable)
     value = os.environ.get(variable, "").strip()
     empty, sendable = not value, value.isascii() and value.isprintable()
     if value and sendable:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
 import msgspec
 
 from veriglot.errors import InputError, UnknownNameError, UsageError, VeriglotError
+from veriglot.http.secrets import refuse_given_key, refuse_secret_headers
 from veriglot.provenance import file_sha256
 from veriglot.records import Estimator, from_mapping
 from veriglot.records.languages import language as known_language
@@ -242,6 +243,7 @@ def _check_models(config: Config) -> None:
             _only_declared(model, place)
             continue
         CLIENTS.entry(model.client)
+        _no_secrets(model, place)
         if model.preset is not None:
             preset(model.preset)
         if model.client == "openai" and not model.base_url:
@@ -250,6 +252,18 @@ def _check_models(config: Config) -> None:
             raise InputError("the client scripted needs the file of its rules", field=f"{place}.script")
         if model.script is not None:
             _exists(config.place(model.script), f"{place}.script")
+
+
+def _no_secrets(model: ModelEntry, place: str) -> None:
+    """Refuse keys in the file itself, which is copied into the run's folder."""
+    headers = model.options.get("headers")
+    try:
+        if model.key is not None:
+            refuse_given_key(model.key)
+        if isinstance(headers, dict):
+            refuse_secret_headers({name: "" for name in headers})
+    except UsageError as error:
+        raise InputError(error.message, field=f"{place}.key", remedy=error.remedy) from None
 
 
 def _only_declared(model: ModelEntry, place: str) -> None:

@@ -261,7 +261,7 @@ def _no_secrets(model: ModelEntry, place: str) -> None:
         if model.key is not None:
             refuse_given_key(model.key)
         if isinstance(headers, dict):
-            refuse_secret_headers({name: "" for name in headers})
+            refuse_secret_headers(dict.fromkeys(headers, ""))
     except UsageError as error:
         raise InputError(error.message, field=f"{place}.key", remedy=error.remedy) from None
 

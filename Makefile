@@ -3,8 +3,8 @@
 
 PYTHON ?= python3
 VENV ?= .venv
-# What `make test` installs beside the core. `make test EXTRAS=dev` leaves PyTorch out (and the tests that train).
-EXTRAS ?= dev,train,vectors
+# What `make test` installs beside the core. `make test EXTRAS=dev` leaves PyTorch out (and the tests that need it).
+EXTRAS ?= dev,train,vectors,local
 PYTEST_ARGS ?=
 
 SHELL := /bin/bash

@@ -210,6 +210,14 @@ def test_a_language_that_the_profile_does_not_hold_is_no_number(tmp_path: Path) 
     assert any("French" in line and "over all languages" in line for line in results.assumptions)
 
 
+def test_a_language_that_nothing_was_asked_in_says_so(tmp_path: Path) -> None:
+    study = write_study(tmp_path, given(tmp_path, models=("kiln",)))
+    study.write_text(study.read_text().replace("draws = 200", 'draws = 200\nlanguages = ["fr", "sw"]'))
+    rate = cell(make(study, tmp_path / "run").results, "kiln", "sw").rates[0]
+    assert (rate.rate, rate.responses) == (None, 0)
+    assert rate.reason == "no response was asked for or given in the language sw"
+
+
 def test_calls_that_fail_are_counted_and_made_up_for_by_the_next_run(tmp_path: Path) -> None:
     (tmp_path / "rules.toml").write_text("[[rules]]\nmatch = '\\(7\\)$'\nerror = 'no'\n" + RULES)
     text = asked(tmp_path, models=("kiln",))

@@ -51,8 +51,8 @@ def estimate(
         bool,
         typer.Option(
             "--pooled",
-            help="In languages that the profile does not hold, use its error rates over all of its languages. Default:"
-            " such rates are not made.",
+            help="In languages that the profile does not hold, or holds fewer than 8 texts of, use its error rates over"
+            " all of its languages. Default: such rates are not made, or unreliable.",
         ),
     ] = False,
     by_seed: Annotated[

@@ -74,7 +74,8 @@ def _without_language(line: str) -> str:
 
 
 def _numbers(rate: Rate) -> tuple[str, ...]:
-    value = "-" if rate.rate is None else f"{rate.rate:.2%}"
+    sure = "{:.2%}" if rate.status == "ok" else "({:.2%}?)"  # as in the report of a study
+    value = "-" if rate.rate is None else sure.format(rate.rate)
     interval = "-" if rate.low is None or rate.high is None else f"{100 * rate.low:.2f} to {100 * rate.high:.2f}"
     given = round(rate.responses / rate.coverage) if rate.coverage else 0
     return value, interval, f"{rate.units:,}", f"{rate.responses:,} of {given:,}" if given else "0"

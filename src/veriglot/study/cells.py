@@ -142,7 +142,16 @@ def _one(
     judging, tallies = counted.judging, counted.joined
     profile, used = judging.of(language)
     study = judging.study
-    found = _estimate(tallies, profile, estimator, study, counted.labels, counted.coverage, language)
+    found = _estimate(
+        tallies,
+        profile,
+        estimator,
+        study,
+        counted.labels,
+        counted.coverage,
+        language,
+        given=any(counted.given.values()),
+    )
     return Made(
         Rate(
             model=model,
@@ -174,8 +183,12 @@ def _estimate(
     labels: Labels | None,
     coverage: float,
     language: str,
+    *,
+    given: bool,
 ) -> Estimate:
     nothing = np.full(study.draws, np.nan)
+    if not given:
+        return Estimate(None, None, None, (f"no response was asked for or given in the language {language}",), nothing)
     if profile is None and estimator not in _LABELLED_ONLY:
         return Estimate(None, None, None, (f"the error profile does not hold the language {language}",), nothing)
     if estimator is Estimator.PPI and (labels is None or not len(labels.response)):

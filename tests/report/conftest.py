@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 from browser import NAMES, Requests
+from study_figures import study_figures
+from study_page import Page, page_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,3 +35,8 @@ def listener() -> Iterator[tuple[int, list[str]]]:
     server.shutdown()
     thread.join()
     server.server_close()
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Page:
+    return page_of(study_figures(), tmp_path_factory.mktemp("study"))

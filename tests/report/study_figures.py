@@ -180,8 +180,8 @@ def _quality(place: _Place, draw: random.Random, length: float) -> Quality:
     right = 1.0 if draw.random() < 0.5 else draw.uniform(0.8, 1.0)
     refused = 0.31 if (place.model.name, place.language) == ("oriole-8b", "hi") else draw.uniform(0, 0.03)
     return Quality(
-        length, length / 17, draw.uniform(0.94, 1.0), place.language, right, refused, draw.uniform(0, 0.08),
-        draw.uniform(0, 0.2), draw.uniform(0, 0.01),
+        60, length, length / 17, draw.uniform(0.94, 1.0), place.language, right, refused, draw.uniform(0, 0.08),
+        draw.uniform(0, 0.2), draw.uniform(0, 0.01), 60,
     )  # fmt: skip
 
 

@@ -6,7 +6,6 @@ import base64
 import hashlib
 import json
 import re
-from html.parser import HTMLParser
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -14,12 +13,11 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from judged_samples import arabic, chinese, crossing, every_kind, judged, long_evidence
 from study_figures import LANGUAGES, MODELS, study_figures
+from study_page import Page, data_of, page_of
 
 from veriglot.records import Prediction, Rate, Reliability, Sample, Span, Status
 from veriglot.report import write_study
-from veriglot.report.segments import segments
 from veriglot.report.study.axes import axis_for, heat_scale
 from veriglot.report.study.numbers import percent
 from veriglot.study.results import Average, Example, StudyResults
@@ -27,78 +25,9 @@ from veriglot.study.results import Average, Example, StudyResults
 if TYPE_CHECKING:
     from pathlib import Path
 
-VOID = {"br", "hr", "img", "input", "link", "meta"}
 LOADING = {"src", "srcset", "data", "poster", "action", "formaction", "background", "ping", "manifest", "style"}
 EVIL = "</script><img src=http://127.0.0.1:9/x onerror=alert(1)><!--&lt;\u2028\"'`${1}|\\"
 ODD = 0.77731
-
-
-class Page(HTMLParser):
-    """The elements of a page as a tree of (tag, attributes, children)."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.root: Node = Node("", {}, None)
-        self._at = self.root
-        self.text = text
-        self.feed(text)
-        self.close()
-        assert self._at is self.root, f"<{self._at.tag}> is not closed"
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        node = Node(tag, dict(attrs), self._at)
-        self._at.children.append(node)
-        if tag not in VOID:
-            self._at = node
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._at.children.append(Node(tag, dict(attrs), self._at))
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self._at.tag == tag, f"</{tag}> closes <{self._at.tag}>"
-        assert self._at.parent is not None
-        self._at = self._at.parent
-
-    def handle_data(self, data: str) -> None:
-        self._at.children.append(data)
-
-
-class Node:
-    def __init__(self, tag: str, attrs: dict[str, str | None], parent: Node | None) -> None:
-        self.tag, self.attrs, self.parent = tag, attrs, parent
-        self.children: list[Node | str] = []
-
-    @property
-    def text(self) -> str:
-        return "".join(child if isinstance(child, str) else child.text for child in self.children)
-
-    @property
-    def classes(self) -> set[str]:
-        return set((self.attrs.get("class") or "").split())
-
-    def all(self, tag: str | None = None, class_: str | None = None) -> list[Node]:
-        found = []
-        for child in self.children:
-            if isinstance(child, Node):
-                if (tag is None or child.tag == tag) and (class_ is None or class_ in child.classes):
-                    found.append(child)
-                found += child.all(tag, class_)
-        return found
-
-
-def page_of(results: StudyResults, folder: Path) -> Page:
-    write_study(results, folder / "study.html")
-    return Page((folder / "study.html").read_text("utf-8"))
-
-
-def data_of(page: Page) -> dict[str, Any]:
-    block = next(node for node in page.root.all("script") if node.attrs.get("id") == "data")
-    return json.loads(block.text)
-
-
-@pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Page:
-    return page_of(study_figures(), tmp_path_factory.mktemp("study"))
 
 
 def with_rate(results: StudyResults, model: str, language: str, **changes: Any) -> StudyResults:
@@ -216,73 +145,6 @@ def test_it_can_be_used_with_keys_and_a_screen_reader(page: Page) -> None:
     assert [node.tag for node in page.root.all("main")] == ["main"]
 
 
-def test_examples_mark_exactly_their_spans_in_every_script(tmp_path: Path) -> None:
-    pairs = every_kind()
-    results = msgspec.structs.replace(study_figures(), examples=tuple(Example(*pair) for pair in pairs))
-    cards = page_of(results, tmp_path).root.all("article")
-    assert len(cards) == len(pairs)
-    for card, (sample, prediction) in zip(cards, pairs, strict=True):
-        response = card.all("div", "response")[0]
-        pieces = [p for p in segments(len(sample.response), prediction.spans or ()) if p.covering]
-        assert [mark.text for mark in response.all("mark")] == [sample.response[p.start : p.end] for p in pieces]
-        assert response.text == (sample.response or "The response is empty.")
-
-
-def test_direction_and_language_of_examples(page: Page) -> None:
-    found = {node.attrs.get("lang"): node.attrs["dir"] for node in page.root.all("div", "response")}
-    assert found["ar"] == "rtl"
-    assert found["he"] == "rtl"
-    assert found["zh-Hans"] == "ltr"
-    card = next(node for node in page.root.all("article") if node.attrs["data-language"] == "ar")
-    assert card.all("ol", "marks")[0].attrs["dir"] == "rtl"
-    assert all(quote.attrs["dir"] == "rtl" for quote in card.all("bdi", "quoted"))
-
-
-def test_a_place_that_was_quoted_is_named_and_not_quoted_again(tmp_path: Path) -> None:
-    pair = judged(
-        "ar", "ar", ["بُني الجسر عام 1911 من الحجر."], "بُني الجسر عام 1991 من حديد.",
-        [("1991", "entity", 0.9, "1911"), ("حديد", "entity", 0.8, "1911")],
-    )  # fmt: skip
-    results = msgspec.structs.replace(study_figures(), examples=(Example(*pair),))
-    card = page_of(results, tmp_path).root.all("article")[0]
-    held = card.all("div", "held")
-    assert [len(node.all("bdi", "snippet")) for node in held] == [1, 0]
-    assert held[1].text == "evidence p0, as for 1"
-    assert all(label.attrs["dir"] == "ltr" for node in held for label in node.all("span", "label"))
-
-
-def test_a_mark_never_cuts_a_visible_character(tmp_path: Path) -> None:
-    family = "👩\u200d👩\u200d👧"
-    response = f"a {family} b का c"
-    cut = response.index("क")
-    spans = (Span(2, 3, "entity", 0.5), Span(cut, cut + 1, "entity", 0.5))
-    pair = (Sample("cut", response), Prediction("cut", Status.SCORED, "d", 0.5, spans))
-    results = msgspec.structs.replace(study_figures(), examples=(Example(*pair),))
-    marks = page_of(results, tmp_path).root.all("div", "response")[0].all("mark")
-    assert [mark.text for mark in marks] == [family, "का"]
-
-
-def test_a_long_response_is_shown_around_its_marks_and_says_what_is_left_out(tmp_path: Path) -> None:
-    text = "word " * 2000 + "lie" + " word" * 2000
-    pair = (Sample("long", text), Prediction("long", Status.SCORED, "d", 0.9, (Span(10000, 10003, "entity", 0.9),)))
-    results = msgspec.structs.replace(study_figures(), examples=(Example(*pair), Example(*long_evidence())))
-    response = page_of(results, tmp_path).root.all("div", "response")[0]
-    assert response.all("mark")[0].text == "lie"
-    left_out = [int(re.sub(r"\D", "", node.text)) for node in response.all("span", "left-out")]
-    shown = len(response.text) - sum(len(node.text) for node in response.all("span", "left-out"))
-    assert len(left_out) == 2
-    assert sum(left_out) + shown == len(text)
-
-
-def test_spans_that_do_not_fit_their_sample_are_told(tmp_path: Path) -> None:
-    sample, prediction = crossing()
-    wrong = msgspec.structs.replace(prediction, spans=(Span(3, 99, "entity", 0.5), Span(50, 60, "entity", 0.4)))
-    results = msgspec.structs.replace(study_figures(), examples=(Example(sample, wrong),))
-    card = page_of(results, tmp_path).root.all("article")[0]
-    assert card.all("mark")[0].text == sample.response[3:]
-    assert len(card.all("p", "problem")) == 2
-
-
 def test_hostile_text_stays_text(tmp_path: Path) -> None:
     model = msgspec.structs.replace(MODELS[0], name=EVIL, family=EVIL, settings={EVIL: EVIL})
     results = study_figures((model, *MODELS[1:]))
@@ -297,14 +159,6 @@ def test_hostile_text_stays_text(tmp_path: Path) -> None:
     assert [node.attrs.get("id") for node in page.root.all("script")] == ["data", None]
     assert page.root.all("h1")[0].text == EVIL.replace("\u2028", "\n")
     assert data_of(page)["tables"]["models"]["csv"].count("</script>") == 1
-
-
-def test_lone_surrogates_and_steering_signs_do_no_harm(tmp_path: Path) -> None:
-    sample = Sample("s", "a \ud800 b \u202e c", language="en")
-    prediction = Prediction("s", Status.SCORED, "d", 0.5, (Span(0, 9, "entity", 0.5),))
-    results = msgspec.structs.replace(study_figures(), examples=(Example(sample, prediction),))
-    text = page_of(results, tmp_path).root.all("div", "response")[0].text
-    assert text == "a \ufffd b <U+202E> c"
 
 
 def test_the_same_results_give_the_same_bytes(tmp_path: Path) -> None:
@@ -393,9 +247,3 @@ def test_a_share_is_never_written_as_nothing_or_everything_that_it_is_not(share:
     text = percent(share)
     assert (text == "0.0%") == (share == 0)
     assert (text == "100.0%") == (share == 1)
-
-
-def test_the_examples_of_other_scripts_are_there(page: Page) -> None:
-    text = page.root.all("main")[0].text
-    assert arabic()[0].response.split(" ")[0] in text
-    assert chinese()[0].response[:6] in text

@@ -8,68 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
-from study_folder import EXAMPLES, outputs, samples, write_queries, write_responses, write_rows
+from small_study import DETECTOR, LANGUAGES, RULES, asked, cell, given, make, write_study
+from study_folder import EXAMPLES, outputs, samples, write_rows
 
-from veriglot.cli.recipe import detector_recipe
-from veriglot.cli.studying import measure, render
-from veriglot.errors import InputError, UnknownNameError, UsageError
+from veriglot.errors import InputError, UsageError
 from veriglot.formats import read
 from veriglot.llm import ModelError, SpendingLimitError
 from veriglot.records import Annotation, Kind, Rate, Reliability, Span, encode
 from veriglot.study.config import load
 from veriglot.study.folder import Folder
 from veriglot.study.rehearsal import rehearse
-from veriglot.study.results import Cell, StudyResults
-from veriglot.study.run import Outcome, Tools, run
+from veriglot.study.results import StudyResults
 from veriglot.study.status import status
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-RULES = """
-[[rules]]
-match = 'What .*\\((?P<n>\\d+)\\)$'
-reply = ['The answer is that it stands where it always stood.', 'It was Zorvath who built it in 1999.']
-[[rules]]
-reply = ['It was Zorvath who built it in 1999.', 'I do not know.', 'Nobody knows.']
-"""
-DETECTOR = f"""
-[[detectors]]
-name = "grounding"
-labelled = "{EXAMPLES}"
-"""
-LANGUAGES = ("de", "en", "fr")
-
-
-def write_study(folder: Path, text: str, *, detectors: str = DETECTOR, study: str = "") -> Path:
-    path = folder / "study.toml"
-    path.write_text(f"[study]\ndraws = 200\n{study}\n{text}\n{detectors}")
-    return path
-
-
-def asked(folder: Path, models: tuple[str, ...] = ("kiln", "moor"), queries: int = 24, **keys: Any) -> str:
-    """The tables of a study that asks the scripted client."""
-    write_queries(folder / "queries.jsonl", queries)
-    if not (folder / "rules.toml").exists():
-        (folder / "rules.toml").write_text(RULES)
-    tables = "".join(f'[[models]]\nname = "{name}"\nclient = "scripted"\nscript = "rules.toml"\n' for name in models)
-    head = {"path": "queries.jsonl", "design": "runs", "seeds": [1, 2, 3], **keys}
-    lines = "\n".join(f"{name} = {json.dumps(value)}" for name, value in head.items())
-    return f"[queries]\n{lines}\n{tables}"
-
-
-def given(folder: Path, models: tuple[str, ...] = ("kiln", "moor"), count: int = 40) -> str:
-    write_responses(folder / "responses.jsonl", models, count)
-    return '[responses]\npath = "responses.jsonl"\n'
-
-
-def make(study: Path, folder: Path, **options: Any) -> Outcome:
-    return run(load(study), Folder(folder), Tools(detector_recipe, measure, render), **options)
-
-
-def cell(results: StudyResults, model: str, language: str) -> Cell:
-    (found,) = [one for one in results.cells if (one.model, one.language) == (model, language)]
-    return found
 
 
 def test_everything_is_there_in_the_end(tmp_path: Path) -> None:
@@ -283,48 +236,6 @@ def test_a_spending_limit_stops_and_a_higher_one_goes_on(tmp_path: Path) -> None
     assert outputs(tmp_path / "run") == outputs(tmp_path / "whole")
 
 
-def test_given_responses_are_sorted_by_model_and_what_is_wrong_is_told(tmp_path: Path) -> None:
-    text = given(tmp_path, models=("kiln", "moor"))
-    study = write_study(tmp_path, text)
-    whole = (tmp_path / "responses.jsonl").read_bytes()
-    (tmp_path / "responses.jsonl").write_bytes(whole + b'{"id": \n')
-    outcome = make(study, tmp_path / "run")
-    assert outcome.failed == 1
-    assert b"not valid JSON" in (tmp_path / "run" / "responses" / "given.failed.jsonl").read_bytes()
-    assert sum(one.coverage.answered for one in outcome.results.cells) == 80
-    assert any("1 row of the input could not be read" in line for line in outcome.results.warnings)
-    (tmp_path / "responses.jsonl").write_bytes(whole)
-    assert make(study, tmp_path / "run").failed == 0
-    assert not (tmp_path / "run" / "responses" / "given.failed.jsonl").exists()
-    listed = write_study(tmp_path, text + '[[models]]\nname = "kiln"\n')
-    with pytest.raises(UnknownNameError, match="'moor'"):
-        make(listed, tmp_path / "listed")
-    missing = write_study(tmp_path, text + "".join(f'[[models]]\nname = "{n}"\n' for n in ("kiln", "moor", "fen")))
-    with pytest.raises(UsageError, match="No response is of the model 'fen'"):
-        make(missing, tmp_path / "missing")
-
-
-def test_only_the_languages_that_are_asked_for(tmp_path: Path) -> None:
-    study = write_study(tmp_path, given(tmp_path), study='languages = ["French", "de"]')
-    results = make(study, tmp_path / "run").results
-    assert results.languages == ("fr", "de")
-    assert {one.language for one in results.cells} == {"fr", "de"}
-
-
-def test_responses_that_state_no_language_are_counted_under_the_one_they_are_in(tmp_path: Path) -> None:
-    text = given(tmp_path)
-    rows = list(read(tmp_path / "responses.jsonl"))
-    write_rows(tmp_path / "responses.jsonl", (msgspec.structs.replace(row, language=None) for row in rows))
-    results = make(write_study(tmp_path, text), tmp_path / "run").results
-    counted = {tag: sum(c.coverage.answered for c in results.cells if c.language == tag) for tag in LANGUAGES}
-    assert all(count > 20 for count in counted.values())
-    assert sum(one.coverage.answered for one in results.cells) == 80
-    some = make(write_study(tmp_path, text, study='languages = ["de"]'), tmp_path / "some").results
-    assert {one.language for one in some.cells} == {"de"}
-    assert sum(one.coverage.answered for one in some.cells) == counted["de"]
-    assert any(line.startswith(f"{80 - counted['de']} responses that state no language") for line in some.warnings)
-
-
 def test_a_profile_that_does_not_belong_to_the_detector_is_refused(tmp_path: Path) -> None:
     make(write_study(tmp_path, given(tmp_path)), tmp_path / "run")
     profile = msgspec.json.decode((tmp_path / "run" / "profiles" / "grounding.json").read_bytes())
@@ -359,14 +270,6 @@ def test_a_profile_is_refused_before_a_model_is_asked(tmp_path: Path) -> None:
     assert not (tmp_path / "run" / "responses").exists()
     with pytest.raises(InputError, match="not valid JSON"):
         rehearse(load(study), Folder(tmp_path / "dry"))
-
-
-def test_a_folder_of_built_responses_is_given(tmp_path: Path) -> None:
-    make(write_study(tmp_path, asked(tmp_path)), tmp_path / "run")
-    names = {path.name for path in (tmp_path / "run" / "responses").iterdir()}
-    assert {"kiln.jsonl", "kiln.jsonl.progress", "kiln.jsonl.asked"} <= names
-    study = write_study(tmp_path, '[responses]\npath = "run/responses"')
-    assert make(study, tmp_path / "given").results.models[0].name == "kiln"
 
 
 def test_a_folder_of_something_else_is_left_alone(tmp_path: Path) -> None:

@@ -7,18 +7,21 @@ import hashlib
 import sys
 from contextlib import contextmanager
 from functools import cache
+from html import escape
 from importlib.resources import files
 from io import TextIOWrapper
 from pathlib import Path
+from string import Template
 from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, TextIO
 
 from veriglot.report.palette import palette
+from veriglot.report.printable import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["colours", "opened", "part", "policy", "scoped"]
+__all__ = ["colours", "head", "opened", "part", "policy", "scoped"]
 
 
 @contextmanager
@@ -68,6 +71,21 @@ def scoped(folder: str, names: Sequence[str]) -> str:
     """Script files as one, in one function scope, so that nothing of the page is global."""
     parts = "\n".join(part(folder, name) for name in names)
     return f'(function () {{\n"use strict";\n{parts}\n}})();'
+
+
+def head(title: str, script: str, style: str) -> str:
+    """The head of a page: its title, its style, and the policy that lets this script and this style alone run.
+
+    Args:
+        title: plain text.
+        script: the only script of the page.
+        style: the only style.
+    """
+    return (
+        Template(part("page", "head.html"))
+        .substitute(title=escape(printable(title)), policy=policy(script, style), style=style)
+        .rstrip("\n")
+    )
 
 
 def policy(script: str, style: str) -> str:

@@ -11,7 +11,7 @@ from html import escape
 from string import Template
 from typing import TYPE_CHECKING
 
-from veriglot.report.assembly import colours, opened, part, policy, scoped
+from veriglot.report.assembly import colours, head, opened, part, scoped
 from veriglot.report.page_data import meanings, sample_blocks, script_safe
 from veriglot.report.printable import printable
 
@@ -64,9 +64,8 @@ def _page(title: str) -> str:
     script = scoped("page", _SCRIPTS)
     style = colours() + "\n".join(part("page", name) for name in _STYLES)
     return Template(part("page", "page.html")).substitute(
+        head=head(title, script, style),
         title=escape(printable(title)),
-        policy=policy(script, style),
-        style=style,
         script=script,
         meta=script_safe({"meanings": meanings()}),
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
+from veriglot.build.quality import Quality
 from veriglot.records import Prediction, Rate, Sample
 
 __all__ = [
@@ -55,30 +56,6 @@ class Coverage(msgspec.Struct, frozen=True):
     answered: int
     failed: int
     statuses: dict[str, int]
-
-
-class Quality(msgspec.Struct, frozen=True):
-    """Quality of the responses of one model in one language (kang, Table 1, and what it leaves out). Shares are 0 to 1.
-
-    Attributes:
-        words: mean words per response, in our segmentation.
-        sentences: mean sentences per response.
-        detectable: share of responses whose language could be identified.
-        most_frequent_language: the tag that most of them are in; None where none could be identified.
-        right_language: share of the detectable ones in the language that was asked for.
-        refused, repetitive, empty: shares of responses.
-        truncated: share of those whose end is known that were cut at the token limit; None where none is known.
-    """
-
-    words: float
-    sentences: float
-    detectable: float
-    most_frequent_language: str | None
-    right_language: float | None
-    refused: float
-    repetitive: float
-    truncated: float | None
-    empty: float
 
 
 class Cell(msgspec.Struct, frozen=True):

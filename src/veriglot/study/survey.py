@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from veriglot.build.quality import QualityTally
+from veriglot.build.quality import Quality, QualityTally
 from veriglot.metrics.marks import ranges
 from veriglot.metrics.units import segmenter
 from veriglot.records import Status
 from veriglot.study.files import pairs
-from veriglot.study.results import Example, Quality
+from veriglot.study.results import Example
 from veriglot.study.tallying import language_of
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Seen", "Survey", "survey_all"]
 
 _UNTYPED = "unsupported"
+NOTHING = Quality(0, 0.0, 0.0, 0.0, None, None, 0.0, 0.0, None, 0.0, 0)
 _EXAMPLES = 3  # of a language
 
 
@@ -70,22 +71,10 @@ class Survey:
             self._add_marks(cell, tag, sample, prediction)
 
     def quality(self, model: str, language: str) -> Quality:
-        """The quality of the responses of one model in one language; all zero where there is none."""
+        """The quality of the responses of one model in one language; of no responses where there are none."""
         cell = self.cells.get((model, language))
         found = cell.quality.quality() if cell is not None else None
-        if found is None:
-            return Quality(0.0, 0.0, 0.0, None, None, 0.0, 0.0, None, 0.0)
-        return Quality(
-            words=found.words,
-            sentences=found.sentences,
-            detectable=found.detectable,
-            most_frequent_language=found.most_frequent_language,
-            right_language=found.right_language,
-            refused=found.refused,
-            repetitive=found.repetitive,
-            truncated=found.truncated,
-            empty=found.empty,
-        )
+        return found if found is not None else NOTHING
 
     def examples(self, languages: Iterable[str]) -> tuple[Example, ...]:
         """The most confident marks of each language, of different models."""

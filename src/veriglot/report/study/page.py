@@ -10,7 +10,7 @@ from html import escape
 from string import Template
 from typing import TYPE_CHECKING
 
-from veriglot.report.assembly import colours, opened, part, policy, scoped
+from veriglot.report.assembly import colours, head, opened, part, scoped
 from veriglot.report.page_data import script_safe
 from veriglot.report.printable import printable
 from veriglot.report.study.correction import correction_section
@@ -67,10 +67,9 @@ def _page(results: StudyResults) -> str:
     style = colours() + "\n".join(part(_FOLDER, name) for name in _STYLES)
     wide = "wide" if len(view.models) > 6 else ""
     return Template(part(_FOLDER, "page.html")).substitute(
+        head=head(results.title, script, style),
         title=escape(printable(results.title)),
         subtitle=_subtitle(view),
-        policy=policy(script, style),
-        style=style,
         script=script,
         paper=wide,
         navigation=_navigation(sections),

@@ -69,7 +69,13 @@ class Extract:
 
 
 def extract(
-    response: str, passages: Sequence[str], question: str | None, language: str | None, lexicon: Lexicon
+    response: str,
+    passages: Sequence[str],
+    question: str | None,
+    language: str | None,
+    lexicon: Lexicon,
+    *,
+    evidence_language: str | None = None,
 ) -> Extract | None:
     """The features of every word of a response; None where the response or the evidence holds no word.
 
@@ -79,10 +85,11 @@ def extract(
         question: the question, or None.
         language: BCP 47 tag of the response.
         lexicon: word frequencies and vectors.
+        evidence_language: BCP 47 tag of the evidence, by which it is cut into words; None where it is the response's.
     """
     ours, theirs = shared_alphabet(response, passages)
     answer = Document([response], language, ours)
-    evidence = Document(passages, language, theirs)
+    evidence = Document(passages, evidence_language or language, theirs)
     if not len(answer) or not len(evidence):
         return None
     asked = Document([question or ""], language, ours)

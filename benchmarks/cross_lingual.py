@@ -155,7 +155,7 @@ def cell_rows(cells: dict[Pair, Array], languages: Sequence[str]) -> list[dict[s
         away = mean_of(
             [cells[response, evidence] for evidence in languages if evidence != response] or [np.full(1, np.nan)]
         )
-        rows.append(row | {"mean cross": f"{away[0]:.3f}"})
+        rows.append(row | {"cross": f"{away[0]:.3f}"})
     return rows
 
 

@@ -1,0 +1,45 @@
+"""In which languages an encoder was measured, and good; the figures are in docs/encoders.md."""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from veriglot.errors import UnknownNameError
+from veriglot.records.languages import language
+
+if TYPE_CHECKING:
+    from veriglot.encoders.encoder import Strength
+
+__all__ = ["languages_of", "strength_of"]
+
+
+class _Quality(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    measured: tuple[str, ...]  # tags of the language table: a language in the script that was measured
+
+
+@cache
+def _table() -> dict[str, _Quality]:
+    data = files(__package__).joinpath("quality.json").read_bytes()
+    return msgspec.json.decode(data, type=dict[str, _Quality])
+
+
+@cache
+def languages_of(encoder: str) -> frozenset[str]:
+    """Base tags of the languages in which `encoder` was measured and good; none for one that is not in the table."""
+    known = _table().get(encoder)
+    return frozenset(language(tag).base for tag in known.measured) if known else frozenset()
+
+
+def strength_of(encoder: str, tag: str | None) -> Strength:
+    """`measured` or `weak`, for a language in a script; see `Encoder.strength`."""
+    known = _table().get(encoder)
+    if known is None or not tag:
+        return "weak"
+    try:
+        return "measured" if language(tag).tag in known.measured else "weak"
+    except UnknownNameError:
+        return "weak"

@@ -1,0 +1,50 @@
+"""The encoders by name; third parties join by the entry point group `veriglot.encoders`."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any, cast
+
+from veriglot.errors import UnknownNameError, UsageError
+from veriglot.lazy import Entry, Table
+
+if TYPE_CHECKING:
+    from veriglot.encoders.encoder import Encoder
+
+__all__ = ["ENCODERS", "load_encoder"]
+
+ENCODERS = Table(
+    "encoder",
+    "veriglot.encoders",
+    {
+        "use-multilingual": Entry(
+            "veriglot.encoders.universal:UniversalSentenceEncoder",
+            extra="semantic",
+            summary="Universal Sentence Encoder, multilingual 3, int8: 18 languages well, on the CPU; the default",
+        ),
+    },
+)
+
+
+def load_encoder(name: str = "use-multilingual", **options: Any) -> Encoder:
+    """An encoder by name.
+
+    Args:
+        name: a name of `ENCODERS`.
+        options: of the encoder; see its class.
+
+    Raises:
+        UnknownNameError: no such encoder, or no such option; the error suggests the nearest.
+        MissingExtraError: its packages are not installed.
+        WeightsError: its weights are missing or damaged; the remedy says what to type.
+        UsageError: an option that makes no sense, or one that is missing.
+    """
+    make = ENCODERS.load(name)
+    known = inspect.signature(make).parameters
+    for option in options:
+        if option not in known:
+            raise UnknownNameError(f"option of the encoder {name!r}", option, known)
+    missing = [option for option, one in known.items() if one.default is one.empty and option not in options]
+    if missing:
+        raise UsageError(f"The encoder {name!r} needs the option {missing[0]!r}.")
+    return cast("Encoder", make(**options))

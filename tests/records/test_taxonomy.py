@@ -22,6 +22,7 @@ def test_the_taxonomies_of_the_papers() -> None:
         "fava": FAVA,
         "halluverse": ("entity", "relation", "sentence"),
         "hat": ("hallucination",),
+        "critical": ("critical_error",),
         "support": ("supported", "contradicted", "unverified"),
     }
     assert taxonomy("support").clean == ("supported",)

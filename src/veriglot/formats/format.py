@@ -11,6 +11,7 @@ from veriglot.formats.rows import BadRow, Record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from pathlib import Path
 
     from veriglot.formats.containers import Records
     from veriglot.formats.head import Head
@@ -75,6 +76,8 @@ class Format(ABC):
         summary: one line on what it is.
         containers: what its records lie in; the first is what writing produces.
         companions: names of files that lie beside its own and are read with them.
+        takes_lines: whether its records are lines of text that the format takes apart itself, as tables are that have
+            no header or no quotes; whatever the container looks like, `samples` is given the line.
         writable: whether it can be written.
         columns: header, for those written as CSV.
     """
@@ -83,12 +86,17 @@ class Format(ABC):
     summary: ClassVar[str]
     containers: ClassVar[tuple[str, ...]] = ("jsonl", "json", "parquet")
     companions: ClassVar[tuple[str, ...]] = ()
+    takes_lines: ClassVar[bool] = False
     writable: ClassVar[bool] = True
     columns: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def sniff(self, head: Head) -> Sniff | None:
         """Whether a file with this beginning is of this format; None if it certainly is not."""
+
+    def reads_beside(self, file: Path) -> bool:
+        """Whether a file is read with the format's own files, without being of the format itself."""
+        return any(file.match(pattern) for pattern in self.companions)
 
     @abstractmethod
     def samples(self, data: Any, line: int, reading: Reading) -> Iterable[Sample]:

@@ -103,7 +103,7 @@ def files_in(folder: Path) -> list[Path]:
 def companion_of(file: Path) -> str | None:
     """The format with whose files this one is read, without being of it itself; None for most files."""
     for name in FORMATS.names():
-        if any(file.match(pattern) for pattern in load_format(name).companions):
+        if load_format(name).reads_beside(file):
             return name
     return None
 

@@ -104,8 +104,9 @@ def read_rows(
     for source, found in _sources(path, format, report):
         file_report = report.file(source.path, found.format, found.why)
         reading = Reading(source, file_report, strict=strict, language=language)
-        records = read_container(found.container, source, max_line_bytes)
-        for row in load_format(found.format).rows(records, reading):
+        format_ = load_format(found.format)
+        records = read_container("text" if format_.takes_lines else found.container, source, max_line_bytes)
+        for row in format_.rows(records, reading):
             checked = _checked(row, seen, reading)
             if isinstance(checked, BadRow):
                 file_report.bad += 1

@@ -34,6 +34,10 @@ FORMATS = Table(
         "lettucedetect": Entry(f"{_HERE}.lettucedetect:LettuceDetect", summary="LettuceDetect training rows"),
         "psiloqa": Entry(f"{_HERE}.psiloqa:PsiloQa", summary="PsiloQA rows"),
         "xcomet": Entry(f"{_HERE}.xcomet:Xcomet", summary="XCOMET rows with error_spans"),
+        "token-labels": Entry(f"{_HERE}.token_labels:TokenLabels", summary="token labels of translations"),
+        "guerreiro": Entry(f"{_HERE}.guerreiro:Guerreiro", summary="pathologies of translations, CSV"),
+        "mlqe": Entry(f"{_HERE}.mlqe:Mlqe", summary="critical translation errors of MLQE-PE, TSV"),
+        "mqm": Entry(f"{_HERE}.mqm:Mqm", summary="MQM error spans in translations, TSV"),
         "squad": Entry(f"{_HERE}.squad:Squad", summary="SQuAD and XQuAD: right answers with their paragraph"),
     },
 )

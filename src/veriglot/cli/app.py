@@ -57,6 +57,10 @@ VERBS = {
         "veriglot.cli.train:app",
         "Train a detector from labelled data.",
     ),
+    "models": Verb(
+        "veriglot.cli.models:app",
+        "Get and keep model files by name: list, get, remove, path.",
+    ),
     "doctor": Verb(
         "veriglot.cli.doctor:doctor",
         "Show what is installed, what each extra would add, and which models load.",

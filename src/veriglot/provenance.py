@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
-__all__ = ["digest", "file_sha256", "signature"]
+__all__ = ["checkpoint_revision", "digest", "file_sha256", "signature"]
 
 _BLOCK = 1 << 20
+_NO_WEIGHTS = {".md", ".png", ".jpg", ".lock"}
 
 
 def file_sha256(path: str | Path) -> str:
@@ -31,6 +32,34 @@ def digest(parts: Iterable[str | bytes]) -> str:
         hasher.update(len(data).to_bytes(8, "little"))
         hasher.update(data)
     return hasher.hexdigest()
+
+
+def checkpoint_revision(model: str | Path, config: Any = None) -> str:
+    """Which model it is: the commit of one from the hub, otherwise a hash of the files in its folder and below.
+
+    The whole of the weights is read for it, which takes about as long as loading them: a hash of less could take a
+    fine-tuned model for its parent.
+
+    Args:
+        model: a folder or a name on the hub.
+        config: the model's configuration, which holds the commit where there is one.
+
+    Returns:
+        16 hexadecimal digits or a commit; `unknown` where there is neither.
+    """
+    folder = Path(model)
+    if not folder.is_dir():
+        return str(getattr(config, "_commit_hash", None) or "unknown")
+    return digest(part for name, path in _checkpoint_files(folder) for part in (name, file_sha256(path)))[:16]
+
+
+def _checkpoint_files(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Files with their names below `folder`, in the order of the names; what is hidden or documentation is left out."""
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder)
+        hidden = any(part.startswith(".") for part in name.parent.parts)
+        if path.is_file() and path.suffix not in _NO_WEIGHTS and not hidden:
+            yield name.as_posix(), path
 
 
 def signature(**parts: object) -> str:

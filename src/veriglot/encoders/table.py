@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from veriglot.errors import UnknownNameError, UsageError
 from veriglot.lazy import Entry, Table
 
 if TYPE_CHECKING:
@@ -39,12 +37,5 @@ def load_encoder(name: str = "use-multilingual", **options: Any) -> Encoder:
         WeightsError: its weights are missing or damaged; the remedy says what to type.
         UsageError: an option that makes no sense, or one that is missing.
     """
-    make = ENCODERS.load(name)
-    known = inspect.signature(make).parameters
-    for option in options:
-        if option not in known:
-            raise UnknownNameError(f"option of the encoder {name!r}", option, known)
-    missing = [option for option, one in known.items() if one.default is one.empty and option not in options]
-    if missing:
-        raise UsageError(f"The encoder {name!r} needs the option {missing[0]!r}.")
-    return cast("Encoder", make(**options))
+    encoder: Encoder = ENCODERS.make(name, **options)
+    return encoder

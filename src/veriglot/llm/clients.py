@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from veriglot.errors import UnknownNameError, UsageError
 from veriglot.lazy import Entry, Table
 from veriglot.llm.cached import Cached
 from veriglot.llm.limits import Limited
@@ -54,15 +52,7 @@ def connect(name: str, *, cache: str | Path | None = None, limits: Limits | None
         MissingExtraError: its packages are not installed.
         UsageError: an option that makes no sense, or one that is missing.
     """
-    make = CLIENTS.load(name)
-    known = inspect.signature(make).parameters
-    for option in options:
-        if option not in known:
-            raise UnknownNameError(f"option of the client {name!r}", option, known)
-    missing = [option for option, one in known.items() if one.default is one.empty and option not in options]
-    if missing:
-        raise UsageError(f"The client {name!r} needs the option {missing[0]!r}.")
-    client = cast("Client", make(**options))
+    client: Client = CLIENTS.make(name, **options)
     if limits is not None:
         client = Limited(client, limits)
     return client if cache is None else Cached(client, cache)

@@ -11,10 +11,9 @@ import transformers
 from veriglot.errors import UsageError
 from veriglot.llm.client import Closing
 from veriglot.llm.errors import ModelError
-from veriglot.llm.local_files import revision_of
 from veriglot.llm.records import Reply, Token, canonical
 from veriglot.llm.schemas import asked_in_words
-from veriglot.provenance import digest, signature
+from veriglot.provenance import checkpoint_revision, digest, signature
 
 if TYPE_CHECKING:
     from veriglot.llm.records import Request, Settings
@@ -75,7 +74,7 @@ class Local(Closing):
         self.signature = signature(
             client=self.name,
             model=model,
-            revision=revision_of(model, self._model.config),
+            revision=checkpoint_revision(model, self._model.config),
             options=digest([canonical(options)])[:16] if options else None,
             dtype=str(self._model.dtype).removeprefix("torch."),
             device=self._device.type,

@@ -8,21 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-import numpy as np
 
-from veriglot.detectors.grounding.calibration import Calibration, sigmoid
-from veriglot.detectors.grounding.features import FEATURES_VERSION, Extract, extract
+from veriglot.detectors.grounding.calibration import Calibration
+from veriglot.detectors.grounding.features import FEATURES_VERSION, extract
 from veriglot.detectors.grounding.inference import Model
-from veriglot.detectors.grounding.language import Spoken, evidence_notes, spoken_in
+from veriglot.detectors.grounding.language import evidence_notes
 from veriglot.detectors.grounding.lexicon import Lexicon
-from veriglot.detectors.grounding.marking import DIGITS, mark, word_list
+from veriglot.detectors.word_detector import Seen, WordDetector
 from veriglot.errors import WeightsError
 from veriglot.provenance import digest, file_sha256, signature
-from veriglot.records import Prediction, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
+    from veriglot.detectors.grounding.language import Spoken
     from veriglot.records import Sample
 
 __all__ = ["Grounding", "Manifest", "check_weights"]
@@ -50,7 +47,7 @@ class Manifest(msgspec.Struct, frozen=True):
     sha256: dict[str, str]
 
 
-class Grounding:
+class Grounding(WordDetector):
     """Marks the words of a response that its evidence does not support. See `docs/grounding.md`.
 
     Args:
@@ -62,14 +59,11 @@ class Grounding:
         WeightsError: weights are missing, damaged, or made for other features.
     """
 
-    taxonomy = "fava"
-
     def __init__(self, *, threshold: float | None = None, words: bool = False, weights: str | None = None) -> None:
         self._options: dict[str, Any] = {"threshold": threshold, "words": words, "weights": weights}
         self._folder = Path(weights) if weights is not None else Path(str(files(__package__) / "weights"))
         self._manifest = check_weights(self._folder)
-        self._threshold = self._manifest.threshold if threshold is None else threshold
-        self._words = words
+        super().__init__(self._manifest.threshold if threshold is None else threshold, words=words)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A detector travels to another process as its options; the weights are loaded there."""
@@ -79,11 +73,6 @@ class Grounding:
     def name(self) -> str:
         """Name and revision of the weights."""
         return f"grounding@{self._manifest.revision}"
-
-    @property
-    def threshold(self) -> float:
-        """Confidence from which a word is marked."""
-        return self._threshold
 
     @cached_property
     def signature(self) -> str:
@@ -109,78 +98,13 @@ class Grounding:
     def _calibration(self) -> Calibration:
         return msgspec.json.decode((self._folder / "calibration.json").read_bytes(), type=Calibration)
 
-    def predict(self, samples: Sequence[Sample]) -> list[Prediction]:
-        """Judge a batch: one prediction per sample, in order. No sample makes it raise."""
-        return [self._judge(sample) for sample in samples]
-
-    def _judge(self, sample: Sample) -> Prediction:
-        try:
-            return self._judged(sample)
-        except Exception as error:  # one sample's failure must not lose the batch; it is said, not hidden
-            return self._not_scored(sample, Status.FAILED, f"{type(error).__name__}: {error}")
-
-    def _not_scored(self, sample: Sample, status: Status, reason: str) -> Prediction:
-        return Prediction(
-            id=sample.id, status=status, detector=self.name, reason=reason, signature=self.signature,
-            language=sample.language,
-        )  # fmt: skip
-
-    def _judged(self, sample: Sample) -> Prediction:
-        if not sample.response.strip():
-            return self._not_scored(sample, Status.FAILED, "the response is empty")
-        if not _is_unicode(sample.response):
-            return self._not_scored(sample, Status.FAILED, "the response holds half of a surrogate pair")
-        if not any(passage.text.strip() for passage in sample.evidence):
-            return self._not_scored(sample, Status.NO_EVIDENCE, "there is no evidence to hold the response against")
-        spoken = spoken_in(sample)
-        if spoken is None:
-            reason = "the language of the response was not recognised; give it as `language`"
-            return self._not_scored(sample, Status.UNSUPPORTED_LANGUAGE, reason)
+    def _see(self, sample: Sample, spoken: Spoken) -> Seen | None:
         passages = [passage.text for passage in sample.evidence]
         found = extract(sample.response, passages, sample.question, spoken.tag, self._lexicon)
         if found is None:
-            status, what = self._wordless(sample)
-            return self._not_scored(sample, status, what)
-        if found.markup.all():
-            return self._not_scored(sample, Status.FAILED, "the response holds nothing but control tokens")
-        return self._scored(sample, found, spoken)
-
-    def _wordless(self, sample: Sample) -> tuple[Status, str]:
-        if any(any(c.isalnum() for c in passage.text) for passage in sample.evidence):
-            return Status.FAILED, "the response holds no word, only marks or symbols"
-        return Status.NO_EVIDENCE, "the evidence holds no word, only marks or symbols"
-
-    def _scored(self, sample: Sample, found: Extract, spoken: Spoken) -> Prediction:
+            return None
         logits = self._model.logits(found.values, found.sentence)
-        calibration = self._calibration
-        confidences = calibration.confidences(logits[:, 0], spoken.tag, spoken.script)
-        confidences[found.markup] = 0.0
-        confidences = confidences.round(DIGITS)  # first, so that what is shown and what is marked agree
-        types = sigmoid(logits[:, 1:].astype(np.float64))
-        notes = (*spoken.notes, *evidence_notes(sample, spoken))
-        if not calibration.covers(spoken.tag, spoken.script):
-            notes = (*notes, "calibration:default")
-        threshold = self._threshold
-        return Prediction(
-            id=sample.id,
-            status=Status.SCORED,
-            detector=self.name,
-            score=round(calibration.score(logits[~found.markup, 0]), DIGITS),
-            spans=mark(sample, found, confidences, types, self._manifest.types, threshold),
-            words=word_list(sample, found, confidences, threshold) if self._words else None,
-            language=spoken.tag,
-            notes=notes,
-            signature=self.signature,
-        )
-
-
-def _is_unicode(text: str) -> bool:
-    """Whether a text can be written; Python lets half of a surrogate pair stand in one."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+        return Seen(found, logits, self._calibration, self._manifest.types, evidence_notes(sample, spoken))
 
 
 def _remade(options: dict[str, Any]) -> Grounding:

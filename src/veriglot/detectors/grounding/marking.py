@@ -67,13 +67,29 @@ def mark(
     return tuple(spans)
 
 
-def word_list(sample: Sample, found: Extract, confidences: NDArray[np.float64], threshold: float) -> tuple[Word, ...]:
-    """Every word with its confidence; supported words with the place in the evidence that supports them best."""
+def word_list(
+    sample: Sample,
+    found: Extract,
+    confidences: NDArray[np.float64],
+    threshold: float,
+    places: NDArray[np.int64] | None = None,
+) -> tuple[Word, ...]:
+    """Every word with its confidence; supported words with the place in the evidence that supports them best.
+
+    Args:
+        sample: the sample.
+        found: its features.
+        confidences: probability that each word is unsupported, shape (n,).
+        threshold: a word counts as supported below it.
+        places: an evidence word for words that do not stand in the evidence as they are, or -1, shape (n,).
+    """
     words = []
     for i, ((start, end), confidence) in enumerate(
         zip(found.response.bounds.tolist(), confidences.tolist(), strict=True)
     ):
         pointer = _word_pointer(sample, found, i) if confidence < threshold else None
+        if pointer is None and confidence < threshold and places is not None and places[i] >= 0:
+            pointer = _pointer(sample, found, int(places[i]), int(places[i]))
         words.append(Word(start, end, confidence, () if pointer is None else (pointer,)))
     return tuple(words)
 

@@ -247,6 +247,10 @@ def test_any_record_gives_samples_or_an_error_of_ours(name: str, record: object)
 
 RECORDS: dict[str, object] = {
     "fava": {"annotated": "<entity><mark>Lima</mark><delete>Rome</delete></entity>.", "prompt": "Where?", "model": "m"},
+    "guerreiro": {
+        "": "7", "src": "Regen.", "mt": "Rain falls.", "ref": "Rain.", "repetitions": "0", "named-entities": "0",
+        "omission": "1", "strong-unsupport": "1", "full-unsupport": "0",
+    },
     "halluverse": {"original": "In Lima.", "edited": "In Rome.", "label": "Entity", "language": "English"},
     "halomi": {
         "src_lang": "deu_Latn", "tgt_lang": "eng_Latn", "src_text": "Regen.", "mt_text": "Rain falls.",
@@ -322,7 +326,8 @@ def places(value: object, path: tuple[object, ...] = ()) -> list[tuple[object, .
 
 
 def test_every_format_has_a_record_to_damage() -> None:
-    assert RECORDS.keys() | {"parquet"} == set(formats.FORMATS.names())
+    lines = {"mlqe", "mqm", "token-labels"}  # tests/formats/test_translation_formats.py damages those
+    assert RECORDS.keys() | {"parquet"} | lines == set(formats.FORMATS.names())
 
 
 @pytest.mark.parametrize("name", RECORDS)

@@ -106,10 +106,10 @@ def _errors(records: Iterable[Record | BadRow], reading: Reading) -> Iterator[_E
 def _row(text: str, line: int, reading: Reading) -> _Error | None:
     cells = text.split("\t")
     columns = reading.state.setdefault("columns", cells)
+    missing = [name for name in _NEEDED if name not in columns]
+    if missing:
+        raise InputError(f"the first line does not name the columns {', '.join(missing)}")
     if columns is cells:
-        missing = [name for name in _NEEDED if name not in cells]
-        if missing:
-            raise InputError(f"the first line does not name the columns {', '.join(missing)}")
         return None
     if len(cells) != len(columns):
         raise InputError(f"the row has {len(cells)} columns, but the first line {len(columns)}")

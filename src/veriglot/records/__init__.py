@@ -3,10 +3,11 @@
 from veriglot.records.codec import decode_json, encode, from_mapping, prediction_from, sample_from
 from veriglot.records.prediction import Prediction, Status
 from veriglot.records.profile import CONFIDENCE_BINS, Confusion, DataSource, ErrorProfile, LanguageProfile
-from veriglot.records.protocols import Detector
+from veriglot.records.protocols import Detector, Scorer
 from veriglot.records.rate import Estimator, Rate, Reliability
 from veriglot.records.sample import Annotation, Evidence, Generator, Kind, Sample, Task
-from veriglot.records.span import Pointer, Span, Unit, Word
+from veriglot.records.score import Direction, Score
+from veriglot.records.span import JudgedUnit, Pointer, Span, Unit, Word
 from veriglot.records.taxonomy import Taxonomy, taxonomies, taxonomy
 
 __all__ = [
@@ -15,10 +16,12 @@ __all__ = [
     "Confusion",
     "DataSource",
     "Detector",
+    "Direction",
     "ErrorProfile",
     "Estimator",
     "Evidence",
     "Generator",
+    "JudgedUnit",
     "Kind",
     "LanguageProfile",
     "Pointer",
@@ -26,6 +29,8 @@ __all__ = [
     "Rate",
     "Reliability",
     "Sample",
+    "Score",
+    "Scorer",
     "Span",
     "Status",
     "Task",

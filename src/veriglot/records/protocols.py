@@ -9,8 +9,9 @@ if TYPE_CHECKING:
 
     from veriglot.records.prediction import Prediction
     from veriglot.records.sample import Sample
+    from veriglot.records.score import Direction, Score
 
-__all__ = ["Detector"]
+__all__ = ["Detector", "Scorer"]
 
 
 @runtime_checkable
@@ -40,3 +41,27 @@ class Detector(Protocol):
 
     def predict(self, samples: Sequence[Sample]) -> list[Prediction]:
         """Judge a batch."""
+
+
+@runtime_checkable
+class Scorer(Protocol):
+    """Samples in, numbers out: like a detector, but with one number a sample, no spans, and no calibration.
+
+    `score` gives one score per sample, in order. It never raises because of a sample: what it cannot score comes back
+    with a status other than `scored` and a reason. The score of a sample does not depend on the rest of its batch.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name and revision, such as `top-ngram@1`."""
+
+    @property
+    def direction(self) -> Direction:
+        """Whether a higher number speaks against a response or for it."""
+
+    @property
+    def signature(self) -> str:
+        """One line that says how its scores are made."""
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Score a batch."""

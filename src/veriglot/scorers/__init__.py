@@ -1,0 +1,7 @@
+"""Scorers: a number a sample, with its direction stated."""
+
+from __future__ import annotations
+
+from veriglot.scorers.table import SCORERS, load_scorer
+
+__all__ = ["SCORERS", "load_scorer"]

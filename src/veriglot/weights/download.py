@@ -12,7 +12,7 @@ from veriglot.weights.arrival import BLOCK
 from veriglot.weights.errors import PlaceError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from http.client import HTTPResponse
 
     from veriglot.weights.arrival import Arrivals
@@ -21,9 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["fetch_urls"]
 
 _SECONDS = 30.0  # without a byte, after which a connection is given up
-_IN_A_ROW = 5  # requests that bring next to nothing, after which the server is given up
 _PROGRESS = 1 << 16  # bytes that count as something
-_PAUSES = (0.2, 1.0, 2.0, 4.0)  # seconds after the first, second ... failure in a row
+_PAUSES = (0.2, 0.5, 1.0, 2.0)  # seconds after the first, second ... request in a row that brought next to nothing
 _AGAIN = {408, 425, 429, 500, 502, 503, 504}
 _NO_SUCH_RANGE = 416
 
@@ -34,6 +33,7 @@ def fetch_urls(
     *,
     headers: dict[str, str] | None = None,
     seconds: float = _SECONDS,
+    pauses: Sequence[float] = _PAUSES,
 ) -> None:
     """Download every missing file.
 
@@ -42,19 +42,29 @@ def fetch_urls(
         address: where a file stands, over http or https.
         headers: sent to that server, and not to one that it redirects to: a key is nobody else's business.
         seconds: without a byte, after which a connection is given up and the rest asked for again.
+        pauses: seconds to wait after the first, second ... request in a row that brought next to nothing; after one
+            more the server is given up.
 
     Raises:
         PlaceError: the server does not have it, gives something else, or keeps failing; in the last case what arrived
             is kept, and the error is retryable.
     """
     for file in arrivals.missing():
-        _Transfer(arrivals, file, address(file), headers or {}, seconds).run()
+        _Transfer(arrivals, file, address(file), headers or {}, seconds, pauses).run()
 
 
 class _Transfer:
-    def __init__(self, arrivals: Arrivals, file: ModelFile, url: str, headers: dict[str, str], seconds: float) -> None:
+    def __init__(
+        self,
+        arrivals: Arrivals,
+        file: ModelFile,
+        url: str,
+        headers: dict[str, str],
+        seconds: float,
+        pauses: Sequence[float],
+    ) -> None:
         self._arrivals, self._file, self._url = arrivals, file, url
-        self._headers, self._seconds = headers, seconds
+        self._headers, self._seconds, self._pauses = headers, seconds, pauses
         self._part = arrivals.part(file)
 
     def run(self) -> None:
@@ -81,10 +91,10 @@ class _Transfer:
                 if not error.retryable:
                     raise
                 failures = 1 if self._held() - before >= _PROGRESS else failures + 1
-                if failures >= _IN_A_ROW:
+                if failures > len(self._pauses):
                     held = f" {self._held():,} of {self._file.bytes:,} bytes are here and are kept."
                     raise PlaceError(f"{error.message}{held if self._held() else ''}", retryable=True) from error
-                time.sleep(_PAUSES[min(failures, len(_PAUSES)) - 1])
+                time.sleep(self._pauses[failures - 1])
 
     def _held(self) -> int:
         return self._part.stat().st_size if self._part.exists() else 0
@@ -99,6 +109,7 @@ class _Transfer:
             with self._open(start) as response:
                 self._write(response, start)
         except urllib.error.HTTPError as error:
+            error.close()
             if error.code == _NO_SUCH_RANGE and start:  # the server's file is shorter than our part of it
                 self._part.unlink()
                 raise PlaceError(f"{self._url} has no byte {start:,}.", retryable=True) from error

@@ -26,6 +26,7 @@ SHIPPED = "veriglot"
 
 Sha256 = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}$")]
 Bytes = Annotated[int, msgspec.Meta(ge=0)]
+_ODD = set('\\:*?"<>|') | {chr(code) for code in range(32)}  # some systems give them a meaning of their own
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
 
@@ -225,8 +226,12 @@ def _check_names(name: str, one: Model, origin: str) -> None:
     names = [file.name for file in one.files]
     for file in names:
         parts = PurePosixPath(file).parts
-        if not parts or parts[0] == "/" or ".." in parts or "\\" in file or ":" in file or file.startswith("."):
+        if not parts or parts[0] == "/" or ".." in parts or file.startswith(".") or set(file) & _ODD:
             raise InputError(f"The file name {file!r} of {name!r} leads out of the model's folder.", path=origin)
+    for place in one.places:
+        for file in names:
+            if isinstance(place, Carrier) and file not in place.members:
+                raise InputError(f"{place.package} of {name!r} does not say where {file!r} stands.", path=origin)
     if len(set(names)) < len(names):
         raise InputError(f"{name!r} has two files of one name.", path=origin)
 

@@ -1,4 +1,4 @@
-"""Readers of labelled translations on small files of ours: labels, places, languages, and the traps of the real files."""
+"""Readers of labelled translations on small files of ours: labels, places, languages, the traps of real files."""
 
 from __future__ import annotations
 

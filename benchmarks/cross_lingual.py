@@ -31,6 +31,7 @@ from figures import machine, show
 from parallel_questions import LANGUAGES, PIVOT, Item, drawn, read_questions
 from ranking import as_number, auc, draws_of, mean_of, shown
 from veriglot.detectors import load_detector
+from veriglot.encoders.quality import strength_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -41,8 +42,8 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-# The languages of XQuAD that Universal Sentence Encoder multilingual v3 was trained on.
-STRONG = ("ar", "de", "en", "es", "ru", "th", "tr", "zh")
+ENCODER = "use-multilingual"
+STRONG = tuple(tag for tag in LANGUAGES if strength_of(ENCODER, tag) == "measured")
 
 # What is told apart, the main figure first: name to which responses take part.
 CONTRASTS: dict[str, Callable[[Item], bool]] = {

@@ -5,7 +5,8 @@
 trains the first stage once (it never sees a natural answer), then the short second stage once for each of five folds
 of the Mu-SHROOM validation items, and once for each language left out, and prints from the held-out items alone: mean
 character IoU as in the shared task, the same for marking everything, the expected calibration error, and the share of
-words marked in clean held-out text. Network and lexicon are as `veriglot train grounding` makes them.
+words marked in clean held-out text. Network and lexicon are as `veriglot train grounding` makes them. `--out` writes
+the predictions of the folds, for `meaning.py`.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import numpy as np
 import torch
 
 from veriglot.detectors.grounding.lexicon import Lexicon
+from veriglot.records import Prediction, Span, Status, Word, encode
 from veriglot.train.grounding.calibrating import calibrate, script_of_tag
 from veriglot.train.grounding.fitting import predict
 from veriglot.train.grounding.making import count_words, made_by_rule
@@ -133,6 +135,26 @@ def summary(answers: Sequence[Row], chances: Sequence[NDArray[np.float64]]) -> d
     }
 
 
+def prediction_of(row: Row, chances: NDArray[np.float64]) -> Prediction:
+    """What the detector would have said of an answer; its score is the confidence of the most suspect word."""
+    edges = np.flatnonzero(np.diff(characters(row, chances), prepend=False, append=False)).reshape(-1, 2)
+    text = row.example.response
+    places = list(zip(row.bounds.tolist(), chances.tolist(), strict=True))
+    spans = []
+    for start, end in edges.tolist():
+        inside = [chance for (first, last), chance in places if start <= first and last <= end]
+        spans.append(Span(start, end, confidence=float(np.mean(inside)), text=text[start:end]))
+    return Prediction(
+        id=row.example.group,  # which is the sample's own where the data name no other
+        status=Status.SCORED,
+        detector="grounding by folds",
+        score=float(chances.max(initial=0.0)),
+        spans=tuple(spans),
+        words=tuple(Word(first, last, chance) for (first, last), chance in places),
+        language=row.example.language,
+    )
+
+
 def show(title: str, figures: dict[str, Any], clean: float) -> None:
     """One table."""
     print(f"\n{title}\n{'':9}{'items':>6}{'IoU':>8}{'95% interval':>18}{'mark all':>10}")
@@ -154,6 +176,7 @@ def main() -> None:
     )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--epochs", type=int, default=6, help="passes of the first stage")
+    parser.add_argument("--out", type=Path, default=None, help="file for the predictions of the folds; default: none")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -179,6 +202,9 @@ def main() -> None:
     report = {}
     for title, split in (("folds by item", parts), ("language left out", without)):
         chances, false = by_parts(split, answers, held_out, tuned)
+        if options.out is not None and split is parts:
+            lines = [encode(prediction_of(row, chance)) + b"\n" for row, chance in zip(answers, chances, strict=True)]
+            options.out.write_bytes(b"".join(lines))
         report[title] = {**summary(answers, chances), "clean_marked": false}
         if not options.json:
             show(title, report[title], false)

@@ -16,7 +16,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import veriglot
-from veriglot.records import Evidence, Sample, Task
+from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task
 from veriglot.text import fold, sentences, words
 from veriglot.train.grounding.example import share_of
 
@@ -204,39 +204,49 @@ def drawn(questions: Sequence[Question], response: str, evidence: str, count: in
 def item_of(
     question: Question, response: str, evidence: str, form: str, wrong: str | None, *, before: bool = False
 ) -> Item:
-    """One response; `before` puts a said answer before the words of its question."""
+    """One response with what is wrong in it marked; `before` puts a said answer before the words of its question."""
     version = question.versions[response]
     source = question.others["far" if wrong == "exchanged" else wrong].versions[response] if wrong else version
     asked: str | None = version.question
+    marked = source.answer
     if form == "bare":
-        text = source.answer
+        around = "", ""
     elif form == "said":
-        text = _said(version, source.answer, before=before)
+        around = _said(version, before=before)
     else:
         asked = None
-        whole = source if wrong == "elsewhere" else version
-        assert whole.sentence is not None
-        start, end = whole.sentence
-        text = whole.paragraph[start:end]
-        if wrong == "exchanged":
-            cut = version.start - start
-            text = text[:cut] + source.answer + text[cut + len(version.answer) :]
+        around, marked = _quoted(version, source, wrong)
+    start, end = len(around[0]), len(around[0]) + len(marked)
+    spans = (Span(start, end, "entity", text=marked),) if wrong else ()
     sample = Sample(
         id=f"{response}:{evidence}:{question.id}:{form}:{wrong or 'right'}",
-        response=text,
+        response=around[0] + marked + around[1],
         task=Task.QA if asked else Task.SUMMARIZATION,
         language=response,
         question=asked,
         evidence=(Evidence(question.versions[evidence].paragraph, title=question.article, language=evidence),),
+        annotations=(Annotation(annotator="rule", kind=Kind.HUMAN, taxonomy="fava", spans=spans),),
+        meta={"group": question.place},
     )
     return Item(sample, form, wrong, question.kind, question.place)
 
 
-def _said(version: Version, answer: str, *, before: bool) -> str:
-    """The answer with the words of its question, without the question word where it comes first."""
+def _quoted(version: Version, source: Version, wrong: str | None) -> tuple[tuple[str, str], str]:
+    """What stands before and after the answer in its sentence, and what stands in its place."""
+    whole = source if wrong == "elsewhere" else version
+    assert whole.sentence is not None
+    start, end = whole.sentence
+    if wrong == "elsewhere":
+        return ("", ""), whole.paragraph[start:end]
+    after = version.start + len(version.answer)
+    return (whole.paragraph[start : version.start], whole.paragraph[after:end]), source.answer
+
+
+def _said(version: Version, *, before: bool) -> tuple[str, str]:
+    """The words of the question around its answer, without the question word where it comes first."""
     asked = version.question.strip(_MARKS)
     if version.language in _FRONTED:
         bounds = words(asked, version.language)
         asked = asked[bounds[1][0] :] if len(bounds) > 2 else asked
     space = "" if version.language in _UNSPACED else " "
-    return f"{answer}{space}{asked}." if before else f"{asked}:{space}{answer}."
+    return ("", f"{space}{asked}.") if before else (f"{asked}:{space}", ".")

@@ -215,7 +215,7 @@ class Evaluator:
         return self._types
 
     def _judged(self, sample: Sample, prediction: Prediction, found: Reference, tag: str, types: Types) -> Judged:
-        from veriglot.text import sentences
+        from veriglot.text import facts, sentences
 
         length = len(sample.response)
         parts = np.array(sentences(sample.response, tag), dtype=np.int32).reshape(-1, 2)
@@ -237,6 +237,8 @@ class Evaluator:
             soft=found.soft,
             predicted_soft=got.soft,
             score=prediction.score,
+            facts=facts(sample.response, tag),
+            threshold=self.settings.threshold,
         )
 
     def _note_strange(self, found: Reference, mapped: Sequence[str | None]) -> None:

@@ -102,10 +102,13 @@ def schema_of(kind: str) -> Any:
         word = pa.struct([
             ("start", place), ("end", place), ("confidence", number), ("evidence", pa.list_(pointer))
         ])  # fmt: skip
+        judged = pa.struct([
+            ("start", place), ("end", place), ("kind", text), ("score", number), ("parts", pa.list_(pa.list_(place)))
+        ])  # fmt: skip
         return pa.schema([
             ("id", text), ("status", text), ("detector", text), ("score", number), ("spans", pa.list_(span)),
-            ("words", pa.list_(word)), ("language", text), ("notes", pa.list_(text)), ("reason", text),
-            ("signature", text),
+            ("words", pa.list_(word)), ("units", pa.list_(judged)), ("language", text), ("notes", pa.list_(text)),
+            ("reason", text), ("signature", text),
         ])  # fmt: skip
     unit = pa.struct([("start", place), ("end", place), ("label", text), ("probability", number)])
     evidence = pa.struct([("text", text), ("id", text), ("title", text), ("language", text), ("url", text)])

@@ -16,6 +16,8 @@ from veriglot.metrics import matching
 from veriglot.metrics.characters import intersection_over_union, soft_correlation
 from veriglot.metrics.histogram import BINS, bin_of
 from veriglot.metrics.marks import covered, marked, marked_types, unit_probabilities
+from veriglot.metrics.support import SUPPORT, support
+from veriglot.metrics.unit_scores import fact_marks, fact_scores, sentence_scores
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from veriglot.metrics.reference import Marks
+    from veriglot.text import Fact
 
     Array = NDArray[np.float64]
     Bounds = NDArray[np.int32]
@@ -41,10 +44,12 @@ BLOCKS: dict[str, tuple[str, ...]] = {
     "iou": ("sum", "responses"),
     "soft": ("sum", "responses"),
     "extent": ("marked", "characters"),
+    "fact": ("tp", "fp", "fn", "tn"),
+    "support": SUPPORT,
     "sentence": ("tp", "fp", "fn", "tn"),
     "response": ("tp", "fp", "fn", "tn"),
 }
-HISTOGRAMS = ("unit", "sentence", "response")
+HISTOGRAMS = ("unit", "fact", "sentence", "response")
 _COLUMNS = ("positives", "negatives", "confidence", "error")
 
 
@@ -79,6 +84,8 @@ class Judged:
         soft: share of annotators per code point, shape `(length,)`, or None.
         predicted_soft: what `soft` is compared with, shape `(length,)`, or None.
         score: the detector's probability that anything in the response is unsupported, or None.
+        facts: atomic facts of the response; empty where they are not counted.
+        threshold: score from which a sentence counts as marked; None for those that a span overlaps.
     """
 
     id: str
@@ -93,6 +100,8 @@ class Judged:
     soft: Array | None = None
     predicted_soft: Array | None = None
     score: float | None = None
+    facts: Sequence[Fact] = ()
+    threshold: float | None = None
 
 
 @dataclass(frozen=True)
@@ -156,15 +165,13 @@ class Builder:
         self._names.append((judged.id, judged.language, judged.cluster))
         gold, predicted = judged.gold, judged.predicted
         in_unit = self._units(judged)
-        in_sentence = marked(judged.sentences, gold.spans)
         any_gold, any_marked = np.array([len(gold.spans) > 0]), np.array([len(predicted.spans) > 0])
-        self._row("sentence", _confusion(in_sentence, marked(judged.sentences, predicted.spans)))
         self._row("response", _confusion(any_gold, any_marked))
+        self._sentences(judged, index, self._facts(judged, index))
         self._spans(gold, predicted)
         self._characters(judged)
         if judged.probability is not None:
             self._histogram("unit", index, unit_probabilities(judged.bounds, judged.probability), in_unit)
-            self._histogram("sentence", index, unit_probabilities(judged.sentences, judged.probability), in_sentence)
         if judged.score is not None:
             self._histogram("response", index, np.array([judged.score]), any_gold)
 
@@ -186,6 +193,27 @@ class Builder:
         right = (typed_gold & typed).any(axis=1)
         self._row("typing", [int(np.count_nonzero(right)), int(np.count_nonzero(both))])
         return in_gold
+
+    def _facts(self, judged: Judged, index: int) -> Array | None:
+        """Count the facts, which are marked where a span overlaps them; their scores, where there are confidences."""
+        gold = fact_marks(judged.facts, judged.length, judged.gold.spans)
+        found = fact_marks(judged.facts, judged.length, judged.predicted.spans)
+        scores = None if judged.probability is None else fact_scores(judged.facts, judged.probability)
+        self._row("fact", _confusion(gold, found))
+        self._row("support", support(gold, found, scores))
+        if scores is not None:
+            self._histogram("fact", index, scores, gold)
+        return scores
+
+    def _sentences(self, judged: Judged, index: int, facts: Array | None) -> None:
+        gold, found = (marked(judged.sentences, marks.spans) for marks in (judged.gold, judged.predicted))
+        if judged.probability is not None:
+            scores = unit_probabilities(judged.sentences, judged.probability)
+            if facts is not None and len(facts):
+                scores = sentence_scores(judged.sentences, judged.facts, facts, judged.probability)
+            self._histogram("sentence", index, scores, gold)
+            found = found if judged.threshold is None else scores >= judged.threshold
+        self._row("sentence", _confusion(gold, found))
 
     def _spans(self, gold: Marks, predicted: Marks) -> None:
         left, right = predicted.spans, gold.spans

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from veriglot.metrics import histogram, scores
+from veriglot.metrics import histogram, scores, support
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -40,6 +40,8 @@ FLAT = "the reference or the detector marks nothing or everything"
 NO_TYPES = "the types of the data and of the detector cannot be compared, or nothing typed was marked"
 NO_SOFT = "there are no soft labels, or no confidences"
 NOTHING = "there is nothing to count"
+NO_FACTS = "no facts were counted"
+ALIKE = "every response has the same share of supported facts, in the labels or by the detector"
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,7 @@ def _confusion_measures(level: str, get: Callable[[Sums], Array], *, more: bool)
         )
 
 
-def _ranking_measures(level: str, *, calibration: bool) -> Iterator[Measure]:
+def _ranking_measures(level: str, *, calibration: bool, supported: bool = False) -> Iterator[Measure]:
     def parts(sums: Sums) -> tuple[Array, Array, Array, Array]:
         table = sums.histograms[level]
         return table[..., 0, :], table[..., 1, :], table[..., 2, :], table[..., 3, :]
@@ -114,6 +116,14 @@ def _ranking_measures(level: str, *, calibration: bool) -> Iterator[Measure]:
         ("average_precision", lambda sums: histogram.average_precision(*parts(sums)[:2]), ONE_CLASS),
         ("auroc", lambda sums: histogram.auroc(*parts(sums)[:2]), ONE_CLASS),
     ]
+    if supported:
+        table.append(
+            (
+                "average_precision_supported",
+                lambda sums: histogram.average_precision(*(part[..., ::-1] for part in parts(sums)[1::-1])),
+                ONE_CLASS,
+            )
+        )
     if calibration:
         table += [
             ("ece", lambda sums: histogram.ece_equal_width(*parts(sums)[:3]), NO_CONFIDENCES),
@@ -205,6 +215,30 @@ def _character_measures() -> Iterator[Measure]:
         )
 
 
+def _support_measures() -> Iterator[Measure]:
+    def responses(sums: Sums) -> Array:
+        found: Array = sums.blocks["support"][..., 0]
+        return found
+
+    def unsupported(sums: Sums) -> Array:
+        return 1.0 - support.mean_of(sums.blocks["support"], "gold")
+
+    for name, column in (("support", "gold"), ("support_found", "marked"), ("support_expected", "expected")):
+        yield Measure(
+            "fact",
+            name,
+            lambda sums, column=column: support.mean_of(sums.blocks["support"], column),  # type: ignore[misc]
+            NO_FACTS,
+            responses,
+            unsupported,
+        )
+    for name, value, why in (
+        ("support_error", lambda sums: support.mean_of(sums.blocks["support"], "off"), NO_FACTS),
+        ("support_correlation", lambda sums: support.correlation(sums.blocks["support"]), ALIKE),
+    ):
+        yield Measure("fact", name, value, why, responses, unsupported)
+
+
 def measures(types: Sequence[str]) -> list[Measure]:
     """Every measure, in the order in which figures are listed.
 
@@ -217,8 +251,11 @@ def measures(types: Sequence[str]) -> list[Measure]:
         *_category_measures(types),
         *_span_measures(),
         *_character_measures(),
+        *_confusion_measures("fact", _block("fact"), more=False),
+        *_ranking_measures("fact", calibration=True, supported=True),
+        *_support_measures(),
         *_confusion_measures("sentence", _block("sentence"), more=False),
-        *_ranking_measures("sentence", calibration=False),
+        *_ranking_measures("sentence", calibration=False, supported=True),
         *_confusion_measures("response", _block("response"), more=False),
         *_ranking_measures("response", calibration=True),
     ]

@@ -110,7 +110,7 @@ def _checked(plain: _File) -> Counts:
     if not len(plain.languages) == len(plain.clusters) == size:
         raise ValueError("`ids`, `languages` and `clusters` differ in length")
     blocks = {
-        name: np.array(plain.blocks.get(name, []), dtype=np.float64).reshape(size, width)
+        name: np.array(plain.blocks.get(name, [[0.0] * width] * size), dtype=np.float64).reshape(size, width)
         for name, width in block_widths(plain.types).items()
     }
     histograms = {}

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from veriglot.errors import VeriglotError
-from veriglot.records.span import Span, Word
+from veriglot.records.span import JudgedUnit, Span, Word
 
 __all__ = ["Prediction", "Status"]
 
@@ -33,6 +33,7 @@ class Prediction(msgspec.Struct, frozen=True, omit_defaults=True):
         score: probability between 0 and 1 that the response holds any unsupported span; None unless scored.
         spans: the unsupported spans, in order; None unless scored.
         words: every word with its confidence, where they were asked for.
+        units: the sentences or atomic facts of the response, each with its score, where they were asked for.
         language: BCP 47 tag that the detector worked in (given or detected).
         notes: what a reader of this prediction must know, such as `calibration:default`.
         reason: why the sample was not scored.
@@ -48,6 +49,7 @@ class Prediction(msgspec.Struct, frozen=True, omit_defaults=True):
     score: float | None = None
     spans: tuple[Span, ...] | None = None
     words: tuple[Word, ...] | None = None
+    units: tuple[JudgedUnit, ...] | None = None
     language: str | None = None
     notes: tuple[str, ...] = ()
     reason: str | None = None
@@ -70,7 +72,7 @@ class Prediction(msgspec.Struct, frozen=True, omit_defaults=True):
                 raise ValueError("a scored prediction has `spans` (possibly empty) and a `score`")
             if not 0.0 <= self.score <= 1.0:
                 raise ValueError(f"a `score` lies between 0 and 1, but this one is {self.score}")
-        elif self.spans is not None or self.score is not None or self.words is not None:
-            raise ValueError(f"a prediction with status {self.status} has no `spans`, `words` or `score`")
+        elif any(given is not None for given in (self.spans, self.score, self.words, self.units)):
+            raise ValueError(f"a prediction with status {self.status} has no `spans`, `words`, `units` or `score`")
         elif not self.reason:
             raise ValueError(f"a prediction with status {self.status} has a `reason`")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-__all__ = ["Pointer", "Span", "Unit", "Word"]
+__all__ = ["JudgedUnit", "Pointer", "Span", "Unit", "Word"]
 
 
 def _check_range(start: int, end: int, what: str) -> None:
@@ -90,3 +90,32 @@ class Word(msgspec.Struct, frozen=True, omit_defaults=True):
     def __post_init__(self) -> None:
         _check_range(self.start, self.end, "word")
         _check_share(self.confidence, "confidence")
+
+
+class JudgedUnit(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One sentence or atomic fact of a response with the probability (0 to 1) that it holds anything unsupported.
+
+    Attributes:
+        start: first code point, counted from 0.
+        end: one past the last code point; always greater than `start`.
+        kind: `sentence`, or what kind of fact it is: `clause`, `aside`, `date`, `number`, `name`.
+        score: probability that the evidence does not support all of it.
+        parts: the places that it is made of, half-open and in order, where other units lie between them; empty where
+            it is all of `[start, end)`.
+    """
+
+    start: int
+    end: int
+    kind: str
+    score: float
+    parts: tuple[tuple[int, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_range(self.start, self.end, "unit")
+        _check_share(self.score, "score")
+        place = self.start
+        for start, end in self.parts:
+            _check_range(start, end, "part of a unit")
+            if start < place or end > self.end:
+                raise ValueError(f"the parts of a unit lie in it, in order, but [{start}, {end}) does not")
+            place = end

@@ -71,6 +71,14 @@ def detect(
     words: Annotated[
         bool, typer.Option("--words", help="Also give every word with its confidence. Default: spans only.")
     ] = False,
+    level: Annotated[
+        Literal["fact", "sentence", "response"],
+        typer.Option(
+            show_default=False,
+            help="Also give each atomic fact (clause, apposition, date, number, name) or each sentence with the"
+            " probability that it holds anything unsupported. Default: response, which has a score anyway.",
+        ),
+    ] = "response",
     output: Annotated[
         str | None,
         typer.Option(
@@ -156,6 +164,7 @@ def detect(
         detector=detector,
         threshold=threshold,
         words=words,
+        level=level,
         output=None if output == "-" else output,
         output_dir=output_dir,
         view="json" if json else view,

@@ -20,7 +20,7 @@ from veriglot.cli.inputs import (
 )
 from veriglot.cli.outputs import finisher, kind_of, output_names, show
 from veriglot.cli.progress import Bar
-from veriglot.cli.recipe import detector_recipe
+from veriglot.cli.recipe import Level, detector_recipe
 from veriglot.cli.summary import Account
 from veriglot.errors import UsageError
 
@@ -52,6 +52,7 @@ class Request:
     detector: str
     threshold: float | None
     words: bool
+    level: Level
     output: str | None
     output_dir: str | None
     view: View | None
@@ -69,7 +70,7 @@ class Request:
     @property
     def recipe(self) -> Recipe:
         """How to make the detector."""
-        return detector_recipe(self.detector, threshold=self.threshold, words=self.words)
+        return detector_recipe(self.detector, threshold=self.threshold, words=self.words, level=self.level)
 
     @property
     def title(self) -> str:
@@ -273,6 +274,7 @@ def _ledger(request: Request, output: Path, inputs: Sequence[Input], engine: Eng
             "--detector": request.detector,
             "--threshold": engine.description.threshold,
             "--words": request.words,
+            **({} if request.level == "response" else {"--level": request.level}),
             "--language": known_tag(request.language),
             "--format": request.format,
         },

@@ -62,7 +62,7 @@ def evaluate(
         list[str] | None,
         typer.Option(
             metavar="LEVEL",
-            help="Give only figures of this level: unit, category, type, span, char, sentence or response; may be"
+            help="Give only figures of this level: unit, category, type, span, char, fact, sentence or response; may be"
             " repeated. Default: all.",
         ),
     ] = None,

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LEVELS", "Request", "carry_out"]
 
-LEVELS = ("unit", "category", "type", "span", "char", "sentence", "response")
+LEVELS = ("unit", "category", "type", "span", "char", "fact", "sentence", "response")
 
 
 @dataclass(frozen=True)

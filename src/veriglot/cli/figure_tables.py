@@ -52,6 +52,14 @@ _RANKING = (("AP", "average_precision"), ("AUROC", "auroc"))
 _CALIBRATION = (("ECE", "ece"), ("ECE, equal mass", "ece_equal_mass"), ("Brier", "brier"))
 _TYPED = (("macro", "f1_macro"), ("micro", "f1_micro"), ("type right", "type_accuracy"))
 _SPANS = (("exact", "exact_f1"), ("overlap", "overlap_f1"), ("partial", "partial_f1"), ("typed", "typed_overlap_f1"))
+_SUPPORTED = (("AP, supported", "average_precision_supported"),)
+_SUPPORT = (
+    ("by labels", "support"),
+    ("not marked", "support_found"),
+    ("by scores", "support_expected"),
+    ("mean error", "support_error"),
+    ("correlation", "support_correlation"),
+)
 _CHARACTERS = (("IoU", "iou"), ("soft-label correlation", "soft_correlation"))
 
 
@@ -62,7 +70,9 @@ def _layouts(unit: str) -> list[_Layout]:
         (f"Units ({unit}) with their type, F1", unit, "category", _TYPED),
         ("Spans, F1", "spans", "span", _SPANS),
         ("Characters", "characters", "char", _CHARACTERS),
-        ("Sentences", "sentences", "sentence", (*_RATES, *_RANKING)),
+        ("Atomic facts", "facts", "fact", (*_RATES, *_RANKING, *_SUPPORTED, *_CALIBRATION[:1])),
+        ("Share of a response's facts that is supported", "responses", "fact", _SUPPORT),
+        ("Sentences", "sentences", "sentence", (*_RATES, *_RANKING, *_SUPPORTED)),
         ("Responses", "responses", "response", (*_RATES, *_RANKING, *_CALIBRATION[:1])),
     )
     return [

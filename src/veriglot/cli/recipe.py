@@ -6,7 +6,7 @@ import os
 import re
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from veriglot.errors import UsageError
 
@@ -16,13 +16,15 @@ if TYPE_CHECKING:
     from veriglot.records import Detector
     from veriglot.run import Recipe
 
-__all__ = ["detector_recipe", "load"]
+__all__ = ["Level", "detector_recipe", "load"]
+
+Level = Literal["fact", "sentence", "response"]
 
 _CLASS = re.compile(r"(?P<module>[A-Za-z_]\w*(\.[A-Za-z_]\w*)*):(?P<attribute>[A-Za-z_]\w*)")
 _SCHEMES = frozenset({"hf"})  # `hf:model` names a checkpoint, not a module
 
 
-def detector_recipe(name: str, *, threshold: float | None, words: bool) -> Recipe:
+def detector_recipe(name: str, *, threshold: float | None, words: bool, level: Level = "response") -> Recipe:
     """How to make the detector `name` with these options, in this process or another.
 
     Args:
@@ -30,6 +32,7 @@ def detector_recipe(name: str, *, threshold: float | None, words: bool) -> Recip
             the keyword arguments `threshold` and `words`. Its module may lie in the working folder.
         threshold: confidence from which a word is marked, 0 to 1; None leaves it to the detector.
         words: whether predictions carry every word with its confidence.
+        level: `fact` or `sentence` for predictions that carry these with their scores, or `response` for neither.
 
     Raises:
         UsageError: `threshold` is out of range.
@@ -38,16 +41,21 @@ def detector_recipe(name: str, *, threshold: float | None, words: bool) -> Recip
 
     if threshold is not None and not 0.0 <= threshold <= 1.0:
         raise UsageError(f"--threshold is a probability between 0 and 1, but {threshold} was given.")
-    return Recipe(load, (name,), {"threshold": threshold, "words": words})
+    options = {"threshold": threshold, "words": words}
+    return Recipe(load, (name,), options if level == "response" else {**options, "level": level})
 
 
-def load(name: str, *, threshold: float | None, words: bool) -> Detector:
+def load(name: str, *, threshold: float | None, words: bool, level: Level = "response") -> Detector:
     """Make the detector; see `detector_recipe`.
 
     Raises:
         UsageError: `package.module:Class` leads nowhere, or to something that is no detector.
         UnknownNameError: no detector has that name.
     """
+    if level != "response":
+        from veriglot.detectors.units import with_units
+
+        return with_units(load(name, threshold=threshold, words=True), level, words=words)
     found = _CLASS.fullmatch(name)
     if found is None or found["module"] in _SCHEMES:
         from veriglot.detectors import load_detector

@@ -1,0 +1,132 @@
+"""Sentences and atomic facts of a response, each with its score, from the confidences of a detector's words.
+
+Any detector that gives the confidences of words can be asked: see `with_units`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+import numpy as np
+
+from veriglot.metrics.marks import probabilities, ranges
+from veriglot.metrics.unit_scores import RULE, fact_scores, sentence_scores
+from veriglot.records import Status
+from veriglot.records.span import JudgedUnit
+from veriglot.text import fact_languages, facts, sentences
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from veriglot.records import Detector, Prediction, Sample
+    from veriglot.text import Fact
+
+__all__ = ["Level", "judged_units", "with_units"]
+
+Level = Literal["fact", "sentence"]
+
+_DIGITS = 4  # of a score
+_NOTE_SENTENCES = "facts:sentences"  # the language has no rules: each sentence is one fact
+_NOTE_NO_WORDS = "units:no word confidences"
+
+
+def with_units(detector: Detector, level: Level, *, words: bool = False) -> Detector:
+    """A detector whose predictions carry units.
+
+    Args:
+        detector: one that gives the confidences of words; predictions of others get a note in the place of units.
+        level: `fact` or `sentence`.
+        words: whether predictions also keep their words.
+    """
+    return _WithUnits(detector, level, words)
+
+
+@dataclass(frozen=True)
+class _WithUnits:
+    """See `with_units`. Everything but the units, the words and the signature is the other detector's."""
+
+    detector: Detector
+    level: Level
+    words: bool
+
+    @property
+    def name(self) -> str:
+        """Name and revision of the detector."""
+        return self.detector.name
+
+    @property
+    def taxonomy(self) -> str:
+        """Taxonomy of the detector."""
+        return self.detector.taxonomy
+
+    @property
+    def threshold(self) -> float:
+        """Confidence from which a word is marked."""
+        return self.detector.threshold
+
+    @property
+    def signature(self) -> str:
+        """The detector's signature, and how units are made."""
+        return f"{self.detector.signature}|{self._made}"
+
+    @property
+    def _made(self) -> str:
+        return f"units:{self.level}.{RULE}"
+
+    def predict(self, samples: Sequence[Sample]) -> list[Prediction]:
+        """Judge a batch: one prediction per sample, in order."""
+        found = self.detector.predict(samples)
+        return [self._with_units(sample, prediction) for sample, prediction in zip(samples, found, strict=True)]
+
+    def _with_units(self, sample: Sample, prediction: Prediction) -> Prediction:
+        made = f"{prediction.signature}|{self._made}" if prediction.signature else None
+        if prediction.status is not Status.SCORED:
+            return msgspec.structs.replace(prediction, signature=made)
+        units = judged_units(sample, prediction, self.level)
+        notes = prediction.notes
+        if units is None:
+            notes = (*notes, _NOTE_NO_WORDS)
+        elif self.level == "fact" and not _has_rules(prediction.language or sample.language):
+            notes = (*notes, _NOTE_SENTENCES)
+        words = prediction.words if self.words else None
+        return msgspec.structs.replace(prediction, units=units, words=words, notes=notes, signature=made)
+
+
+def judged_units(sample: Sample, prediction: Prediction, level: Level) -> tuple[JudgedUnit, ...] | None:
+    """The units of a response with their scores; see `metrics.unit_scores`.
+
+    Args:
+        sample: what was judged.
+        prediction: with status `scored`.
+        level: `fact` or `sentence`.
+
+    Returns:
+        Units in order; None where the prediction has no words, since a score would be invented.
+    """
+    if prediction.words is None:
+        return None
+    language = prediction.language or sample.language
+    confidences = np.array([word.confidence for word in prediction.words], dtype=np.float64)
+    by_character = probabilities(len(sample.response), ranges(prediction.words), confidences)
+    found = facts(sample.response, language)
+    scores = fact_scores(found, by_character)
+    if level == "fact":
+        return tuple(_unit_of(fact, score) for fact, score in zip(found, scores.tolist(), strict=True))
+    places = sentences(sample.response, language)
+    bounds = np.array(places, dtype=np.int32).reshape(-1, 2)
+    by_sentence = sentence_scores(bounds, found, scores, by_character)
+    return tuple(
+        JudgedUnit(start, end, "sentence", round(score, _DIGITS))
+        for (start, end), score in zip(places, by_sentence.tolist(), strict=True)
+    )
+
+
+def _unit_of(fact: Fact, score: float) -> JudgedUnit:
+    parts = fact.parts if len(fact.parts) > 1 else ()
+    return JudgedUnit(fact.start, fact.end, fact.kind, round(score, _DIGITS), parts)
+
+
+def _has_rules(language: str | None) -> bool:
+    return language is not None and language.partition("-")[0].lower() in fact_languages()

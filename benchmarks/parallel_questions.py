@@ -39,7 +39,8 @@ _TEST_SHARE = 0.3
 _LONGEST_ANSWER = 80  # code points, in any language: longer ones are clauses, and no other answer is of their kind
 _MARKS = "?？؟;।¿ "
 _FRONTED = frozenset({"ar", "de", "el", "en", "es", "ro", "ru"})  # these begin a question with the question word
-_UNSPACED = frozenset({"th", "zh"})
+_STOPS = {"hi": "।", "th": "", "zh": "。"}
+_COLONS = {"zh": "："}
 
 
 @dataclass(frozen=True)
@@ -248,5 +249,5 @@ def _said(version: Version, *, before: bool) -> tuple[str, str]:
     if version.language in _FRONTED:
         bounds = words(asked, version.language)
         asked = asked[bounds[1][0] :] if len(bounds) > 2 else asked
-    space = "" if version.language in _UNSPACED else " "
-    return ("", f"{space}{asked}.") if before else (f"{asked}:{space}", ".")
+    stop, colon = _STOPS.get(version.language, "."), _COLONS.get(version.language, ": ")
+    return ("", f"{'，' if version.language == 'zh' else ' '}{asked}{stop}") if before else (f"{asked}{colon}", stop)

@@ -94,7 +94,7 @@ def test_what_is_wrong_is_marked_and_nothing_else(questions: list[Any]) -> None:
 
     items = [item for tag in ("de", "th", "ar") for item in drawn(questions, tag, "en", 60, 1)]
     for item in items:
-        spans = item.sample.annotations[0].spans
+        spans = item.sample.annotations[0].spans or ()
         assert len(spans) == (item.wrong is not None)
         assert item.sample.evidence[0].language == "en"
         right = next(q for q in questions if q.id == item.sample.id.split(":")[2]).versions[item.sample.language]

@@ -3,7 +3,8 @@
 XQuAD (Artetxe et al. 2020) holds the same paragraphs and questions in twelve languages, so a response in one language
 can be held against the paragraph in another, and whether it is right is known without anybody's judgement. A wrong
 response is made of another question's answer, the same question in every language. It counts as wrong only where no
-language's paragraph holds it, or, for `near`, where it answers another question about the paragraph.
+language's paragraph holds it, or, for `near`, where it answers another question about the paragraph. A few `near` ones
+may be right by other words all the same (nobody looked at each), so 1.0 cannot be asked of them.
 
 Only test articles are used; the others are for training. The split depends on the title alone (`is_test`).
 """

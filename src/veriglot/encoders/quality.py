@@ -12,9 +12,11 @@ from veriglot.errors import UnknownNameError
 from veriglot.records.languages import language
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from veriglot.encoders.encoder import Strength
 
-__all__ = ["languages_of", "strength_of"]
+__all__ = ["languages_of", "strength_among", "strength_of"]
 
 
 class _Quality(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -35,11 +37,16 @@ def languages_of(encoder: str) -> frozenset[str]:
 
 
 def strength_of(encoder: str, tag: str | None) -> Strength:
-    """`measured` or `weak`, for a language in a script; see `Encoder.strength`."""
+    """`measured` or `weak` by the table, for a language in a script; see `Encoder.strength`."""
     known = _table().get(encoder)
-    if known is None or not tag:
+    return strength_among(known.measured if known else (), tag)
+
+
+def strength_among(measured: Collection[str], tag: str | None) -> Strength:
+    """`measured` where the language of `tag`, in its script, is one of `measured`, tags of the language table."""
+    if not tag:
         return "weak"
     try:
-        return "measured" if language(tag).tag in known.measured else "weak"
+        return "measured" if language(tag).tag in measured else "weak"
     except UnknownNameError:
         return "weak"

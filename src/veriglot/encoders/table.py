@@ -20,6 +20,16 @@ ENCODERS = Table(
             extra="semantic",
             summary="Universal Sentence Encoder, multilingual 3, int8: 18 languages well, on the CPU; the default",
         ),
+        "sentence-transformers": Entry(
+            "veriglot.encoders.sentence_transformer:SentenceTransformer",
+            extra="encoders",
+            summary="any checkpoint of the sentence-transformers library",
+        ),
+        "transformers": Entry(
+            "veriglot.encoders.transformer:Transformer",
+            extra="local",
+            summary="any encoder of the transformers library, pooled as its configuration says",
+        ),
     },
 )
 

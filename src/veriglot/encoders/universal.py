@@ -7,7 +7,6 @@ change one another's vectors a little. It costs nothing much: 51,000 tokens a se
 from __future__ import annotations
 
 import hashlib
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,23 +14,21 @@ import numpy as np
 import onnxruntime
 import sentencepiece
 
+from veriglot.encoders.offsets import without_space, without_surrogates
 from veriglot.encoders.pieces import Piece, PieceEncoder
 from veriglot.encoders.quality import languages_of, strength_of
-from veriglot.encoders.universal_graph import Parts, cut
+from veriglot.encoders.universal_graph import LAYER, Parts, cut
 from veriglot.errors import WeightsError
 from veriglot.provenance import signature
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
     from veriglot.encoders.encoder import Strength
 
 __all__ = ["UniversalSentenceEncoder"]
 
 _NAME = "use-multilingual"
-_SURROGATE = re.compile("[\ud800-\udfff]")
 _BEGIN, _END = 1, 2  # token ids that the original graph sets around every text
 
 
@@ -61,7 +58,11 @@ class UniversalSentenceEncoder(PieceEncoder):
         file = _shipped() if path is None else Path(path)
         data = _bytes_of(file)
         self.signature = signature(
-            encoder=_NAME, revision="3-int8", weights=hashlib.sha256(data).hexdigest()[:16], piece=self.longest
+            encoder=_NAME,
+            revision="3-int8",
+            weights=hashlib.sha256(data).hexdigest()[:16],
+            tokens=LAYER,
+            piece=self.longest,
         )
         try:
             parts = cut(data)
@@ -90,14 +91,14 @@ class UniversalSentenceEncoder(PieceEncoder):
         return [self._piece(text) for text in texts]
 
     def _piece(self, text: str) -> Piece:
-        found = self._tokenizer.encode(_without_surrogates(text), return_type="offset_mapping")
+        found = self._tokenizer.encode(without_surrogates(text), return_type="offset_mapping")
         ids, bounds = found["ids"], np.array(found["offsets"], np.int64).reshape(-1, 2)
         if not ids:
             return Piece(np.zeros(self.dimension, np.float32), bounds, np.zeros((0, self.token_dimension), np.float32))
         framed = np.array([_BEGIN, *ids, _END], np.int32)
         splits = np.array([0, len(framed)], np.int64)
         whole, context = self._session.run(None, {self._ids: framed, self._splits: splits})
-        return Piece(whole[0].copy(), _without_space(text, bounds), context[1:-1].copy())
+        return Piece(whole[0].copy(), without_space(text, bounds), context[1:-1].copy())
 
 
 def _again(kind: type[UniversalSentenceEncoder], options: dict[str, Any]) -> UniversalSentenceEncoder:
@@ -125,17 +126,3 @@ def _session(parts: Parts) -> Any:
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
     return onnxruntime.InferenceSession(parts.network, options, providers=["CPUExecutionProvider"])
-
-
-def _without_surrogates(text: str) -> str:
-    """`text` with the replacement character for halves of UTF-16 pairs, which UTF-8 cannot write; as long as before."""
-    return _SURROGATE.sub("\ufffd", text)
-
-
-def _without_space(text: str, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
-    """`bounds` without the white space that tokens begin with."""
-    for token, (start, end) in enumerate(bounds.tolist()):
-        while start < end and text[start].isspace():
-            start += 1
-        bounds[token, 0] = start
-    return bounds

@@ -17,12 +17,13 @@ from onnx import helper
 if TYPE_CHECKING:
     from onnx import GraphProto, NodeProto
 
-__all__ = ["Parts", "cut"]
+__all__ = ["LAYER", "Parts", "cut"]
 
 _TOKENIZER = "SentencepieceTokenizer"
 # What is summed over the tokens to make the sentence. The layer below it (1,280 numbers) holds much that the sentence
 # does not see: between languages, a word's nearest neighbour there is its translation half as often.
-_CONTEXT = "EncoderDNN/CNN_layers/dense/BiasAdd:0"
+LAYER = "dense"
+_CONTEXT = f"EncoderDNN/CNN_layers/{LAYER}/BiasAdd:0"
 
 
 @dataclass(frozen=True)

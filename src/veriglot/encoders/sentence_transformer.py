@@ -1,0 +1,118 @@
+"""Any encoder of the sentence-transformers library, all its layers included."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import sentence_transformers
+import torch
+import transformers
+
+from veriglot.encoders.windows import WindowEncoder, fast_tokenizer
+from veriglot.errors import UsageError
+from veriglot.provenance import checkpoint_revision, signature
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["SentenceTransformer"]
+
+_ANY_LENGTH = 512  # tokens of a window where the model sets no bound
+
+
+class SentenceTransformer(WindowEncoder):
+    """A checkpoint of sentence-transformers: pooling, dense and other layers as its own configuration says.
+
+    Args:
+        model: a folder, or a name on the hub.
+        revision: of a model on the hub.
+        prompt: stands before every text, such as `query: `; None for the model's default prompt, if it has one.
+        max_length: tokens of a window; None for the model's own.
+        languages: BCP 47 tags in which you measured its quality; it is `weak` in all others.
+        device: where it runs, such as `cpu` or `cuda:0`; None for the first accelerator, otherwise the CPU.
+        trust_remote_code: run code that comes with the model.
+        cache_mb: MiB of vectors to keep of the sentences that were encoded last; 0 keeps none.
+
+    Raises:
+        UsageError: the model cannot be loaded, has no fast tokenizer, leaves its prompt out of the pooling, or an
+            option makes no sense.
+        UnknownNameError: no such language.
+    """
+
+    name = "sentence-transformers"
+
+    def __init__(
+        self,
+        model: str | Path,
+        *,
+        revision: str | None = None,
+        prompt: str | None = None,
+        max_length: int | None = None,
+        languages: Sequence[str] = (),
+        device: str | None = None,
+        trust_remote_code: bool = False,
+        cache_mb: float = 64,
+    ) -> None:
+        given = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
+        self._options = {**given, "model": str(model), "languages": tuple(languages)}
+        try:
+            network: Any = sentence_transformers.SentenceTransformer(
+                str(model), revision=revision, device=device, trust_remote_code=trust_remote_code
+            )
+        except (OSError, ValueError, ImportError, RuntimeError, AttributeError) as error:
+            said = (str(error).strip() or type(error).__name__).splitlines()[0]
+            raise UsageError(
+                f"The encoder {str(model)!r} cannot be loaded: {said}",
+                remedy="Give the folder of an encoder that sentence-transformers can load, or its name on the hub.",
+            ) from error
+        self._network = network.float().eval()
+        words = network.prompts.get(network.default_prompt_name, "") if prompt is None else prompt
+        if words and not all(getattr(layer, "include_prompt", True) for layer in network):
+            raise UsageError(
+                f"{str(model)!r} leaves its prompt out of the sentence, which is not supported.",
+                remedy="Give prompt ''.",
+            )
+        room = _room(str(model), network.max_seq_length, max_length)
+        self.signature = signature(
+            encoder=self.name,
+            model=model,
+            revision=checkpoint_revision(model, getattr(network[0], "config", None)),
+            prompt=words or None,
+            window=room,
+            device=network.device.type,
+            sentence_transformers=sentence_transformers.__version__,
+            transformers=transformers.__version__,
+            torch=torch.__version__,
+        )
+        tokenizer = fast_tokenizer(network.tokenizer, str(model))
+        super().__init__(tokenizer, room=room, prompt=words, languages=languages, cache_mb=cache_mb)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (self._options,)
+
+    def _run(self, ids: NDArray[np.int64], mask: NDArray[np.int64]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        device = self._network.device
+        features = {
+            "input_ids": torch.from_numpy(ids).to(device),
+            "attention_mask": torch.from_numpy(mask).to(device),
+        }
+        with torch.inference_mode():
+            found = self._network(features)
+        return found["sentence_embedding"].float().cpu().numpy(), found["token_embeddings"].float().cpu().numpy()
+
+
+def _again(options: dict[str, Any]) -> SentenceTransformer:
+    return SentenceTransformer(**options)
+
+
+def _room(model: str, most: int | None, wanted: int | None) -> int:
+    if wanted is not None and most is not None and wanted > most:
+        raise UsageError(
+            f"{model!r} takes {most:,} tokens, and {wanted:,} were asked for.",
+            remedy=f"Give max_length {most} or less.",
+        )
+    return wanted or most or _ANY_LENGTH

@@ -1,0 +1,46 @@
+"""Names, languages, and what an import costs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from veriglot.encoders import ENCODERS, load_encoder
+from veriglot.encoders.quality import languages_of, strength_among, strength_of
+from veriglot.errors import UnknownNameError
+
+
+def test_the_names() -> None:
+    assert ENCODERS.names() == ["sentence-transformers", "transformers", "use-multilingual"]
+    with pytest.raises(UnknownNameError, match="Did you mean use-multilingual"):
+        load_encoder("use-multilingal")
+
+
+def test_the_import_is_light() -> None:
+    heavy = ("onnxruntime", "onnx", "sentencepiece", "torch", "transformers", "sentence_transformers")
+    code = f"import sys, veriglot.encoders; print([name for name in {heavy!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(
+    ("tag", "strength"),
+    [
+        ("de", "measured"), ("de-AT", "measured"), ("zh", "measured"), ("zh-TW", "measured"), ("yue", "measured"),
+        ("sr", "weak"), ("sr-Latn", "weak"), ("hi", "weak"), ("ary", "weak"), ("ru-Latn", "weak"), ("tlh", "weak"),
+        ("", "weak"), (None, "weak"),
+    ],
+)  # fmt: skip
+def test_strength_is_that_of_the_language_as_it_is_written(tag: str | None, strength: str) -> None:
+    assert strength_of("use-multilingual", tag) == strength
+
+
+def test_languages_are_base_tags() -> None:
+    known = languages_of("use-multilingual")
+    assert {"ar", "de", "en", "es", "fr", "it", "ja", "ko", "nl", "pl", "pt", "ru", "th", "tr", "zh"} <= known
+    assert not {"hi", "he", "sr", "zh-Hans"} & known
+    assert languages_of("another") == frozenset()
+    assert strength_of("another", "de") == "weak"
+    assert strength_among({"de"}, "de-CH") == "measured"

@@ -88,7 +88,9 @@ def _download(arrivals: Arrivals, place: Carrier, folder: Path) -> Path:
     environment.setdefault("PIP_RESUME_RETRIES", "5")  # known to pip from 25.1 on, and ignored before
     for attempt in (1, 2):
         with Watch(arriving, lambda held: arrivals.progress(min(held, place.bytes), place.bytes)):
-            done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)  # noqa: S603
+            done = subprocess.run(  # noqa: S603  # our own interpreter, and words from the registry
+                command, env=environment, capture_output=True, encoding="utf-8", errors="replace", check=False
+            )
         wheels = list((folder / "wheels").glob("*.whl"))
         if not done.returncode and len(wheels) == 1:
             return wheels[0]

@@ -55,11 +55,19 @@ def fetch_hub_with_its_client(arrivals: Arrivals, place: Hub) -> None:
         inside = place.paths.get(file.name, file.name)
         try:
             with Watch(kept, lambda held, file=file: arrivals.progress(held, file.bytes)):  # type: ignore[misc]
-                found = hf_hub_download(place.repo, inside, revision=place.revision, local_dir=kept)
+                found = hf_hub_download(
+                    place.repo, inside, revision=place.revision, local_dir=kept, endpoint=os.environ.get("HF_ENDPOINT")
+                )
         except Exception as error:
             if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}:
                 raise
-            said = str(error).strip().partition("\n")[0]
-            raise PlaceError(f"{place.repo}: {type(error).__name__}: {said}", retryable=True) from error
+            raise PlaceError(f"the hub's client says: {_first(error)}", retryable=True) from error
         Path(found).replace(arrivals.part(file))
         arrivals.accept(file, place.repo)
+
+
+def _first(error: BaseException) -> str:
+    """What began it all, in one line: the client wraps a server's answer in a guess at what it means."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"

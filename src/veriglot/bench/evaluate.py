@@ -177,6 +177,7 @@ class Evaluator:
     _annotators: set[str] = field(default_factory=set)
     _seen: set[str] = field(default_factory=set)
     _strange: dict[str, int] = field(default_factory=dict)
+    _without_rules: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._segment = segmenter(self.settings.unit)
@@ -215,12 +216,14 @@ class Evaluator:
         return self._types
 
     def _judged(self, sample: Sample, prediction: Prediction, found: Reference, tag: str, types: Types) -> Judged:
-        from veriglot.text import facts, sentences
+        from veriglot.text import fact_languages, facts, sentences
 
         length = len(sample.response)
         parts = np.array(sentences(sample.response, tag), dtype=np.int32).reshape(-1, 2)
         if self.settings.refilter and self.settings.threshold is not None:
             prediction = at_threshold(prediction, self.settings.threshold, parts)
+        if tag.partition("-")[0] not in fact_languages():
+            self._without_rules.add(tag)
         got = answer(prediction, length)
         gold_types = types.of_reference(found.taxonomy, found.marks.types)
         self._note_strange(found, gold_types)
@@ -289,7 +292,11 @@ class Evaluator:
         self, *, seed: int = SEED, resamples: int = RESAMPLES, levels: Sequence[str] | None = None
     ) -> Evaluation:
         """The figures of what was counted so far; see `measured`."""
-        return measured(self.stored(), seed=seed, resamples=resamples, levels=levels, notes=self.notes())
+        notes = self.notes()
+        if self._without_rules and (levels is None or "fact" in levels):
+            tags = ", ".join(sorted(self._without_rules))
+            notes = (*notes, f"each sentence is counted as one fact, for want of rules, in: {tags}")
+        return measured(self.stored(), seed=seed, resamples=resamples, levels=levels, notes=notes)
 
 
 def _tag(name: str | None) -> str:

@@ -52,7 +52,7 @@ def _without_middle(place: str, half: int) -> str:
 
 
 def misfits(sample: Sample, prediction: Prediction) -> list[str]:
-    """Spans, words and pointers of a prediction that lie outside of its sample, in words; most often there are none."""
+    """Spans, words, units and pointers of a prediction that lie outside of its sample, in words; most often there are none."""
     lengths = {passage.id or "": len(passage.text) for passage in sample.evidence}
     found = []
     for span in prediction.spans or ():
@@ -64,6 +64,9 @@ def misfits(sample: Sample, prediction: Prediction) -> list[str]:
     wrong = sum(word.end > len(sample.response) for word in prediction.words or ())
     if wrong:
         found.append(f"{wrong} words end beyond the response of {len(sample.response)} code points")
+    beyond = sum(unit.end > len(sample.response) for unit in prediction.units or ())
+    if beyond:
+        found.append(f"{beyond} units end beyond the response of {len(sample.response)} code points")
     lost = sum(not fits(p, lengths.get(p.id)) for word in prediction.words or () for p in word.evidence)
     if lost:
         found.append(f"{lost} pointers of words lead outside of the evidence")

@@ -16,6 +16,7 @@ from veriglot.records import taxonomies
 from veriglot.report.direction import direction, language_name
 from veriglot.report.excerpt import fits, misfits
 from veriglot.report.palette import UNTYPED, slot_of
+from veriglot.report.units import unit_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -116,6 +117,7 @@ def _shown(sample: Sample, prediction: Prediction) -> dict[str, Any]:
         "words": [
             [word.start, word.end, word.confidence, _places(word.evidence, passages)] for word in prediction.words or ()
         ],
+        "units": [[row.kind, row.score, row.text] for row in unit_rows(sample, prediction)],
     }
 
 

@@ -22,6 +22,7 @@ from veriglot.report.excerpt import excerpt, fits, misfits
 from veriglot.report.palette import UNTYPED, palette, slot_of
 from veriglot.report.printable import printable
 from veriglot.report.segments import any_cross, segments
+from veriglot.report.units import unit_rows
 from veriglot.report.wrapping import line_breaks
 
 if TYPE_CHECKING:
@@ -88,6 +89,7 @@ class _Drawing:
             if evidence:
                 self._list()
             self._lines(self._legend(), rtl=False)
+        self._units()
         for note in self.prediction.notes:
             self._lines(Text(f"note: {_one_line(note)}", _DIM), rtl=False)
 
@@ -172,6 +174,15 @@ class _Drawing:
             more = len(span.evidence) - _POINTERS_SHOWN
             if more > 0:
                 self._line(Text(f"       and {more} more place{'s' * (more > 1)}", _DIM))
+
+    def _units(self) -> None:
+        """The sentences or facts with their scores, where they were asked for."""
+        rows = unit_rows(self.sample, self.prediction)
+        if rows:
+            self._line(Text())
+        for row in rows:
+            self._line(Text.assemble(f"{share(row.score):>4}  ", (_one_line(row.kind), _DIM)))
+            self._lines(Text(f"“{_one_line(row.text)}”"), self.rtl, _INDENT + 1)
 
     def _snippet(self, pointer: Pointer, passage: str, rtl: bool) -> Text:
         before, place, after = (

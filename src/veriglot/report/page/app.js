@@ -21,6 +21,7 @@ function choose(index, keepLayer = false) {
   responseView.show(sample, spans);
   evidenceView.show(sample, spans);
   drawSpanList();
+  drawUnits();
   inspector.rest();
   byId("answer-scroll").scrollTop = 0;
   byId("said").textContent = shownText(`Sample ${index + 1} of ${samples.length}: ${sample.id}, ${sample.language}, ${sampleList.words(sample.status)}`);
@@ -96,6 +97,15 @@ function drawSpanList() {
     list.append(make("li", {}, button, make("span", { class: "unseen", id: `span-${span.number}`, text: told })));
   }
   byId("spans").replaceChildren(...(spans.length ? [list] : []));
+}
+
+// The sentences or facts with their scores, where they were asked for.
+function drawUnits() {
+  const list = make("ol", { class: "unit-list", "aria-label": "Sentences or facts, each with the probability that it holds anything unsupported" });
+  for (const [kind, score, text] of sample.units)
+    list.append(make("li", {}, make("span", { class: "figure", text: share(score) }), make("span", { class: "number", text: kind }),
+      make("bdi", { class: "quoted", ...textAttributes(sample.tag, sample.dir), text: shownText(text) })));
+  byId("units").replaceChildren(...(sample.units.length ? [list] : []));
 }
 
 function activate(mark, part, scroll) {

@@ -52,7 +52,7 @@ def _without_middle(place: str, half: int) -> str:
 
 
 def misfits(sample: Sample, prediction: Prediction) -> list[str]:
-    """Spans, words, units and pointers of a prediction that lie outside of its sample, in words; most often there are none."""
+    """What of a prediction (spans, words, units, pointers) lies outside of its sample, in words; most often nothing."""
     lengths = {passage.id or "": len(passage.text) for passage in sample.evidence}
     found = []
     for span in prediction.spans or ():

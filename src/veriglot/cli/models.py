@@ -28,7 +28,9 @@ def _models() -> None:
 def list_models(
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table. Default: off.")] = False,
 ) -> None:
-    """Show every model that has a name: whether it is here, its size, its licence, its languages.
+    """Show the models that have a name.
+
+    Each with its size, its licence, its languages, and whether it is here.
 
     here: verified. unverified: its files are here, and are hashed when it is next used. missing: get it first.
     """
@@ -39,9 +41,7 @@ def list_models(
 
 @app.command("get")
 def get(
-    names: Annotated[
-        list[str], typer.Argument(metavar="NAME...", show_default=False, help="Names of the models to get.")
-    ],
+    names: Annotated[list[str], typer.Argument(metavar="NAME", show_default=False, help="Names of the models to get.")],
     source: Annotated[
         str | None,
         typer.Option(
@@ -66,9 +66,9 @@ def get(
         bool, typer.Option("--quiet", "-q", help="No progress and no account on standard error. Default: off.")
     ] = False,
 ) -> None:
-    """Have models on this machine, verified by SHA-256; prints the path of each.
+    """Fetch models, verify them, and print where they lie.
 
-    What is here already is not fetched again, and what was cut off goes on where it can. Nothing half-written is ever
+    Each is held against its size and SHA-256. What is here already is not fetched again, and what was cut off goes on where it can. Nothing half-written is ever
     left under a model's name.
     """
     from veriglot.cli.model_files import get_models
@@ -86,7 +86,10 @@ def remove(name: Name) -> None:
 
 @app.command("path")
 def path(name: Name) -> None:
-    """Print where a model lies: its file, or the folder of its files. Fails where it is not here, or is damaged."""
+    """Print where a model lies.
+
+    That is its file, or the folder of its files. Fails where it is not here, or is damaged.
+    """
     from veriglot.weights import find
 
     print(find(name))

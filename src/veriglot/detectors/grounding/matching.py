@@ -19,6 +19,7 @@ __all__ = [
     "endings",
     "has_pair",
     "has_swapped_pair",
+    "number_values",
     "numbers_shared",
     "occurrences",
     "pairs",
@@ -112,7 +113,7 @@ def has_swapped_pair(response: Document, known: NDArray[np.uint64]) -> NDArray[n
     return swapped
 
 
-def _values(document: Document) -> tuple[NDArray[np.int64], list[str]]:
+def number_values(document: Document) -> tuple[NDArray[np.int64], list[str]]:
     """Words with digits, and the digits of each without thousands marks and the like."""
     words = np.flatnonzero(document.counts_in_words(document.digits()) > 0)
     values = []
@@ -124,12 +125,12 @@ def _values(document: Document) -> tuple[NDArray[np.int64], list[str]]:
 
 def numbers_shared(response: Document, *others: Document) -> list[NDArray[np.float32]]:
     """For each other text, whether each number of the response stands in it by value; 0 for words that are none."""
-    words, values = _values(response)
+    words, values = number_values(response)
     shared = []
     for other in others:
         flags = np.zeros(len(response), np.float32)
         if len(words):
-            known = set(_values(other)[1])
+            known = set(number_values(other)[1])
             flags[words] = [value in known for value in values]
         shared.append(flags)
     return shared

@@ -1,0 +1,225 @@
+"""The semantic detector: the grounding detector's view of a response, and what its words and sentences mean."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from veriglot.detectors.grounding.calibration import Calibration
+from veriglot.detectors.grounding.language import evidence_notes
+from veriglot.detectors.grounding.lexicon import Lexicon
+from veriglot.detectors.semantic.inference import Head
+from veriglot.detectors.semantic.reading import READING_VERSION, Held, read_sample
+from veriglot.detectors.semantic.vectors import EncoderVectors
+from veriglot.detectors.word_detector import Seen, WordDetector
+from veriglot.encoders import load_encoder
+from veriglot.errors import WeightsError
+from veriglot.provenance import digest, file_sha256, signature
+from veriglot.records import Task
+from veriglot.text import identify
+
+if TYPE_CHECKING:
+    from veriglot.detectors.grounding.language import Spoken
+    from veriglot.encoders import Encoder
+    from veriglot.records import Sample
+
+__all__ = ["FILES", "LEXICON", "Calibrations", "Manifest", "Semantic", "check_weights"]
+
+FILES = ("head.onnx", "calibration.json")
+LEXICON = ("frequencies.npy", "vector_keys.npy", "vectors.npy")  # of the grounding detector
+
+
+class Calibrations(msgspec.Struct, frozen=True):
+    """A calibration for each relation of response and evidence: how sure the head is differs between them."""
+
+    same: Calibration
+    across: Calibration
+    translation: Calibration
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """What a folder of weights says of itself (`weights.json`).
+
+    Attributes:
+        revision: version of the weights.
+        reading_version: the features that they were trained on.
+        encoder: name of the encoder whose vectors they take.
+        lexicon: hash of the lexicon, the grounding detector's, that the features were taken with.
+        types: the span types, in the order of the head's outputs.
+        threshold: confidence from which a word is marked by default.
+        sha256: hash of each file.
+    """
+
+    revision: str
+    reading_version: int
+    encoder: str
+    lexicon: str
+    types: tuple[str, ...]
+    threshold: float
+    sha256: dict[str, str]
+
+
+class Semantic(WordDetector):
+    """Marks the words of a response that its evidence does not support, by form and by meaning.
+
+    Evidence may be in another language; a sample whose task is `translation` is held against its source. See
+    `docs/semantic.md`.
+
+    Args:
+        threshold: confidence from which a word is marked, 0 to 1; None takes the weights' own.
+        words: whether predictions carry every word.
+        weights: a folder of weights made by `veriglot train semantic`; None takes those in the package.
+        encoder: an encoder to take instead of loading the one that the weights name.
+
+    Raises:
+        MissingExtraError: the packages of the encoder are not installed.
+        WeightsError: the encoder's model is not here (the remedy says what to type), or weights are missing, damaged,
+            or made for other features.
+    """
+
+    def __init__(
+        self,
+        *,
+        threshold: float | None = None,
+        words: bool = False,
+        weights: str | None = None,
+        encoder: Encoder | None = None,
+    ) -> None:
+        self._options: dict[str, Any] = {
+            "threshold": threshold, "words": words, "weights": weights, "encoder": encoder
+        }  # fmt: skip
+        self._folder = Path(weights) if weights is not None else Path(str(files(__package__) / "weights"))
+        self._manifest = check_weights(self._folder)
+        super().__init__(self._manifest.threshold if threshold is None else threshold, words=words)
+        self._encoder = load_encoder(self._manifest.encoder) if encoder is None else encoder
+        self._vectors = EncoderVectors(self._encoder)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A detector travels to another process as its options; weights and encoder are loaded there."""
+        return _remade, (self._options,)
+
+    @property
+    def name(self) -> str:
+        """Name and revision of the weights."""
+        return f"semantic@{self._manifest.revision}"
+
+    @cached_property
+    def signature(self) -> str:
+        """Name, weights, encoder, threshold and unit in one line."""
+        return signature(
+            detector=self.name,
+            weights=digest([*(self._manifest.sha256[name] for name in FILES), self._manifest.lexicon])[:12],
+            reading=self._manifest.reading_version,
+            encoder=digest([self._encoder.signature])[:12],
+            threshold=self._threshold,
+            unit="word",
+        )
+
+    @cached_property
+    def _head(self) -> Head:
+        return Head(self._folder / "head.onnx")
+
+    @cached_property
+    def _lexicon(self) -> Lexicon:
+        return Lexicon.load(lexicon_folder())
+
+    @cached_property
+    def _calibrations(self) -> Calibrations:
+        return msgspec.json.decode((self._folder / "calibration.json").read_bytes(), type=Calibrations)
+
+    def _see(self, sample: Sample, spoken: Spoken) -> Seen | None:
+        held, notes = self._held(sample, spoken)
+        reading = read_sample(held, self._lexicon, self._vectors)
+        if reading is None:
+            return None
+        logits, places = self._head.judged(reading)
+        calibrations = self._calibrations
+        calibration = calibrations.across if held.across else calibrations.same
+        if held.translation:
+            calibration = calibrations.translation
+        return Seen(reading.extract, logits, calibration, self._manifest.types, notes, places)
+
+    def _held(self, sample: Sample, spoken: Spoken) -> tuple[Held, tuple[str, ...]]:
+        notes = evidence_notes(sample, spoken)
+        language, found = _evidence_language(sample, spoken.tag)
+        strong = tuple(self._encoder.strength(tag) == "measured" for tag in (spoken.tag, language))
+        if found:
+            notes = (*notes, found)
+        if not all(strong):
+            notes = (*notes, "encoder:weak")
+        return Held(
+            response=sample.response,
+            passages=[passage.text for passage in sample.evidence],
+            question=sample.question,
+            language=spoken.tag,
+            evidence_language=language,
+            translation=sample.task is Task.TRANSLATION,
+            strong=(strong[0], strong[1]),
+        ), notes
+
+
+def _evidence_language(sample: Sample, spoken: str) -> tuple[str, str | None]:
+    """The language of most of the evidence: as given, or told from its text, or else the response's; and a note."""
+    sizes: Counter[str] = Counter()
+    for passage in sample.evidence:
+        if passage.language is not None:
+            sizes[passage.language] += len(passage.text)
+    if sizes:
+        return sizes.most_common(1)[0][0], None
+    told = identify(" ".join(passage.text for passage in sample.evidence if passage.text.strip()))
+    if told is None or told.confidence < _SURE:
+        return spoken, None
+    return told.tag, "evidence:language_from_text" if told.tag.split("-")[0] != spoken.split("-")[0] else None
+
+
+_SURE = 0.8  # below it evidence that says nothing of its language counts as being in the response's
+
+
+def _remade(options: dict[str, Any]) -> Semantic:
+    return Semantic(**options)
+
+
+def lexicon_folder() -> Path:
+    """Where the grounding detector's lexicon lies."""
+    return Path(str(files("veriglot.detectors.grounding") / "weights"))
+
+
+def check_weights(folder: Path) -> Manifest:
+    """Compare every file of a folder of weights, and the lexicon beside them, with its hash.
+
+    Returns:
+        What the folder says of itself.
+
+    Raises:
+        WeightsError: a file is missing or damaged, or the weights are for other features or another lexicon.
+    """
+    path = folder / "weights.json"
+    try:
+        manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
+    except FileNotFoundError as error:
+        raise WeightsError(
+            f"There are no semantic weights in {folder}.",
+            remedy="Give a folder that `veriglot train semantic` made, or install Veriglot again.",
+        ) from error
+    except msgspec.MsgspecError as error:
+        raise WeightsError(f"{path} is not a manifest of semantic weights: {error}.") from error
+    if manifest.reading_version != READING_VERSION or manifest.lexicon != lexicon_hash():
+        raise WeightsError(
+            f"The weights in {folder} are for other features than this version of Veriglot takes.",
+            remedy="Train them anew with `veriglot train semantic`.",
+        )
+    for name in FILES:
+        file = folder / name
+        if not file.is_file() or file_sha256(file) != manifest.sha256[name]:
+            raise WeightsError(f"{file} is missing or damaged.", remedy="Install Veriglot again, or train anew.")
+    return manifest
+
+
+def lexicon_hash() -> str:
+    """One hash of the lexicon's files."""
+    return digest([file_sha256(lexicon_folder() / name) for name in LEXICON])[:16]

@@ -164,11 +164,13 @@ def _merged(words: SentenceWords, rules: Rules, segments: list[Clause]) -> list[
     """Segments that are too short to be clauses put to their neighbours: to the one before, or where the sentence
     has only begun or a topic particle says that it goes on, to the one after."""
     result: list[Clause] = []
-    for segment in segments:
-        takes_up = len(result) > 1 and _takes_up(words, rules, result, segment)
+    for place, segment in enumerate(segments):
+        kept = len(result) > 1 and _takes_up(words, rules, result, segment)
+        if len(result) == 1 and place + 1 < len(segments) and segment.cut == "comma":
+            kept = _takes_up(words, rules, result, segments[place + 1])  # a short apposition
         if not result:
             result.append(segment)
-        elif _goes_on(words, rules, result[-1]) or (segment.size < rules.short and not takes_up):
+        elif _goes_on(words, rules, result[-1]) or (segment.size < rules.short and not kept):
             result[-1] = result[-1].with_runs(segment)
         else:
             result.append(segment)

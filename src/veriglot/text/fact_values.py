@@ -17,7 +17,6 @@ _IN_DATE = re.compile(r"[\s.,/'’·º°ª\-–]*")
 _SPACED_DASH = re.compile(r"\s[-–—]+\s")
 _YEAR = re.compile(r"\d{4}")
 _ARTICLE = 3  # letters that an article has at the most
-_AFTER_PERCENT = "%٪％‰"
 
 
 class Value(NamedTuple):
@@ -58,6 +57,8 @@ def _end_of_date(words: SentenceWords, rules: Rules, start: int) -> int:
             end += 1
         elif _bridged(words, rules, end):
             end += 2
+        elif words.glued(end) and words.has_digit(end - 1):  # `4-an de majo`
+            end += 1
         else:
             break
     return end
@@ -87,9 +88,7 @@ def _is_year(words: SentenceWords, place: int) -> bool:
 
 def _is_date(words: SentenceWords, rules: Rules, start: int, end: int) -> bool:
     numbers = [place for place in range(start, end) if words.has_digit(place)]
-    if not numbers:
-        return False
-    if len(numbers) < end - start:
+    if numbers and any(rules.in_date(words.folded[place]) for place in range(start, end)):
         return True
     return any(_is_year(words, place) or _ends_as_date(words.folded[place], rules) for place in numbers)
 
@@ -142,9 +141,11 @@ def _with_unit(words: SentenceWords, rules: Rules, place: int, high: int) -> Run
     end = place + 1
     while end < high and words.has_digit(end) and words.joined(end):
         end += 1
-    if end < high and words.joined(end) and not any(mark in words.gaps[end] for mark in _AFTER_PERCENT):
-        taken = rules.before | rules.verbs | rules.perhaps | rules.always | rules.after
-        end += words.folded[end] not in taken
+    taken = rules.before | rules.verbs | rules.perhaps | rules.always | rules.after
+    for spaced in (False, True):  # a second word, as in `58 square kilometres`, only where words have spaces
+        if end >= high or not words.joined(end) or words.folded[end] in taken or (spaced and not words.gaps[end]):
+            break
+        end += 1
     return place, end
 
 

@@ -29,7 +29,7 @@ def test_the_import_is_light() -> None:
     ("tag", "strength"),
     [
         ("de", "measured"), ("de-AT", "measured"), ("zh", "measured"), ("zh-TW", "measured"), ("yue", "measured"),
-        ("sr", "weak"), ("sr-Latn", "weak"), ("hi", "weak"), ("ary", "weak"), ("ru-Latn", "weak"), ("tlh", "weak"),
+        ("gl", "measured"), ("sr", "weak"), ("bg", "weak"), ("sr-Latn", "weak"), ("hi", "weak"), ("ary", "weak"), ("ru-Latn", "weak"), ("tlh", "weak"),
         ("", "weak"), (None, "weak"),
     ],
 )  # fmt: skip

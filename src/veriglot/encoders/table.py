@@ -18,7 +18,7 @@ ENCODERS = Table(
         "use-multilingual": Entry(
             "veriglot.encoders.universal:UniversalSentenceEncoder",
             extra="semantic",
-            summary="Universal Sentence Encoder, multilingual 3, int8: 18 languages well, on the CPU; the default",
+            summary="Universal Sentence Encoder, multilingual 3, int8: 20 languages well, on the CPU; the default",
         ),
         "sentence-transformers": Entry(
             "veriglot.encoders.sentence_transformer:SentenceTransformer",

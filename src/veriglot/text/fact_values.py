@@ -116,8 +116,11 @@ def values(words: SentenceWords, rules: Rules, runs: Sequence[Run], found: Seque
             if value is None:
                 place += 1
                 continue
-            result.append(value._replace(run=(max(first, value.run[0]), value.run[1])))
-            place = value.run[1]
+            start, end = max(first, value.run[0]), value.run[1]
+            if result and result[-1].run[1] == start - 1 >= first and words.folded[start - 1] in rules.perhaps:
+                start -= 1  # `1918 and 1922`
+            result.append(value._replace(run=(start, end)))
+            place = end
     return result
 
 

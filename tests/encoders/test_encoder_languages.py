@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import random
 import subprocess
 import sys
 from pathlib import Path
 
+from multilingual import SENTENCES
+
 SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "encoder_languages.py"
-PARAGRAPHS = [f"The keeper of tower {n} saw {n * 7} ships and wrote {n * n + 3} letters." for n in range(45)]
+WORDS = sorted({word for text in SENTENCES.values() for word in text.split()})
+PARAGRAPHS = [" ".join(random.Random(n).sample(WORDS, 12)) for n in range(45)]
 
 
 def page(paragraphs: list[str], iso: str, tag: str) -> str:
@@ -30,8 +34,8 @@ def test_translations_are_found_or_not(checkpoint: Path, tmp_path: Path) -> None
     }
     for name, text in pages.items():
         (tmp_path / f"{name}.html").write_text(text, "utf-8")
-    command = [sys.executable, SCRIPT, "--json", "--udhr", tmp_path, "--encoder", "transformers", "--model", checkpoint]
-    done = subprocess.run(command, capture_output=True, text=True)
+    options = ["--json", "--udhr", str(tmp_path), "--encoder", "transformers", "--model", str(checkpoint)]
+    done = subprocess.run([sys.executable, str(SCRIPT), *options], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     table = json.loads(done.stdout)
     found = {row["language"]: (row["paragraphs"], row["to English"], row["from English"]) for row in table["rows"]}

@@ -29,8 +29,8 @@ def test_the_import_is_light() -> None:
     ("tag", "strength"),
     [
         ("de", "measured"), ("de-AT", "measured"), ("zh", "measured"), ("zh-TW", "measured"), ("yue", "measured"),
-        ("gl", "measured"), ("sr", "weak"), ("bg", "weak"), ("sr-Latn", "weak"), ("hi", "weak"), ("ary", "weak"), ("ru-Latn", "weak"), ("tlh", "weak"),
-        ("", "weak"), (None, "weak"),
+        ("sr", "weak"), ("sr-Latn", "weak"), ("hi", "weak"), ("ary", "weak"), ("ru-Latn", "weak"), ("tlh", "weak"),
+        ("gl", "measured"), ("bg", "weak"), ("", "weak"), (None, "weak"),
     ],
 )  # fmt: skip
 def test_strength_is_that_of_the_language_as_it_is_written(tag: str | None, strength: str) -> None:

@@ -78,6 +78,8 @@ class _WithUnits:
     def predict(self, samples: Sequence[Sample]) -> list[Prediction]:
         """Judge a batch: one prediction per sample, in order."""
         found = self.detector.predict(samples)
+        if [prediction.id for prediction in found] != [sample.id for sample in samples]:
+            return found  # the detector breaks its protocol; whoever holds it to that is to see how
         return [self._with_units(sample, prediction) for sample, prediction in zip(samples, found, strict=True)]
 
     def _with_units(self, sample: Sample, prediction: Prediction) -> Prediction:

@@ -210,7 +210,7 @@ def test_any_bytes_give_rows_or_an_error_of_ours(data: bytes) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "rows"
         path.write_bytes(data)
-        for name in (None, "jsonl", "mfava", "halluverse", "inline"):
+        for name in (None, "jsonl", "mfava", "halluverse", "inline", "mlqe", "mqm", "guerreiro", "token-labels"):
             try:
                 found = list(formats.read_rows(path, format=name))
             except VeriglotError:

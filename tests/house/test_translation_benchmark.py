@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,8 @@ from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task, Uni
 if TYPE_CHECKING:
     from types import ModuleType
 
+    from numpy.typing import NDArray
+
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 SEEDS = range(20)
 
@@ -24,20 +27,16 @@ SEEDS = range(20)
 @pytest.fixture
 def thresholds(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.syspath_prepend(str(BENCHMARKS))
-    import thresholds
-
-    return thresholds
+    return import_module("thresholds")
 
 
 @pytest.fixture
 def data(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.syspath_prepend(str(BENCHMARKS))
-    import translation_data
-
-    return translation_data
+    return import_module("translation_data")
 
 
-def drawn(seed: int) -> tuple[np.ndarray, np.ndarray]:
+def drawn(seed: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     generator = np.random.default_rng(seed)
     wrong = generator.random(60) < 0.3
     return np.round(generator.random(60) + 0.3 * wrong, 1), wrong  # rounded, so that scores tie
@@ -45,7 +44,7 @@ def drawn(seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_average_precision_is_the_usual_one(thresholds: ModuleType, seed: int) -> None:
-    from sklearn.metrics import average_precision_score
+    from sklearn.metrics import average_precision_score  # type: ignore[import-untyped]
 
     scores, wrong = drawn(seed)
     weight = np.random.default_rng(seed).integers(0, 4, (5, 60)).astype(float)
@@ -137,7 +136,7 @@ def written(folder: Path) -> Path:
 
 @pytest.mark.slow
 def test_a_run_finds_repetition_where_it_is(tmp_path: Path) -> None:
-    command = [sys.executable, BENCHMARKS / "translation.py", "--json", "--data", written(tmp_path)]
+    command = [sys.executable, str(BENCHMARKS / "translation.py"), "--json", "--data", str(written(tmp_path))]
     done = subprocess.run(
         [*command, "--sets", "zhou", "mlqe", "--resamples", "50"], capture_output=True, text=True, check=False
     )

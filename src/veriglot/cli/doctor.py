@@ -23,6 +23,7 @@ _GIVES = {
     "llm": "asking language models and web services over HTTP",
     "parquet": "Parquet files in and out",
     "hf": "units of a Hugging Face tokenizer (hf:<tokenizer>)",
+    "encoders": "sentence encoders of your own: checkpoints of sentence-transformers and transformers",
     "semantic": "support by meaning: the multilingual encoder (veriglot models get use-multilingual)",
     "train": "training of detectors",
     "wikipedia": "articles from Wikipedia and its dumps, people from Wikidata",

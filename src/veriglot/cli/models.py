@@ -68,8 +68,8 @@ def get(
 ) -> None:
     """Fetch models, verify them, and print where they lie.
 
-    Each is held against its size and SHA-256. What is here already is not fetched again, and what was cut off goes on where it can. Nothing half-written is ever
-    left under a model's name.
+    Each is held against its size and SHA-256. What is here already is not fetched again, and what was cut off goes on
+    where it can. Nothing half-written is ever left under a model's name.
     """
     from veriglot.cli.model_files import get_models
 

@@ -11,7 +11,7 @@ from veriglot.weights.errors import PlaceError
 from veriglot.weights.registry import Carrier
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
     from pathlib import Path
 
     from veriglot.weights.arrival import Arrivals
@@ -57,7 +57,7 @@ def _member(archive: zipfile.ZipFile, model: Model, file: ModelFile, members: di
     raise PlaceError(f"{archive.filename} does not hold {wanted[0]}.", refused_bytes=True)
 
 
-def _blocks(archive: zipfile.ZipFile, inside: str, path: Path) -> Iterator[bytes]:
+def _blocks(archive: zipfile.ZipFile, inside: str, path: Path) -> Generator[bytes]:
     try:
         with archive.open(inside) as member:
             while block := member.read(BLOCK):

@@ -14,7 +14,7 @@ from veriglot.provenance import file_sha256
 from veriglot.weights.errors import PlaceError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Generator
     from pathlib import Path
 
     from veriglot.weights.registry import Model, ModelFile
@@ -56,7 +56,7 @@ class Arrivals:
         """Bytes of this model that are here already, whole or in part."""
         return sum(path.stat().st_size for path in self._incoming.rglob("*") if path.is_file())
 
-    def take(self, file: ModelFile, blocks: Iterable[bytes], origin: str) -> None:
+    def take(self, file: ModelFile, blocks: Generator[bytes], origin: str) -> None:
         """Write a file from its beginning, and accept it.
 
         Args:
@@ -82,6 +82,8 @@ class Arrivals:
         except BaseException:
             path.unlink(missing_ok=True)
             raise
+        finally:
+            blocks.close()  # or the source would stay open for as long as somebody holds the error
         self.accept(file, origin)
 
     def accept(self, file: ModelFile, origin: str) -> None:

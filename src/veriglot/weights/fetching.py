@@ -138,7 +138,7 @@ def _bring(
         except PlaceError as error:
             failures.append((place, error))
             if place is not tried[-1]:
-                say(f"Not from {_words(place)}: {error.message}")
+                say(f"Not got. {_told(place, error)}")
             continue
         arrivals.settle(places.files)
         mark(model, places.files, places.marker)
@@ -208,7 +208,7 @@ def _nowhere(model: Model, failures: list[tuple[Place, PlaceError]]) -> WeightsE
     if not failures:
         said = "The registry names no place to get it from."
     else:
-        said = " ".join(f"{_words(place)}: {error.message}" for place, error in failures)
+        said = " ".join(_told(place, error) for place, error in failures)
     found = WeightsError(f"The model {model.name!r} could not be got. {said}", remedy=_next(model, failures))
     found.retryable = any(error.retryable for _, error in failures)
     return found
@@ -220,6 +220,12 @@ def _next(model: Model, failures: list[tuple[Place, PlaceError]]) -> str:
     if offline():
         return f"Unset {OFFLINE}, or give a copy: veriglot models get {model.name} --from PATH"
     return f"Give a copy that is right: veriglot models get {model.name} --from PATH"
+
+
+def _told(place: Place, error: PlaceError) -> str:
+    """What a place said, with the place where its words do not name it."""
+    words = _words(place)
+    return error.message if words in error.message else f"From {words}: {error.message}"
 
 
 def _words(place: Place) -> str:

@@ -11,7 +11,7 @@ from veriglot.weights.errors import PlaceError
 from veriglot.weights.registry import Carrier
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
     from pathlib import Path
 
     from veriglot.weights.arrival import Arrivals
@@ -72,7 +72,7 @@ def _wheel(model: Model, folder: Path) -> Path | None:
     return None
 
 
-def file_blocks(path: Path) -> Iterator[bytes]:
+def file_blocks(path: Path) -> Generator[bytes]:
     """The bytes of a file.
 
     Raises:

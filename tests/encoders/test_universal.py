@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from multilingual import ODD, SENTENCES, UNRELATED
 
@@ -80,7 +80,6 @@ def test_offsets_hold_the_text_of_each_token(universal: Encoder, text: str) -> N
     check_bounds(text, universal.tokens(text).bounds)
 
 
-@settings(max_examples=60)
 @given(text=st.text(max_size=80) | st.text(st.sampled_from("aé ß\u0301中ก👍½\u200b \t\n1.ﷺ가"), max_size=40))
 @pytest.mark.fuzz
 def test_offsets_of_any_text(universal: Encoder, text: str) -> None:

@@ -140,7 +140,7 @@ def row(name: str, rule: Rule, found: list[Unit], threshold: float) -> dict[str,
 
 
 def main() -> None:
-    """Read the options, judge, print one table for facts and two for sentences of each data set that has both labels."""
+    """Read the options, judge, print a table for facts and two for sentences of each set that has both labels."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True, help="folder that holds mfava/silver and wice")
     parser.add_argument("--detector", default="grounding", help="name of a detector with words (default: grounding)")

@@ -156,7 +156,7 @@ class _Predictions:
 
     def __iter__(self) -> Iterator[Prediction]:
         for prediction in read_predictions(self._path):
-            self.detectors.add(prediction.detector)
+            self.detectors.add(prediction.asked)
             line = prediction.signature
             if line is not None and line not in self._signatures:
                 self._signatures.add(line)

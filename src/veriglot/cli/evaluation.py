@@ -207,7 +207,7 @@ class _Predictions:
             self._spans_alone = sum(bool(one.spans) and one.words is None for one in found)
         made = {prediction.signature for prediction in found}
         self.settings = Settings(
-            detector="+".join(sorted({prediction.detector for prediction in found})) or "none",
+            detector="+".join(sorted({prediction.asked for prediction in found})) or "none",
             detector_signature=made.pop() if len(made) == 1 else None,
             detector_types=frozenset(s.type for p in found for s in p.spans or () if s.type is not None),
             threshold=threshold,

@@ -12,6 +12,8 @@ from veriglot.records.span import JudgedUnit, Span, Word
 
 __all__ = ["Prediction", "Status"]
 
+_CHOOSER = "chooser:"
+
 
 class Status(StrEnum):
     """Whether the sample was checked, or why not."""
@@ -29,7 +31,7 @@ class Prediction(msgspec.Struct, frozen=True, omit_defaults=True):
     Attributes:
         id: the sample's id.
         status: `scored`, or why not.
-        detector: name and revision, such as `grounding@1.0`.
+        detector: name and revision of the detector that judged the sample, such as `grounding@1.0`.
         score: probability between 0 and 1 that the response holds any unsupported span; None unless scored.
         spans: the unsupported spans, in order; None unless scored.
         words: every word with its confidence, where they were asked for.
@@ -54,6 +56,12 @@ class Prediction(msgspec.Struct, frozen=True, omit_defaults=True):
     reason: str | None = None
     signature: str | None = None
     units: tuple[JudgedUnit, ...] | None = None
+
+    @property
+    def asked(self) -> str:
+        """Name and revision of the detector that was asked; it may have handed the sample on to `detector`."""
+        parts = (self.signature or "").split("|")
+        return next((part.removeprefix(_CHOOSER) for part in parts if part.startswith(_CHOOSER)), self.detector)
 
     def as_dicts(self) -> list[dict[str, Any]]:
         """The spans as plain dictionaries with `start`, `end`, `text`, `confidence` and, where known, `type`.

@@ -21,6 +21,9 @@ class Detector(Protocol):
     `predict` gives one prediction per sample, in order. It never raises because of a sample: what it cannot
     judge comes back with a status other than `scored` and a reason. The result for a sample does not depend
     on the rest of its batch.
+
+    A detector that hands samples on to others names those in its predictions, and itself in their signature, as
+    `chooser:name`; `Prediction.asked` finds it there.
     """
 
     @property

@@ -10,9 +10,18 @@ DETECTORS = Table(
     "detector",
     "veriglot.detectors",
     {
+        "auto": Entry(
+            "veriglot.detectors.auto:Auto",
+            summary="semantic where its encoder is here and good in the language, else grounding; says which",
+        ),
         "grounding": Entry(
             "veriglot.detectors.grounding:Grounding",
             summary="words held against the evidence, offline, in every language; the default",
+        ),
+        "semantic": Entry(
+            "veriglot.detectors.semantic:Semantic",
+            extra="semantic",
+            summary="support by meaning, across paraphrase and across languages; veriglot models get use-multilingual",
         ),
     },
 )

@@ -144,10 +144,18 @@ class Semantic(WordDetector):
             calibration = calibrations.translation
         return Seen(reading.extract, logits, calibration, self._manifest.types, notes, places)
 
+    def knows(self, sample: Sample, spoken: Spoken) -> bool:
+        """Whether the encoder was measured to be good in the language of a response and in that of its evidence."""
+        language, _ = _evidence_language(sample, spoken.tag)
+        return all(self._strong(spoken.tag, language))
+
+    def _strong(self, *tags: str) -> list[bool]:
+        return [self._encoder.strength(tag) == "measured" for tag in tags]
+
     def _held(self, sample: Sample, spoken: Spoken) -> tuple[Held, tuple[str, ...]]:
         notes = evidence_notes(sample, spoken)
         language, found = _evidence_language(sample, spoken.tag)
-        strong = tuple(self._encoder.strength(tag) == "measured" for tag in (spoken.tag, language))
+        strong = self._strong(spoken.tag, language)
         if found:
             notes = (*notes, found)
         if not all(strong):

@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
+from anyascii import anyascii
+from rapidfuzz import fuzz
+from rapidfuzz.process import cdist
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -41,8 +44,6 @@ def _confused() -> list[tuple[str, str]]:
 @lru_cache(maxsize=1 << 17)
 def skeleton(word: str) -> str:
     """The consonants of a word of any script in Latin letters, and `a` for a vowel that it begins with."""
-    from anyascii import anyascii
-
     letters = _NO_LETTER.sub("", anyascii(word).lower())
     for old, new in _confused():
         letters = letters.replace(old, new)
@@ -54,9 +55,6 @@ def skeleton(word: str) -> str:
 
 def likeness(ours: Sequence[str], theirs: Sequence[str]) -> NDArray[np.float32]:
     """How alike the skeletons of words are, 0 to 1, shape (len(ours), len(theirs)); 0 for short or unlike ones."""
-    from rapidfuzz import fuzz
-    from rapidfuzz.process import cdist
-
     found = np.zeros((len(ours), len(theirs)), np.float32)
     first, second = [skeleton(word) for word in ours], [skeleton(word) for word in theirs]
     rows = np.array([i for i, form in enumerate(first) if len(form) >= _LEAST], np.int64)

@@ -6,6 +6,8 @@ from typing import Annotated, Literal, Optional
 
 import typer
 
+from veriglot.cli.recipe import DETECTOR_HELP
+
 __all__ = ["detect"]
 
 
@@ -58,7 +60,7 @@ def detect(
         typer.Option(
             metavar="NAME",
             show_default=False,
-            help="Detector by name, or package.module:Class of one's own. Default: grounding.",
+            help=DETECTOR_HELP,
         ),
     ] = "grounding",
     threshold: Annotated[

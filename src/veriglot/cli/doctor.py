@@ -30,7 +30,8 @@ _GIVES = {
     "vectors": "distilling word vectors from a sentence encoder, in training",
 }
 _COLLECTIONS = {"all", "dev"}
-_OK, _MISSING, _NEEDS_EXTRA = "ok", "missing", "needs an extra"
+_OK, _MISSING, _NEEDS_EXTRA, _NEEDS_MODEL = "ok", "missing", "needs an extra", "needs a model"
+_FINE = {_OK, _NEEDS_EXTRA, _NEEDS_MODEL}  # what is missing is only missed by who asks for it
 
 
 def doctor(
@@ -53,9 +54,9 @@ def examine() -> dict[str, Any]:
 
     Returns:
         `{"veriglot", "python", "platform", "core": [package], "extras": {name: {"gives", "packages", "complete",
-        "install"}}, "detectors": [{"name", "status", "seconds", "signature" or "problem"}], "weights": {"folder",
-        "offline", "models": [{"name", "status", "bytes", "path", "third_party", "get"}]} or {"problem"}, "ok"}`; a
-        package is `{"name", "version", "needs", "status"}`.
+        "install"}}, "detectors": [{"name", "status", "made", "seconds", "signature" or "problem"}], "weights":
+        {"folder", "offline", "models": [{"name", "status", "bytes", "path", "third_party", "get"}]} or {"problem"},
+        "ok"}`; a package is `{"name", "version", "needs", "status"}`.
     """
     from veriglot import __version__
     from veriglot.run import cores
@@ -76,7 +77,7 @@ def examine() -> dict[str, Any]:
         "extras": extras,
         "detectors": detectors,
         "weights": weights,
-        "ok": "problem" not in weights and all(one["status"] in {_OK, _NEEDS_EXTRA} for one in [*core, *detectors]),
+        "ok": "problem" not in weights and all(one["status"] in _FINE for one in [*core, *detectors]),
     }
 
 
@@ -115,6 +116,7 @@ def _detector(name: str) -> dict[str, Any]:
     from veriglot.cli.recipe import load
     from veriglot.errors import MissingExtraError
     from veriglot.records import Status
+    from veriglot.weights import MissingWeightsError
 
     began = time.perf_counter()
     try:
@@ -125,12 +127,15 @@ def _detector(name: str) -> dict[str, Any]:
         (prediction,) = detector.predict([sample])
     except MissingExtraError as error:
         return {"name": name, "status": _NEEDS_EXTRA, "problem": str(error)}
+    except MissingWeightsError as error:
+        return {"name": name, "status": _NEEDS_MODEL, "problem": str(error)}
     except Exception as error:
         return {"name": name, "status": "broken", "problem": f"{type(error).__name__}: {error}"}
     if prediction.status is not Status.SCORED:
         return {"name": name, "status": "broken", "problem": f"{prediction.status}: {prediction.reason}"}
     seconds = round(time.perf_counter() - began, 3)
-    return {"name": name, "status": _OK, "seconds": seconds, "signature": detector.signature}
+    made = detector.name  # `auto` says here what it has to choose from
+    return {"name": name, "status": _OK, "made": made, "seconds": seconds, "signature": detector.signature}
 
 
 def _weights() -> dict[str, Any]:
@@ -179,7 +184,7 @@ def _show(found: dict[str, Any]) -> None:
         _show_packages(extra["packages"])
     print("\nDetectors")
     for one in found["detectors"]:
-        told = f"loads and judges in {one['seconds']:.2f} s" if one["status"] == _OK else one["problem"]
+        told = one.get("problem") or f"{one['made']} loads and judges in {one['seconds']:.2f} s"
         print(f"  {one['name']:<20} {one['status']:<15} {told}")
     _show_weights(found["weights"])
 

@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from veriglot.cli.recipe import DETECTOR_HELP
+
 __all__ = ["evaluate"]
 
 
@@ -21,9 +23,7 @@ def evaluate(
     ],
     detector: Annotated[
         str,
-        typer.Option(
-            metavar="NAME", help="Detector by name, or package.module:Class of one's own. Default: grounding."
-        ),
+        typer.Option(metavar="NAME", help=DETECTOR_HELP),
     ] = "grounding",
     predictions: Annotated[
         str | None,

@@ -16,9 +16,15 @@ if TYPE_CHECKING:
     from veriglot.records import Detector
     from veriglot.run import Recipe
 
-__all__ = ["Level", "detector_recipe", "load"]
+__all__ = ["DETECTOR_HELP", "Level", "detector_recipe", "load"]
 
 Level = Literal["fact", "sentence", "response"]
+
+DETECTOR_HELP = (
+    "Detector by name: grounding (words against words), semantic (by meaning, across languages too, with a model that"
+    " has to be fetched), auto (semantic where its model is here and good in the language, else grounding); or"
+    " package.module:Class of one's own. Default: grounding."
+)
 
 _CLASS = re.compile(r"(?P<module>[A-Za-z_]\w*(\.[A-Za-z_]\w*)*):(?P<attribute>[A-Za-z_]\w*)")
 _SCHEMES = frozenset({"hf"})  # `hf:model` names a checkpoint, not a module

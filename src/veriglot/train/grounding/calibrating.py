@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from veriglot.train.grounding.table import Row
+    from veriglot.train.grounding.table import WordLabels
 
 __all__ = ["calibrate", "script_of_tag"]
 
@@ -26,7 +26,7 @@ _STEPS = 50
 _RIDGE = 1e-3
 
 
-def calibrate(rows: Sequence[Row], logits: Sequence[NDArray[np.float32]]) -> Calibration:
+def calibrate(rows: Sequence[WordLabels], logits: Sequence[NDArray[np.float32]]) -> Calibration:
     """Lines by script, the default, and the weights of the response score.
 
     Rows labelled by people fit the lines. Held-out rows that were made like the training rows, by a model or by
@@ -62,7 +62,7 @@ def script_of_tag(tag: str | None) -> str | None:
 
 
 def _words(
-    rows: Sequence[Row], logits: Sequence[NDArray[np.float32]]
+    rows: Sequence[WordLabels], logits: Sequence[NDArray[np.float32]]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Logits and ones, targets, and weights of every word."""
     values = np.concatenate([found[:, 0] for found in logits]).astype(np.float64)
@@ -96,7 +96,7 @@ def _logistic(
     return found
 
 
-def _response_weights(rows: Sequence[Row], logits: Sequence[NDArray[np.float32]]) -> tuple[float, ...]:
+def _response_weights(rows: Sequence[WordLabels], logits: Sequence[NDArray[np.float32]]) -> tuple[float, ...]:
     evidence = np.array([np.append(response_evidence(found[:, 0]), 1.0) for found in logits])
     any_marked = np.array([float((row.target >= 0.5).any()) for row in rows])
     return tuple(_logistic(evidence, any_marked, np.ones(len(rows))).tolist())

@@ -14,11 +14,12 @@ from veriglot.detectors.grounding.inference import OUTPUTS, Model
 from veriglot.errors import WeightsError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from veriglot.train.grounding.network import Network
 
-__all__ = ["export"]
+__all__ = ["export", "onnx_bytes"]
 
 _TOLERANCE = 2e-3  # of a logit
 _LENGTHS = ((1, 1), (7, 2), (90, 5), (700, 40))  # words and sentences
@@ -45,15 +46,47 @@ def export(network: Network, path: Path) -> None:
     single = _ForOne(network).eval()
     width = len(network.means)
     words, sentences = torch.export.Dim("words", min=2), torch.export.Dim("sentences", min=2)
+    path.write_bytes(
+        onnx_bytes(
+            single,
+            (torch.randn(1, 30, width), torch.rand(1, 4, 30)),
+            inputs=("features", "pool"),
+            outputs=("logits",),
+            axes=({1: words}, {1: sentences, 2: words}),
+        )
+    )
+    _check(single, Model(path), width)
+
+
+def onnx_bytes(
+    module: nn.Module,
+    given: tuple[Tensor, ...],
+    *,
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    axes: tuple[dict[int, Any], ...],
+) -> bytes:
+    """A module as the bytes of an ONNX file, which name nothing of the machine it was made on.
+
+    Args:
+        module: ready to run.
+        given: inputs to trace it with.
+        inputs: their names.
+        outputs: names of what comes out.
+        axes: for each input, the axes of any length.
+
+    Raises:
+        WeightsError: PyTorch exported nothing.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # PyTorch's own: of its internals, and of parts that this network does not use
         logging.getLogger("torch.onnx").setLevel(logging.ERROR)
         program = torch.onnx.export(
-            single,
-            (torch.randn(1, 30, width), torch.rand(1, 4, 30)),
-            input_names=["features", "pool"],
-            output_names=["logits"],
-            dynamic_shapes=({1: words}, {1: sentences, 2: words}),
+            module,
+            given,
+            input_names=list(inputs),
+            output_names=list(outputs),
+            dynamic_shapes=axes,
             dynamo=True,
             verbose=False,
         )
@@ -61,8 +94,8 @@ def export(network: Network, path: Path) -> None:
         raise WeightsError("PyTorch did not export the network.")
     model = program.model_proto
     _strip(model)
-    path.write_bytes(model.SerializeToString())
-    _check(single, Model(path), width)
+    written: bytes = model.SerializeToString()
+    return written
 
 
 def _strip(model: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -16,13 +16,52 @@ if TYPE_CHECKING:
     from veriglot.detectors.grounding.lexicon import Lexicon
     from veriglot.train.grounding.example import Example
 
-__all__ = ["TYPES", "Row", "row_of"]
+__all__ = ["TYPES", "Labels", "Row", "WordLabels", "labels_of", "row_of"]
 
 TYPES = tuple(taxonomy("fava").types)
 # A replaced word is one of ten in its sentence and most are noise-free only after repair; without weight the network
 # learns to mark whole sentences alone.
 _REPLACED_WEIGHT = 2.0
 _REPLACED = frozenset({"entity", "relation"})
+
+
+class WordLabels(Protocol):
+    """An example with what is known of each of its words; see `Labels`, the least that is one."""
+
+    @property
+    def example(self) -> Example:
+        """Where it comes from."""
+
+    @property
+    def target(self) -> NDArray[np.float32]:
+        """How unsupported each word is."""
+
+    @property
+    def weight(self) -> NDArray[np.float32]:
+        """What each word counts for."""
+
+    def __len__(self) -> int:
+        """Words of the response."""
+
+
+@dataclass(frozen=True)
+class Labels:
+    """What is known of each word of an example.
+
+    Attributes:
+        example: where it comes from.
+        target: 1 for unsupported words, 0 for supported ones, between for divided annotators, shape (n,).
+        types: shape (n, 6).
+        weight: 0 for words that teach nothing, shape (n,).
+    """
+
+    example: Example
+    target: NDArray[np.float32]
+    types: NDArray[np.float32]
+    weight: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.target)
 
 
 @dataclass
@@ -58,7 +97,27 @@ def row_of(example: Example, lexicon: Lexicon) -> Row | None:
     found = extract(example.response, example.passages, example.question, example.language, lexicon)
     if found is None:
         return None
-    bounds = found.response.bounds
+    labels = labels_of(example, found.response.bounds, found.markup)
+    return Row(
+        example,
+        found.values.astype(np.float16),
+        found.vector_place.astype(np.int32),
+        found.sentence.astype(np.int32),
+        found.response.bounds.astype(np.int32),
+        labels.target,
+        labels.types,
+        labels.weight,
+    )
+
+
+def labels_of(example: Example, bounds: NDArray[np.int64], markup: NDArray[np.bool_]) -> Labels:
+    """The labels of words.
+
+    Args:
+        example: what is known of the response.
+        bounds: its words, half-open in code points, shape (n, 2).
+        markup: words that are no part of what is said, shape (n,).
+    """
     target = np.zeros(len(bounds), np.float32)
     types = np.zeros((len(bounds), len(TYPES)), np.float32)
     weight = np.ones(len(bounds), np.float32)
@@ -71,19 +130,10 @@ def row_of(example: Example, lexicon: Lexicon) -> Row | None:
             weight[inside] = _REPLACED_WEIGHT
     if example.shares is not None:
         target = _mean_share(example.shares, bounds, len(example.response))
-    weight[found.markup] = 0
+    weight[markup] = 0
     for start, end in example.ignored:
         weight[(bounds[:, 0] < end) & (bounds[:, 1] > start)] = 0
-    return Row(
-        example,
-        found.values.astype(np.float16),
-        found.vector_place.astype(np.int32),
-        found.sentence.astype(np.int32),
-        bounds.astype(np.int32),
-        target,
-        types,
-        weight,
-    )
+    return Labels(example, target, types, weight)
 
 
 def _mean_share(

@@ -94,16 +94,13 @@ def read_sample(held: Held, lexicon: Lexicon, vectors: Vectors) -> Reading | Non
     close = closeness(
         (whole.vectors @ evidence.vectors.T).max(axis=0),
         None if asked is None else evidence.vectors @ asked,
-        evidence.piece,
-        pairs.ours,
-        pairs.theirs,
-        len(found.response),
+        pairs.shared(evidence.piece, len(evidence.vectors)),
     )
     chosen = selected(close, evidence.piece)
     slots = laid_out(chosen, found.evidence.passage)
     slot_of = np.full(len(found.evidence), -1, np.int64)
     slot_of[slots[slots >= 0]] = np.flatnonzero(slots >= 0)
-    kept = slot_of[pairs.theirs] >= 0
+    ours, theirs, value = pairs.with_words(chosen)
     by_sentence = sentence_columns(whole.vectors, evidence.vectors, asked, _together(held, whole, vectors))
     columns = [
         by_sentence[whole.piece_of(found.response.bounds)],
@@ -118,9 +115,9 @@ def read_sample(held: Held, lexicon: Lexicon, vectors: Vectors) -> Reading | Non
         question=_question_words(held, vectors),
         slots=slots,
         evidence=evidence.words(slots),
-        ours=pairs.ours[kept],
-        theirs=slot_of[pairs.theirs[kept]],
-        value=pairs.value[kept],
+        ours=ours,
+        theirs=slot_of[theirs],
+        value=value,
     )
 
 

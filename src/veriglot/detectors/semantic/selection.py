@@ -24,23 +24,16 @@ _FORM = 0.5  # what shared words count for beside closeness
 def closeness(
     like_response: NDArray[np.float32],
     like_question: NDArray[np.float32] | None,
-    sentence: NDArray[np.int64],
-    ours: NDArray[np.int64],
-    theirs: NDArray[np.int64],
-    words: int,
+    shared: NDArray[np.float32],
 ) -> NDArray[np.float32]:
     """How much each evidence sentence has to do with the response, shape (s,).
 
     Args:
         like_response: the similarity of each evidence sentence to the response's closest, shape (s,).
         like_question: to the question, or None, shape (s,).
-        sentence: the sentence of each evidence word, shape (m,).
-        ours, theirs: matches by form, shape (k,).
-        words: words of the response.
+        shared: the share of the response's words that each evidence sentence holds by form, shape (s,).
     """
     close = like_response if like_question is None else np.maximum(like_response, _QUESTION * like_question)
-    met = np.unique(sentence[theirs] * words + ours) // words
-    shared: NDArray[np.float32] = (np.bincount(met, minlength=len(close)) / words).astype(np.float32)
     found: NDArray[np.float32] = close + np.float32(_FORM) * shared
     return found
 

@@ -11,18 +11,19 @@ from typing import TYPE_CHECKING
 
 from veriglot.text import fold, sentences, words
 from veriglot.train.grounding.example import Example, Mark
+from veriglot.train.grounding.spacing import space_of
 
 if TYPE_CHECKING:
     from random import Random
 
     from veriglot.train.grounding.reading import Answer
 
-__all__ = ["answer_example"]
+__all__ = ["LONGEST", "RIGHT", "answer_example", "around"]
 
 _BARE, _QUOTED, _SAID = 0.3, 0.55, 1.0  # cumulative shares of the forms
-_RIGHT = 0.45  # of every form
+RIGHT = 0.45  # of every form
+LONGEST = 60  # code points of another answer that is taken for a wrong one
 _MARKS = "?？؟;।"
-_UNSPACED = frozenset({"zh", "yue", "ja", "th", "lo", "km", "my"})
 
 
 def answer_example(answer: Answer, others: list[Answer], rng: Random) -> Example | None:
@@ -36,22 +37,25 @@ def answer_example(answer: Answer, others: list[Answer], rng: Random) -> Example
     Returns:
         The example, or None where no wrong answer was at hand.
     """
-    right = rng.random() < _RIGHT
+    right = rng.random() < RIGHT
     text = answer.text if right else _wrong(answer, others, rng)
     if text is None:
         return None
-    form = rng.random()
-    before = after = ""
-    if form >= _QUOTED:
-        before, after = _question_around(answer, rng)
-    elif form >= _BARE:
-        before, after = _sentence_around(answer)
+    before, after = around(answer, rng)
     start = len(before)
     marks = () if right else (Mark(start, start + len(text), "entity"),)
     return Example(
         "clean" if right else "wrong", "answers", f"passage:{answer.language}:{answer.passage[:200]}", answer.language,
         before + text + after, (answer.passage,), answer.question, marks,
     )  # fmt: skip
+
+
+def around(answer: Answer, rng: Random) -> tuple[str, str]:
+    """What stands before and after an answer: nothing, its sentence in the passage, or words of the question."""
+    form = rng.random()
+    if form >= _QUOTED:
+        return _question_around(answer, rng)
+    return _sentence_around(answer) if form >= _BARE else ("", "")
 
 
 def _wrong(answer: Answer, others: list[Answer], rng: Random) -> str | None:
@@ -62,7 +66,7 @@ def _wrong(answer: Answer, others: list[Answer], rng: Random) -> str | None:
     near = rng.random() < 0.5
     for other in rng.sample(others, min(len(others), 80)):
         text = fold(other.text)
-        if text in right or right in text or len(other.text) > 60:
+        if text in right or right in text or len(other.text) > LONGEST:
             continue
         if any(c.isdigit() for c in text) == has_digit and (text in passage) == near:
             return other.text
@@ -83,7 +87,7 @@ def _question_around(answer: Answer, rng: Random) -> tuple[str, str]:
     if len(bounds) < 3:
         return "", ""
     kept = question[bounds[rng.choice((0, 1, 1, 2))][0] :]
-    space = "" if answer.language.split("-")[0] in _UNSPACED else " "
+    space = space_of(answer.language)
     stop = rng.choice((".", "", "."))
     way = rng.random()
     if way < 0.4:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 __all__ = ["Example", "Mark", "share_of"]
 
@@ -32,6 +32,8 @@ class Example:
         marks: what the evidence does not support.
         ignored: places that teach nothing, because their label or their text is damaged.
         shares: half-open places with the share of annotators who marked them, where that is known.
+        evidence_language: BCP 47 tag of the evidence where it is not in the response's language, or None.
+        translation: whether the response translates the evidence.
     """
 
     kind: str
@@ -43,7 +45,9 @@ class Example:
     question: str | None = None
     marks: tuple[Mark, ...] = ()
     ignored: tuple[tuple[int, int], ...] = ()
-    shares: tuple[tuple[int, int, float], ...] | None = field(default=None)
+    shares: tuple[tuple[int, int, float], ...] | None = None
+    evidence_language: str | None = None
+    translation: bool = False
 
 
 def share_of(text: str) -> float:

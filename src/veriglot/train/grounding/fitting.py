@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import torch
@@ -19,8 +19,11 @@ if TYPE_CHECKING:
 
     from veriglot.train.grounding.table import Row
 
-__all__ = ["Plan", "fit", "predict", "statistics"]
+    Judged = tuple[Tensor, Sequence[Tensor]]
 
+__all__ = ["Plan", "fit", "fit_on", "predict", "statistics"]
+
+R = TypeVar("R")
 _BATCH_WORDS = 6000
 _SORTED = 512  # rows among which batches of like length are made
 _WARM_UP = 50  # steps
@@ -114,9 +117,34 @@ def fit(
         with_rows: whether the word's place in the vectors is the last feature (`WithLearnedVectors`).
         say: told the mean loss after each epoch.
     """
+
+    def judged(batch: Sequence[Row]) -> Judged:
+        values, present, pool, *labels = _batch(batch, scale, with_rows=with_rows)
+        return network(values, present, pool), labels
+
+    fit_on(network, plan, lambda rng: _batches(rows, rng), judged, say=say)
+
+
+def fit_on(
+    network: nn.Module,
+    plan: Plan,
+    batches: Callable[[np.random.Generator], Sequence[list[R]]],
+    judged: Callable[[list[R]], Judged],
+    *,
+    say: Callable[[str], None] = lambda _: None,
+) -> None:
+    """Train in place on batches of any kind of row, seeded.
+
+    Args:
+        network: whose parameters are fitted.
+        plan: epochs, learning rate, seed, weight of the type loss.
+        batches: draws the batches of an epoch; always as many, but for a few.
+        judged: what the network says of a batch, shape (b, n, 7), and its target, types and weight.
+        say: told the mean loss after each epoch.
+    """
     torch.manual_seed(plan.seed)
     rng = np.random.default_rng(plan.seed)
-    steps = len(_batches(rows, np.random.default_rng(plan.seed))) * plan.epochs
+    steps = len(batches(np.random.default_rng(plan.seed))) * plan.epochs
     optimizer = torch.optim.AdamW(network.parameters(), plan.rate, weight_decay=_DECAY)
     schedule = torch.optim.lr_scheduler.LambdaLR(
         optimizer,
@@ -125,9 +153,9 @@ def fit(
     for epoch in range(plan.epochs):
         network.train()
         losses = []
-        for batch in _batches(rows, rng):
-            values, present, pool, target, types, weight = _batch(batch, scale, with_rows=with_rows)
-            loss = _loss(network(values, present, pool), target, types, weight, plan.type_weight)
+        for batch in batches(rng):
+            out, (target, types, weight) = judged(batch)
+            loss = _loss(out, target, types, weight, plan.type_weight)
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
             clip_grad_norm_(network.parameters(), 1.0)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from veriglot.text import fold, sentences, words
 from veriglot.train.grounding.example import Example, Mark
+from veriglot.train.grounding.spacing import space_of
 
 if TYPE_CHECKING:
     from random import Random
@@ -20,13 +21,12 @@ if TYPE_CHECKING:
     from veriglot.train.grounding.commonness import Commonness
     from veriglot.train.grounding.reading import Article
 
-__all__ = ["Pool", "article_example", "quotable", "reworded"]
+__all__ = ["Draft", "Pool", "article_example", "changed", "quotable", "reworded"]
 
 _MIN_SENTENCE, _MAX_SENTENCE = 20, 400  # code points
 _LENGTHS = (1, 1, 2, 3, 4, 6, 9)  # sentences in a response
 _CLEAN, _REMOVED = 0.42, 0.62  # cumulative shares of the kinds; the rest is changed
 _RARE, _MIDDLE = 9.0, 5.0  # commonness below 12 - 9 is rare, up to 12 - 5 is middle
-_UNSPACED = frozenset({"zh", "yue", "ja", "th", "lo", "km", "my"})
 _BRACKETS = re.compile(r"\s*[(（][^()（）]*[)）]")
 _COMMAS = re.compile(r"(?<=[,،，、;])\s*")
 
@@ -203,7 +203,7 @@ def article_example(article: Article, pool: Pool, commonness: Commonness, rng: R
     way = rng.random()
     kind = "clean" if way < _CLEAN else "removed" if way < _REMOVED else "changed"
     passages = list(article.passages)
-    draft = _Draft("" if language.split("-")[0] in _UNSPACED else " ")
+    draft = Draft(space_of(language))
     must = rng.randrange(count)
     for i, sentence in enumerate(chosen):
         if kind == "removed" and (i == must or rng.random() < 0.35):
@@ -223,8 +223,12 @@ def article_example(article: Article, pool: Pool, commonness: Commonness, rng: R
     return Example(kind, "articles", group, language, draft.text, tuple(passages), question, tuple(draft.marks))
 
 
-class _Draft:
-    """A response that grows sentence by sentence, with its marks."""
+class Draft:
+    """A response that grows sentence by sentence, with its marks.
+
+    Args:
+        space: what stands between two sentences.
+    """
 
     def __init__(self, space: str) -> None:
         self.text = ""
@@ -232,6 +236,7 @@ class _Draft:
         self._space = space
 
     def add(self, sentence: str, marks: list[Mark]) -> None:
+        """Add a sentence with the marks in it."""
         if self.text:
             self.text += self._space
         self.marks += [Mark(m.start + len(self.text), m.end + len(self.text), m.type) for m in marks]

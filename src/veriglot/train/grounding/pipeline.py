@@ -12,7 +12,7 @@ from collections import defaultdict
 from importlib.resources import files
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import torch
 
@@ -24,7 +24,7 @@ from veriglot.train.grounding.making import clean_texts, count_words, made_by_ru
 from veriglot.train.grounding.network import Network, WithLearnedVectors
 from veriglot.train.grounding.reading import read_labelled
 from veriglot.train.grounding.shipping import ship
-from veriglot.train.grounding.table import Row, row_of
+from veriglot.train.grounding.table import Row, WordLabels, row_of
 from veriglot.train.grounding.vectors import LEARNED, distil, vocabulary
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from veriglot.train.grounding.vectors import Distilled
 
 __all__ = [
+    "by_folds",
     "cross_fitted",
     "first_stage",
     "folds_of",
@@ -49,6 +50,8 @@ __all__ = [
     "run",
     "second_stage",
 ]
+
+L = TypeVar("L", bound=WordLabels)
 
 HELD_OUT = 0.1
 _OTHERS_FOR_VECTORS = 5000  # rows beside the silver ones from which the projection is learned
@@ -70,6 +73,8 @@ def run(
     torch.set_num_threads(1)  # so small a network is faster on one, and the sums keep their order
     labelled = read_labelled(str(path) for path in paths)
     say(f"read {len(labelled.examples)} labelled responses, {len(labelled.articles)} articles")
+    if labelled.translations:
+        labelled.left_out["translation"] += len(labelled.translations)
     commonness = count_words(labelled)
     if encoder is None:
         shipped = Lexicon.load(Path(str(files("veriglot.detectors.grounding") / "weights")))
@@ -93,18 +98,36 @@ def cross_fitted(
     network: Network, rows: Sequence[Row], answers: Sequence[Row], seed: int, say: Callable[[str], None]
 ) -> list[tuple[Row, NDArray[np.float32]]]:
     """Every natural answer with its logits from a second stage that did not see it."""
-    found: list[tuple[Row, NDArray[np.float32]]] = []
+    return by_folds(
+        answers,
+        lambda seen, unseen: predict(second_stage(network, rows, seen, seed, lambda _: None), unseen),
+        say,
+    )
+
+
+def by_folds(
+    answers: Sequence[L],
+    judged: Callable[[list[L], list[L]], list[NDArray[np.float32]]],
+    say: Callable[[str], None],
+) -> list[tuple[L, NDArray[np.float32]]]:
+    """Every answer with its logits from a network that did not see it.
+
+    Args:
+        answers: the answers.
+        judged: the logits of the second list, from a network that learned from the first.
+        say: told of each fold.
+    """
+    found: list[tuple[L, NDArray[np.float32]]] = []
     fold = folds_of(answers)
     for k in sorted(set(fold)):
         seen = [row for row, part in zip(answers, fold, strict=True) if part != k]
         unseen = [row for row, part in zip(answers, fold, strict=True) if part == k]
-        tuned = second_stage(network, rows, seen, seed, lambda _: None)
-        found += zip(unseen, predict(tuned, unseen), strict=True)
+        found += zip(unseen, judged(seen, unseen), strict=True)
         say(f"second stage without fold {k + 1} of {_FOLDS}")
     return found
 
 
-def folds_of(answers: Sequence[Row]) -> list[int]:
+def folds_of(answers: Sequence[WordLabels]) -> list[int]:
     """A fold for each natural answer, 0 to 4, balanced inside each language."""
     fold = [0] * len(answers)
     by_language: dict[str | None, list[int]] = defaultdict(list)
@@ -117,12 +140,12 @@ def folds_of(answers: Sequence[Row]) -> list[int]:
     return fold
 
 
-def is_answer(row: Row) -> bool:
+def is_answer(row: WordLabels) -> bool:
     """Whether a row is a natural answer to a question, which the first stage does not see."""
     return row.example.kind == "natural" and row.example.source == "qa"
 
 
-def is_held_out(row: Row) -> bool:
+def is_held_out(row: WordLabels) -> bool:
     """Whether a row trains nothing and calibrates: a tenth, by group."""
     return share_of(row.example.group) < HELD_OUT
 

@@ -5,7 +5,8 @@ What a sample teaches follows from what its annotators said, not from the file i
 - spans by a model, with FAVA types: silver, after repair of glued spans;
 - spans by people: natural; several annotators without a `gold` layer count by majority of those who marked;
 - a response that people found nothing in: clean, and where it answers a question, a source of wrong answers;
-- evidence without a response: clean text to quote and to change.
+- evidence without a response: clean text to quote and to change;
+- a translation: kept as it is, for what learns from translations.
 """
 
 from __future__ import annotations
@@ -15,16 +16,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from veriglot.formats import read
-from veriglot.records import Kind, taxonomy
+from veriglot.records import Kind, Task, taxonomy
 from veriglot.train.grounding.example import Example, Mark
 from veriglot.train.grounding.glue import unglue, vocabulary_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from veriglot.records import Annotation, Sample
 
-__all__ = ["Answer", "Article", "Labelled", "read_labelled"]
+__all__ = ["Answer", "Article", "Labelled", "majority", "read_labelled"]
 
 _MAX_PASSAGE = 3000  # code points of a passage of clean text: articles can be books
 _FAVA = frozenset(taxonomy("fava").types)
@@ -42,13 +43,25 @@ class Article:
 
 @dataclass(frozen=True)
 class Answer:
-    """A right answer, by construction, with the passage that holds it."""
+    """A right answer, by construction, with the passage that holds it.
+
+    Attributes:
+        group: examples of one group never part between training and held-out data.
+        language: BCP 47 tag of answer and passage.
+        passage: the text that holds the answer.
+        question: what it answers.
+        text: the answer.
+        question_id: the same in every language that the question stands in, or None.
+        title: of the article that the passage is of, or None.
+    """
 
     group: str
     language: str
     passage: str
     question: str
     text: str
+    question_id: str | None = None
+    title: str | None = None
 
 
 @dataclass
@@ -58,6 +71,7 @@ class Labelled:
     examples: list[Example] = field(default_factory=list)
     articles: list[Article] = field(default_factory=list)
     answers: list[Answer] = field(default_factory=list)
+    translations: list[Sample] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
 
 
@@ -98,6 +112,8 @@ def _sort(
         articles[sample.language, tuple(p[:_MAX_PASSAGE] for p in passages)].append(sample)
     elif not sample.annotations:
         found.left_out["no label"] += 1
+    elif sample.task is Task.TRANSLATION:
+        found.translations.append(sample)
     elif any(a.kind is Kind.HUMAN for a in sample.annotations):
         _add_natural(sample, passages, found)
     else:
@@ -107,7 +123,16 @@ def _sort(
 def _silver(sample: Sample, layer: Annotation, passages: tuple[str, ...]) -> Example:
     marks = tuple(Mark(s.start, s.end, s.type if s.type in _FAVA else None) for s in layer.spans or ())
     group = _group(sample)
-    return Example("silver", "silver", group, sample.language, sample.response, passages, sample.question, marks)
+    return Example(
+        "silver", "silver", group, sample.language, sample.response, passages, sample.question, marks,
+        evidence_language=_evidence_language(sample),
+    )  # fmt: skip
+
+
+def _evidence_language(sample: Sample) -> str | None:
+    """The language that the passages say they are in, where that is one, and not the response's."""
+    said = {passage.language for passage in sample.evidence if passage.language is not None}
+    return said.pop() if len(said) == 1 and sample.language not in said else None
 
 
 def _group(sample: Sample) -> str:
@@ -130,14 +155,18 @@ def _add_natural(sample: Sample, passages: tuple[str, ...], found: Labelled) -> 
     layers = [a for a in sample.annotations if a.kind is Kind.HUMAN and a.spans is not None]
     gold = next((a for a in layers if a.annotator == "gold"), None)
     if gold is not None and gold.spans == () and sample.question and sample.meta.get("answer_in_evidence"):
-        answer = Answer(_group(sample), sample.language or "", passages[0], sample.question, sample.response)
-        found.answers.append(answer)
+        found.answers.append(
+            Answer(
+                _group(sample), sample.language or "", passages[0], sample.question, sample.response,
+                sample.meta.get("question_id"), sample.evidence[0].title,
+            )
+        )  # fmt: skip
         return
     if gold is not None:
         marks = tuple(Mark(s.start, s.end, s.type if s.type in _FAVA else None) for s in gold.spans or ())
         shares = tuple((u.start, u.end, u.probability) for u in gold.units or () if u.probability is not None)
     elif layers:
-        marks, shares = _majority(sample, layers), ()
+        marks, shares = majority(sample, layers), ()
     else:
         found.left_out["no spans"] += 1
         return
@@ -152,11 +181,12 @@ def _add_natural(sample: Sample, passages: tuple[str, ...], found: Labelled) -> 
             sample.question,
             marks,
             shares=shares or None,
+            evidence_language=_evidence_language(sample),
         )
     )
 
 
-def _majority(sample: Sample, layers: list[Annotation]) -> tuple[Mark, ...]:
+def majority(sample: Sample, layers: Sequence[Annotation]) -> tuple[Mark, ...]:
     """What more than half of the annotators marked, as runs."""
     votes = [0] * (len(sample.response) + 1)
     for layer in layers:

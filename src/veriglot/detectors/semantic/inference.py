@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["Head", "inputs_of"]
 
 _LONGEST = 500  # words of a response that are held against the evidence at a time: bounds the memory
+_SHORTEST = 40  # where the evidence takes very many slots: thousands of passages of a word or two
+_CELLS = 1_000_000  # words times slots at a time, but for that
 _HALO = 60  # words of context on either side of a part, about three sentences
 
 
@@ -75,15 +77,16 @@ class Head:
     def judged(self, reading: Reading) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """Logits of every word, shape (n, 7), and the evidence word that supports it best, or -1, shape (n,)."""
         logits, places = [], []
-        for begin, end, low, high in _parts(len(reading.words)):
+        for begin, end, low, high in _parts(len(reading.words), len(reading.slots)):
             found = self._session.run(None, inputs_of(reading, begin, end))
             logits.append(found[0][0, low - begin : high - begin])
             places.append(found[1][0, low - begin : high - begin])
         return np.concatenate(logits), reading.slots[np.concatenate(places)]
 
 
-def _parts(words: int) -> Iterator[tuple[int, int, int, int]]:
+def _parts(words: int, slots: int) -> Iterator[tuple[int, int, int, int]]:
     """Begin and end of what is looked at, and of what is kept of it."""
-    for low in range(0, words, _LONGEST):
-        high = min(low + _LONGEST, words)
+    step = max(_SHORTEST, min(_LONGEST, _CELLS // slots))
+    for low in range(0, words, step):
+        high = min(low + step, words)
         yield max(0, low - _HALO), min(words, high + _HALO), low, high

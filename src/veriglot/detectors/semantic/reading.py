@@ -26,6 +26,7 @@ __all__ = ["READING_VERSION", "Held", "Reading", "read_sample"]
 
 READING_VERSION = 1  # part of the weights: a change of what is read needs new ones
 _MOST_ASKED = 40  # sentences of a response that are encoded once more, behind the question
+_LONGEST_QUESTION = 1000  # words of it whose meaning is compared; by their forms all are
 _LONGEST_RATIO = 3.0
 
 
@@ -174,7 +175,7 @@ def _together(held: Held, whole: TextVectors, vectors: Vectors) -> NDArray[np.fl
 
 def _question_words(held: Held, vectors: Vectors) -> NDArray[np.float32]:
     question = held.question or " "
-    bounds = Document([question], held.language).bounds
+    bounds = Document([question], held.language).bounds[:_LONGEST_QUESTION]
     return vectors.words(question, held.language, bounds)
 
 

@@ -27,7 +27,7 @@ from veriglot.records import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
 
 class Load(Protocol):
@@ -65,7 +65,8 @@ def check_description(detector: Detector) -> None:
 
 def check_prediction(detector: Detector, sample: Sample, prediction: Prediction) -> None:
     assert prediction.id == sample.id
-    assert prediction.detector == detector.name
+    assert prediction.asked == detector.name
+    assert all(prediction.detector.partition("@"))
     assert prediction.signature == detector.signature
     assert prediction_from(decode_json(encode(prediction))) == prediction
     if prediction.status is not Status.SCORED:
@@ -77,7 +78,7 @@ def check_prediction(detector: Detector, sample: Sample, prediction: Prediction)
     assert all(one.end <= other.start for one, other in pairwise(prediction.spans))
 
 
-def check_span(sample: Sample, span: Span, types: Sequence[str]) -> None:
+def check_span(sample: Sample, span: Span, types: Collection[str]) -> None:
     assert span.text == sample.response[span.start : span.end]
     assert span.text == span.text.strip() != ""
     assert span.type in types

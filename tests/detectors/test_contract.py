@@ -1,9 +1,9 @@
-"""The grounding detector keeps to the contract of detectors."""
+"""Our detectors keep to the contract of detectors."""
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from detector_contract import check_contract, check_pointer, check_processes, judged
@@ -13,6 +13,9 @@ from veriglot.detectors import load_detector
 from veriglot.formats import read
 from veriglot.records import Evidence, Sample, Status
 from veriglot.text import fold
+
+if TYPE_CHECKING:
+    from detector_contract import Load
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "samples.jsonl"
 
@@ -30,16 +33,16 @@ def samples() -> list[Sample]:
     return [*list(read(EXAMPLES))[::5], *told, *unscored]
 
 
-def test_the_contract_is_kept(samples: list[Sample]) -> None:
-    check_contract(partial(load_detector, "grounding"), samples)
+def test_the_contract_is_kept(load: Load, samples: list[Sample]) -> None:
+    check_contract(load, samples)
 
 
-def test_new_processes_say_the_same(samples: list[Sample]) -> None:
-    check_processes(load_detector("grounding", words=True), samples[::4])
+def test_new_processes_say_the_same(load: Load, samples: list[Sample]) -> None:
+    check_processes(load(words=True), samples[::4])
 
 
-def test_two_detectors_say_the_same(samples: list[Sample]) -> None:
-    one, other = load_detector("grounding", words=True), load_detector("grounding", words=True)
+def test_two_detectors_say_the_same(load: Load, samples: list[Sample]) -> None:
+    one, other = load(words=True), load(words=True)
     assert [judged(one, s) for s in samples] == [judged(other, s) for s in reversed(samples)][::-1]
 
 
@@ -54,7 +57,7 @@ def test_words_point_at_their_stem_in_the_evidence(samples: list[Sample]) -> Non
     assert pointed > 200
 
 
-def test_the_statuses_are_those_expected(samples: list[Sample]) -> None:
-    found = load_detector("grounding").predict(samples)
+def test_the_statuses_are_those_expected(load: Load, samples: list[Sample]) -> None:
+    found = load().predict(samples)
     assert [p.status for p in found[-3:]] == [Status.FAILED, Status.NO_EVIDENCE, Status.UNSUPPORTED_LANGUAGE]
     assert {p.status for p in found[:-3]} == {Status.SCORED}

@@ -1,4 +1,4 @@
-"""The grounding detector says the same from Python, for a pair of files, JSONL, Parquet, any batch and processes."""
+"""A detector says the same from Python, for a pair of files, JSONL, Parquet, any batch and processes."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ SAMPLES = [
 ]
 
 
-def expected(samples: list[Sample], *, words: bool = False) -> list[dict[str, Any]]:
-    detector = load_detector("grounding", words=words)
+def expected(name: str, samples: list[Sample], *, words: bool = False) -> list[dict[str, Any]]:
+    detector = load_detector(name, words=words)
     return [json.loads(encode(prediction)) for sample in samples for prediction in detector.predict([sample])]
 
 
-def said(capfd: pytest.CaptureFixture[str], *arguments: object) -> list[dict[str, Any]]:
+def said(capfd: pytest.CaptureFixture[str], name: str, *arguments: object) -> list[dict[str, Any]]:
     capfd.readouterr()
-    assert main(["detect", *map(str, arguments)]) == 0
+    assert main(["detect", "--detector", name, *map(str, arguments)]) == 0
     sys.stdout.flush()
     return [json.loads(line) for line in capfd.readouterr().out.splitlines()]
 
@@ -45,25 +45,27 @@ def rows(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("options", [("--batch-size", 1), ("--batch-size", 1000), ("--jobs", 2, "--batch-size", 5)])
-def test_batches_and_processes(capfd: pytest.CaptureFixture[str], rows: Path, options: tuple[object, ...]) -> None:
-    assert said(capfd, rows, *options) == expected(SAMPLES)
+def test_batches_and_processes(
+    capfd: pytest.CaptureFixture[str], trained: str, rows: Path, options: tuple[object, ...]
+) -> None:
+    assert said(capfd, trained, rows, *options) == expected(trained, SAMPLES)
 
 
-def test_parquet_and_words(capfd: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_parquet_and_words(capfd: pytest.CaptureFixture[str], trained: str, tmp_path: Path) -> None:
     write(SAMPLES, tmp_path / "rows.parquet")
-    assert said(capfd, tmp_path / "rows.parquet", "--words") == expected(SAMPLES, words=True)
+    assert said(capfd, trained, tmp_path / "rows.parquet", "--words") == expected(trained, SAMPLES, words=True)
 
 
 @pytest.mark.parametrize("tag", ["en", "ar", "zh"])
-def test_a_pair_of_files_in_a_process_of_its_own(tmp_path: Path, tag: str) -> None:
+def test_a_pair_of_files_in_a_process_of_its_own(trained: str, tmp_path: Path, tag: str) -> None:
     told = TEXTS[tag]
     (tmp_path / "source.txt").write_bytes(told.evidence.encode())
     (tmp_path / "answer.txt").write_bytes(told.changed.encode())
     code = "import sys; from veriglot.cli import main; sys.exit(main())"
     pair = ["--evidence", str(tmp_path / "source.txt"), "--response", str(tmp_path / "answer.txt"), "--json"]
-    command = [sys.executable, "-c", code, "detect", *pair, "--language", tag]
+    command = [sys.executable, "-c", code, "detect", *pair, "--language", tag, "--detector", trained]
     done = subprocess.run(command, capture_output=True, check=True)
     (found,) = [json.loads(line) for line in done.stdout.decode().splitlines()]
-    (wanted,) = expected([Sample("response", told.changed, language=tag, evidence=(Evidence(told.evidence),))])
+    (wanted,) = expected(trained, [Sample("response", told.changed, language=tag, evidence=(Evidence(told.evidence),))])
     assert found == wanted
     assert [told.other in span["text"] for span in found["spans"]] == [True]

@@ -1,0 +1,134 @@
+"""Commands take `auto` as one detector, though its predictions name two."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from veriglot.cli import main
+from veriglot.detectors import load_detector
+from veriglot.formats import read, read_predictions
+from veriglot.records import Generator, encode
+
+if TYPE_CHECKING:
+    from veriglot.records import Detector, Prediction, Sample
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "samples.jsonl"
+CHOOSING = """
+from functools import partial
+from veriglot.detectors.auto import Auto
+Choosing = partial(Auto, semantic_weights={weights!r})
+"""
+STUDY = """
+[study]
+draws = 200
+pooled = true
+[responses]
+path = "answers.jsonl"
+[[detectors]]
+name = "{name}"
+label = "auto"
+labelled = "labelled.jsonl"
+"""
+
+
+class Desk:
+    """A folder with labelled samples in languages that the encoder knows and does not know, and `auto` by a name that
+    worker processes find too."""
+
+    def __init__(self, folder: Path, weights: str) -> None:
+        module = f"choosing_{folder.name.replace('-', '_')}"
+        (folder / f"{module}.py").write_text(CHOOSING.format(weights=weights))
+        self.folder, self.name = folder, f"{module}:Choosing"
+        self.rows = [row for row in read(EXAMPLES) if row.language in {"en", "de", "fi", "hi"}]
+        self.detector: Detector = load_detector("auto", semantic_weights=weights)
+        self.labelled = self.write("labelled.jsonl", self.rows)
+        answers = [
+            msgspec.structs.replace(
+                row,
+                id=f"{row.id}/{seed}",
+                generator=Generator("kiln", seed=seed),
+                annotations=(),
+                meta={"query": row.id},
+            )
+            for row in self.rows
+            for seed in (1, 2)
+        ]
+        self.answers = self.write("answers.jsonl", answers)
+
+    def write(self, name: str, rows: list[Sample]) -> Path:
+        path = self.folder / name
+        path.write_bytes(b"".join(encode(row) + b"\n" for row in rows))
+        return path
+
+
+@pytest.fixture
+def desk(semantic_weights: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Desk:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    return Desk(tmp_path, semantic_weights)
+
+
+def said(capfd: pytest.CaptureFixture[str], *words: object) -> str:
+    capfd.readouterr()
+    code = main([str(word) for word in words])
+    sys.stdout.flush()
+    out, err = capfd.readouterr()
+    assert code == 0, err
+    return out
+
+
+def judges(found: list[Prediction]) -> set[str]:
+    return {one.detector.partition("@")[0] for one in found}
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_detect_writes_who_judged(desk: Desk, capfd: pytest.CaptureFixture[str], jobs: int) -> None:
+    said(capfd, "detect", desk.labelled, "--detector", desk.name, "-o", "marked.jsonl", "--jobs", jobs)
+    found = list(read_predictions("marked.jsonl"))
+    assert found == desk.detector.predict(desk.rows)
+    assert judges(found) == {"grounding", "semantic"}
+    assert {one.asked for one in found} == {desk.detector.name}
+
+
+def test_evaluate_says_the_same_of_the_detector_and_of_its_predictions(
+    desk: Desk, capfd: pytest.CaptureFixture[str]
+) -> None:
+    asked = ("--detector", desk.name)
+    said(capfd, "detect", desk.labelled, *asked, "-o", "marked.jsonl", "--words")
+    profiles: list[dict[str, Any]] = []
+    for name, words in (("live", asked), ("file", ("--predictions", "marked.jsonl"))):
+        said(capfd, "evaluate", desk.labelled, *words, "-o", f"{name}.json", "--json")
+        profiles.append(json.loads(Path(f"{name}.json").read_text("utf-8")))
+    live, file = profiles
+    assert live["detector"] == file["detector"] == desk.detector.name
+    assert live["languages"] == file["languages"]
+    assert live["threshold"] == file["threshold"] == desk.detector.threshold
+
+
+def test_estimate_takes_the_profile_of_auto_for_its_predictions(desk: Desk, capfd: pytest.CaptureFixture[str]) -> None:
+    asked = ("--detector", desk.name)
+    said(capfd, "evaluate", desk.labelled, *asked, "-o", "profile.json")
+    said(capfd, "detect", desk.answers, *asked, "-o", "marked.jsonl", "--words")
+    words = ("marked.jsonl", "--samples", desk.answers, "--profile", "profile.json", "--json")
+    rates = json.loads(said(capfd, "estimate", *words))
+    assert rates
+    said(capfd, "evaluate", desk.labelled, "--detector", "grounding", "-o", "other.json")
+    assert main(["estimate", "marked.jsonl", "--samples", str(desk.answers), "--profile", "other.json"]) == 2
+    assert "The profile is of grounding@" in capfd.readouterr().err
+
+
+def test_a_study_with_auto(desk: Desk, capfd: pytest.CaptureFixture[str]) -> None:
+    (desk.folder / "study.toml").write_text(STUDY.format(name=desk.name))
+    said(capfd, "study", "run", "study.toml", "-o", "run")
+    found = list(read_predictions(next(Path("run/predictions/auto").glob("*.jsonl"))))
+    assert judges(found) == {"grounding", "semantic"}
+    rates = json.loads(Path("run/rates.json").read_text("utf-8"))
+    assert desk.detector.name in json.dumps(rates)
+    said(capfd, "study", "run", "study.toml", "-o", "run")  # nothing is judged again, and nothing refused
+    assert list(read_predictions(next(Path("run/predictions/auto").glob("*.jsonl")))) == found

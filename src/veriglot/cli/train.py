@@ -16,33 +16,41 @@ def _train() -> None:
     """Train a detector from labelled data."""
 
 
+_Data = Annotated[
+    list[str],
+    typer.Option(
+        metavar="PATH",
+        help="Labelled samples in any readable format: a file or a folder; repeat it for several.",
+        show_default=False,
+    ),
+]
+_Out = Annotated[
+    str,
+    typer.Option(
+        metavar="DIR",
+        help="Folder for the weights and the model card; made if absent.",
+        show_default=False,
+    ),
+]
+_Seed = Annotated[
+    int,
+    typer.Option(
+        metavar="N",
+        min=0,
+        show_default=False,
+        help="Seed of everything that is drawn; equal seeds and data give equal weights. Default: 1.",
+    ),
+]
+_Epochs = Annotated[
+    int, typer.Option(metavar="N", min=1, show_default=False, help="Passes of the first stage. Default: 6.")
+]
+
+
 @app.command("grounding")
 def grounding(
-    data: Annotated[
-        list[str],
-        typer.Option(
-            metavar="PATH",
-            help="Labelled samples in any readable format: a file or a folder; repeat it for several.",
-            show_default=False,
-        ),
-    ],
-    out: Annotated[
-        str,
-        typer.Option(
-            metavar="DIR",
-            help="Folder for the weights and the model card; made if absent.",
-            show_default=False,
-        ),
-    ],
-    seed: Annotated[
-        int,
-        typer.Option(
-            metavar="N",
-            min=0,
-            show_default=False,
-            help="Seed of everything that is drawn; equal seeds and data give equal weights. Default: 1.",
-        ),
-    ] = 1,
+    data: _Data,
+    out: _Out,
+    seed: _Seed = 1,
     encoder: Annotated[
         Optional[str],  # noqa: UP045  # typer reads it at run time
         typer.Option(
@@ -52,10 +60,7 @@ def grounding(
             " Default: the vectors that are installed.",
         ),
     ] = None,
-    epochs: Annotated[
-        int,
-        typer.Option(metavar="N", min=1, show_default=False, help="Passes of the first stage. Default: 6."),
-    ] = 6,
+    epochs: _Epochs = 6,
 ) -> None:
     """Train the grounding detector, and write a folder of weights that it loads.
 
@@ -71,5 +76,53 @@ def grounding(
         seed=seed,
         encoder=Path(encoder) if encoder is not None else None,
         epochs=epochs,
+        say=lambda line: typer.echo(line, err=True),
+    )
+
+
+@app.command("semantic")
+def semantic(
+    data: _Data,
+    out: _Out,
+    seed: _Seed = 1,
+    encoder: Annotated[
+        Optional[str],  # noqa: UP045  # typer reads it at run time
+        typer.Option(
+            metavar="FILE",
+            show_default=False,
+            help="ONNX file of the multilingual encoder. Default: the one of `veriglot models get use-multilingual`.",
+        ),
+    ] = None,
+    epochs: _Epochs = 6,
+    jobs: Annotated[
+        int,
+        typer.Option(metavar="N", min=1, show_default=False, help="Processes that encode the texts. Default: 1."),
+    ] = 1,
+    leave_out_tests: Annotated[
+        bool,
+        typer.Option(
+            "--leave-out-tests",
+            help="Do not learn from parallel articles and translations that Veriglot's benchmarks test on.",
+        ),
+    ] = False,
+) -> None:
+    """Train the semantic detector, and write a folder of weights that it loads.
+
+    For example: veriglot train semantic --data silver/ --data xquad/ --data translations/ --out weights/ --jobs 4
+    """
+    import os
+    from pathlib import Path
+
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # before NumPy comes: small products are slower on more
+    from veriglot.train.semantic import train
+
+    train(
+        [Path(path) for path in data],
+        Path(out),
+        seed=seed,
+        encoder=Path(encoder) if encoder is not None else None,
+        epochs=epochs,
+        jobs=jobs,
+        tests=not leave_out_tests,
         say=lambda line: typer.echo(line, err=True),
     )

@@ -87,4 +87,4 @@ def languages_line(rows: Sequence[WordLabels]) -> str:
 
 def left_out_list(left_out: Counter[str]) -> str:
     """What was not used, by reason, as a Markdown list."""
-    return "\n".join(f"- {reason}: {count}" for reason, count in sorted(left_out.items())) or "- none"
+    return "\n".join(f"- {reason}: {count}" for reason, count in sorted(left_out.items()) if count) or "- none"

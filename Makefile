@@ -64,7 +64,7 @@ encoder: $(CORE)  ## fetch the multilingual encoder into this user's folder of m
 benchmarks: $(VENV)/.installed-benchmarks  ## speed, scaling, start-up and rates (installs transformers and PyTorch)
 	$(BIN)/python benchmarks/startup.py
 	$(BIN)/python benchmarks/scaling.py
-	$(BIN)/python benchmarks/grounding_speed.py
+	$(BIN)/python benchmarks/detector_speed.py
 	$(BIN)/python benchmarks/rates.py
 
 clean:  ## remove the environment and what was written

@@ -22,7 +22,9 @@ def run(script: str, *options: str) -> list[dict[str, Any]]:
 
 @pytest.mark.slow
 def test_speed_is_held_against_segmentation() -> None:
-    (table,) = run("grounding_speed.py", "--no-transformers", "--examples", "8", "--repeats", "1")
+    (table,) = run(
+        "detector_speed.py", "--no-transformers", "--examples", "8", "--repeats", "1", "--detector", "grounding"
+    )
     names = [row["what"] for row in table["rows"]]
     assert names == ["grounding, batches of 32", "grounding, one at a time", "word segmentation alone"]
     for row in table["rows"]:

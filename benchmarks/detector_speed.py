@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from functools import partial
 from time import process_time
 from typing import TYPE_CHECKING, Any
 
@@ -49,7 +50,7 @@ def timed_anew(name: str, options: argparse.Namespace, samples: Sequence[Sample]
     taken = []
     for _ in range(options.repeats):
         detector = loaded(name, options)
-        taken.append(_run(lambda detector=detector: in_batches(detector, samples, size)))
+        taken.append(_run(partial(in_batches, detector, samples, size)))
     return min(taken) / len(samples)
 
 

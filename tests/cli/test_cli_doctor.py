@@ -6,8 +6,11 @@ import json
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
+import pytest
+
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from conftest import Outcome
 
@@ -42,3 +45,30 @@ def test_a_person_reads_the_same(veriglot: Command) -> None:
         assert f"{package['name']:<20} {package['version']}" in shown
     for name, extra in found["extras"].items():
         assert f"Extra {name}: {extra['gives']}" in shown
+
+
+def test_a_model_that_was_not_fetched_is_no_fault(
+    veriglot: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for package in ("sentencepiece", "onnx", "rapidfuzz", "anyascii"):
+        pytest.importorskip(package, reason="needs the extra `semantic`: pip install 'veriglot[semantic]'")
+    monkeypatch.setenv("VERIGLOT_WEIGHTS", str(tmp_path / "models"))
+    outcome = veriglot("doctor", "--json")
+    found = json.loads(outcome.out)
+    assert (outcome.code, found["ok"]) == (0, True)
+    detectors = {one["name"]: one for one in found["detectors"]}
+    assert detectors["semantic"]["status"] == "needs a model"
+    assert detectors["semantic"]["problem"].endswith("Type: veriglot models get use-multilingual")
+    assert detectors["auto"]["status"] == "ok"
+    assert detectors["auto"]["made"].startswith("auto@grounding-")
+    shown = veriglot("doctor").out
+    assert "needs a model" in shown
+    assert f"{detectors['auto']['made']} loads and judges in" in shown
+
+
+def test_detectors_whose_model_is_here_judge(veriglot: Command, use_multilingual: Path) -> None:
+    detectors = {one["name"]: one for one in json.loads(veriglot("doctor", "--json").out)["detectors"]}
+    if detectors["semantic"]["status"] == "needs an extra":
+        pytest.skip("needs the extra `semantic`: pip install 'veriglot[semantic]'")
+    assert {name: detectors[name]["status"] for name in ("auto", "semantic")} == {"auto": "ok", "semantic": "ok"}
+    assert detectors["auto"]["made"].startswith("auto@semantic-")

@@ -68,4 +68,4 @@ def test_a_pair_of_files_in_a_process_of_its_own(trained: str, tmp_path: Path, t
     (found,) = [json.loads(line) for line in done.stdout.decode().splitlines()]
     (wanted,) = expected(trained, [Sample("response", told.changed, language=tag, evidence=(Evidence(told.evidence),))])
     assert found == wanted
-    assert [told.other in span["text"] for span in found["spans"]] == [True]
+    assert any(told.other in span["text"] for span in found["spans"])

@@ -101,7 +101,7 @@ class _Quotations:
         """A sentence of another paragraph, as a rule."""
         for _ in range(_TRIES):
             other, text = rng.choice(self.all)
-            if other != place:
+            if other != place and text not in self.of_paragraph[place]:
                 break
         return text
 

@@ -60,17 +60,17 @@ def _said(text: Parallel, language: str, others: _Others, rng: Random) -> _Said:
         return right
     if way < _REPEATED:
         return _repeated(version, language, rng) or right
-    other = _other(text.group, others[language], rng)
+    other = _other(text.group, version, others[language], rng)
     if way < _DETACHED:
         return other, [Mark(0, len(other), "invented")], "detached"
     return _inserted(version, other, language, rng) or right
 
 
-def _other(group: str, others: list[tuple[str, str]], rng: Random) -> str:
-    """A text of another group, as a rule."""
+def _other(group: str, version: str, others: list[tuple[str, str]], rng: Random) -> str:
+    """A text of another group, and another text, as a rule."""
     for _ in range(_TRIES):
         theirs, text = rng.choice(others)
-        if theirs != group:
+        if theirs != group and text != version:
             break
     return text
 

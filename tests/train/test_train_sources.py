@@ -48,9 +48,8 @@ def test_a_right_answer_keeps_the_id_of_its_question_and_its_article(tmp_path: P
 
 
 def test_a_folder_appears_whole_or_not_at_all(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="half way"), whole_folder(tmp_path / "w") as part:
-        (part / "one").write_text("1")
-        raise ValueError("half way")
+    with pytest.raises(FileNotFoundError), whole_folder(tmp_path / "w") as part:
+        (part / "no" / "such" / "folder").write_text("1")
     assert list(tmp_path.iterdir()) == []
     with whole_folder(tmp_path / "w") as part:
         (part / "one").write_text("1")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MOST", "STRIDE", "closeness", "laid_out", "selected"]
 
-MOST = 1020  # evidence words
+MOST = 516  # evidence words
 STRIDE = 12  # words; a window is two strides long, as in `grounding.context`
 _QUESTION = 0.7  # what closeness to the question counts for beside closeness to the response
 _FORM = 0.5  # what shared words count for beside closeness

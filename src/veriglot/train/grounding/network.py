@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-__all__ = ["OUTPUTS", "Network", "WithLearnedVectors"]
+__all__ = ["OUTPUTS", "Blocks", "Network", "WithLearnedVectors"]
 
 OUTPUTS = 7
 _CLIP = 6.0
@@ -61,6 +61,28 @@ class _Sentences(nn.Module):
         return out
 
 
+class Blocks(nn.ModuleList):
+    """Four convolutions over words and two looks at sentences, in turn."""
+
+    def __init__(self, width: int, dropout: float) -> None:
+        super().__init__(
+            [
+                _Neighbours(width, 1, dropout),
+                _Sentences(width, dropout),
+                _Neighbours(width, 2, dropout),
+                _Neighbours(width, 4, dropout),
+                _Sentences(width, dropout),
+                _Neighbours(width, 1, dropout),
+            ]
+        )
+
+    def forward(self, hidden: Tensor, present: Tensor, pool: Tensor) -> Tensor:
+        """Hidden states of the words, shape (b, n, width), for `present` and `pool` as in `Network.forward`."""
+        for block in self:
+            hidden = block(hidden, present, pool)
+        return hidden
+
+
 class Network(nn.Module):
     """Word features to logits.
 
@@ -78,16 +100,7 @@ class Network(nn.Module):
         self.register_buffer("means", means)
         self.register_buffer("deviations", deviations)
         self.enter = nn.Linear(len(means), width)
-        self.blocks = nn.ModuleList(
-            [
-                _Neighbours(width, 1, dropout),
-                _Sentences(width, dropout),
-                _Neighbours(width, 2, dropout),
-                _Neighbours(width, 4, dropout),
-                _Sentences(width, dropout),
-                _Neighbours(width, 1, dropout),
-            ]
-        )
+        self.blocks = Blocks(width, dropout)
         self.norm = nn.LayerNorm(width)
         self.leave = nn.Linear(width, OUTPUTS)
         self.dropout = nn.Dropout(dropout)
@@ -104,9 +117,7 @@ class Network(nn.Module):
             Shape (b, n, 7): unsupported, then the six FAVA types.
         """
         scaled = ((features - self.means) / self.deviations).clamp(-_CLIP, _CLIP)
-        hidden = self.enter(self.dropout(scaled))
-        for block in self.blocks:
-            hidden = block(hidden, present, pool)
+        hidden = self.blocks(self.enter(self.dropout(scaled)), present, pool)
         out: Tensor = self.leave(self.norm(hidden))
         return out
 

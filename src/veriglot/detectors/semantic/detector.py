@@ -18,9 +18,10 @@ from veriglot.detectors.semantic.reading import READING_VERSION, Held, read_samp
 from veriglot.detectors.semantic.vectors import EncoderVectors
 from veriglot.detectors.word_detector import Seen, WordDetector
 from veriglot.encoders import load_encoder
-from veriglot.errors import WeightsError
+from veriglot.errors import UnknownNameError, WeightsError
 from veriglot.provenance import digest, file_sha256, signature
 from veriglot.records import Task
+from veriglot.records.languages import language
 from veriglot.text import identify
 
 if TYPE_CHECKING:
@@ -146,16 +147,16 @@ class Semantic(WordDetector):
 
     def knows(self, sample: Sample, spoken: Spoken) -> bool:
         """Whether the encoder was measured to be good in the language of a response and in that of its evidence."""
-        language, _ = _evidence_language(sample, spoken.tag)
-        return all(self._strong(spoken.tag, language))
+        theirs, _ = _evidence_language(sample, spoken.tag)
+        return all(self._strong(spoken.tag, theirs))
 
     def _strong(self, *tags: str) -> list[bool]:
         return [self._encoder.strength(tag) == "measured" for tag in tags]
 
     def _held(self, sample: Sample, spoken: Spoken) -> tuple[Held, tuple[str, ...]]:
         notes = evidence_notes(sample, spoken)
-        language, found = _evidence_language(sample, spoken.tag)
-        strong = self._strong(spoken.tag, language)
+        theirs, found = _evidence_language(sample, spoken.tag)
+        strong = self._strong(spoken.tag, theirs)
         if found:
             notes = (*notes, found)
         if not all(strong):
@@ -165,7 +166,7 @@ class Semantic(WordDetector):
             passages=[passage.text for passage in sample.evidence],
             question=sample.question,
             language=spoken.tag,
-            evidence_language=language,
+            evidence_language=theirs,
             translation=sample.task is Task.TRANSLATION,
             strong=(strong[0], strong[1]),
         ), notes
@@ -176,7 +177,7 @@ def _evidence_language(sample: Sample, spoken: str) -> tuple[str, str | None]:
     sizes: Counter[str] = Counter()
     for passage in sample.evidence:
         if passage.language is not None:
-            sizes[passage.language] += len(passage.text)
+            sizes[_tag(passage.language)] += len(passage.text)
     if sizes:
         return sizes.most_common(1)[0][0], None
     told = identify(" ".join(passage.text for passage in sample.evidence if passage.text.strip()))
@@ -185,7 +186,15 @@ def _evidence_language(sample: Sample, spoken: str) -> tuple[str, str | None]:
     return told.tag, "evidence:language_from_text" if told.tag.split("-")[0] != spoken.split("-")[0] else None
 
 
-_SURE = 0.8  # below it evidence that says nothing of its language counts as being in the response's
+_SURE = 0.6  # below it evidence that says nothing of its language counts as being in the response's
+
+
+def _tag(given: str) -> str:
+    """A language's own tag for any of its names; what the language table does not hold is kept as it is."""
+    try:
+        return language(given).tag
+    except UnknownNameError:
+        return given
 
 
 def _remade(options: dict[str, Any]) -> Semantic:

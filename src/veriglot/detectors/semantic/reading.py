@@ -22,9 +22,10 @@ if TYPE_CHECKING:
     from veriglot.detectors.grounding.lexicon import Lexicon
     from veriglot.detectors.semantic.vectors import TextVectors, Vectors
 
-__all__ = ["READING_VERSION", "Held", "Reading", "read_sample"]
+__all__ = ["ACROSS", "NAME", "OTHER_SCRIPT", "READING_VERSION", "Held", "Reading", "read_sample"]
 
 READING_VERSION = 1  # part of the weights: a change of what is read needs new ones
+NAME, ACROSS, OTHER_SCRIPT = 13, 18, 19  # where some of the further columns stand, for training
 _MOST_ASKED = 40  # sentences of a response that are encoded once more, behind the question
 _LONGEST_QUESTION = 1000  # words of it whose meaning is compared; by their forms all are
 _LONGEST_RATIO = 3.0

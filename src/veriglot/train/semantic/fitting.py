@@ -9,6 +9,7 @@ import torch
 
 from veriglot.train.grounding.fitting import fit_on
 from veriglot.train.grounding.table import TYPES
+from veriglot.train.semantic.splitting import relation_of
 from veriglot.train.semantic.translations import TOKENS
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ def fit(
     shelves: Shelves,
     plan: Plan,
     *,
+    shown: Callable[[Arrays], Arrays] | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> None:
     """Train in place, seeded, on one thread.
@@ -60,11 +62,12 @@ def fit(
         rows: the training rows, none empty.
         shelves: where the rest of them lies.
         plan: epochs, learning rate, seed, weight of the type loss.
+        shown: how rows whose evidence is in the response's language are shown (`blinding`); None as they are.
         say: told the mean loss after each epoch.
     """
 
     def judged(batch: Sequence[Row]) -> tuple[Tensor, list[Tensor]]:
-        given, labels = _batch(batch, shelves)
+        given, labels = _batch(batch, shelves, shown)
         return network(*given)[0], labels
 
     fit_on(network, plan, lambda rng: _batches(rows, rng), judged, say=say)
@@ -76,7 +79,7 @@ def predict(network: SemanticNetwork, rows: Sequence[Row], shelves: Shelves) -> 
     found = []
     with torch.no_grad():
         for row in rows:
-            given, _ = _batch([row], shelves)
+            given, _ = _batch([row], shelves, None)
             found.append(network(*given)[0][0].numpy())
     return found
 
@@ -108,9 +111,14 @@ def _batches(rows: Sequence[Row], rng: np.random.Generator) -> list[list[Row]]:
     return found
 
 
-def _batch(rows: Sequence[Row], shelves: Shelves) -> tuple[list[Tensor], list[Tensor]]:
+def _batch(
+    rows: Sequence[Row], shelves: Shelves, shown: Callable[[Arrays], Arrays] | None
+) -> tuple[list[Tensor], list[Tensor]]:
     """The network's inputs, and target, types and weight, filled up with zeros."""
-    filled = _Filled(rows, [shelves.record(row.address) for row in rows], shelves.width)
+    arrays = [shelves.record(row.address) for row in rows]
+    if shown is not None:
+        arrays = [shown(some) if relation_of(row) == "same" else some for row, some in zip(rows, arrays, strict=True)]
+    filled = _Filled(rows, arrays, shelves.width)
     for nth, row in enumerate(rows):
         filled.put(nth, row, shelves)
     return filled.tensors()

@@ -1,7 +1,8 @@
-"""Training the semantic detector: from labelled files to a folder of weights, in two stages, seeded.
+"""Training the semantic detector: from labelled files to a folder of weights, in stages, seeded.
 
 The stages are those of the grounding detector's training: the first learns from everything but natural answers, the
-second goes on with those few, mixed with some of the rest. What is held out calibrates, relation by relation.
+second goes on with those few, mixed with some of the rest. Between them some of the first stage's rows are seen once
+more with their forms taken away (`blinding`). What is held out calibrates, relation by relation.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections import defaultdict
 from random import Random
 from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 
 from veriglot.detectors.grounding.features import extract
@@ -21,6 +23,7 @@ from veriglot.errors import InputError
 from veriglot.train.grounding.fitting import Plan
 from veriglot.train.grounding.pipeline import by_folds, is_answer
 from veriglot.train.grounding.reading import read_labelled
+from veriglot.train.semantic.blinding import Blinder
 from veriglot.train.semantic.fitting import fit, predict, statistics
 from veriglot.train.semantic.making import examples_of, without_tests
 from veriglot.train.semantic.network import SemanticNetwork
@@ -34,17 +37,20 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from veriglot.encoders import Encoder
     from veriglot.train.semantic.table import Row
 
-__all__ = ["first_stage", "run", "second_stage"]
+__all__ = ["blind_stage", "first_stage", "run", "second_stage"]
 
 _MIXED = 3500  # rows of the first stage that the second sees again
 _REPEATS = 10  # of each natural answer in the second stage
 _RATE = 2e-3
+_BLIND_RATE = 1.2e-3
+_BLIND_EPOCHS = 2
+_BLIND_SHARE = 0.5
+_BLIND_MOST = {"same": 12500, "across": 10000, "translation": 8000}  # rows of each relation that the blind stage sees
 _TYPE_WEIGHT = 0.7
 
 
@@ -92,7 +98,7 @@ def _trained(
     rows: Sequence[Row], shelves: Shelves, seed: int, epochs: int, say: Callable[[str], None]
 ) -> tuple[SemanticNetwork, list[Row], dict[str, list[tuple[Row, NDArray[np.float32]]]]]:
     """The network of both stages, what it learned from, and what was held out with logits, by relation."""
-    network = first_stage(rows, shelves, seed, say, epochs)
+    network = blind_stage(first_stage(rows, shelves, seed, say, epochs), rows, shelves, seed, say)
     answers = [row for row in rows if is_answer(row)]
     judged = by_folds(
         answers,
@@ -121,11 +127,32 @@ def first_stage(
         raise _nothing()
     features, columns = statistics(chosen, shelves)
     torch.manual_seed(seed)  # the weights to start from are drawn here, before `fit` seeds itself
-    network = SemanticNetwork(features, columns, _rarity(), shelves.width)
+    network = SemanticNetwork(features, columns, _feature_names().index("rarity"), shelves.width)
     plan = Plan(epochs=epochs, rate=_RATE, seed=seed, type_weight=_TYPE_WEIGHT)
     say(f"fitting on {len(chosen)} responses")
     fit(network, chosen, shelves, plan, say=say)
     return network
+
+
+def blind_stage(
+    network: SemanticNetwork, rows: Sequence[Row], shelves: Shelves, seed: int, say: Callable[[str], None]
+) -> SemanticNetwork:
+    """Go on with some rows of the first stage, half of those in one language without their forms.
+
+    Returns:
+        Another network; the one given is not changed.
+    """
+    rng = Random(f"blind {seed}")  # noqa: S311  a seeded draw, not a secret
+    chosen: list[Row] = []
+    for relation, most in _BLIND_MOST.items():
+        some = [row for row in rows if relation_of(row) == relation and not is_answer(row) and not is_held_out(row)]
+        chosen += rng.sample(some, min(len(some), most))
+    tuned = copy.deepcopy(network)
+    blinder = Blinder(_feature_names(), _BLIND_SHARE, np.random.default_rng(seed))
+    plan = Plan(epochs=_BLIND_EPOCHS, rate=_BLIND_RATE, seed=seed, type_weight=_TYPE_WEIGHT)
+    say(f"fitting on {len(chosen)} responses, half of those in one language without their forms")
+    fit(tuned, chosen, shelves, plan, shown=blinder, say=say)
+    return tuned
 
 
 def second_stage(
@@ -155,11 +182,11 @@ def second_stage(
     return tuned
 
 
-def _rarity() -> int:
-    """Which of the grounding detector's features says how rare a word is."""
+def _feature_names() -> tuple[str, ...]:
+    """The grounding detector's features, in order."""
     seen = extract("a", ["a"], None, "en", Lexicon.load(lexicon_folder()))
     assert seen is not None
-    return seen.names.index("rarity")
+    return seen.names
 
 
 def _nothing() -> InputError:

@@ -94,3 +94,8 @@ def test_import_is_light() -> None:
     code = f"import sys, veriglot; print([name for name in {HEAVY!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("first", ["word_detector", "grounding", "grounding.marking", "auto", "units"])
+def test_no_module_of_the_detectors_has_to_be_imported_before_another(first: str) -> None:
+    subprocess.run([sys.executable, "-c", f"import veriglot.detectors.{first}"], check=True)

@@ -65,6 +65,7 @@ def test_languages_that_are_not_given_are_identified() -> None:
     found = score_of(response, source, None, None)
     assert found.parts["usual"] == pytest.approx(1 / 1.19)
     assert found == score_of(response, source, None, "de")
+    assert found.language == "en"
 
 
 def test_every_measured_language_is_one_of_the_table() -> None:

@@ -104,13 +104,13 @@ class LengthRatio:
         source = " ".join(passage.text for passage in sample.evidence)
         if not source.strip():
             return self._none(sample, Status.NO_EVIDENCE, "there is no source to hold the response's length against")
-        usual = self.usual
+        usual, target = self.usual, sample.language
         if usual is None:
-            given = sample.evidence[0].language
-            tags = [tag or _identified(text) for tag, text in ((given, source), (sample.language, sample.response))]
-            found = usual_ratio(tags[0], tags[1]) if tags[0] and tags[1] else None
+            origin = sample.evidence[0].language or _identified(source)
+            target = target or _identified(sample.response)
+            found = usual_ratio(origin, target) if origin and target else None
             if found is None:
-                pair = " to ".join(tag or "an unknown language" for tag in tags)
+                pair = " to ".join(tag or "an unknown language" for tag in (origin, target))
                 return self._none(sample, Status.UNSUPPORTED_LANGUAGE, f"the usual length ratio of {pair} is not known")
             usual = found
         response_length, source_length = _letters(sample.response), _letters(source)
@@ -122,7 +122,7 @@ class LengthRatio:
             self.name,
             value=value,
             parts={"ratio": response_length / source_length, "usual": usual},
-            language=sample.language,
+            language=target,
             signature=self.signature,
         )
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from veriglot.errors import UnknownNameError
 from veriglot.lazy import Entry, Table
 
 if TYPE_CHECKING:
@@ -38,9 +36,5 @@ def load_scorer(name: str, **options: Any) -> Scorer:
         UnknownNameError: no such scorer, or no such option; the error suggests the nearest.
         UsageError: an option that makes no sense.
     """
-    make = SCORERS.load(name)
-    known = inspect.signature(make).parameters
-    for option in options:
-        if option not in known:
-            raise UnknownNameError(f"option of the scorer {name!r}", option, known)
-    return cast("Scorer", make(**options))
+    scorer: Scorer = SCORERS.make(name, **options)
+    return scorer

@@ -122,6 +122,10 @@ def test_a_package_must_carry_every_file(registry: OwnRegistry) -> None:
     registry.add("own", {"a": b"a", "b": b"b"}, place)
     with pytest.raises(InputError, match="does not say where 'b' stands"):
         weights.models()
+    registry.mirrors["own"] = [place]
+    registry.add("own", {"a": b"a", "b": b"b"})
+    with pytest.raises(InputError, match="does not say where 'b' stands"):
+        weights.models()
 
 
 def test_a_registry_that_is_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -228,12 +228,17 @@ def _check_names(name: str, one: Model, origin: str) -> None:
         parts = PurePosixPath(file).parts
         if not parts or parts[0] == "/" or ".." in parts or file.startswith(".") or set(file) & _ODD:
             raise InputError(f"The file name {file!r} of {name!r} leads out of the model's folder.", path=origin)
-    for place in one.places:
-        for file in names:
-            if isinstance(place, Carrier) and file not in place.members:
-                raise InputError(f"{place.package} of {name!r} does not say where {file!r} stands.", path=origin)
     if len(set(names)) < len(names):
         raise InputError(f"{name!r} has two files of one name.", path=origin)
+    _check_members(one, one.places, name, origin)
+
+
+def _check_members(one: Model, places: tuple[Place, ...], name: str, origin: str) -> None:
+    """A package has to say where each file of the model stands in it."""
+    for place in places:
+        for file in one.files:
+            if isinstance(place, Carrier) and file.name not in place.members:
+                raise InputError(f"{place.package} of {name!r} does not say where {file.name!r} stands.", path=origin)
 
 
 def _named(registry: _Registry, origin: str) -> dict[str, Model]:
@@ -265,5 +270,6 @@ def _join(known: dict[str, Model], registry: _Registry, path: Path) -> None:
     for name, places in registry.mirrors.items():
         if name not in known:
             raise UnknownNameError("model to mirror", name, known)
+        _check_members(known[name], places, name, str(path))
         mirrored = _placed(places, str(path)) + known[name].places
         known[name] = msgspec.structs.replace(known[name], places=mirrored)

@@ -52,6 +52,12 @@ def test_from_any_archive_that_holds_one_of_the_name(tmp_path: Path) -> None:
     assert weights.get("own", source=tmp_path / "backup.zip").read_bytes() == DATA
 
 
+def test_a_file_that_is_a_zip_file_itself(tmp_path: Path, registry: OwnRegistry) -> None:
+    registry.add("own", {"model.pt": WHEEL})
+    (tmp_path / "checkpoint").write_bytes(WHEEL)
+    assert weights.get("own", source=tmp_path / "checkpoint").read_bytes() == WHEEL
+
+
 def broken_wheel() -> bytes:
     spoilt = bytearray(WHEEL)
     at = WHEEL.index(DATA[:64])

@@ -36,7 +36,7 @@ def fetch_local(arrivals: Arrivals, path: Path) -> None:
             _fetch_folder(arrivals, path)
         elif not path.exists():
             raise PlaceError(f"There is no {path}.")
-        elif zipfile.is_zipfile(path):
+        elif zipfile.is_zipfile(path) and not _is_the_file(arrivals.model, path):
             fetch_archive(arrivals, path)
         elif len(arrivals.model.files) == 1:
             (file,) = arrivals.model.files
@@ -50,6 +50,11 @@ def fetch_local(arrivals: Arrivals, path: Path) -> None:
         if error.filename is not None and str(error.filename).startswith(str(path)):
             raise PlaceError(f"{path} cannot be read: {error.strerror}.") from error
         raise
+
+
+def _is_the_file(model: Model, path: Path) -> bool:
+    """Whether a path is the model's only file by its size: checkpoints of PyTorch and arrays of NumPy are zip files."""
+    return len(model.files) == 1 and path.stat().st_size == model.files[0].bytes
 
 
 def _fetch_folder(arrivals: Arrivals, folder: Path) -> None:

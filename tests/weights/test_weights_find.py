@@ -123,6 +123,13 @@ def test_files_in_place_are_neither_copied_nor_removed(registry: OwnRegistry, co
         weights.find("own")
 
 
+def test_a_folder_without_the_files_hides_no_other(registry: OwnRegistry, copy: Path, tmp_path: Path) -> None:
+    (tmp_path / "unmounted").mkdir()
+    folders = [tmp_path / "unmounted", copy.parent]
+    registry.add("own", {"model.onnx": DATA}, *({"kind": "local", "path": str(f), "in_place": True} for f in folders))
+    assert weights.find("own") == copy
+
+
 def test_getting_what_stands_damaged_in_place_copies_nothing(registry: OwnRegistry, copy: Path, folder: Path) -> None:
     registry.add("own", {"model.onnx": DATA}, {"kind": "local", "path": str(copy), "in_place": True})
     copy.write_bytes(b"not it")

@@ -59,7 +59,7 @@ def located(model: Model) -> Path:
             return _entry(model, places.files)
         for place in model.places:
             root = in_place(model, Path(place.path)) if isinstance(place, Local) and place.in_place else None
-            if root is not None:
+            if root is not None and present(model, root):
                 verify(model, root, places.marker)
                 return _entry(model, root)
     except OSError as error:

@@ -160,3 +160,5 @@ def _read(response: HTTPResponse) -> bytes:
         return response.read1(BLOCK)
     except http.client.IncompleteRead as error:
         return error.partial
+    except OSError as error:  # a route or a network that is lost, a record of TLS that is broken: no fault of our disk
+        raise http.client.HTTPException(str(error) or type(error).__name__) from error

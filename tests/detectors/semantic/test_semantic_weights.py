@@ -43,6 +43,9 @@ def test_weights_that_are_missing_damaged_or_for_other_features(random_head: str
         (folder / "weights.json").write_text(manifest.replace(before, after), "utf-8")
         with pytest.raises(WeightsError, match="for other features"):
             load_detector("semantic", weights=str(folder))
+    (folder / "weights.json").write_text(manifest.replace('"head.onnx":', '"another.onnx":'), "utf-8")
+    with pytest.raises(WeightsError, match=r"head\.onnx is missing or damaged"):
+        load_detector("semantic", weights=str(folder))
     (folder / "weights.json").write_text("{}", "utf-8")
     with pytest.raises(WeightsError, match="not a manifest"):
         load_detector("semantic", weights=str(folder))

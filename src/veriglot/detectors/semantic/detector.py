@@ -232,7 +232,7 @@ def check_weights(folder: Path) -> Manifest:
         )
     for name in FILES:
         file = folder / name
-        if not file.is_file() or file_sha256(file) != manifest.sha256[name]:
+        if not file.is_file() or file_sha256(file) != manifest.sha256.get(name):
             raise WeightsError(f"{file} is missing or damaged.", remedy="Install Veriglot again, or train anew.")
     return manifest
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -228,12 +229,15 @@ def run(options: argparse.Namespace) -> Tables:
     for name in options.sets:
         found = groups(options.data, name, options.limit if name in LIMITED else None)
         tables.rows[name] = {}
+        unscored: Counter[str] = Counter()
         for system in held:
             tuned = system.tuned([s for group in found if group.part == DEVELOPMENT for s in group.samples])
             for title, rows in SETS[name](tuned, found, tables).items():
                 tables.rows[name].setdefault(title, []).extend(rows)
             system.count(tuned)
-        tables.notes[name] = [sizes(name, found)]
+            unscored.update({f"{system.name} {status}": n for status, n in tuned.unscored.items()})
+        said = ", ".join(f"{what} {n:,}" for what, n in sorted(unscored.items())) or "none"
+        tables.notes[name] = [sizes(name, found), f"not scored, and so in no figure of that system: {said}"]
     speed = [f"{s.name} {1000 * s.seconds / max(s.judged, 1):.2f}" for s in held]
     tables.notes[options.sets[-1]].append(f"CPU ms a translation: {', '.join(speed)}")
     return tables

@@ -72,12 +72,21 @@ class Said:
 
 @dataclass
 class System:
-    """A detector, a scorer, or chance; `judged` and `seconds` count what it did, in translations and CPU seconds."""
+    """A detector, a scorer, or chance.
+
+    Attributes:
+        name: as it is asked for.
+        source: what judges; a seed for chance.
+        judged: translations that it was given.
+        seconds: of CPU that it took.
+        unscored: how many of them were not scored, by status.
+    """
 
     name: str
     source: Detector | Scorer | int
     judged: int = 0
     seconds: float = 0.0
+    unscored: Counter[str] = field(default_factory=Counter)
 
     def tuned(self, development: Sequence[Sample]) -> System:
         """The system as it is used on a set: of the length ratio, what is usual is taken from the development half."""
@@ -100,6 +109,7 @@ class System:
             said = by_scorer(self.source, samples)
         self.seconds += time.process_time() - start
         self.judged += len(samples)
+        self.unscored.update({status: n for status, n in said.statuses.items() if status != Status.SCORED})
         return said
 
 

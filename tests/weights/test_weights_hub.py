@@ -87,8 +87,9 @@ def test_wrong_bytes_are_refused(fetch: Callable[[Arrivals, Hub], None], arrival
 
 
 def test_a_repository_that_is_not_there(fetch: Callable[[Arrivals, Hub], None], arrivals: Arrivals) -> None:
-    with pytest.raises(PlaceError, match="404"):
+    with pytest.raises(PlaceError, match="404") as caught:
         fetch(arrivals, Hub("team/none", COMMIT))
+    assert not caught.value.retryable
 
 
 def test_a_repository_that_is_closed_to_us(registry: OwnRegistry, hub: FileServer) -> None:

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from veriglot.weights.arrival import Arrivals
     from veriglot.weights.registry import ModelFile
 
-__all__ = ["fetch_urls"]
+__all__ = ["AGAIN", "fetch_urls"]
 
 _SECONDS = 30.0  # without a byte, after which a connection is given up
 _PROGRESS = 1 << 16  # bytes that count as something
 _PAUSES = (0.2, 0.5, 1.0, 2.0)  # seconds after the first, second ... request in a row that brought next to nothing
-_AGAIN = {408, 425, 429, 500, 502, 503, 504}
+AGAIN = {408, 425, 429, 500, 502, 503, 504}  # statuses after which the same request may succeed
 _NO_SUCH_RANGE = 416
 
 
@@ -114,7 +114,7 @@ class _Transfer:
                 self._part.unlink()
                 raise PlaceError(f"{self._url} has no byte {start:,}.", retryable=True) from error
             raise PlaceError(
-                f"{self._url} answered {error.code} {error.reason}.", retryable=error.code in _AGAIN
+                f"{self._url} answered {error.code} {error.reason}.", retryable=error.code in AGAIN
             ) from error
         except (http.client.HTTPException, TimeoutError, ConnectionError, urllib.error.URLError) as error:
             reason = getattr(error, "reason", None) or error

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from veriglot.weights.download import fetch_urls
+from veriglot.weights.download import AGAIN, fetch_urls
 from veriglot.weights.errors import PlaceError
 from veriglot.weights.watch import Watch
 
@@ -61,13 +61,21 @@ def fetch_hub_with_its_client(arrivals: Arrivals, place: Hub) -> None:
         except Exception as error:
             if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}:
                 raise
-            raise PlaceError(f"the hub's client says: {_first(error)}", retryable=True) from error
+            first = _first(error)
+            said = f"{type(first).__name__}: {str(first).strip().partition(chr(10))[0]}"
+            raise PlaceError(f"the hub's client says: {said}", retryable=not _refused(first)) from error
         Path(found).replace(arrivals.part(file))
         arrivals.accept(file, place.repo)
 
 
-def _first(error: BaseException) -> str:
-    """What began it all, in one line: the client wraps a server's answer in a guess at what it means."""
+def _first(error: BaseException) -> BaseException:
+    """What began it all: the client wraps a server's answer in a guess at what it means."""
     while error.__cause__ is not None:
         error = error.__cause__
-    return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0]}"
+    return error
+
+
+def _refused(error: BaseException) -> bool:
+    """Whether the hub answered, and would answer the same again."""
+    status = getattr(getattr(error, "response", None), "status_code", None)
+    return status is not None and status not in AGAIN

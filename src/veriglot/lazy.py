@@ -94,9 +94,11 @@ class Table:
             UsageError: an option without a default that was not given.
         """
         kind = self.load(name)
-        known = inspect.signature(kind).parameters
+        found = inspect.signature(kind).parameters
+        known = {option: one for option, one in found.items() if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)}
+        any_other = any(one.kind is one.VAR_KEYWORD for one in found.values())
         for option in options:
-            if option not in known:
+            if option not in known and not any_other:
                 raise UnknownNameError(f"option of the {self.kind} {name!r}", option, known)
         missing = [option for option, one in known.items() if one.default is one.empty and option not in options]
         if missing:

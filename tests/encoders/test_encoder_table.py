@@ -9,7 +9,8 @@ import pytest
 
 from veriglot.encoders import ENCODERS, load_encoder
 from veriglot.encoders.quality import languages_of, strength_among, strength_of
-from veriglot.errors import UnknownNameError
+from veriglot.errors import UnknownNameError, UsageError
+from veriglot.lazy import Entry, Table
 
 
 def test_the_names() -> None:
@@ -44,3 +45,17 @@ def test_languages_are_base_tags() -> None:
     assert languages_of("another") == frozenset()
     assert strength_of("another", "de") == "weak"
     assert strength_among({"de"}, "de-CH") == "measured"
+
+
+class Loose:
+    """An encoder of somebody else's, that takes whatever it is given."""
+
+    def __init__(self, path: str, **more: object) -> None:
+        self.given = {"path": path, **more}
+
+
+def test_an_encoder_may_take_any_option() -> None:
+    table = Table("encoder", "no.such.group", {"loose": Entry(f"{__name__}:Loose", summary="")})
+    assert table.make("loose", path="a", b=1).given == {"path": "a", "b": 1}
+    with pytest.raises(UsageError, match="needs the option 'path'"):
+        table.make("loose", b=1)

@@ -54,7 +54,7 @@ def checkpoint_revision(model: str | Path, config: Any = None) -> str:
 
 
 def _checkpoint_files(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Files with their names below `folder`, in the order of the names; what is hidden or documentation is left out."""
+    """Files with their names below `folder`, in the order of the names, without documentation and hidden folders."""
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder)
         hidden = any(part.startswith(".") for part in name.parent.parts)

@@ -166,7 +166,7 @@ def second_stage(
     """Go on with natural answers, mixed with rows of the first stage; the network given is not changed.
 
     Args:
-        network: from `first_stage`.
+        network: from `blind_stage`.
         rows: all rows.
         answers: the natural answers to learn from; with none, the network is returned as it is.
         shelves: where the rest of the rows lies.

@@ -26,7 +26,7 @@ __all__ = ["ACROSS", "NAME", "OTHER_SCRIPT", "READING_VERSION", "Held", "Reading
 
 READING_VERSION = 1  # part of the weights: a change of what is read needs new ones
 NAME, ACROSS, OTHER_SCRIPT = 13, 18, 19  # where some of the further columns stand, for training
-_MOST_ASKED = 40  # sentences of a response that are encoded once more, behind the question
+_MOST_ASKED = 40  # sentences of a response that are encoded once more, behind the question; none of a longer one
 _LONGEST_QUESTION = 1000  # words of it whose meaning is compared; by their forms all are
 _LONGEST_RATIO = 3.0
 
@@ -164,7 +164,7 @@ class _Evidence:
 
 
 def _together(held: Held, whole: TextVectors, vectors: Vectors) -> NDArray[np.float32] | None:
-    """The vector of the question together with each sentence of the response; zeros for those past the first forty."""
+    """The vector of the question together with each sentence of the response; zeros for all where these are over forty."""
     if not held.question:
         return None
     texts = [f"{held.question} {held.response[low:high].strip()}" for low, high in whole.bounds[:_MOST_ASKED].tolist()]

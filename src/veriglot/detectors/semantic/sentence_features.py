@@ -66,8 +66,9 @@ def sentence_columns(
 def repetition(response: Document, evidence: Document) -> NDArray[np.float32]:
     """How the words before each word repeat, shape (n, 4).
 
-    Whether the word, the pair and the triple of stems that it ends were there before, each as 1 - 1 / (times + 1)
-    less the same in the evidence; and the share of the response's pairs that are repeats.
+    How often the word, the pair and the triple of stems that it ends were there before, each as 1 - 1 / (times + 1), of
+    pairs and triples without as many times as the evidence repeats the one that it repeats most; and the share of the
+    response's pairs that are repeats.
     """
     columns = []
     for size in (1, 2, 3):

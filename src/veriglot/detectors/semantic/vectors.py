@@ -34,7 +34,7 @@ class Vectors(Protocol):
         """A vector for each word, shape (n, d); zeros for words outside the pieces `chosen`."""
 
     def whole(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One vector per text, shape (n, 512)."""
+        """One vector per text, shape (n, d), of its first `LONGEST` code points."""
 
 
 @dataclass(frozen=True)

@@ -164,7 +164,7 @@ class _Evidence:
 
 
 def _together(held: Held, whole: TextVectors, vectors: Vectors) -> NDArray[np.float32] | None:
-    """The vector of the question together with each sentence of the response; zeros for all where these are over forty."""
+    """The vector of the question together with each sentence of the response; all zeros where these are over forty."""
     if not held.question:
         return None
     texts = [f"{held.question} {held.response[low:high].strip()}" for low, high in whole.bounds[:_MOST_ASKED].tolist()]

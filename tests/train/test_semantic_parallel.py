@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -10,6 +12,7 @@ from parallel_data import parallel_samples
 from training_data import article_samples, counted
 
 from veriglot.formats import write
+from veriglot.records import Evidence, Sample
 from veriglot.text import fold
 from veriglot.train.grounding.example import Example, share_of
 from veriglot.train.grounding.reading import Answer, Labelled, read_labelled
@@ -17,12 +20,13 @@ from veriglot.train.grounding.table import Labels
 from veriglot.train.semantic.crossing import answers_across, sentences_across
 from veriglot.train.semantic.making import examples_of, without_tests
 from veriglot.train.semantic.parallel import aligned, paragraphs
-from veriglot.train.semantic.splitting import is_held_out, is_test_article, relation_of
+from veriglot.train.semantic.splitting import is_held_out, is_test_article, is_test_source, relation_of
 from veriglot.train.semantic.translating import translations_of
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from typing import Any
 
+BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 TOWNS = 40
 
 
@@ -156,6 +160,16 @@ def test_what_benchmarks_test_on_can_be_left_out(labelled: Labelled, tmp_path: P
     assert made
     assert not {example.group.removeprefix("xquad:") for example in made} & tests
     assert not any(f"river {town.removeprefix('Town ')} " in p for town in tests for e in made for p in e.passages)
+
+
+def test_the_rules_are_those_of_the_benchmarks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    questions: Any = import_module("parallel_questions")
+    translations: Any = import_module("translation_data")
+    texts = [f"Town {n}" for n in range(300)]
+    assert list(map(is_test_article, texts)) == list(map(questions.is_test, texts))
+    samples = [Sample(text, "A town.", evidence=(Evidence(text),)) for text in texts]
+    assert [is_test_source(text) for text in texts] == [translations.part_of(s) == translations.TEST for s in samples]
 
 
 def test_equal_seeds_make_equal_examples(labelled: Labelled) -> None:

@@ -19,12 +19,12 @@ from veriglot.train.grounding.example import share_of
 from veriglot.train.grounding.perturbation import quotable
 from veriglot.train.grounding.pipeline import HELD_OUT
 from veriglot.train.grounding.reading import read_labelled
+from veriglot.train.grounding.spacing import space_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples" / "samples.jsonl"
-_UNSPACED = frozenset({"zh", "yue", "ja", "th"})
 _MOST_QUOTED = 12  # quotations a language: more say little more
 
 # A measure: level and name as in `veriglot.metrics.measures`.
@@ -100,13 +100,12 @@ def quotations(data: Path, seed: int) -> list[Sample]:
         if len(listed) < 5:
             continue
         first, count = rng.randrange(len(listed) - 4), rng.randint(1, 4)
-        space = "" if language.split("-")[0] in _UNSPACED else " "
         sample = Sample(
             id=f"quoted:{language}:{article.group}",
             task=Task.SUMMARIZATION,
             language=language,
             evidence=tuple(Evidence(text=text, language=language) for text in article.passages),
-            response=space.join(listed[first : first + count]),
+            response=space_of(language).join(listed[first : first + count]),
             annotations=(Annotation(annotator="rule", kind=Kind.HUMAN, taxonomy="support", spans=()),),
         )
         made.setdefault(language, []).append(sample)

@@ -11,7 +11,7 @@ import torch
 from veriglot.detectors.grounding.calibration import Calibration, Line
 from veriglot.detectors.grounding.features import extract
 from veriglot.detectors.grounding.lexicon import Lexicon
-from veriglot.detectors.semantic.detector import FILES, Calibrations, Manifest, lexicon_folder, lexicon_hash
+from veriglot.detectors.semantic.detector import FILES, Calibrations, Manifest, shared_folder, shared_hash
 from veriglot.detectors.semantic.reading import READING_VERSION
 from veriglot.provenance import file_sha256
 from veriglot.train.semantic.exporting import COLUMNS, export
@@ -27,7 +27,7 @@ _TYPES = ("entity", "relation", "contradictory", "invented", "subjective", "unve
 def write_random_head(folder: Path, *, seed: int = 0) -> Path:
     """Write head, calibration and manifest."""
     folder.mkdir(parents=True, exist_ok=True)
-    seen = extract("A mill.", ["A mill."], None, "en", Lexicon.load(lexicon_folder()))
+    seen = extract("A mill.", ["A mill."], None, "en", Lexicon.load(shared_folder()))
     assert seen is not None
     features, rarity = _scales(seen.values.shape[1]), seen.names.index("rarity")
     with torch.random.fork_rng():
@@ -39,7 +39,7 @@ def write_random_head(folder: Path, *, seed: int = 0) -> Path:
     one = Calibration({"Latn": line}, ("de", "en", "es"), line, (0.5, 0.5, 1.0, 0.1, 0.0))
     (folder / "calibration.json").write_bytes(msgspec.json.encode(Calibrations(one, one, one)))
     manifest = Manifest(
-        revision="random", reading_version=READING_VERSION, encoder="use-multilingual", lexicon=lexicon_hash(),
+        revision="random", reading_version=READING_VERSION, encoder="use-multilingual", shared=shared_hash(),
         types=_TYPES, threshold=0.5, sha256={name: file_sha256(folder / name) for name in FILES},
     )  # fmt: skip
     (folder / "weights.json").write_bytes(msgspec.json.encode(manifest))

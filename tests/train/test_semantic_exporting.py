@@ -11,7 +11,7 @@ from hashed_encoder import WIDTH, HashedEncoder
 from training_data import english, german
 
 from veriglot.detectors.grounding.lexicon import Lexicon
-from veriglot.detectors.semantic.detector import lexicon_folder
+from veriglot.detectors.semantic.detector import shared_folder
 from veriglot.detectors.semantic.inference import Head, inputs_of
 from veriglot.detectors.semantic.reading import Held, Reading, read_sample
 from veriglot.detectors.semantic.vectors import EncoderVectors
@@ -31,7 +31,7 @@ DIRECTIONS = 10
 
 def reading(response: str, *passages: str, question: str | None = None) -> Reading:
     held = Held(response, passages, question, "en", "en")
-    found = read_sample(held, Lexicon.load(lexicon_folder()), EncoderVectors(HashedEncoder()))
+    found = read_sample(held, Lexicon.load(shared_folder()), EncoderVectors(HashedEncoder()))
     assert found is not None
     return found
 

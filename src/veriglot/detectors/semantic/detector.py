@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import numpy as np
 
 from veriglot.detectors.grounding.calibration import Calibration
+from veriglot.detectors.grounding.inference import Model
 from veriglot.detectors.grounding.language import evidence_notes
 from veriglot.detectors.grounding.lexicon import Lexicon
 from veriglot.detectors.semantic.inference import Head
@@ -22,17 +24,30 @@ from veriglot.errors import UnknownNameError, WeightsError
 from veriglot.provenance import digest, file_sha256, signature
 from veriglot.records import Task
 from veriglot.records.languages import language
-from veriglot.text import identify
+from veriglot.text import identify, script_of
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from veriglot.detectors.grounding.language import Spoken
     from veriglot.encoders import Encoder
     from veriglot.records import Sample
 
-__all__ = ["FILES", "LEXICON", "Calibrations", "Manifest", "Semantic", "check_weights"]
+__all__ = [
+    "FILES",
+    "SHARED",
+    "Calibrations",
+    "Manifest",
+    "Semantic",
+    "check_weights",
+    "joined",
+    "shared_folder",
+    "shared_hash",
+    "words_network",
+]
 
 FILES = ("head.onnx", "calibration.json")
-LEXICON = ("frequencies.npy", "vector_keys.npy", "vectors.npy")  # of the grounding detector
+SHARED = ("network.onnx", "frequencies.npy", "vector_keys.npy", "vectors.npy")  # of the grounding detector
 
 
 class Calibrations(msgspec.Struct, frozen=True):
@@ -50,7 +65,8 @@ class Manifest(msgspec.Struct, frozen=True):
         revision: version of the weights.
         reading_version: the features that they were trained on.
         encoder: name of the encoder whose vectors they take.
-        lexicon: hash of the lexicon, the grounding detector's, that the features were taken with.
+        shared: hash of what is the grounding detector's: the lexicon that the features were taken with, and the network
+            that has a say where response and evidence are in one language.
         types: the span types, in the order of the head's outputs.
         threshold: confidence from which a word is marked by default.
         sha256: hash of each file.
@@ -59,7 +75,7 @@ class Manifest(msgspec.Struct, frozen=True):
     revision: str
     reading_version: int
     encoder: str
-    lexicon: str
+    shared: str
     types: tuple[str, ...]
     threshold: float
     sha256: dict[str, str]
@@ -114,7 +130,7 @@ class Semantic(WordDetector):
         """Name, weights, encoder, threshold and unit in one line."""
         return signature(
             detector=self.name,
-            weights=digest([*(self._manifest.sha256[name] for name in FILES), self._manifest.lexicon])[:12],
+            weights=digest([*(self._manifest.sha256[name] for name in FILES), self._manifest.shared])[:12],
             reading=self._manifest.reading_version,
             encoder=digest([self._encoder.signature])[:12],
             threshold=self._threshold,
@@ -126,8 +142,12 @@ class Semantic(WordDetector):
         return Head(self._folder / "head.onnx")
 
     @cached_property
+    def _by_words(self) -> Model:
+        return words_network()
+
+    @cached_property
     def _lexicon(self) -> Lexicon:
-        return Lexicon.load(lexicon_folder())
+        return Lexicon.load(shared_folder())
 
     @cached_property
     def _calibrations(self) -> Calibrations:
@@ -139,6 +159,8 @@ class Semantic(WordDetector):
         if reading is None:
             return None
         logits, places = self._head.judged(reading)
+        if not held.across and not held.translation:
+            logits = joined(logits, self._by_words.logits(reading.extract.values, reading.extract.sentence))
         calibrations = self._calibrations
         calibration = calibrations.across if held.across else calibrations.same
         if held.translation:
@@ -180,12 +202,17 @@ def _evidence_language(sample: Sample, spoken: str) -> tuple[str, str | None]:
             sizes[_tag(passage.language)] += len(passage.text)
     if sizes:
         return sizes.most_common(1)[0][0], None
-    told = identify(" ".join(passage.text for passage in sample.evidence if passage.text.strip()))
+    text = " ".join(passage.text for passage in sample.evidence if passage.text.strip())
+    told = identify(text)
     if told is None or told.confidence < _SURE:
+        return spoken, None
+    if len(text) < _SHORT and told.confidence < _SURE_OF_SHORT and script_of(text) == script_of(sample.response):
         return spoken, None
     return told.tag, "evidence:language_from_text" if told.tag.split("-")[0] != spoken.split("-")[0] else None
 
 
+_SHORT = 80  # code points: a name or two can make such a text look like another language's
+_SURE_OF_SHORT = 0.9
 _SURE = 0.6  # below it evidence that says nothing of its language counts as being in the response's
 
 
@@ -201,8 +228,22 @@ def _remade(options: dict[str, Any]) -> Semantic:
     return Semantic(**options)
 
 
-def lexicon_folder() -> Path:
-    """Where the grounding detector's lexicon lies."""
+def joined(by_meaning: NDArray[np.float32], by_words: NDArray[np.float32]) -> NDArray[np.float32]:
+    """What the head and the grounding detector's network say together of a response in its evidence's language.
+
+    Two networks that were trained apart err apart: their mean is better than either (`docs/semantic.md`).
+    """
+    mean: NDArray[np.float32] = (by_meaning + by_words) * np.float32(0.5)
+    return mean
+
+
+def words_network() -> Model:
+    """The grounding detector's network."""
+    return Model(shared_folder() / "network.onnx")
+
+
+def shared_folder() -> Path:
+    """Where the grounding detector's weights lie."""
     return Path(str(files("veriglot.detectors.grounding") / "weights"))
 
 
@@ -225,7 +266,7 @@ def check_weights(folder: Path) -> Manifest:
         ) from error
     except msgspec.MsgspecError as error:
         raise WeightsError(f"{path} is not a manifest of semantic weights: {error}.") from error
-    if manifest.reading_version != READING_VERSION or manifest.lexicon != lexicon_hash():
+    if manifest.reading_version != READING_VERSION or manifest.shared != shared_hash():
         raise WeightsError(
             f"The weights in {folder} are for other features than this version of Veriglot takes.",
             remedy="Train them anew with `veriglot train semantic`.",
@@ -237,6 +278,6 @@ def check_weights(folder: Path) -> Manifest:
     return manifest
 
 
-def lexicon_hash() -> str:
-    """One hash of the lexicon's files."""
-    return digest([file_sha256(lexicon_folder() / name) for name in LEXICON])[:16]
+def shared_hash() -> str:
+    """One hash of what is the grounding detector's."""
+    return digest([file_sha256(shared_folder() / name) for name in SHARED])[:16]

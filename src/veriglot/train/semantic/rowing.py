@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from veriglot.detectors.grounding.lexicon import Lexicon
-from veriglot.detectors.semantic.detector import lexicon_folder
+from veriglot.detectors.semantic.detector import shared_folder
 from veriglot.errors import VeriglotError
 from veriglot.train.grounding.example import share_of
 from veriglot.train.semantic.shelf import Shelf
@@ -103,7 +103,7 @@ def _made(work: list[_Work], jobs: int) -> Iterator[list[_Read]]:
 
 def _rows(work: _Work) -> list[_Read]:
     """What makes the rows of a share, without the texts, which need not travel back."""
-    lexicon = Lexicon.load(lexicon_folder())
+    lexicon = Lexicon.load(shared_folder())
     rows = []
     with Shelf(work.folder, work.share) as shelf:
         vectors = ShelvedVectors(work.encoder, work.projection, shelf)

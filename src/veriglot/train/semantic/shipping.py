@@ -7,7 +7,7 @@ from importlib.resources import files
 from string import Template
 from typing import TYPE_CHECKING
 
-from veriglot.detectors.semantic.detector import FILES, Calibrations, Manifest, lexicon_hash
+from veriglot.detectors.semantic.detector import FILES, Calibrations, Manifest, shared_hash
 from veriglot.detectors.semantic.reading import READING_VERSION
 from veriglot.errors import WeightsError
 from veriglot.provenance import file_sha256
@@ -52,6 +52,7 @@ def ship(
     seed: int,
     encoder: str = "use-multilingual",
     left_out: Counter[str] | None = None,
+    remark: str = "",
 ) -> None:
     """Write the folder.
 
@@ -65,6 +66,7 @@ def ship(
         seed: of the training, for the card.
         encoder: name of the encoder.
         left_out: samples that were not used, by reason, for the card.
+        remark: what else its reader must know of how the weights were made.
 
     Raises:
         WeightsError: the exported head differs from the trained network, or nothing in the response's own language was
@@ -73,7 +75,7 @@ def ship(
     if not judged.get("same"):
         raise WeightsError("No text was held out, so nothing can be calibrated.", remedy="Give more data.")
     fitted = _calibrated(judged)
-    card = _card(trained, judged, fitted, seed=seed, encoder=encoder, left_out=left_out or Counter())
+    card = _card(trained, judged, fitted, seed=seed, encoder=encoder, left_out=left_out or Counter(), remark=remark)
     with whole_folder(out) as part:
         export(network, projection, part / "head.onnx")
         (part / "calibration.json").write_bytes(as_json(Calibrations(**fitted)))
@@ -81,7 +83,7 @@ def ship(
             revision=REVISION,
             reading_version=READING_VERSION,
             encoder=encoder,
-            lexicon=lexicon_hash(),
+            shared=shared_hash(),
             types=TYPES,
             threshold=THRESHOLD,
             sha256={name: file_sha256(part / name) for name in FILES},
@@ -109,6 +111,7 @@ def _card(
     seed: int,
     encoder: str,
     left_out: Counter[str],
+    remark: str,
 ) -> str:
     template = Template(files(__package__).joinpath("model_card.md").read_text("utf-8"))
     return template.substitute(
@@ -117,6 +120,7 @@ def _card(
         encoder=encoder,
         trained=counts_table(trained),
         left_out=left_out_list(left_out),
+        remark=remark,
         languages=languages_line(trained),
         held_out="\n\n".join(_held_out(relation, judged.get(relation, ()), fitted[relation]) for relation in RELATIONS),
     )

@@ -39,7 +39,7 @@ def test_weights_that_are_missing_damaged_or_for_other_features(random_head: str
         with pytest.raises(WeightsError, match=f"{name} is missing or damaged"):
             load_detector("semantic", weights=str(folder))
         (folder / name).write_bytes(whole)
-    for before, after in (('"reading_version":', '"reading_version":9'), ('"lexicon":"', '"lexicon":"0')):
+    for before, after in (('"reading_version":', '"reading_version":9'), ('"shared":"', '"shared":"0')):
         (folder / "weights.json").write_text(manifest.replace(before, after), "utf-8")
         with pytest.raises(WeightsError, match="for other features"):
             load_detector("semantic", weights=str(folder))

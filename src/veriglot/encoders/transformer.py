@@ -11,6 +11,8 @@ from veriglot.encoders.pooling import POOLINGS, pooled, pooling_of
 from veriglot.encoders.windows import WindowEncoder, fast_tokenizer
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.provenance import checkpoint_revision, signature
+from veriglot.weights.checkpoints import positions
+from veriglot.weights.device import device_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,7 +72,7 @@ class Transformer(WindowEncoder):
         tokenizer, network = _loaded(str(model), dtype, revision=revision, trust_remote_code=trust_remote_code)
         if network.config.is_encoder_decoder:
             network = network.get_encoder()
-        self._device = torch.device(device) if device else best_device()
+        self._device = device_for(device)
         self._network: Any = network.to(self._device).eval()
         room = _room(str(model), tokenizer, network, max_length)
         self.signature = signature(
@@ -104,12 +106,6 @@ def _again(options: dict[str, Any]) -> Transformer:
     return Transformer(**options)
 
 
-def best_device() -> torch.device:
-    """The first accelerator, otherwise the CPU."""
-    found = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
-    return found or torch.device("cpu")
-
-
 def _loaded(model: str, dtype: str, **given: Any) -> tuple[Any, Any]:
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(model, **given)
@@ -124,13 +120,7 @@ def _loaded(model: str, dtype: str, **given: Any) -> tuple[Any, Any]:
 
 def _room(model: str, tokenizer: Any, network: Any, wanted: int | None) -> int:
     """Tokens of a window: as wanted, and no more than the model has positions for."""
-    table = getattr(getattr(network, "embeddings", None), "position_embeddings", None)
-    ahead = getattr(table, "padding_idx", None)  # RoBERTa and its kin count positions from behind the padding's
-    positions = getattr(network.config, "max_position_embeddings", None)
-    bounds = [tokenizer.model_max_length] if tokenizer.model_max_length < 1 << 30 else []
-    if positions:
-        bounds.append(positions - (0 if ahead is None else ahead + 1))
-    most = min(bounds, default=None)
+    most = positions(tokenizer, network)
     if wanted is not None and most is not None and wanted > most:
         raise UsageError(
             f"{model!r} takes {most:,} tokens, and {wanted:,} were asked for.",

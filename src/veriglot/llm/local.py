@@ -14,6 +14,7 @@ from veriglot.llm.errors import ModelError
 from veriglot.llm.records import Reply, Token, canonical
 from veriglot.llm.schemas import asked_in_words
 from veriglot.provenance import checkpoint_revision, digest, signature
+from veriglot.weights.device import device_for
 
 if TYPE_CHECKING:
     from veriglot.llm.records import Request, Settings
@@ -68,7 +69,7 @@ class Local(Closing):
                 remedy="Give the folder of a causal language model, or its name on the hub.",
             ) from error
         self.model = model
-        self._device = torch.device(device or _best_device())
+        self._device = device_for(device)
         self._model: Any = loaded.to(self._device).eval()
         self._lock = threading.Lock()
         self.signature = signature(
@@ -208,10 +209,6 @@ def _ends(generation: transformers.GenerationConfig) -> set[int]:
 
 def _plain(settings: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if isinstance(value, str | int | float | bool | list)}
-
-
-def _best_device() -> str:
-    return "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
 
 
 def _first_line(error: Exception) -> str:

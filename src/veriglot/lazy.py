@@ -2,7 +2,8 @@
 
 `Table("detector", "veriglot.detectors", {"grounding": Entry("veriglot.detectors.grounding:Grounding")})` maps
 `grounding` to the class without importing it. A package that declares an entry point in the table's group adds a
-name; the names that Veriglot ships win.
+name; the names that Veriglot ships win. A name may take an argument after a colon: `hf:FOLDER` is the entry `hf`, with
+the folder as the option that the entry calls its `argument`.
 """
 
 from __future__ import annotations
@@ -22,11 +23,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Entry:
-    """Where a name leads: `module:attribute`, and the extra that its imports need (None for the core)."""
+    """Where a name leads.
+
+    Attributes:
+        target: `module:attribute`.
+        extra: what its imports need; None for the core.
+        summary: a line for people.
+        argument: the option that what stands after a colon in the name is given as; None where nothing may stand there.
+    """
 
     target: str
     extra: str | None = None
     summary: str = ""
+    argument: str | None = None
 
 
 class Table:
@@ -52,16 +61,28 @@ class Table:
         """Every known name, sorted."""
         return sorted(self._entries)
 
+    def __contains__(self, name: str) -> bool:
+        """Whether `name` is known, with an argument or without."""
+        head = self._entries.get(name.partition(":")[0])
+        return name in self._entries or (head is not None and head.argument is not None)
+
     def entry(self, name: str) -> Entry:
-        """Where `name` leads, without importing it.
+        """Where `name` leads, without importing it; an argument after a colon makes no difference.
 
         Raises:
             UnknownNameError: no such name; the error suggests the nearest.
         """
-        try:
-            return self._entries[name]
-        except KeyError:
-            raise UnknownNameError(self.kind, name, self._entries) from None
+        return self._parted(name)[0]
+
+    def _parted(self, name: str) -> tuple[Entry, str]:
+        """The entry, and what stands after the colon of a name with an argument, or nothing."""
+        if name in self._entries:  # another package's name may hold a colon
+            return self._entries[name], ""
+        head, _, argument = name.partition(":")
+        found = self._entries.get(head)
+        if found is None or found.argument is None:
+            raise UnknownNameError(self.kind, name, self._entries)
+        return found, argument
 
     def load(self, name: str) -> Any:
         """Import and return what `name` stands for.
@@ -91,8 +112,13 @@ class Table:
         Raises:
             UnknownNameError: no such name, or no such option; the error suggests the nearest.
             MissingExtraError: its imports are not installed.
-            UsageError: an option without a default that was not given.
+            UsageError: an option without a default that was not given, or one given both by itself and in the name.
         """
+        entry, argument = self._parted(name)
+        if argument and entry.argument is not None:
+            if entry.argument in options:
+                raise UsageError(f"{name!r} names its {entry.argument}, and so does the option {entry.argument!r}.")
+            options[entry.argument] = argument
         kind = self.load(name)
         found = inspect.signature(kind).parameters
         known = {option: one for option, one in found.items() if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)}
@@ -101,6 +127,10 @@ class Table:
             if option not in known and not any_other:
                 raise UnknownNameError(f"option of the {self.kind} {name!r}", option, known)
         missing = [option for option, one in known.items() if one.default is one.empty and option not in options]
+        if entry.argument in missing:
+            raise UsageError(
+                f"The {self.kind} {name!r} needs its {entry.argument}.", remedy=f"Name it after a colon: {name.rstrip(':')}:NAME."
+            )
         if missing:
             raise UsageError(f"The {self.kind} {name!r} needs the option {missing[0]!r}.")
         return kind(**options)

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Optional
 
 import typer
 
-from veriglot.cli.recipe import DETECTOR_HELP
+from veriglot.cli.recipe import DETECTOR_HELP, SET_HELP
 
 __all__ = ["detect"]
 
@@ -63,6 +63,9 @@ def detect(
             help=DETECTOR_HELP,
         ),
     ] = "grounding",
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", show_default=False, help=SET_HELP)
+    ] = None,
     threshold: Annotated[
         float | None,
         typer.Option(
@@ -164,6 +167,7 @@ def detect(
         language=language,
         format=format_,
         detector=detector,
+        settings=tuple(set_ or ()),
         threshold=threshold,
         words=words,
         level=level,

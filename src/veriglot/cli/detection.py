@@ -50,6 +50,7 @@ class Request:
     language: str | None
     format: str | None
     detector: str
+    settings: Sequence[str]
     threshold: float | None
     words: bool
     level: Level
@@ -70,7 +71,9 @@ class Request:
     @property
     def recipe(self) -> Recipe:
         """How to make the detector."""
-        return detector_recipe(self.detector, threshold=self.threshold, words=self.words, level=self.level)
+        return detector_recipe(
+            self.detector, threshold=self.threshold, words=self.words, level=self.level, settings=self.settings
+        )
 
     @property
     def title(self) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from veriglot.cli.recipe import DETECTOR_HELP
+from veriglot.cli.recipe import DETECTOR_HELP, SET_HELP
 
 __all__ = ["evaluate"]
 
@@ -25,6 +25,9 @@ def evaluate(
         str,
         typer.Option(metavar="NAME", help=DETECTOR_HELP),
     ] = "grounding",
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", show_default=False, help=SET_HELP)
+    ] = None,
     predictions: Annotated[
         str | None,
         typer.Option(
@@ -134,6 +137,7 @@ def evaluate(
     request = Request(
         data=data,
         detector=detector,
+        settings=tuple(set_ or ()),
         predictions=predictions,
         unit=unit,
         threshold=threshold,

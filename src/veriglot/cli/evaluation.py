@@ -37,6 +37,7 @@ class Request:
 
     data: Sequence[str]
     detector: str
+    settings: Sequence[str]
     predictions: str | None
     unit: str
     threshold: float | None
@@ -115,7 +116,7 @@ def _measured(request: Request, account: Account) -> Evaluation:
 
 def _asked(request: Request, inputs: Sequence[Input], account: Account) -> Evaluator:
     """Ask a detector about every sample."""
-    recipe = detector_recipe(request.detector, threshold=request.threshold, words=True)
+    recipe = detector_recipe(request.detector, threshold=request.threshold, words=True, settings=request.settings)
     from veriglot.run import Engine
 
     with Engine(recipe, jobs=jobs_for(inputs, request.jobs)) as engine:

@@ -5,32 +5,43 @@ from __future__ import annotations
 import os
 import re
 import sys
+import tomllib
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal
 
 from veriglot.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any
 
     from veriglot.records import Detector
     from veriglot.run import Recipe
 
-__all__ = ["DETECTOR_HELP", "Level", "detector_recipe", "load"]
+__all__ = ["DETECTOR_HELP", "SET_HELP", "Level", "detector_recipe", "load", "read_settings"]
 
 Level = Literal["fact", "sentence", "response"]
 
 DETECTOR_HELP = (
     "Detector by name: grounding (words against words), semantic (by meaning, across languages too, with a model that"
     " has to be fetched), auto (semantic where its model is here and good in the language, else grounding); or"
-    " package.module:Class of one's own. Default: grounding."
+    " package.module:Class of one's own. Some take an argument, such as hf:FOLDER, nli:FOLDER and judge:KIND;"
+    " veriglot doctor lists all. Default: grounding."
 )
+SET_HELP = "A further option of the detector, such as model=NAME; may be repeated. Default: none."
 
 _CLASS = re.compile(r"(?P<module>[A-Za-z_]\w*(\.[A-Za-z_]\w*)*):(?P<attribute>[A-Za-z_]\w*)")
-_SCHEMES = frozenset({"hf"})  # `hf:model` names a checkpoint, not a module
+_OWN = frozenset({"threshold", "words", "level"})  # options of the command itself
 
 
-def detector_recipe(name: str, *, threshold: float | None, words: bool, level: Level = "response") -> Recipe:
+def detector_recipe(
+    name: str,
+    *,
+    threshold: float | None,
+    words: bool,
+    level: Level = "response",
+    settings: Sequence[str] = (),
+) -> Recipe:
     """How to make the detector `name` with these options, in this process or another.
 
     Args:
@@ -39,19 +50,49 @@ def detector_recipe(name: str, *, threshold: float | None, words: bool, level: L
         threshold: confidence from which a word is marked, 0 to 1; None leaves it to the detector.
         words: whether predictions carry every word with its confidence.
         level: `fact` or `sentence` for predictions that carry these with their scores, or `response` for neither.
+        settings: further options of the detector, each as `name=value`.
 
     Raises:
-        UsageError: `threshold` is out of range.
+        UsageError: `threshold` is out of range, or a setting is no `name=value`.
     """
     from veriglot.run import Recipe
 
     if threshold is not None and not 0.0 <= threshold <= 1.0:
         raise UsageError(f"--threshold is a probability between 0 and 1, but {threshold} was given.")
-    options = {"threshold": threshold, "words": words}
+    options: dict[str, Any] = {**read_settings(settings), "threshold": threshold, "words": words}
     return Recipe(load, (name,), options if level == "response" else {**options, "level": level})
 
 
-def load(name: str, *, threshold: float | None, words: bool, level: Level = "response") -> Detector:
+def read_settings(settings: Sequence[str]) -> dict[str, Any]:
+    """Options given as `name=value`: true, false, numbers and lists are those of TOML; all else is text.
+
+    Raises:
+        UsageError: there is no `=`, a name is no name, or is given twice.
+    """
+    found: dict[str, Any] = {}
+    for setting in settings:
+        key, equals, value = setting.partition("=")
+        key = key.strip().replace("-", "_")
+        if not equals or not key.isidentifier():
+            raise UsageError(f"--set takes NAME=VALUE, but {setting!r} was given.")
+        if key in found:
+            raise UsageError(f"--set gives {key!r} twice.")
+        if key in _OWN:
+            raise UsageError(f"--set cannot give {key!r}.", remedy=f"It has an option of its own: --{key}.")
+        found[key] = _value(value)
+    return found
+
+
+def _value(text: str) -> Any:
+    try:
+        found = tomllib.loads(f"value = {text}")
+    except tomllib.TOMLDecodeError:
+        return text
+    plain = isinstance(found["value"], bool | int | float | str | list) and len(found) == 1
+    return found["value"] if plain and "#" not in text else text  # neither a date nor a comment is meant
+
+
+def load(name: str, *, threshold: float | None, words: bool, level: Level = "response", **settings: Any) -> Detector:
     """Make the detector; see `detector_recipe`.
 
     Raises:
@@ -61,14 +102,13 @@ def load(name: str, *, threshold: float | None, words: bool, level: Level = "res
     if level != "response":
         from veriglot.detectors.units import with_units
 
-        return with_units(load(name, threshold=threshold, words=True), level, words=words)
-    found = _CLASS.fullmatch(name)
-    if found is None or found["module"] in _SCHEMES:
-        from veriglot.detectors import load_detector
+        return with_units(load(name, threshold=threshold, words=True, **settings), level, words=words)
+    from veriglot.detectors import DETECTORS, load_detector
 
-        detector: Detector = load_detector(name, threshold=threshold, words=words)
-        return detector
-    return _of_class(name, found["module"], found["attribute"], {"threshold": threshold, "words": words})
+    found = _CLASS.fullmatch(name)
+    if found is None or name in DETECTORS:
+        return load_detector(name, threshold=threshold, words=words, **settings)
+    return _of_class(name, found["module"], found["attribute"], {"threshold": threshold, "words": words, **settings})
 
 
 def _of_class(name: str, module: str, attribute: str, options: dict[str, Any]) -> Detector:
@@ -90,7 +130,7 @@ def _of_class(name: str, module: str, attribute: str, options: dict[str, Any]) -
     except TypeError as error:
         raise UsageError(
             f"The detector {name!r} cannot be made: {error}.",
-            remedy="Its class has to take the keyword arguments threshold and words.",
+            remedy="Its class has to take the keyword arguments threshold and words, and those of --set.",
         ) from error
     if not isinstance(detector, Detector):
         raise UsageError(

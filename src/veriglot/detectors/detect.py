@@ -26,19 +26,20 @@ def load_detector(
     """A detector by name.
 
     Args:
-        name: a name of `DETECTORS`.
+        name: a name of `DETECTORS`, with an argument after a colon where it takes one: `hf:FOLDER`.
         threshold: confidence from which a word is marked, 0 to 1; None leaves it to the detector.
         words: whether predictions carry every word with its confidence and evidence.
         options: further keyword arguments of that detector, such as `weights` of `grounding`.
 
     Raises:
-        UnknownNameError: no detector has that name; the error suggests the nearest.
+        UnknownNameError: no detector has that name, or it has no such option; the error suggests the nearest.
         MissingExtraError: its packages are not installed.
-        UsageError: the threshold is no probability.
+        UsageError: the threshold is no probability, or the name lacks its argument.
+        WeightsError: a model is missing or damaged.
     """
     if threshold is not None and not 0.0 <= threshold <= 1.0:
         raise UsageError(f"A threshold is a probability between 0 and 1, but {threshold} was given.")
-    detector: Detector = DETECTORS.load(name)(threshold=threshold, words=words, **options)
+    detector: Detector = DETECTORS.make(name, threshold=threshold, words=words, **options)
     return detector
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from veriglot.detectors.admission import Refusal, admitted, without_words
 from veriglot.detectors.grounding.calibration import sigmoid
-from veriglot.detectors.grounding.language import spoken_in
 from veriglot.detectors.grounding.marking import DIGITS, mark, word_list
 from veriglot.records import Prediction, Status
 
@@ -98,20 +98,13 @@ class WordDetector(ABC):
         )  # fmt: skip
 
     def _judged(self, sample: Sample) -> Prediction:
-        if not sample.response.strip():
-            return self._not_scored(sample, Status.FAILED, "the response is empty")
-        if not _is_unicode(sample.response):
-            return self._not_scored(sample, Status.FAILED, "the response holds half of a surrogate pair")
-        if not any(passage.text.strip() for passage in sample.evidence):
-            return self._not_scored(sample, Status.NO_EVIDENCE, "there is no evidence to hold the response against")
-        spoken = spoken_in(sample)
-        if spoken is None:
-            reason = "the language of the response was not recognised; give it as `language`"
-            return self._not_scored(sample, Status.UNSUPPORTED_LANGUAGE, reason)
+        spoken = admitted(sample)
+        if isinstance(spoken, Refusal):
+            return self._not_scored(sample, spoken.status, spoken.reason)
         seen = self._see(sample, spoken)
         if seen is None:
-            status, what = _wordless(sample)
-            return self._not_scored(sample, status, what)
+            refusal = without_words(sample)
+            return self._not_scored(sample, refusal.status, refusal.reason)
         if seen.extract.markup.all():
             return self._not_scored(sample, Status.FAILED, "the response holds nothing but control tokens")
         return self._scored(sample, seen, spoken)
@@ -137,18 +130,3 @@ class WordDetector(ABC):
             notes=notes,
             signature=self.signature,
         )
-
-
-def _wordless(sample: Sample) -> tuple[Status, str]:
-    if any(any(c.isalnum() for c in passage.text) for passage in sample.evidence):
-        return Status.FAILED, "the response holds no word, only marks or symbols"
-    return Status.NO_EVIDENCE, "the evidence holds no word, only marks or symbols"
-
-
-def _is_unicode(text: str) -> bool:
-    """Whether a text can be written; Python lets half of a surrogate pair stand in one."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

@@ -5,13 +5,14 @@ from __future__ import annotations
 import pickle
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
 from many_languages import TEXTS
 
 from veriglot.detectors import load_detector
+from veriglot.encoders import load_encoder
 from veriglot.errors import WeightsError
 from veriglot.records import Evidence, Prediction, Sample, Status, Task
 from veriglot.weights import MissingWeightsError
@@ -19,6 +20,7 @@ from veriglot.weights import MissingWeightsError
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from veriglot.encoders.encoder import Strength
     from veriglot.records import Detector
 
 STRONG = ["en", "de", "es", "fr", "tr", "ru", "ar", "zh", "ja", "ko", "th"]
@@ -94,6 +96,29 @@ def test_it_says_what_it_has_to_choose_from(auto: Detector, semantic_weights: st
     assert {both.signature, alone.signature} == {judge(d, sample("en")).signature for d in (both, alone)}
     assert both.signature != alone.signature
     assert judge(both, sample("en")).asked == both.name
+
+
+class FailsInFrench:
+    """The multilingual encoder, but for a table of languages that cannot be read in one place."""
+
+    def __init__(self) -> None:
+        self._encoder = load_encoder("use-multilingual")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._encoder, name)
+
+    def strength(self, tag: str | None) -> Strength:
+        if tag == "fr":
+            raise KeyError("fr")
+        return self._encoder.strength(tag)
+
+
+def test_a_choice_that_fails_is_said_and_is_no_weak_language(semantic_weights: str) -> None:
+    detector = load_detector("auto", semantic_weights=semantic_weights, encoder=FailsInFrench())
+    found, alone = judge(detector, sample("fr")), judge(load_detector("grounding"), sample("fr"))
+    assert found.notes == (*alone.notes, "auto:no choice (KeyError: 'fr')")
+    assert found.spans == alone.spans
+    assert judge(detector, sample("de")).detector.startswith("semantic@")
 
 
 def test_one_threshold_holds_for_both(semantic_weights: str) -> None:

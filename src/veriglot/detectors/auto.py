@@ -26,6 +26,7 @@ __all__ = ["Auto"]
 
 NO_ENCODER = "auto:no encoder"
 WEAK = "auto:weak language"
+UNDECIDED = "auto:no choice"
 
 
 class Auto:
@@ -33,8 +34,8 @@ class Auto:
 
     A sample is `semantic`'s where the packages and the model of its encoder are here, and the encoder was measured to
     be good in the language of the response and in that of the evidence. A prediction names the detector that made it
-    as `detector`, and this one in its signature; it carries the note `auto:no encoder` or `auto:weak language` where
-    `grounding` had to step in.
+    as `detector`, and this one in its signature; it carries the note `auto:no encoder`, `auto:weak language` or, where
+    asking about the languages failed, `auto:no choice` and why, where `grounding` had to step in.
 
     Args:
         threshold: confidence from which a word is marked, 0 to 1, by either detector; None takes that of the weights
@@ -109,8 +110,8 @@ class Auto:
         try:
             spoken = spoken_in(sample)
             known = spoken is not None and self._semantic.knows(sample, spoken)
-        except Exception:  # what is wrong with the sample the detector says, with a status
-            known = False
+        except Exception as error:  # one sample's failure must not lose the batch; it is said, not hidden
+            return self._grounding, f"{UNDECIDED} ({type(error).__name__}: {error})"
         return (self._semantic, None) if known else (self._grounding, WEAK)
 
 

@@ -15,6 +15,14 @@ SCORERS = Table(
     "scorer",
     "veriglot.scorers",
     {
+        "rouge-1": Entry("veriglot.scorers.rouge:Rouge1", summary="words that the evidence holds, without stop words"),
+        "rouge-2": Entry("veriglot.scorers.rouge:Rouge2", summary="pairs of words that the evidence holds"),
+        "rouge-l": Entry("veriglot.scorers.rouge:RougeL", summary="the longest subsequence of words of the evidence"),
+        "pairwise": Entry(
+            "veriglot.scorers.pairwise:Pairwise",
+            summary="any scorer, against other responses to the query: pairwise:rouge-l",
+            argument="scorer",
+        ),
         "top-ngram": Entry(
             "veriglot.scorers.top_ngram:TopNGram", summary="what is repeated more often than in the source"
         ),

@@ -1,0 +1,100 @@
+"""Self-consistency: a response held against others of the same model in place of evidence (kang, section 2.2)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from veriglot.errors import UsageError
+from veriglot.provenance import signature
+from veriglot.records import Evidence, Score, Status
+from veriglot.scorers.sisters import SISTERS, sisters_of
+from veriglot.scorers.table import load_scorer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from veriglot.records import Direction, Sample, Scorer
+
+__all__ = ["Pairwise"]
+
+
+class Pairwise:
+    """Any scorer without evidence: the mean of its numbers of a response against each of its sisters.
+
+    Each of the k responses to one query is held against its k - 1 sisters, one at a time, and the scores are averaged
+    (kang, section 2.2, "pairwise"). A sample carries its sisters in `meta["samples"]`, where `with_sisters` puts them,
+    so that its score depends on nothing else of the batch. Its own evidence is not looked at.
+
+    Args:
+        scorer: a name of `SCORERS` (`rouge-l`, `nli:FOLDER`), or a scorer.
+        options: of the scorer, where it is given by name.
+
+    Raises:
+        UnknownNameError: no such scorer, or no such option.
+        UsageError: options beside a scorer that exists already, or `pairwise` of `pairwise`.
+    """
+
+    def __init__(self, scorer: str | Scorer, **options: Any) -> None:
+        if not isinstance(scorer, str) and options:
+            raise UsageError(f"The scorer {scorer.name!r} exists already and takes no options ({', '.join(options)}).")
+        self.scorer: Scorer = load_scorer(scorer, **options) if isinstance(scorer, str) else scorer
+        if isinstance(self.scorer, Pairwise):
+            raise UsageError("pairwise takes a scorer that is not pairwise itself.")
+
+    @property
+    def name(self) -> str:
+        """`pairwise:` and the name of the scorer."""
+        return f"pairwise:{self.scorer.name}"
+
+    @property
+    def direction(self) -> Direction:
+        """That of the scorer."""
+        return self.scorer.direction
+
+    @property
+    def signature(self) -> str:
+        """That of the scorer, as pairwise."""
+        return f"{signature(setting='pairwise', mean='arithmetic')}|{self.scorer.signature}"
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """One score a sample, in order.
+
+        The value is the mean over the sisters that could be scored; `parts` holds the mean of each of the scorer's
+        parts that all of these have, and `samples` and `compared`, how many sisters there are and how many were scored.
+        Without sisters the status is `no_evidence`; where none could be scored, that of the first.
+        """
+        pairs = [_against(sample, number, text) for sample in samples for number, text in enumerate(sisters_of(sample))]
+        scores = iter(self.scorer.score(pairs)) if pairs else iter(())
+        return [self._mean(sample, [next(scores) for _ in sisters_of(sample)]) for sample in samples]
+
+    def _mean(self, sample: Sample, scores: list[Score]) -> Score:
+        scored = [score for score in scores if score.value is not None]
+        if not scored:
+            status, reason = Status.NO_EVIDENCE, f"there are no other responses to the same query in meta.{SISTERS}"
+            if scores:
+                status, reason = scores[0].status, f"against other responses to the query: {scores[0].reason}"
+            return Score(sample.id, status, self.name, reason=reason, signature=self.signature)
+        shared = [part for part in scored[0].parts if all(part in score.parts for score in scored)]
+        parts = {part: sum(score.parts[part] for score in scored) / len(scored) for part in shared}
+        return Score(
+            sample.id,
+            Status.SCORED,
+            self.name,
+            value=sum(score.value or 0.0 for score in scored) / len(scored),
+            parts=parts | {"samples": float(len(scores)), "compared": float(len(scored))},
+            language=scored[0].language,
+            signature=self.signature,
+        )
+
+
+def _against(sample: Sample, number: int, text: str) -> Sample:
+    """The sample with one sister for evidence, and without what says nothing to a scorer."""
+    return msgspec.structs.replace(
+        sample,
+        id=f"{sample.id}/{number}",
+        evidence=(Evidence(text, id=f"s{number}", language=sample.language),),
+        annotations=(),
+        meta={},
+    )

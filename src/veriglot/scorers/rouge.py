@@ -1,0 +1,151 @@
+"""ROUGE-1, ROUGE-2 and ROUGE-L in every script, and as the common implementations count it (Lin 2004)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Literal, get_args
+
+from veriglot.errors import UsageError
+from veriglot.provenance import signature
+from veriglot.scorers.against_evidence import AgainstEvidence, Measured, language_of
+from veriglot.scorers.overlap import Overlap, Value, checked_value, longest_common_subsequence, n_gram_overlap
+from veriglot.scorers.stop_words import stop_words, stop_words_revision
+from veriglot.scorers.tokens import ascii_tokens, tokens, tokens_with_places
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from veriglot.records import Sample
+    from veriglot.scorers.against_evidence import Unmeasured
+
+__all__ = ["Rouge1", "Rouge2", "RougeL"]
+
+Mode = Literal["unicode", "paper"]
+Passages = Literal["joined", "best"]
+
+
+class _Rouge(AgainstEvidence):
+    """What the variants share; each counts what two lists of words have in common in its own way.
+
+    Args:
+        value: which of precision, recall and F1 is the number; the others are parts. Precision, the share of the
+            response that stands in the evidence, says most of hallucination, and is what kang holds against people's
+            labels (001, Table 6); recall and F1 sink with the length of the evidence.
+        mode: `unicode` compares our own words, in every script. `paper` compares runs of a-z and 0-9 in lower case,
+            as `torchmetrics` and `rouge-score` do, so that it gives 0 in scripts other than Latin.
+        stopwords: whether stop words are left out of both sides, by the list of the response's language; a language
+            without a list keeps all (the part `stop_list` is then 0). Or the words themselves.
+        passages: `joined` takes all passages for one reference, as kang takes an article; `best` takes each for a
+            reference of its own, and the one whose F1 is best.
+
+    Raises:
+        UsageError: a setting that is none of these.
+    """
+
+    stopwords_by_default: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        value: Value = "precision",
+        mode: Mode = "unicode",
+        stopwords: bool | Sequence[str] | None = None,
+        passages: Passages = "joined",
+    ) -> None:
+        for option, given, choices in (("mode", mode, get_args(Mode)), ("passages", passages, get_args(Passages))):
+            if given not in choices:
+                raise UsageError(f"{option} is one of {', '.join(choices)}, not {given!r}.")
+        if isinstance(stopwords, str):
+            raise UsageError("stopwords is true, false or a list of words, not one text.")
+        self.value, self.mode, self.passages = checked_value(value), mode, passages
+        self.stopwords = self.stopwords_by_default if stopwords is None else stopwords
+        self._own = None if isinstance(self.stopwords, bool) else frozenset(self._forms(self.stopwords))
+
+    @staticmethod
+    def _forms(words: Sequence[str]) -> list[str]:
+        return [form for word in words for form in tokens(word)]
+
+    @property
+    def signature(self) -> str:
+        """Name, settings, and the revision of the stop words where they are left out."""
+        left_out = (
+            f"own-{len(self._own)}" if self._own is not None else stop_words_revision() if self.stopwords else None
+        )
+        return signature(
+            scorer=self.name, value=self.value, mode=self.mode, stopwords=left_out, passages=self.passages, unit="word"
+        )
+
+    def measure(self, sample: Sample) -> Measured | Unmeasured:
+        """P, R and F1 as parts, with the counts; all are 0 where nothing is in common, as in an empty response."""
+        language = language_of(sample) if self.stopwords is True else sample.language
+        without = self._left_out(language)
+        response = self._words(sample.response, language, without)
+        evidence = [self._words(passage.text, language, without) for passage in sample.evidence]
+        if self.passages == "joined":
+            found = self._overlap(response, evidence)
+        else:
+            found = max((self._overlap(response, [passage]) for passage in evidence), key=lambda one: one.f1)
+        parts = found.parts()
+        if self.stopwords is True:
+            parts["stop_list"] = float(without is not None)
+        return Measured(found.value(self.value), parts, language)
+
+    def _left_out(self, language: str | None) -> frozenset[str] | None:
+        if self._own is not None:
+            return self._own
+        return stop_words(language) if self.stopwords and language else None
+
+    def _words(self, text: str, language: str | None, without: frozenset[str] | None) -> tuple[str, ...]:
+        if self.mode == "paper":
+            return ascii_tokens(_blanked(text, language, without) if without else text)
+        words = tokens(text, language)
+        return tuple(word for word in words if word not in without) if without else words
+
+    def _overlap(self, response: Sequence[str], evidence: Sequence[Sequence[str]]) -> Overlap:
+        raise NotImplementedError
+
+
+def _blanked(text: str, language: str | None, without: frozenset[str]) -> str:
+    """The text without its stop words, each of which leaves a space."""
+    kept, last = [], 0
+    for word, start, end in tokens_with_places(text, language):
+        if word in without:
+            kept.append(text[last:start])
+            last = end
+    return " ".join([*kept, text[last:]])
+
+
+class Rouge1(_Rouge):
+    """ROUGE-1: words in common, each as often as both hold it; without stop words, as in kang, unless told otherwise.
+
+    Settings are those of `_Rouge`: `value`, `mode`, `stopwords`, `passages`.
+    """
+
+    name = "rouge-1@1"
+    stopwords_by_default = True
+
+    def _overlap(self, response: Sequence[str], evidence: Sequence[Sequence[str]]) -> Overlap:
+        return n_gram_overlap(response, evidence, 1)
+
+
+class Rouge2(_Rouge):
+    """ROUGE-2: pairs of neighbouring words in common; no pair crosses from one passage to the next.
+
+    Settings are those of `_Rouge`: `value`, `mode`, `stopwords`, `passages`.
+    """
+
+    name = "rouge-2@1"
+
+    def _overlap(self, response: Sequence[str], evidence: Sequence[Sequence[str]]) -> Overlap:
+        return n_gram_overlap(response, evidence, 2)
+
+
+class RougeL(_Rouge):
+    """ROUGE-L: the longest common subsequence of words (sentence level: each side is one sequence).
+
+    Settings are those of `_Rouge`: `value`, `mode`, `stopwords`, `passages`.
+    """
+
+    name = "rouge-l@1"
+
+    def _overlap(self, response: Sequence[str], evidence: Sequence[Sequence[str]]) -> Overlap:
+        joined = [word for passage in evidence for word in passage]
+        return Overlap(longest_common_subsequence(response, joined), len(response), len(joined))

@@ -1,0 +1,79 @@
+"""Writes the stop words of this folder: `python -m veriglot.scorers.stop_words_build`.
+
+It needs `spacy` 3.8 and `stopwordsiso` 0.7, both under the MIT License, which Veriglot itself does not need for this.
+spaCy's lists come first, since those of Stopwords ISO hold more that is no function word; some are taken the other
+way round, see below. What both have wrong, or neither has, was written for Veriglot (`stop_words_authored.json`): the
+Urdu of both is garbled, and Sindhi and Cantonese have none.
+
+Left out: what holds a digit or has a value, what our segmentation cuts into several words, since it can meet no word,
+and lists that are no use (Malayalam's nine words).
+"""
+
+from __future__ import annotations
+
+import json
+import pkgutil
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from veriglot.scorers.tokens import tokens
+
+_HERE = Path(__file__).parent
+_FROM_ISO = frozenset(
+    {"vi", "zh", "th", "ko"}
+)  # spaCy's are joined by underscores, or go far beyond function words, or are stems
+_UNUSABLE = frozenset({"ml", "ur", "hsb", "dsb"})
+_NAMES = {"ku": "ckb", "no": "nb", "kmr": "ku"}  # the `ku` of Stopwords ISO is Sorani
+_LIKE = {"bs": "hr", "nn": "nb"}
+_LATIN = [*"abvgdđežzijkl", "lj", "m", "n", "nj", *"oprstćufhcč", "dž", "š"]
+_SERBIAN = dict(
+    zip(
+        "абвгдђежзијклљмнњопрстћуфхцчџш",
+        _LATIN,
+        strict=True,
+    )
+)
+
+
+def _spacy_lists() -> dict[str, set[str]]:
+    found: dict[str, set[str]] = {}
+    for module in pkgutil.iter_modules(import_module("spacy.lang").__path__):
+        try:
+            found[module.name] = set(import_module(f"spacy.lang.{module.name}.stop_words").STOP_WORDS)
+        except ModuleNotFoundError:
+            continue
+    return found
+
+
+def _iso_lists() -> dict[str, set[str]]:
+    iso: Any = import_module("stopwordsiso")
+    return {tag: set(iso.stopwords(tag)) for tag in iso.langs()}
+
+
+def _kept(words: set[str], tag: str) -> set[str]:
+    found = {cut[0] for word in words if len(cut := tokens(word, tag)) == 1}
+    return {word for word in found if not any(char.isnumeric() for char in word)}
+
+
+def main() -> None:
+    """Write `stop_words.json`: language to its words in the form of `tokens`, sorted and parted by spaces."""
+    spacy, iso = _spacy_lists(), _iso_lists()
+    raw = {tag: words for tag, words in iso.items() if tag not in spacy or tag in _FROM_ISO}
+    raw |= {tag: words for tag, words in spacy.items() if tag not in _FROM_ISO}
+    table = {_NAMES.get(tag, tag): words for tag, words in raw.items() if tag not in _UNUSABLE}
+    table |= {
+        tag: set(words.split())
+        for tag, words in json.loads((_HERE / "stop_words_authored.json").read_text("utf-8")).items()
+    }
+    table |= {tag: table[other] for tag, other in _LIKE.items()}
+    table["sr-Latn"] = {"".join(_SERBIAN.get(char, char) for char in word.lower()) for word in table["sr"]}
+    rows = (
+        f"{json.dumps(tag)}: {json.dumps(' '.join(sorted(_kept(words, tag))), ensure_ascii=False)}"
+        for tag, words in sorted(table.items())
+    )
+    (_HERE / "stop_words.json").write_text("{\n" + ",\n".join(rows) + "\n}\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main()

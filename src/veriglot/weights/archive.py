@@ -62,5 +62,5 @@ def _blocks(archive: zipfile.ZipFile, inside: str, path: Path) -> Generator[byte
         with archive.open(inside) as member:
             while block := member.read(BLOCK):
                 yield block
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError) as error:
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError) as error:
         raise PlaceError(f"{path} is damaged: {error}.", refused_bytes=True) from error

@@ -6,7 +6,7 @@ processes. Speed comes from processes, not from threads inside one.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import onnxruntime
@@ -18,11 +18,29 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["OUTPUTS", "Model"]
+__all__ = ["OUTPUTS", "Model", "session_of"]
 
 OUTPUTS = 7  # unsupported, then the six FAVA types
 _LONGEST = 1200  # words that the network sees at a time
 _HALO = 60  # words of context on either side of a part, about three sentences
+
+
+def session_of(path: Path) -> Any:
+    """An ONNX Runtime session of a file of weights, on one thread.
+
+    Raises:
+        WeightsError: the file is missing or is no network.
+    """
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    try:
+        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # ONNX Runtime's errors share no base
+        raise WeightsError(
+            f"The network {path} cannot be loaded: {error}.", remedy="Install Veriglot again, or train anew."
+        ) from error
 
 
 class Model:
@@ -36,16 +54,7 @@ class Model:
     """
 
     def __init__(self, path: Path) -> None:
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1
-        options.inter_op_num_threads = 1
-        options.log_severity_level = 3
-        try:
-            self._session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-        except Exception as error:  # ONNX Runtime's errors share no base
-            raise WeightsError(
-                f"The network {path} cannot be loaded: {error}.", remedy="Install Veriglot again, or train anew."
-            ) from error
+        self._session = session_of(path)
 
     def logits(self, features: NDArray[np.float32], sentence: NDArray[np.int64]) -> NDArray[np.float32]:
         """Logits of every word, shape (n, 7).

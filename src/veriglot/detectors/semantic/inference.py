@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import onnxruntime
 
-from veriglot.errors import WeightsError
+from veriglot.detectors.grounding.inference import session_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -63,16 +62,7 @@ class Head:
     """
 
     def __init__(self, path: Path) -> None:
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = 1
-        options.inter_op_num_threads = 1
-        options.log_severity_level = 3
-        try:
-            self._session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-        except Exception as error:  # ONNX Runtime's errors share no base
-            raise WeightsError(
-                f"The network {path} cannot be loaded: {error}.", remedy="Install Veriglot again, or train anew."
-            ) from error
+        self._session = session_of(path)
 
     def judged(self, reading: Reading) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
         """Logits of every word, shape (n, 7), and the evidence word that supports it best, or -1, shape (n,)."""

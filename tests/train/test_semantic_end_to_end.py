@@ -12,7 +12,7 @@ from parallel_data import marked_translations, parallel_samples
 from training_data import article_samples, english, silver
 
 from veriglot.cli import main
-from veriglot.errors import InputError
+from veriglot.errors import InputError, WeightsError
 from veriglot.formats import read, write
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Status, Task
 
@@ -112,6 +112,16 @@ def test_the_detector_judges_all_three_relations(folders: list[Path], data: Path
         assert found.score is not None
         assert 0 <= found.score <= 1
         assert found.words
+
+
+def test_weights_take_no_other_encoder_than_their_own(folders: list[Path]) -> None:
+    from veriglot.detectors.semantic import Semantic
+
+    class Other(HashedEncoder):
+        signature = "encoder:hashed|weights:another file"
+
+    with pytest.raises(WeightsError, match=r"another encoder than encoder:hashed\|weights:another file"):
+        Semantic(weights=str(folders[0]), encoder=Other())
 
 
 def test_equal_seeds_give_equal_weights_whatever_the_processes(folders: list[Path]) -> None:

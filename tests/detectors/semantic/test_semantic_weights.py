@@ -71,3 +71,20 @@ def test_thousands_of_passages_of_one_word(semantic_weights: str) -> None:
     assert found.status is Status.SCORED
     assert found.words is not None
     assert len(found.words) == 120
+
+
+@pytest.mark.parametrize(
+    ("evidence", "note"),
+    [
+        ("Turm Rathaus Brücke 1874", "evidence:language_unsure"),  # German by its words, but few and no sentence
+        ("Der alte Turm am Fluss wurde 1874 von einem Müller gebaut und steht noch.", "evidence:language_from_text"),
+        ("The old tower by the river was built in 1874 by a miller and is still standing today.", None),
+        ("1874", None),
+    ],
+)  # fmt: skip
+def test_evidence_that_states_no_language_is_said_to_be_told_from_its_text_or_to_be_unsure(
+    random_head: str, evidence: str, note: str | None
+) -> None:
+    detector = load_detector("semantic", weights=random_head)
+    found = detect(evidence, "The tower by the river was built in 1901.", language="en", detector=detector)
+    assert [one for one in found.notes if one.startswith("evidence:language")] == ([note] if note else [])

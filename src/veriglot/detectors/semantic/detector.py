@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FILES",
     "SHARED",
+    "UNSURE",
     "Calibrations",
     "Manifest",
     "Semantic",
@@ -43,9 +44,11 @@ __all__ = [
     "joined",
     "shared_folder",
     "shared_hash",
+    "vectors_of",
     "words_network",
 ]
 
+UNSURE = "evidence:language_unsure"
 FILES = ("head.onnx", "calibration.json")
 SHARED = ("network.onnx", "frequencies.npy", "vector_keys.npy", "vectors.npy")  # of the grounding detector
 
@@ -65,6 +68,7 @@ class Manifest(msgspec.Struct, frozen=True):
         revision: version of the weights.
         reading_version: the features that they were trained on.
         encoder: name of the encoder whose vectors they take.
+        vectors: hash of that encoder's signature; empty where any encoder of the name will do.
         shared: hash of what is the grounding detector's: the lexicon that the features were taken with, and the network
             that has a say where response and evidence are in one language.
         types: the span types, in the order of the head's outputs.
@@ -79,6 +83,7 @@ class Manifest(msgspec.Struct, frozen=True):
     types: tuple[str, ...]
     threshold: float
     sha256: dict[str, str]
+    vectors: str = ""
 
 
 class Semantic(WordDetector):
@@ -96,7 +101,7 @@ class Semantic(WordDetector):
     Raises:
         MissingExtraError: the packages of the encoder are not installed.
         WeightsError: the encoder's model is not here (the remedy says what to type), or weights are missing, damaged,
-            or made for other features.
+            or made for other features or for another encoder.
     """
 
     def __init__(
@@ -114,6 +119,7 @@ class Semantic(WordDetector):
         self._manifest = check_weights(self._folder)
         super().__init__(self._manifest.threshold if threshold is None else threshold, words=words)
         self._encoder = load_encoder(self._manifest.encoder) if encoder is None else encoder
+        _check_encoder(self._folder, self._manifest, self._encoder)
         self._vectors = EncoderVectors(self._encoder)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -195,7 +201,10 @@ class Semantic(WordDetector):
 
 
 def _evidence_language(sample: Sample, spoken: str) -> tuple[str, str | None]:
-    """The language of most of the evidence: as given, or told from its text, or else the response's; and a note."""
+    """The language of most of the evidence: as given, or told from its text, or else the response's; and a note.
+
+    The note says so where the text's own language was taken, or was told but not believed.
+    """
     sizes: Counter[str] = Counter()
     for passage in sample.evidence:
         if passage.language is not None:
@@ -204,11 +213,13 @@ def _evidence_language(sample: Sample, spoken: str) -> tuple[str, str | None]:
         return sizes.most_common(1)[0][0], None
     text = " ".join(passage.text for passage in sample.evidence if passage.text.strip())
     told = identify(text)
-    if told is None or told.confidence < _SURE:
+    if told is None:
         return spoken, None
-    if len(text) < _SHORT and told.confidence < _SURE_OF_SHORT and script_of(text) == script_of(sample.response):
-        return spoken, None
-    return told.tag, "evidence:language_from_text" if told.tag.split("-")[0] != spoken.split("-")[0] else None
+    ours = told.tag.split("-")[0] == spoken.split("-")[0]
+    same_script = script_of(text) == script_of(sample.response)
+    if told.confidence < (_SURE_OF_SHORT if len(text) < _SHORT and same_script else _SURE):
+        return spoken, None if ours else UNSURE
+    return told.tag, None if ours else "evidence:language_from_text"
 
 
 _SHORT = 80  # code points: a name or two can make such a text look like another language's
@@ -276,6 +287,20 @@ def check_weights(folder: Path) -> Manifest:
         if not file.is_file() or file_sha256(file) != manifest.sha256.get(name):
             raise WeightsError(f"{file} is missing or damaged.", remedy="Install Veriglot again, or train anew.")
     return manifest
+
+
+def vectors_of(encoder: Encoder) -> str:
+    """A hash of what makes an encoder's vectors: another file of the same name has another."""
+    return digest([encoder.signature])[:16]
+
+
+def _check_encoder(folder: Path, manifest: Manifest, encoder: Encoder) -> None:
+    """Another encoder's vectors would be read without an error, and wrongly."""
+    if manifest.vectors and manifest.vectors != vectors_of(encoder):
+        raise WeightsError(
+            f"The weights in {folder} were trained on another encoder than {encoder.signature}.",
+            remedy=f"Give the {manifest.encoder} of their training, or train anew with `veriglot train semantic`.",
+        )
 
 
 def shared_hash() -> str:

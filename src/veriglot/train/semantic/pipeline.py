@@ -10,7 +10,9 @@ from __future__ import annotations
 import copy
 import shutil
 from collections import defaultdict
+from pathlib import Path
 from random import Random
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,7 +37,6 @@ from veriglot.train.semantic.splitting import is_held_out, relation_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -81,16 +82,16 @@ def run(
     if not examples:
         raise _nothing()
     projection = principal_directions(examples, encoder, seed)
-    scratch = out.with_name(out.name + ".scratch")
-    shutil.rmtree(scratch, ignore_errors=True)
-    scratch.mkdir(parents=True)
+    place = out.resolve().parent  # the vectors take gigabytes: where the weights go there is room, unlike in /tmp
+    place.mkdir(parents=True, exist_ok=True)
+    scratch = Path(mkdtemp(prefix=f"{out.name}.scratch-", dir=place))
     try:
         rows = rows_of(examples, encoder, projection, scratch, jobs=jobs, say=say)
         shelves = Shelves(scratch, projection.shape[1])
         network, trained, judged = _trained(rows, shelves, seed, epochs, say)
         ship(
             network, projection, trained, judged, out,
-            seed=seed, encoder=encoder.name, left_out=labelled.left_out,
+            seed=seed, encoder=encoder, left_out=labelled.left_out,
             remark=_WITH_TESTS if tests else _WITHOUT_TESTS,
         )  # fmt: skip
     finally:

@@ -7,7 +7,7 @@ from importlib.resources import files
 from string import Template
 from typing import TYPE_CHECKING
 
-from veriglot.detectors.semantic.detector import FILES, Calibrations, Manifest, shared_hash
+from veriglot.detectors.semantic.detector import FILES, Calibrations, Manifest, shared_hash, vectors_of
 from veriglot.detectors.semantic.reading import READING_VERSION
 from veriglot.errors import WeightsError
 from veriglot.provenance import file_sha256
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from veriglot.detectors.grounding.calibration import Calibration
+    from veriglot.encoders import Encoder
     from veriglot.train.grounding.table import WordLabels
     from veriglot.train.semantic.network import SemanticNetwork
 
@@ -50,7 +51,7 @@ def ship(
     out: Path,
     *,
     seed: int,
-    encoder: str = "use-multilingual",
+    encoder: Encoder,
     left_out: Counter[str] | None = None,
     remark: str = "",
 ) -> None:
@@ -64,7 +65,7 @@ def ship(
             them; those labelled by people calibrate. A relation without any is calibrated as the one before it.
         out: the folder; made if absent.
         seed: of the training, for the card.
-        encoder: name of the encoder.
+        encoder: what made the vectors; the weights will take no other.
         left_out: samples that were not used, by reason, for the card.
         remark: what else its reader must know of how the weights were made.
 
@@ -75,14 +76,17 @@ def ship(
     if not judged.get("same"):
         raise WeightsError("No text was held out, so nothing can be calibrated.", remedy="Give more data.")
     fitted = _calibrated(judged)
-    card = _card(trained, judged, fitted, seed=seed, encoder=encoder, left_out=left_out or Counter(), remark=remark)
+    card = _card(
+        trained, judged, fitted, seed=seed, encoder=encoder.name, left_out=left_out or Counter(), remark=remark
+    )
     with whole_folder(out) as part:
         export(network, projection, part / "head.onnx")
         (part / "calibration.json").write_bytes(as_json(Calibrations(**fitted)))
         manifest = Manifest(
             revision=REVISION,
             reading_version=READING_VERSION,
-            encoder=encoder,
+            encoder=encoder.name,
+            vectors=vectors_of(encoder),
             shared=shared_hash(),
             types=TYPES,
             threshold=THRESHOLD,

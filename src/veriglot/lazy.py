@@ -129,7 +129,8 @@ class Table:
         missing = [option for option, one in known.items() if one.default is one.empty and option not in options]
         if entry.argument in missing:
             raise UsageError(
-                f"The {self.kind} {name!r} needs its {entry.argument}.", remedy=f"Name it after a colon: {name.rstrip(':')}:NAME."
+                f"The {self.kind} {name!r} needs its {entry.argument}.",
+                remedy=f"Name it after a colon: {name.rstrip(':')}:NAME.",
             )
         if missing:
             raise UsageError(f"The {self.kind} {name!r} needs the option {missing[0]!r}.")

@@ -18,6 +18,11 @@ DETECTORS = Table(
             "veriglot.detectors.grounding:Grounding",
             summary="words held against the evidence, offline, in every language; the default",
         ),
+        "judge": Entry(
+            "veriglot.detectors.judge:judge",
+            summary="a language model as judge: judge:spans, facts, translation, translation-guided, pairs",
+            argument="kind",
+        ),
         "semantic": Entry(
             "veriglot.detectors.semantic:Semantic",
             extra="semantic",

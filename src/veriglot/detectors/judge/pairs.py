@@ -1,0 +1,185 @@
+"""The judge of pairs: what kind of error stands between a true sentence and its edited version (halluverse25)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import msgspec
+
+from veriglot.detectors.judge.judge import Case, Judge, Outcome, Question
+from veriglot.detectors.judge.marking import DIGITS, Mark, spans_of
+from veriglot.detectors.judge.probabilities import label_probabilities
+from veriglot.detectors.judge.prompts import passage_blocks, tagged
+from veriglot.detectors.judge.reading import read_answer
+from veriglot.llm import AnswerError
+from veriglot.records import Status, taxonomy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from veriglot.llm import Reply
+    from veriglot.records import Prediction, Sample
+
+__all__ = ["NO_ERROR", "Confusion", "PairJudge", "confusion", "gold_label", "pair_label"]
+
+NO_ERROR = "none"
+_MEANING_OF_NONE = "the edited sentence says the same as the true one, or nothing that could be checked"
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    type: str
+
+
+@dataclass(frozen=True)
+class _Opinion:
+    """One label and the probability of its tokens, where that is known."""
+
+    label: str
+    probability: float | None
+
+
+class PairJudge(Judge):
+    """`judge:pairs`: the type of the error that an edit brought in, as a span over the whole edited sentence.
+
+    The evidence is the true sentence, the response the edited one.
+
+    Args:
+        none: whether the model may say that there is no error, as the annotators of HalluVerse25 could (label `0`). Its
+            paper's models could not: with False every pair has one of the three types, and its score is 1 by the
+            question, which the note `verdict:type only` says.
+        options: of `Judge`.
+    """
+
+    kind: ClassVar[str] = "pairs"
+    taxonomy = "halluverse"
+    prompt_name: ClassVar[str] = "pairs"
+    fields: ClassVar[frozenset[str]] = frozenset({"language", "types", "evidence", "response"})
+
+    def __init__(self, *, none: bool = True, **options: Any) -> None:
+        self._meanings = dict(taxonomy(self.taxonomy).types) | ({NO_ERROR: _MEANING_OF_NONE} if none else {})
+        super().__init__(**options)
+        self._options["none"] = none
+
+    @classmethod
+    def _own_options(cls) -> tuple[str, ...]:
+        return ("none", *super()._own_options())
+
+    def _parts(self) -> dict[str, object]:
+        return {"labels": ",".join(self._meanings), "unit": "response"}
+
+    def _questions(self, case: Case) -> list[Question]:
+        sample = case.sample
+        originals = [passage.text for passage in sample.evidence]
+        filled = self._prompt.filled(
+            language=case.language,
+            types="\n".join(f"- {name}: {meaning}" for name, meaning in self._meanings.items()),
+            evidence=passage_blocks([("", text) for text in originals], sample.response, tag="true-sentence"),
+            response=tagged("edited-sentence", sample.response, *originals),
+        )
+        label = {"type": "string", "enum": list(self._meanings)}
+        schema = {"type": "object", "properties": {"type": label}, "required": ["type"], "additionalProperties": False}
+        return [Question(filled, schema)]
+
+    def _opinion(self, case: Case, replies: list[Reply]) -> _Opinion:  # noqa: ARG002
+        (reply,) = replies
+        label = read_answer(reply, _Answer).type
+        if label not in self._meanings:
+            raise AnswerError(f"The judge names the type {label!r}; it was asked for {', '.join(self._meanings)}.")
+        sure = label_probabilities(reply, "type", [label])
+        return _Opinion(label, None if sure is None else sure[0])
+
+    def _outcome(self, case: Case, opinions: list[_Opinion]) -> Outcome:
+        labels = [opinion.label for opinion in opinions]
+        label = max(self._meanings, key=labels.count)  # of equals the first in the order of the taxonomy
+        confidence, sure = "verdict", None
+        if len(opinions) > 1:
+            confidence, sure = "samples", round(labels.count(label) / len(labels), DIGITS)
+        elif opinions[0].probability is not None:
+            confidence, sure = "token_probabilities", round(opinions[0].probability, DIGITS)
+        score = self._score(label, labels, sure, confidence)
+        marks = [] if label == NO_ERROR else [Mark(0, len(case.sample.response), label, sure)]
+        spans, _ = spans_of(case.sample.response, marks)
+        notes = () if NO_ERROR in self._meanings else ("verdict:type only",)
+        return Outcome(round(score, DIGITS), spans, confidence, notes=notes)
+
+    def _score(self, label: str, labels: list[str], sure: float | None, confidence: str) -> float:
+        """The probability of an error, as far as it is known."""
+        if confidence == "samples":
+            return 1 - labels.count(NO_ERROR) / len(labels)
+        if label == NO_ERROR:
+            return 0.0 if sure is None else 1.0 - sure
+        # Of one type's probability the rest belongs to the other types as well as to none: it bounds the score from
+        # below, and is taken only where the question leaves nothing else.
+        return 1.0 if sure is None or NO_ERROR not in self._meanings else sure
+
+
+def pair_label(prediction: Prediction) -> str | None:
+    """The label of a judged pair: a type of the taxonomy `halluverse`, or `none`; None where it was not judged."""
+    if prediction.status is not Status.SCORED:
+        return None
+    return next((span.type for span in prediction.spans or ()), NO_ERROR)
+
+
+def gold_label(sample: Sample) -> str | None:
+    """The label that a sample of HalluVerse25 carries: a type, `none` for its `0`, or None where it has no label."""
+    labels = {unit.label for annotation in sample.annotations for unit in annotation.units or ()}
+    if len(labels) == 1:
+        return labels.pop()
+    return NO_ERROR if not labels and sample.meta.get("label") == "0" else None
+
+
+class Confusion(msgspec.Struct, frozen=True):
+    """How often each gold label was judged as which (halluverse25, Figure 4).
+
+    Attributes:
+        counts: gold label -> judged label -> pairs.
+        not_judged: gold label -> pairs that were not judged; they are in no cell of `counts`.
+        unlabelled: pairs without a gold label, which are in neither.
+    """
+
+    counts: dict[str, dict[str, int]]
+    not_judged: dict[str, int]
+    unlabelled: int = 0
+
+    def accuracy(self, gold: str | None = None) -> float | None:
+        """Share of the pairs that were judged as their gold label (Table 3).
+
+        Args:
+            gold: a gold label; None for all of them together.
+
+        Returns:
+            Between 0 and 1. A pair that was not judged counts as wrong. None where there is no pair.
+        """
+        names = [gold] if gold is not None else list(self.counts)
+        right = sum(self.counts.get(name, {}).get(name, 0) for name in names)
+        pairs = sum(sum(self.counts.get(name, {}).values()) + self.not_judged.get(name, 0) for name in names)
+        return right / pairs if pairs else None
+
+
+def confusion(samples: Iterable[Sample], predictions: Iterable[Prediction]) -> Confusion:
+    """Count judged pairs against their gold labels.
+
+    Args:
+        samples: of HalluVerse25, or labelled alike (`gold_label`).
+        predictions: of `judge:pairs`, one per sample, in order.
+
+    Raises:
+        ValueError: they do not belong together.
+    """
+    counts: dict[str, dict[str, int]] = {}
+    not_judged: dict[str, int] = {}
+    unlabelled = 0
+    for sample, prediction in zip(samples, predictions, strict=True):
+        if sample.id != prediction.id:
+            raise ValueError(f"the prediction of {prediction.id!r} stands where that of {sample.id!r} belongs")
+        gold, judged = gold_label(sample), pair_label(prediction)
+        if gold is None:
+            unlabelled += 1
+            continue
+        row = counts.setdefault(gold, {})
+        if judged is None:
+            not_judged[gold] = not_judged.get(gold, 0) + 1
+        else:
+            row[judged] = row.get(judged, 0) + 1
+    return Confusion(counts, not_judged, unlabelled)

@@ -1,0 +1,146 @@
+"""The judge of spans: which parts of a response the evidence does not support, with types of any taxonomy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import msgspec
+
+from veriglot.detectors.judge.judge import Case, Judge, Outcome, Question
+from veriglot.detectors.judge.locating import Quote, locate
+from veriglot.detectors.judge.marking import DIGITS, Ballot, Mark, spans_of
+from veriglot.detectors.judge.notes import excerpt, location_notes
+from veriglot.detectors.judge.probabilities import label_probabilities, list_probability
+from veriglot.detectors.judge.prompts import passage_blocks, question_block, tagged
+from veriglot.detectors.judge.reading import read_answer
+from veriglot.llm import AnswerError
+from veriglot.records import taxonomy
+
+if TYPE_CHECKING:
+    from veriglot.llm import Reply
+
+__all__ = ["SpanJudge"]
+
+
+class _Quoted(msgspec.Struct, frozen=True):
+    text: str
+    type: str
+    before: str = ""
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    spans: tuple[_Quoted, ...]
+
+
+@dataclass(frozen=True)
+class _Opinion:
+    """What one reply says: the marks that were located, the probability that there are any, and what to note."""
+
+    marks: tuple[Mark, ...]
+    probability: float | None
+    notes: tuple[str, ...]
+
+
+class SpanJudge(Judge):
+    """`judge:spans`: unsupported spans with types, quoted by the model and located in the response.
+
+    Args:
+        taxonomy: the taxonomy of the types; their meanings are told to the model as the taxonomy has them.
+        options: of `Judge`.
+    """
+
+    kind: ClassVar[str] = "spans"
+    prompt_name: ClassVar[str] = "spans"
+    fields: ClassVar[frozenset[str]] = frozenset({"language", "types", "question", "evidence", "response"})
+
+    def __init__(self, *, taxonomy: str = "fava", **options: Any) -> None:
+        self.taxonomy = taxonomy
+        self._types = _types_of(taxonomy)
+        super().__init__(**options)
+        self._options["taxonomy"] = taxonomy
+
+    @classmethod
+    def _own_options(cls) -> tuple[str, ...]:
+        return ("taxonomy", *super()._own_options())
+
+    def _parts(self) -> dict[str, object]:
+        return {"taxonomy": self.taxonomy, "unit": "char" if self._asking.samples == 1 else "word"}
+
+    def _questions(self, case: Case) -> list[Question]:
+        sample = case.sample
+        texts = (sample.response, sample.question or "")
+        filled = self._prompt.filled(
+            language=case.language,
+            types="\n".join(f"- {name}: {meaning}" for name, meaning in self._types.items()),
+            question=question_block(sample),
+            evidence=passage_blocks([(passage.title or "", passage.text) for passage in sample.evidence], *texts),
+            response=tagged("response", sample.response, *(passage.text for passage in sample.evidence)),
+        )
+        return [Question(filled, _schema(list(self._types)))]
+
+    def _opinion(self, case: Case, replies: list[Reply]) -> _Opinion:
+        (reply,) = replies
+        quoted = read_answer(reply, _Answer).spans
+        for one in quoted:
+            if one.type not in self._types:
+                raise AnswerError(f"The judge names the type {one.type!r}, which the taxonomy {self.taxonomy!r} lacks.")
+        quotes = [Quote(one.text, one.before) for one in quoted]
+        found = locate(case.sample.response, quotes, case.spoken.tag)
+        if quoted and not any(found):
+            shown = excerpt(quoted[0].text)
+            raise AnswerError(
+                f"None of the judge's {len(quoted)} quotes stands in the response; the first is {shown!r}."
+            )
+        known = label_probabilities(reply, "type", [one.type for one in quoted])
+        sure = known if known is not None else [None for _ in quoted]
+        marks = tuple(
+            Mark(place.start, place.end, one.type, p)
+            for place, one, p in zip(found, quoted, sure, strict=True)
+            if place is not None
+        )
+        return _Opinion(marks, _unsupported(reply, bool(quoted)), location_notes(quotes, found))
+
+    def _outcome(self, case: Case, opinions: list[_Opinion]) -> Outcome:
+        notes = tuple(dict.fromkeys(note for opinion in opinions for note in opinion.notes))
+        if self._asking.samples > 1:
+            return self._voted(case, opinions, notes)
+        (opinion,) = opinions
+        spans, crossing = spans_of(case.sample.response, opinion.marks)
+        if crossing:
+            notes = (*notes, f"spans:{crossing} crossing ones parted")
+        kept = tuple(span for span in spans if span.confidence is None or span.confidence >= self._threshold)
+        if len(kept) < len(spans):
+            notes = (*notes, f"spans:{len(spans) - len(kept)} below the threshold")
+        if opinion.probability is None:
+            return Outcome(float(bool(opinion.marks)), kept, "verdict", notes=notes)
+        return Outcome(round(opinion.probability, DIGITS), kept, "token_probabilities", notes=notes)
+
+    def _voted(self, case: Case, opinions: list[_Opinion], notes: tuple[str, ...]) -> Outcome:
+        ballot = Ballot(case.sample.response, case.spoken.tag, [opinion.marks for opinion in opinions])
+        return Outcome(
+            score=round(sum(bool(opinion.marks) for opinion in opinions) / len(opinions), DIGITS),
+            spans=ballot.spans(self._threshold, list(self._types)),
+            confidence="samples",
+            words=ballot.words(),
+            notes=notes,
+        )
+
+
+def _types_of(name: str) -> dict[str, str]:
+    found = taxonomy(name)
+    return {type_: meaning for type_, meaning in found.types.items() if type_ not in found.clean}
+
+
+def _schema(types: list[str]) -> dict[str, Any]:
+    text = {"type": "string"}
+    fields = {"before": text, "text": text, "type": {"type": "string", "enum": types}}
+    span = {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
+    spans = {"type": "array", "items": span}
+    return {"type": "object", "properties": {"spans": spans}, "required": ["spans"], "additionalProperties": False}
+
+
+def _unsupported(reply: Reply, quoted: bool) -> float | None:
+    """The probability that the judge would name any span: that of the token with which it did, or did not, begin."""
+    sure = list_probability(reply, "spans")
+    return None if sure is None else sure if quoted else 1.0 - sure

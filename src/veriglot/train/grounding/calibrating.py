@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from veriglot.detectors.grounding.calibration import Calibration, Line, response_evidence, sigmoid
+from veriglot.detectors.grounding.calibration import Calibration, Line, response_evidence
 from veriglot.errors import UnknownNameError
 from veriglot.records.languages import language
+from veriglot.train.logistic import logistic
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,8 +23,6 @@ __all__ = ["calibrate", "script_of_tag"]
 
 _MIN_WORDS = 1500  # held-out words that a script needs for a line of its own
 _PRIOR = 500.0  # words' worth of pull towards the default line
-_STEPS = 50
-_RIDGE = 1e-3
 
 
 def calibrate(rows: Sequence[WordLabels], logits: Sequence[NDArray[np.float32]]) -> Calibration:
@@ -38,7 +37,7 @@ def calibrate(rows: Sequence[WordLabels], logits: Sequence[NDArray[np.float32]])
         logits: what a network that did not see them says of them, each of shape (n, 7).
     """
     chosen = [i for i, row in enumerate(rows) if row.example.kind == "natural"] or list(range(len(rows)))
-    default = _logistic(*_words([rows[i] for i in chosen], [logits[i] for i in chosen]))
+    default = logistic(*_words([rows[i] for i in chosen], [logits[i] for i in chosen]))
     by_script: dict[str, list[int]] = defaultdict(list)
     for i in chosen:
         script = script_of_tag(rows[i].example.language)
@@ -48,7 +47,7 @@ def calibrate(rows: Sequence[WordLabels], logits: Sequence[NDArray[np.float32]])
     for script, members in by_script.items():
         if sum(len(rows[i]) for i in members) >= _MIN_WORDS:
             some = _words([rows[i] for i in members], [logits[i] for i in members])
-            lines[script] = _line(_logistic(*some, start=default, pull=_PRIOR))
+            lines[script] = _line(logistic(*some, start=default, pull=_PRIOR))
             tags |= {(rows[i].example.language or "").split("-")[0] for i in members}
     return Calibration(lines, tuple(sorted(tags)), _line(default), _response_weights(rows, logits))
 
@@ -75,28 +74,7 @@ def _line(weights: NDArray[np.float64]) -> Line:
     return Line(slope=float(weights[0]), offset=float(weights[1]))
 
 
-def _logistic(
-    features: NDArray[np.float64],
-    targets: NDArray[np.float64],
-    weights: NDArray[np.float64],
-    *,
-    start: NDArray[np.float64] | None = None,
-    pull: float = 0.0,
-) -> NDArray[np.float64]:
-    """Logistic regression by Newton's method, drawn towards `start` by a quadratic penalty."""
-    centre = np.zeros(features.shape[1]) if start is None else start
-    found = centre.copy()
-    ridge = np.eye(features.shape[1]) * (_RIDGE + 0.01 * pull)
-    for _ in range(_STEPS):
-        chances = sigmoid(features @ found)
-        slope = features.T @ (weights * (chances - targets)) + ridge @ (found - centre)
-        bend = (features * (weights * chances * (1 - chances))[:, None]).T @ features + ridge
-        step = np.linalg.solve(bend, slope)
-        found = found - np.clip(step, -1, 1)
-    return found
-
-
 def _response_weights(rows: Sequence[WordLabels], logits: Sequence[NDArray[np.float32]]) -> tuple[float, ...]:
     evidence = np.array([np.append(response_evidence(found[:, 0]), 1.0) for found in logits])
     any_marked = np.array([float((row.target >= 0.5).any()) for row in rows])
-    return tuple(_logistic(evidence, any_marked, np.ones(len(rows))).tolist())
+    return tuple(logistic(evidence, any_marked, np.ones(len(rows))).tolist())

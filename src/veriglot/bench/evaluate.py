@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from veriglot import __version__
+from veriglot.bench.belonging import cluster_of, tag_of
 from veriglot.bench.profile import language_profile
 from veriglot.bench.type_mapping import Types, compare_types
 from veriglot.errors import InputError, UnknownNameError, UsageError
@@ -25,7 +26,6 @@ from veriglot.metrics.summary import RESAMPLES, SEED, figures, reliability_table
 from veriglot.metrics.units import segmenter
 from veriglot.provenance import digest, signature
 from veriglot.records import DataSource, ErrorProfile, Kind, Status, encode
-from veriglot.records.languages import language
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Evaluation", "Evaluator", "Settings", "evaluate", "measured"]
 
-UNDETERMINED = "und"
 _BATCH = 64
 _PROFILE_KINDS = {Kind.HUMAN: "gold", Kind.MODEL: "silver"}
 
@@ -191,7 +190,7 @@ class Evaluator:
         """
         if prediction is not None and prediction.id != sample.id:
             raise InputError(f"the prediction of {prediction.id!r} cannot be held against the sample {sample.id!r}")
-        tag = _tag(sample.language or (prediction.language if prediction else None))
+        tag = tag_of(sample.language or (prediction.language if prediction else None))
         status = prediction.status if prediction is not None else "missing"
         found = reference(sample, self.settings.annotator)
         self._hashes.append(digest([encode(sample)]))
@@ -230,7 +229,7 @@ class Evaluator:
         return Judged(
             id=sample.id,
             language=tag,
-            cluster=_cluster(sample),
+            cluster=cluster_of(sample),
             length=length,
             bounds=self._segment(sample.response, tag),
             sentences=parts,
@@ -297,22 +296,6 @@ class Evaluator:
             tags = ", ".join(sorted(self._without_rules))
             notes = (*notes, f"each sentence is counted as one fact, for want of rules, in: {tags}")
         return measured(self.stored(), seed=seed, resamples=resamples, levels=levels, notes=notes)
-
-
-def _tag(name: str | None) -> str:
-    """The tag that a language is counted under: `zho`, `Chinese` and `zh-CN` are one, and unknown names stay."""
-    if name is None:
-        return UNDETERMINED
-    try:
-        return language(name).tag
-    except UnknownNameError:
-        return name
-
-
-def _cluster(sample: Sample) -> str:
-    """What is resampled as one: the group that the source names, or else the text."""
-    group = sample.meta.get("group")
-    return f"group:{group}" if isinstance(group, str | int) else digest([sample.response])[:16]
 
 
 def _batches(samples: Iterable[Sample]) -> Iterator[list[Sample]]:

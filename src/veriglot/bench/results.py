@@ -1,0 +1,359 @@
+"""The results of a bench as records: what `results.json` in a run's folder holds, and what every view is made of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from veriglot.errors import InputError
+from veriglot.records import decode_json, from_mapping
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = [
+    "MEAN",
+    "BenchCell",
+    "BenchComparison",
+    "BenchCorrelations",
+    "BenchData",
+    "BenchFigure",
+    "BenchResults",
+    "BenchSystem",
+    "BenchThreshold",
+    "BenchWin",
+    "Cost",
+    "Level",
+    "read_results",
+]
+
+Level = Literal["word", "sentence", "response"]
+At = Literal["tuned", "own"]
+
+MEAN = "mean"
+"""The name that stands for the mean over a data set's languages."""
+
+SCHEMA = 1
+
+
+class BenchData(msgspec.Struct, frozen=True):
+    """A data set as it was used.
+
+    Attributes:
+        name: in every table.
+        levels: what was judged in it.
+        languages: tag of the response's language to (test samples, texts among them).
+        pairs: tag to the languages that a cell of it belongs to: its own, and in translations the source's.
+        dev: samples that thresholds were tuned on; the figures stand on none of them.
+        bad_rows: rows that could not be read.
+        unlabelled: samples without labels of the annotator; they are in no figure.
+        items: level to items of the test part.
+        nonfactual: level to how many of them the labels call unsupported.
+        license: as the bench file states it; None where it does not.
+        split: how dev and test were parted, in words.
+        seen: systems whose own training held this data; their figures are shown apart, and win nothing.
+        sha256: of the samples as read, test and dev.
+        statistics: see `bench.statistics`, as names to numbers.
+    """
+
+    name: str
+    levels: tuple[Level, ...]
+    languages: dict[str, tuple[int, int]]
+    pairs: dict[str, tuple[str, ...]]
+    dev: int
+    bad_rows: int
+    unlabelled: int
+    items: dict[str, int]
+    nonfactual: dict[str, int]
+    license: str | None
+    split: str
+    seen: tuple[str, ...]
+    sha256: str
+    statistics: dict[str, float] = {}
+
+
+class BenchSystem(msgspec.Struct, frozen=True):
+    """A system.
+
+    Attributes:
+        name: its label in every table.
+        kind: `detector` or `scorer`.
+        made_by: the name that it was loaded by, such as `grounding` or `nli:FOLDER`; `auto` loads it by this.
+        options: what it was made with, as JSON text by option.
+        direction: which way its numbers go.
+        description: its own name and revision; None where it was unavailable.
+        signature: its own; None where it was unavailable.
+        unavailable: why it could not be made, and what to do; None where it could.
+    """
+
+    name: str
+    kind: Literal["detector", "scorer"]
+    made_by: str
+    options: dict[str, str] = {}
+    direction: str | None = None
+    description: str | None = None
+    signature: str | None = None
+    unavailable: str | None = None
+
+
+class Cost(msgspec.Struct, frozen=True):
+    """What a cell cost, over all calls that made it.
+
+    Attributes:
+        rows: samples (or sentences) that these times are of; less than all where a call was killed.
+        wall: seconds.
+        cpu: seconds of processor time, all processes together.
+        calls: calls to models; 0 where the system makes none.
+        tokens_in: tokens of their prompts.
+        tokens_out: tokens of their replies.
+        money: what they cost, in the currency of the system's prices; None where no prices are given.
+    """
+
+    rows: int = 0
+    wall: float = 0.0
+    cpu: float = 0.0
+    calls: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    money: float | None = None
+
+    @property
+    def speed(self) -> float | None:
+        """Samples (or sentences) a second of wall time; None where nothing was timed."""
+        return self.rows / self.wall if self.rows and self.wall > 0 else None
+
+
+class BenchCell(msgspec.Struct, frozen=True):
+    """One system on one data set at one level.
+
+    Attributes:
+        system, data, level: which.
+        status: `done`; `partial` where some samples were not scored; `unavailable` (the system cannot be made here);
+            `unsuited` (it gives nothing at this level); `failed` (it broke off, or scored nothing).
+        reason: why it is not `done`, with what to do; None where it is.
+        statuses: language to status of a prediction to how many samples (or sentences).
+        coverage: share of the test samples that were scored; 0 where none were, never a zero figure.
+        cost: what it took.
+        seen: whether the system's own training held the data.
+        notes: what a reader of the figures must know.
+        signature: one line that says how the cell was made; None where it was not.
+    """
+
+    system: str
+    data: str
+    level: Level
+    status: Literal["done", "partial", "unavailable", "unsuited", "failed"]
+    reason: str | None = None
+    statuses: dict[str, dict[str, int]] = {}
+    coverage: float = 0.0
+    cost: Cost = Cost()
+    seen: bool = False
+    notes: tuple[str, ...] = ()
+    signature: str | None = None
+
+
+class BenchFigure(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """One measured number.
+
+    Attributes:
+        system, data, level: the cell.
+        language: BCP 47 tag of the responses, or `mean`: over the data set's languages in which it is defined.
+        measure: a name of `metrics.item_measures.ITEM_MEASURES`; at level `word` also `iou`, `soft_correlation`, `ece`.
+        at: `tuned` on the dev part for this measure, `own` (the system's own threshold); None where none is needed.
+        value: the number; None where it is undefined.
+        low, high: 95% interval over resampled texts; None where there is none.
+        items, positives, clusters: scored items behind it, the positive ones among them, and texts.
+        chance: what a system that knows nothing would get; None where that depends on how much it marks.
+        coverage: share of the labelled items that were scored.
+        p: two-sided p-value of a correlation; None for others.
+        seen: whether the system's own training held the data.
+        reason: why value or interval is missing, or what to know about it.
+        signature: one line that says how it was made.
+    """
+
+    system: str
+    data: str
+    level: Level
+    language: str
+    measure: str
+    at: At | None = None
+    value: float | None = None
+    low: float | None = None
+    high: float | None = None
+    items: int = 0
+    positives: int = 0
+    clusters: int = 0
+    chance: float | None = None
+    coverage: float = 0.0
+    p: float | None = None
+    seen: bool = False
+    reason: str | None = None
+    signature: str = ""
+
+
+class BenchThreshold(msgspec.Struct, frozen=True):
+    """A threshold that was tuned on the dev part of a data set.
+
+    Attributes:
+        system, data, level, measure: for which.
+        language: the language whose dev samples it was tuned on; `mean` for those of all.
+        value: in the system's own numbers; None where none could be tuned.
+        direction: items that reach it in the direction of worse are marked.
+        reached: the measure on the dev part.
+        items, positives: scored items of the dev part, and the non-factual ones among them.
+        reason: why there is none.
+    """
+
+    system: str
+    data: str
+    level: Level
+    measure: str
+    language: str
+    value: float | None
+    direction: str
+    reached: float | None
+    items: int
+    positives: int
+    reason: str | None = None
+
+
+class BenchWin(msgspec.Struct, frozen=True):
+    """How often a system is the best within a group of cells (data set and language).
+
+    Attributes:
+        level, measure, at: which figures were compared, at two decimals; ties are credited to all.
+        scope: the group of cells: `all`, `latin`, `high` ...
+        system: its name.
+        wins, ties: cells in which none has more, and those of them that it shares.
+        cells, played: cells of the scope, and those in which the system has a figure.
+        rate: wins / cells; None where there are none.
+        low, high: 95% interval over resampled texts.
+        mean: its mean over the cells in which it has a figure; None where there is none.
+    """
+
+    level: Level
+    measure: str
+    at: At | None
+    scope: str
+    system: str
+    wins: int
+    ties: int
+    cells: int
+    played: int
+    rate: float | None
+    low: float | None
+    high: float | None
+    mean: float | None
+
+
+class BenchComparison(msgspec.Struct, frozen=True):
+    """A system held against the baseline on one data set, by paired bootstrap over texts.
+
+    Attributes:
+        data, level, measure, at: of what.
+        system, baseline: which minus which.
+        difference: of the means over languages, on items that both scored; None where it is undefined.
+        low, high: its 95% interval.
+        p, adjusted: two-sided p-value, and corrected for all comparisons of this level and measure.
+        items, clusters: common items and texts.
+        left_out: items that only the system, and only the baseline, scored.
+        correction: `holm` or `bh`.
+        reason: why there is none.
+    """
+
+    data: str
+    level: Level
+    measure: str
+    at: At | None
+    system: str
+    baseline: str
+    difference: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    adjusted: float | None
+    items: int
+    clusters: int
+    left_out: tuple[int, int]
+    correction: str
+    reason: str | None = None
+
+
+class BenchCorrelations(msgspec.Struct, frozen=True):
+    """How systems' numbers go with each other at one level, averaged over cells (data set and language).
+
+    Attributes:
+        level: of the items.
+        method: `pearson` or `spearman`.
+        systems: in the order of rows and columns.
+        r: the mean correlation; None where no cell has one.
+        cells: how many cells are behind each.
+        largest_p: the greatest p-value among them.
+    """
+
+    level: Level
+    method: str
+    systems: tuple[str, ...]
+    r: tuple[tuple[float | None, ...], ...]
+    cells: tuple[tuple[int, ...], ...]
+    largest_p: tuple[tuple[float | None, ...], ...]
+
+
+class BenchResults(msgspec.Struct, frozen=True):
+    """All results of a bench.
+
+    Attributes:
+        title: of the bench.
+        measures: level to the measures that were taken, in order.
+        rank_by: the measure that the leaderboard is sorted by.
+        baseline: the system that others are held against; None where there is none.
+        seed, resamples: of the bootstrap.
+        correction: of the p-values.
+        data, systems: in the order of the bench file.
+        cells: every system on every data set at every level, whatever became of it.
+        figures, thresholds, wins, comparisons, correlations: as their records say.
+        groups: scope to its cells, each as `data/language`.
+        notes: what a reader must know.
+        signature: one line that says how all of it was made.
+        version: of Veriglot.
+        schema: of these records.
+    """
+
+    title: str
+    measures: dict[str, tuple[str, ...]]
+    rank_by: str
+    baseline: str | None
+    seed: int
+    resamples: int
+    correction: str
+    data: tuple[BenchData, ...]
+    systems: tuple[BenchSystem, ...]
+    cells: tuple[BenchCell, ...]
+    figures: tuple[BenchFigure, ...]
+    thresholds: tuple[BenchThreshold, ...]
+    wins: tuple[BenchWin, ...]
+    comparisons: tuple[BenchComparison, ...]
+    correlations: tuple[BenchCorrelations, ...]
+    groups: dict[str, tuple[str, ...]]
+    notes: tuple[str, ...]
+    signature: str
+    version: str
+    schema: int = SCHEMA
+
+
+def read_results(path: Path) -> BenchResults:
+    """The results in a file that `veriglot bench run` wrote.
+
+    Raises:
+        InputError: there is none, or it holds something else.
+    """
+    remedy = "The results of a bench are the file results.json in the folder of its run."
+    try:
+        return from_mapping(decode_json(path.read_bytes()), BenchResults)
+    except InputError as error:
+        raise InputError(error.detail, path=str(path), field=error.field, remedy=remedy) from None
+    except OSError as error:
+        raise InputError(f"it cannot be read: {error.strerror}", path=str(path), remedy=remedy) from error
+    except msgspec.DecodeError as error:
+        raise InputError(f"it cannot be read: {error}", path=str(path), remedy=remedy) from error

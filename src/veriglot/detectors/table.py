@@ -23,6 +23,12 @@ DETECTORS = Table(
             summary="a language model as judge: judge:spans, facts, translation, translation-guided, pairs",
             argument="kind",
         ),
+        "nli": Entry(
+            "veriglot.detectors.nli:NLI",
+            extra="local",
+            summary="sentences or facts held against the evidence by an entailment model: nli:FOLDER",
+            argument="model",
+        ),
         "semantic": Entry(
             "veriglot.detectors.semantic:Semantic",
             extra="semantic",

@@ -18,10 +18,28 @@ SCORERS = Table(
         "rouge-1": Entry("veriglot.scorers.rouge:Rouge1", summary="words that the evidence holds, without stop words"),
         "rouge-2": Entry("veriglot.scorers.rouge:Rouge2", summary="pairs of words that the evidence holds"),
         "rouge-l": Entry("veriglot.scorers.rouge:RougeL", summary="the longest subsequence of words of the evidence"),
+        "chrf": Entry("veriglot.scorers.chrf:ChrF", extra="bench", summary="character n-grams in common, by sacrebleu"),
+        "entity-overlap": Entry(
+            "veriglot.scorers.entities:EntityOverlap",
+            extra="entities",
+            summary="named entities that the evidence holds, by spaCy",
+        ),
+        "number-agreement": Entry(
+            "veriglot.scorers.numbers:NumberAgreement", summary="numbers that the evidence holds, by value"
+        ),
+        "name-agreement": Entry(
+            "veriglot.scorers.names:NameAgreement", extra="bench", summary="names that the evidence holds, by capitals"
+        ),
         "pairwise": Entry(
             "veriglot.scorers.pairwise:Pairwise",
             summary="any scorer, against other responses to the query: pairwise:rouge-l",
             argument="scorer",
+        ),
+        "nli": Entry(
+            "veriglot.scorers.nli:NLI",
+            extra="local",
+            summary="entailment and contradiction by the evidence, by kang's equations: nli:FOLDER",
+            argument="model",
         ),
         "top-ngram": Entry(
             "veriglot.scorers.top_ngram:TopNGram", summary="what is repeated more often than in the source"

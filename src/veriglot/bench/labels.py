@@ -9,7 +9,7 @@ that counts as `contradicted` in the taxonomy `support`, and unverified where al
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -48,7 +48,8 @@ class ItemLabels:
         facts: how many facts it holds (a sentence: how many begin in it).
         support: share of them that are supported; None where it holds none.
         contradicted, unverified: share of them that the evidence contradicts, and that it does not speak of; None where
-            it holds none, or where the labels do not tell the two apart.
+            it holds none, and for every item, clean ones too, whose labels do not tell the two apart: of a taxonomy
+            with one type, such as `hat`, the clean items alone would be known.
     """
 
     sample: str
@@ -89,36 +90,48 @@ def item_labels(sample: Sample, level: str = "response", annotator: str | None =
     tag = tag_of(sample.language)
     every = facts(sample.response, tag)
     verdicts = _verdicts(found, every, len(sample.response))
+    about = _About(sample.id, tag, cluster_of(sample), bool(_meanings(found.taxonomy)))
     if level == "fact":
-        return [
-            _item(sample, tag, (fact.start, fact.end), verdict != "", [verdict])
-            for fact, verdict in zip(every, verdicts, strict=True)
-        ]
+        return [about.item((f.start, f.end), v != "", [v]) for f, v in zip(every, verdicts, strict=True)]
     if level == "response":
-        return [_item(sample, tag, (0, len(sample.response)), bool(len(found.marks.spans)), verdicts)]
+        return [about.item((0, len(sample.response)), bool(len(found.marks.spans)), verdicts)]
     places = np.array(sentences(sample.response, tag), dtype=np.int32).reshape(-1, 2)
-    bad = marked(places, found.marks.spans)
+    bad = marked(places, found.marks.spans).tolist()
     starts = np.array([fact.start for fact in every], dtype=np.int64)
     inside = [np.flatnonzero((starts >= start) & (starts < end)) for start, end in places.tolist()]
     return [
-        _item(sample, tag, (int(start), int(end)), bool(wrong), [verdicts[place] for place in held])
+        about.item((start, end), wrong, [verdicts[place] for place in held])
         for (start, end), wrong, held in zip(places.tolist(), bad, inside, strict=True)
     ]
 
 
-def _item(
-    sample: Sample, tag: str, place: tuple[int, int], nonfactual: bool, verdicts: Sequence[str | None]
-) -> ItemLabels:
-    total = len(verdicts)
-    shares: list[float | None] = [None, None, None]
-    if total:
-        told = None not in verdicts
-        shares = [
-            verdicts.count("") / total,
-            verdicts.count("contradicted") / total if told else None,
-            verdicts.count("unverified") / total if told else None,
-        ]
-    return ItemLabels(sample.id, *place, tag, cluster_of(sample), nonfactual, total, *shares)
+class _About(NamedTuple):
+    """What the items of one sample share; `telling` is whether its taxonomy tells contradicted from unverified."""
+
+    sample: str
+    language: str
+    cluster: str
+    telling: bool
+
+    def item(self, place: tuple[int, int], nonfactual: bool, verdicts: Sequence[str | None]) -> ItemLabels:
+        """One item with the verdicts on its facts."""
+        total = len(verdicts)
+        told = self.telling and None not in verdicts
+
+        def share(verdict: str) -> float:
+            return verdicts.count(verdict) / total
+
+        return ItemLabels(
+            self.sample,
+            *place,
+            self.language,
+            self.cluster,
+            nonfactual,
+            total,
+            support=share("") if total else None,
+            contradicted=share("contradicted") if total and told else None,
+            unverified=share("unverified") if total and told else None,
+        )
 
 
 def _verdicts(found: Reference, every: Sequence[Fact], length: int) -> list[str | None]:

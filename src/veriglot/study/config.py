@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
 from collections import Counter
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+from typing import TYPE_CHECKING
 
-import msgspec
-
-from veriglot.errors import InputError, UnknownNameError, UsageError, VeriglotError
+from veriglot.errors import InputError, UsageError, VeriglotError
 from veriglot.http.secrets import refuse_given_key, refuse_secret_headers
 from veriglot.provenance import file_sha256
-from veriglot.records import Estimator, from_mapping
+from veriglot.records import Estimator
 from veriglot.records.languages import language as known_language
+from veriglot.records.toml_file import read_toml_records
 from veriglot.study.entries import Entries
 
 if TYPE_CHECKING:
@@ -98,78 +94,14 @@ def load(path: Path) -> Config:
             values do not go together; a file that it names does not exist.
         UnknownNameError: a language, estimator, client, preset or unit that does not exist.
     """
-    data = _toml(path)
     try:
-        _known(data, Entries, "")
-        config = Config(path, from_mapping(data, Entries))
+        config = Config(path, read_toml_records(path, Entries, "study"))
         _check(config)
     except InputError as error:
         raise error.at(path=str(path)) from None
     except VeriglotError as error:
         raise InputError(error.message, remedy=error.remedy, path=str(path)) from error
     return config
-
-
-def _toml(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        raise InputError("there is no such file", path=str(path), remedy="Check the path.") from None
-    except IsADirectoryError:
-        raise InputError("this is a folder; a study is a TOML file", path=str(path)) from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"this is not valid UTF-8: {error.reason}", path=str(path)) from None
-    except tomllib.TOMLDecodeError as error:
-        line = re.search(r"line (\d+)", str(error))
-        raise InputError(
-            f"this is not valid TOML: {error}", path=str(path), line=int(line[1]) if line else None
-        ) from None
-
-
-def _known(data: Any, kind: Any, place: str) -> None:
-    """Refuse a key or a word that the records do not know, with the nearest that they do; kinds are left to them."""
-    if isinstance(data, list):
-        for row in data:
-            _known(row, kind, place)
-        return
-    if not isinstance(data, dict):
-        return
-    fields = {field.name: field.type for field in msgspec.structs.fields(kind)}
-    for key, value in data.items():
-        inside = f"{place}.{key}" if place else key
-        if key not in fields:
-            what = f"key of [{place}]" if place else "table of a study file"
-            raise _placed(UnknownNameError(what, key, fields), inside)
-        for word in value if isinstance(value, list) else [value]:
-            choice = _choice_in(fields[key])
-            if choice and isinstance(word, str) and word not in choice:
-                raise _placed(UnknownNameError(key.removesuffix("s"), word, choice), inside)
-        record = _record_in(fields[key])
-        if record is not None:
-            _known(value, record, inside)
-
-
-def _record_in(annotation: Any) -> Any:
-    """The record type inside `X`, `X | None` or `tuple[X, ...]`; None where there is none."""
-    if isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
-        return annotation
-    found = (_record_in(part) for part in get_args(annotation))
-    return next((kind for kind in found if kind is not None), None)
-
-
-def _choice_in(annotation: Any) -> tuple[str, ...]:
-    """The words of a `Literal` or an enumeration, or of a tuple of them; empty for anything else."""
-    if isinstance(annotation, type) and issubclass(annotation, StrEnum):
-        return tuple(annotation)
-    if get_origin(annotation) is Literal:
-        return get_args(annotation)
-    if get_origin(annotation) is tuple:
-        return _choice_in(get_args(annotation)[0])
-    return ()
-
-
-def _placed(error: UsageError, field: str) -> InputError:
-    return InputError(error.message, remedy=error.remedy, field=field)
 
 
 def _check(config: Config) -> None:

@@ -4,7 +4,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 # What `make test` installs beside the core. `make test EXTRAS=dev` leaves PyTorch out (and the tests that need it).
-EXTRAS ?= dev,train,vectors,local,semantic,encoders
+EXTRAS ?= dev,train,vectors,local,semantic,encoders,bench,entities,reference
 PYTEST_ARGS ?=
 
 SHELL := /bin/bash
@@ -94,6 +94,7 @@ $(VENV)/.installed-stats: $(CORE)
 
 $(TESTED): $(CORE)
 	@echo "Installing what the tests need: $(EXTRAS)"
+	@$(INSTALL) rouge-score  # comes as source only, so it is built apart from what needs no isolation
 	@$(INSTALL) --no-build-isolation --editable '.[$(EXTRAS)]'
 	@touch $@
 

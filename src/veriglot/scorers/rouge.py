@@ -17,10 +17,21 @@ if TYPE_CHECKING:
     from veriglot.records import Sample
     from veriglot.scorers.against_evidence import Unmeasured
 
-__all__ = ["Rouge1", "Rouge2", "RougeL"]
+__all__ = ["Passages", "Rouge1", "Rouge2", "RougeL", "checked_passages"]
 
 Mode = Literal["unicode", "paper"]
 Passages = Literal["joined", "best"]
+
+
+def checked_passages(passages: Passages) -> Passages:
+    """`passages`, if it is a way to take several.
+
+    Raises:
+        UsageError: it is neither `joined` nor `best`.
+    """
+    if passages not in get_args(Passages):
+        raise UsageError(f"passages is one of {', '.join(get_args(Passages))}, not {passages!r}.")
+    return passages
 
 
 class _Rouge(AgainstEvidence):
@@ -50,12 +61,11 @@ class _Rouge(AgainstEvidence):
         stopwords: bool | Sequence[str] | None = None,
         passages: Passages = "joined",
     ) -> None:
-        for option, given, choices in (("mode", mode, get_args(Mode)), ("passages", passages, get_args(Passages))):
-            if given not in choices:
-                raise UsageError(f"{option} is one of {', '.join(choices)}, not {given!r}.")
+        if mode not in get_args(Mode):
+            raise UsageError(f"mode is one of {', '.join(get_args(Mode))}, not {mode!r}.")
         if isinstance(stopwords, str):
             raise UsageError("stopwords is true, false or a list of words, not one text.")
-        self.value, self.mode, self.passages = checked_value(value), mode, passages
+        self.value, self.mode, self.passages = checked_value(value), mode, checked_passages(passages)
         self.stopwords = self.stopwords_by_default if stopwords is None else stopwords
         self._own = None if isinstance(self.stopwords, bool) else frozenset(self._forms(self.stopwords))
 

@@ -1,0 +1,78 @@
+"""chrF: character n-grams that a response and its evidence have in common (Popović 2015), by sacrebleu."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from sacrebleu import __version__ as sacrebleu_version
+from sacrebleu.metrics.chrf import CHRF
+
+from veriglot.errors import UsageError
+from veriglot.provenance import signature
+from veriglot.scorers.against_evidence import AgainstEvidence, Measured
+from veriglot.scorers.rouge import Passages, checked_passages
+
+if TYPE_CHECKING:
+    from veriglot.records import Sample
+
+__all__ = ["ChrF"]
+
+
+class ChrF(AgainstEvidence):
+    """chrF of the response against its evidence, 0 to 100, as sacrebleu counts it; `words=2` makes it chrF++.
+
+    It needs no words, and so no segmentation. It was made for translations against other translations: `evidence` is
+    then the reference, not the source.
+
+    Args:
+        characters: the longest character n-gram.
+        words: the longest word n-gram; 0 for none. Words are parted by spaces and punctuation.
+        beta: how many times recall counts as much as precision.
+        lowercase: whether case makes no difference.
+        passages: `joined` takes all passages for one reference; `best` takes each for one, and the best of them.
+
+    Raises:
+        UsageError: a setting that makes no sense.
+    """
+
+    name = "chrf@1"
+
+    def __init__(
+        self,
+        characters: int = 6,
+        words: int = 0,
+        beta: int = 2,
+        *,
+        lowercase: bool = False,
+        passages: Passages = "joined",
+    ) -> None:
+        for option, given, least in (("characters", characters, 1), ("words", words, 0), ("beta", beta, 1)):
+            if isinstance(given, bool) or not isinstance(given, int) or given < least:
+                raise UsageError(f"{option} is a whole number of at least {least}, not {given!r}.")
+        self.characters, self.words, self.beta, self.lowercase = characters, words, beta, lowercase
+        self.passages = checked_passages(passages)
+
+    @property
+    def signature(self) -> str:
+        """Name, settings in sacrebleu's words, and its version."""
+        return signature(
+            scorer=self.name,
+            case="lc" if self.lowercase else "mixed",
+            nc=self.characters,
+            nw=self.words,
+            beta=self.beta,
+            space="no",
+            passages=self.passages,
+            sacrebleu=sacrebleu_version,
+        )
+
+    @cached_property
+    def _metric(self) -> CHRF:
+        return CHRF(self.characters, self.words, self.beta, lowercase=self.lowercase)
+
+    def measure(self, sample: Sample) -> Measured:
+        """The score; 0 where nothing is in common, as in an empty response."""
+        passages = [passage.text for passage in sample.evidence]
+        references = ["\n".join(passages)] if self.passages == "joined" else passages
+        return Measured(float(self._metric.sentence_score(sample.response, references).score), {})

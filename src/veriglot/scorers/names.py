@@ -1,0 +1,187 @@
+"""Name agreement: which names of the response the evidence has too, told by capital letters, across alphabets."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from anyascii import anyascii
+
+from veriglot.errors import UnknownNameError
+from veriglot.provenance import signature
+from veriglot.records import Status
+from veriglot.records.languages import language
+from veriglot.scorers.against_evidence import AgainstEvidence, Measured, Unmeasured, language_of
+from veriglot.scorers.agreement import checked_empty
+from veriglot.scorers.stop_words import stop_words
+from veriglot.scorers.tokens import tokens_with_places
+from veriglot.text import script_of, sentences
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from veriglot.records import Sample
+
+__all__ = ["NameAgreement", "names_of"]
+
+_WITH_CASE = frozenset({"Latn", "Cyrl", "Grek", "Armn"})
+_NOUNS_TOO = frozenset({"de", "lb", "nds"})  # every noun has a capital letter
+_LEAST = 2  # letters of a name
+_STEM = 4  # letters that two forms of one name share at least
+_SHARE = 0.7  # of the longer form, which both begin with
+_FEWEST = 3  # consonants that tell a name
+_SOUNDS = (
+    ("sch", "s"), ("ph", "f"), ("ts", "s"), ("tz", "s"), ("sh", "s"), ("ch", "k"), ("ck", "k"), ("x", "ks"),
+    ("q", "k"), ("c", "k"), ("w", "v"), ("z", "s"), ("b", "v"), ("h", ""), ("j", ""),
+)  # fmt: skip
+_SILENT = re.compile("(?<=.)[aeiouy]")
+_NO_LETTER = re.compile("[^a-z]")
+_DOUBLED = re.compile(r"(.)\1+")
+
+
+class NameAgreement(AgainstEvidence):
+    """The share of the response's names that the evidence has too, 0 to 1.
+
+    A name is a word with a capital letter that does not begin a sentence, is no stop word, and stands nowhere in the
+    two texts in lower case; one that begins a sentence counts where it has its capital inside another. It is met by a
+    word of the evidence that is the same without accents, or begins the same way (Slavic, Baltic and Finnic names are
+    inflected); across alphabets, by one with the same consonants. So it needs no list of names and no model,
+    and takes `French` for a name.
+
+    Responses in scripts without capital letters, and in German, whose nouns all have one, are `unsupported_language`,
+    and so is evidence in a script other than Latin, Cyrillic, Greek or Armenian. A response without names is not
+    scored, unless `empty` says what it is worth.
+
+    Args:
+        empty: the value of a response that has no names, 0 to 1.
+
+    Raises:
+        UsageError: `empty` is out of range.
+    """
+
+    name = "name-agreement@1"
+
+    def __init__(self, empty: float | None = None) -> None:
+        self.empty = checked_empty(empty)
+
+    @property
+    def signature(self) -> str:
+        """Name and settings."""
+        return signature(scorer=self.name, empty=self.empty)
+
+    def measure(self, sample: Sample) -> Measured | Unmeasured:
+        """The share, and the counts of distinct names: `matched` and `response`."""
+        tag = language_of(sample)
+        passages = [passage.text for passage in sample.evidence]
+        refused = _refused(tag, sample.response, passages)
+        if refused is not None:
+            return Unmeasured(Status.UNSUPPORTED_LANGUAGE, refused)
+        names = names_of(sample.response, passages, tag)
+        if not names and self.empty is None:
+            return Unmeasured(Status.FAILED, "no name in the response, so there is nothing to compare (see empty=)")
+        across = len({script_of(text) for text in (sample.response, *passages)} - {None}) > 1
+        matched = len(_met(names, {word for text in passages for word in _words(text)}, across=across))
+        value = matched / len(names) if names else float(self.empty or 0.0)
+        return Measured(value, {"matched": float(matched), "response": float(len(names))}, tag)
+
+
+def names_of(response: str, passages: Sequence[str], tag: str | None) -> frozenset[str]:
+    """The distinct names of a response, folded.
+
+    Args:
+        response: the text whose names are asked for.
+        passages: other texts, which tell whether a word has its capital only from beginning a sentence.
+        tag: the language of the response, for its stop words.
+    """
+    inside, first, lower = _by_case(response)
+    capital = set(inside)
+    for passage in passages:
+        inside_passage, _, lower_passage = _by_case(passage)
+        capital |= inside_passage
+        lower = lower | lower_passage
+    found = inside | (first & capital)
+    left_out = lower | (stop_words(tag) or frozenset() if tag else frozenset())
+    return frozenset(word for word in found - left_out if len(word) >= _LEAST)
+
+
+@lru_cache(maxsize=64)
+def _by_case(text: str) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
+    """The words with a capital inside a sentence, those with one that begin a sentence, and those in lower case."""
+    inside: set[str] = set()
+    first: set[str] = set()
+    lower: set[str] = set()
+    beginnings = iter([start for start, _ in sentences(text)])
+    begins = next(beginnings, None)
+    for word, start, _ in tokens_with_places(text):
+        letter = text[start]
+        if letter.isupper() or letter.istitle():
+            (first if begins is not None and start >= begins else inside).add(word)
+        elif letter.islower():
+            lower.add(word)
+        while begins is not None and begins <= start:
+            begins = next(beginnings, None)
+    return frozenset(inside), frozenset(first), frozenset(lower)
+
+
+def _refused(tag: str | None, response: str, passages: Iterable[str]) -> str | None:
+    """Why names cannot be told or compared; None where they can."""
+    base = _base(tag)
+    if base in _NOUNS_TOO:
+        return f"in {base} a capital letter tells no name from a noun"
+    script = script_of(response)
+    if script is not None and script not in _WITH_CASE:
+        return f"the script {script} of the response has no capital letters"
+    other = next((one for one in map(script_of, passages) if one is not None and one not in _WITH_CASE), None)
+    return f"names are not compared with evidence in the script {other}" if other else None
+
+
+def _base(tag: str | None) -> str | None:
+    try:
+        return language(tag).base if tag else None
+    except UnknownNameError:
+        return None
+
+
+@lru_cache(maxsize=64)
+def _words(text: str) -> frozenset[str]:
+    return frozenset(word for word, _, _ in tokens_with_places(text))
+
+
+def _met(names: Iterable[str], words: Iterable[str], *, across: bool) -> set[str]:
+    """The names that one of the words is another form of."""
+    plain = {_latin(word) for word in words} - {""}
+    consonants = {_consonants(word) for word in plain} if across else set()
+    stems = defaultdict(list)
+    for word in plain:
+        stems[word[:_STEM]].append(word)
+    found = set()
+    for name in names:
+        latin = _latin(name)
+        sounds = _consonants(latin) if across else ""
+        heard = any(len(form) >= _FEWEST and form in consonants for form in (sounds, sounds[:-1]))  # or inflected
+        if latin in plain or heard or any(_alike(latin, word) for word in stems[latin[:_STEM]]):
+            found.add(name)
+    return found
+
+
+def _alike(first: str, second: str) -> bool:
+    """Whether two forms begin with the same letters, `_STEM` of them and most of the longer one."""
+    longer = max(len(first), len(second))
+    shared = next(
+        (i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), min(len(first), len(second))
+    )
+    return shared >= max(_STEM, _SHARE * longer)
+
+
+@lru_cache(maxsize=1 << 16)
+def _latin(word: str) -> str:
+    return _NO_LETTER.sub("", anyascii(word).lower())
+
+
+@lru_cache(maxsize=1 << 16)
+def _consonants(latin: str) -> str:
+    for old, new in _SOUNDS:
+        latin = latin.replace(old, new)
+    return _DOUBLED.sub(r"\1", _SILENT.sub("", latin))

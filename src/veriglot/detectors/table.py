@@ -14,6 +14,11 @@ DETECTORS = Table(
             "veriglot.detectors.auto:Auto",
             summary="semantic where its encoder is here and good in the language, else grounding; says which",
         ),
+        "calibrated": Entry(
+            "veriglot.detectors.confidences.calibrated:Calibrated",
+            summary="another detector with a calibration on labels of one's own: calibrated:NAME, calibration=FILE",
+            argument="detector",
+        ),
         "grounding": Entry(
             "veriglot.detectors.grounding:Grounding",
             summary="words held against the evidence, offline, in every language; the default",

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Case", "Judge", "Outcome", "Question", "language_name"]
 
-_THRESHOLD = 0.5
+_HALF = 0.5
 _TOO_LONG = re.compile(
     r"context (?:length|window|size)|maximum context|the context of|too many tokens"
     r"|(?:prompt|input|request) is too long",
@@ -83,8 +83,8 @@ class Judge(ABC):
     """A language model that is asked about each sample. See `docs/judges.md`.
 
     Args:
-        threshold: confidence from which something is marked, 0 to 1; None for 0.5. A verdict without a confidence
-            counts as 0 or 1.
+        threshold: confidence from which something is marked, 0 to 1; None for the judge's own. A verdict without a
+            confidence counts as 0 or 1.
         words: whether predictions carry every word, where its confidence is known.
         prompt: a TOML file of the user's own in place of the shipped prompt.
         options: of `Asking`.
@@ -109,7 +109,7 @@ class Judge(ABC):
             if name not in known:
                 raise UnknownNameError(f"option of the judge {self.kind!r}", name, [*known, *self._own_options()])
         self._asking = Asking(**options)
-        self._threshold = _THRESHOLD if threshold is None else threshold
+        self._threshold = self._default_threshold() if threshold is None else threshold
         self._words = words
         self._prompt: Prompt = load_prompt(self.prompt_name, self.fields, prompt)
         self._settings = self._asking.generation(self._prompt.max_tokens)
@@ -119,6 +119,10 @@ class Judge(ABC):
     def _own_options(cls) -> tuple[str, ...]:
         """The options that only this judge has."""
         return ("threshold", "words", "prompt")
+
+    def _default_threshold(self) -> float:
+        """The threshold where the user sets none."""
+        return _HALF
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A judge travels to another process as its options, and connects there."""

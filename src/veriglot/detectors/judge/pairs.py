@@ -65,6 +65,10 @@ class PairJudge(Judge):
     def _own_options(cls) -> tuple[str, ...]:
         return ("none", *super()._own_options())
 
+    def _default_threshold(self) -> float:
+        """The likeliest label is taken, however likely it is."""
+        return 0.0
+
     def _parts(self) -> dict[str, object]:
         return {"labels": ",".join(self._meanings), "unit": "response"}
 

@@ -64,6 +64,10 @@ class SpanJudge(Judge):
     def _own_options(cls) -> tuple[str, ...]:
         return ("taxonomy", *super()._own_options())
 
+    def _default_threshold(self) -> float:
+        """Half of several opinions; of a single one all that it marks: doubt of a type is no doubt of the mark."""
+        return 0.0 if self._asking.samples == 1 else super()._default_threshold()
+
     def _parts(self) -> dict[str, object]:
         return {"taxonomy": self.taxonomy, "unit": "char" if self._asking.samples == 1 else "word"}
 

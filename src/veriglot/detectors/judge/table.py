@@ -25,7 +25,7 @@ def judge(kind: str, *, threshold: float | None = None, words: bool = False, **o
 
     Args:
         kind: a name of `JUDGES`.
-        threshold: confidence from which something is marked, 0 to 1; None for 0.5.
+        threshold: confidence from which something is marked, 0 to 1; None for the judge's own.
         words: whether predictions carry every word, where its confidence is known.
         options: of the judge and of `Asking`; see `docs/judges.md`.
 

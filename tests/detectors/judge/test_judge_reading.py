@@ -1,0 +1,100 @@
+"""Replies are read strictly: one value of the form that was asked for, and probabilities that surely belong to it."""
+
+from __future__ import annotations
+
+import math
+
+import msgspec
+import pytest
+
+from veriglot.detectors.judge.probabilities import label_probabilities, list_probability
+from veriglot.detectors.judge.reading import read_answer
+from veriglot.llm import AnswerError, Reply, Token
+
+
+class Answer(msgspec.Struct, frozen=True):
+    label: bool
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"label": true}',
+        'Here you are:\n```json\n{"label": true}\n```\nGlad to help!',
+        '<think>Is it {"label": false}? No.</think>{"label": true}',
+        'I think first {"label": fal... no.</think>\n{"label": true}',
+        '{"label": true}\n\n{"label": true}',
+        'The form {"label": ...} asks for a label {a}: {"label": true}',
+    ],
+)
+def test_an_answer_is_found_among_other_words(text: str) -> None:
+    assert read_answer(Reply(text), Answer) == Answer(True)
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        (Reply(""), "empty"),
+        (Reply("<think>I wonder and wonder"), "empty"),
+        (Reply("I'm sorry, but I cannot help with that."), "no JSON.*I'm sorry"),
+        (Reply('{"label": tr', "length"), "cut at its length"),
+        (Reply('{"label": true}', "length"), "cut at its length"),
+        (Reply("", "filter"), "held its reply back"),
+        (Reply('{"label": "perhaps"}'), "not as asked"),
+        (Reply('{"verdict": true}'), "not as asked"),
+        (Reply('{"label": true} or rather {"label": false}'), "2 answers that differ"),
+        (Reply("{'label': True}"), "no JSON"),
+        (Reply("{" * 5000 + '{"a":' * 5000), "not what was asked"),
+    ],
+)
+def test_what_would_have_to_be_guessed_is_refused(reply: Reply, said: str) -> None:
+    with pytest.raises(AnswerError, match=said):
+        read_answer(reply, Answer)
+
+
+def tokens(*pairs: tuple[str, float | None]) -> Reply:
+    return Reply("".join(text for text, _ in pairs), logprobs=tuple(Token(text, value) for text, value in pairs))
+
+
+def test_a_label_of_several_tokens_has_their_product() -> None:
+    reply = tokens(('{"type": "', -0.1), ("ent", -0.2), ("ity", -0.3), ('"}', -0.4))
+    assert label_probabilities(reply, "type", ["entity"]) == pytest.approx([math.exp(-0.5)])
+
+
+def test_a_token_that_reaches_beyond_its_label_counts_as_a_whole() -> None:
+    reply = tokens(('{"hallucination":', -1.0), (" true}", -0.25))
+    assert label_probabilities(reply, "hallucination", ["true"]) == pytest.approx([math.exp(-0.25)])
+
+
+def test_each_label_has_its_own_and_quotes_of_the_response_have_none() -> None:
+    quoting = '{"spans": [{"text": "says \\"type\\": \\"x\\"", "type": "'
+    between = '"}, {"text": "b", "type": "'
+    reply = tokens((quoting, -0.1), ("entity", -0.2), (between, 0.0), ("relation", -0.7), ('"}]}', 0.0))
+    assert label_probabilities(reply, "type", ["entity", "relation"]) == pytest.approx([math.exp(-0.2), math.exp(-0.7)])
+
+
+def test_thoughts_are_no_part_of_the_answer() -> None:
+    reply = tokens(('<think>"type": "relation"</think>', -3.0), ('{"type": "', 0.0), ("entity", -0.2), ('"}', 0.0))
+    assert label_probabilities(reply, "type", ["entity"]) == pytest.approx([math.exp(-0.2)])
+
+
+def test_without_tokens_or_where_they_do_not_fit_nothing_is_known() -> None:
+    assert label_probabilities(Reply('{"type": "entity"}'), "type", ["entity"]) is None
+    assert label_probabilities(tokens(('{"type": "entity"}', None)), "type", ["entity"]) is None
+    assert label_probabilities(tokens(('{"type": "entity"}', -0.1)), "type", ["relation"]) is None
+    assert label_probabilities(tokens(('{"type": "entity"}', -0.1)), "type", ["entity", "entity"]) is None
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        (tokens(('{"spans":', -0.1), (" []", -0.5), ("}", 0.0)), math.exp(-0.5)),
+        (tokens(('{"spans": [', -0.1), ('{"', -0.3), ('text": "a"}]}', 0.0)), math.exp(-0.3)),
+        (tokens(('{"spans": [\n', -0.1), ("  ", -0.1), ("{", -0.3), ('"text": "a"}]}', 0.0)), math.exp(-0.3)),
+        (tokens(('{"spans": [] } {"spans": [', -0.1), ("]}", -0.3)), None),
+        (tokens(('{"spans": []}', None)), None),
+    ],
+)
+def test_the_token_that_ends_a_list_or_begins_it_says_how_sure_that_was(reply: Reply, expected: float | None) -> None:
+    found = list_probability(reply, "spans")
+    assert found == (None if expected is None else pytest.approx(expected))

@@ -58,15 +58,15 @@ class Premise:
     end: int
 
 
-def check_reading(level: str, premise_sentences: int) -> None:
+def check_reading(claim: str, premise_sentences: int) -> None:
     """Raise for options that make no sense.
 
     Raises:
-        UnknownNameError: no such level.
+        UnknownNameError: no such kind of claim.
         UsageError: a negative number of sentences.
     """
-    if level not in LEVELS:
-        raise UnknownNameError("level", level, LEVELS)
+    if claim not in LEVELS:
+        raise UnknownNameError("kind of claim", claim, LEVELS)
     if premise_sentences < 0:
         raise UsageError(
             f"A premise is made of {premise_sentences} sentences.",

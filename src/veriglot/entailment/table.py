@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["ENTAILMENTS", "load_entailment"]
 
 ENTAILMENTS = Table(
-    "kind of entailment model",
+    "entailment model",
     "veriglot.entailment",
     {
         "transformers": Entry(

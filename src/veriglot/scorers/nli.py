@@ -77,7 +77,7 @@ class NLI:
     Args:
         model: a folder, a name that `veriglot models` lists, or a name on the hub; or an entailment model.
         value: `ent` or `diff` (higher is better), `con` or `unv` (higher is worse).
-        level: `sentence` or `fact`: what a claim is.
+        claim: `sentence` or `fact`: what of the response is held against the evidence, piece by piece.
         summary: `mean` over the claims, or the `worst` of them.
         premise_sentences: sentences of the evidence that make a premise; 0 for whole passages.
         options: of the entailment model; see `veriglot.entailment.load_entailment`.
@@ -85,7 +85,7 @@ class NLI:
     Raises:
         MissingExtraError: the packages of the model are not installed.
         WeightsError: it cannot be loaded, or its labels do not say what they mean.
-        UnknownNameError: no such value, level or summary.
+        UnknownNameError: no such value, claim or summary.
         UsageError: an option that makes no sense, or `con` or `diff` of a model that tells no contradiction apart.
     """
 
@@ -94,7 +94,7 @@ class NLI:
         model: str | Path | Entailment,
         *,
         value: str = "ent",
-        level: str = "sentence",
+        claim: str = "sentence",
         summary: str = "mean",
         premise_sentences: int = 1,
         **options: Any,
@@ -102,13 +102,13 @@ class NLI:
         for kind, name, known in (("value", value, Value), ("summary", summary, Summary)):
             if name not in get_args(known):
                 raise UnknownNameError(kind, name, get_args(known))
-        check_reading(level, premise_sentences)
+        check_reading(claim, premise_sentences)
         self._options: dict[str, Any] = {
-            "model": model, "value": value, "level": level, "summary": summary,
+            "model": model, "value": value, "claim": claim, "summary": summary,
             "premise_sentences": premise_sentences, **options,
         }  # fmt: skip
         self._value, self._summary = value, summary
-        self._level = cast("Level", level)
+        self._level = cast("Level", claim)
         self._size = premise_sentences
         self._entailment = load_entailment(model, **options) if isinstance(model, str | Path) else model
         self.direction = Direction.HIGHER_IS_WORSE if value in _WORSE else Direction.HIGHER_IS_BETTER
@@ -133,9 +133,9 @@ class NLI:
         return signature(
             scorer=self.name,
             model=digest([self._entailment.signature])[:12],
-            level=self._level,
+            claim=self._level,
             summary=self._summary,
-            premise=f"{self._size} sentences" if self._size else "passage",
+            premise=f"sentences-{self._size}" if self._size else "passage",
         )
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:

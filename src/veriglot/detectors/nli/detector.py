@@ -39,7 +39,7 @@ class NLI:
         model: a folder, a name that `veriglot models` lists, or a name on the hub; or an entailment model.
         threshold: confidence from which a claim is marked, 0 to 1; None takes 0.5.
         words: whether predictions carry every word, each with the confidence of its claim.
-        level: `sentence` or `fact`: what a claim is.
+        claim: `sentence` or `fact`: what of the response is held against the evidence, piece by piece.
         premise_sentences: sentences of the evidence that a claim is held against at a time; 0 for whole passages.
         options: of the entailment model; see `veriglot.entailment.load_entailment`.
 
@@ -57,19 +57,19 @@ class NLI:
         *,
         threshold: float | None = None,
         words: bool = False,
-        level: str = "sentence",
+        claim: str = "sentence",
         premise_sentences: int = 1,
         **options: Any,
     ) -> None:
-        check_reading(level, premise_sentences)
+        check_reading(claim, premise_sentences)
         threshold = _THRESHOLD if threshold is None else threshold
         if not 0.0 <= threshold <= 1.0:
             raise UsageError(f"A threshold is a probability between 0 and 1, but {threshold} was given.")
         self._options: dict[str, Any] = {
-            "model": model, "threshold": threshold, "words": words, "level": level,
+            "model": model, "threshold": threshold, "words": words, "claim": claim,
             "premise_sentences": premise_sentences, **options,
         }  # fmt: skip
-        self._level = cast("Level", level)
+        self._level = cast("Level", claim)
         self._size = premise_sentences
         self._words = words
         self.threshold = threshold
@@ -90,8 +90,8 @@ class NLI:
         return signature(
             detector=self.name,
             model=digest([self._entailment.signature])[:12],
-            level=self._level,
-            premise=f"{self._size} sentences" if self._size else "passage",
+            claim=self._level,
+            premise=f"sentences-{self._size}" if self._size else "passage",
             threshold=self.threshold,
             unit=self._level,
         )

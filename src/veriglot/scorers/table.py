@@ -41,6 +41,62 @@ SCORERS = Table(
             summary="entailment and contradiction by the evidence, by kang's equations: nli:FOLDER",
             argument="model",
         ),
+        "mfact": Entry(
+            "veriglot.scorers.neural.mfact:MFact",
+            extra="local",
+            summary="a classifier of faithfulness: mfact:MODEL",
+            argument="model",
+        ),
+        "seahorse": Entry(
+            "veriglot.scorers.neural.seahorse:Seahorse",
+            extra="local",
+            summary="SEAHORSE Q4, is the response attributable to the evidence: seahorse:MODEL",
+            argument="model",
+        ),
+        "metricx": Entry(
+            "veriglot.scorers.neural.metricx:MetricX",
+            extra="local",
+            summary="MetricX-24, errors of a translation without a reference, 0 to 25: metricx:MODEL",
+            argument="model",
+        ),
+        "log-probability": Entry(
+            "veriglot.scorers.neural.log_probability:LogProbability",
+            extra="local",
+            summary="how likely a language or translation model finds the response: log-probability:MODEL",
+            argument="model",
+        ),
+        "cosine": Entry(
+            "veriglot.scorers.neural.cosine:Cosine",
+            extra="semantic",
+            summary="how near source and response are as vectors of an encoder: cosine:ENCODER",
+            argument="encoder",
+        ),
+        "labse": Entry(
+            "veriglot.scorers.neural.cosine:Labse",
+            extra="encoders",
+            summary="the same by LaBSE, or another checkpoint of sentence-transformers: labse:MODEL",
+            argument="model",
+        ),
+        "comet": Entry(
+            "veriglot.scorers.neural.companions:Comet",
+            summary="COMET-QE, CometKiwi, XCOMET, in an environment of its own: comet:MODEL",
+            argument="model",
+        ),
+        "laser": Entry(
+            "veriglot.scorers.neural.companions:Laser",
+            summary="LASER2 and LASER3, in an environment of its own: laser:FOLDER",
+            argument="model",
+        ),
+        "blaser": Entry(
+            "veriglot.scorers.neural.companions:Blaser",
+            summary="BLASER 2.0 QE, in an environment of its own: blaser:MODEL",
+            argument="model",
+        ),
+        "process": Entry(
+            "veriglot.scorers.neural.companions:Process",
+            summary="an engine of your own, in any Python environment: process:FILE",
+            argument="engine",
+        ),
         "top-ngram": Entry(
             "veriglot.scorers.top_ngram:TopNGram", summary="what is repeated more often than in the source"
         ),

@@ -164,4 +164,4 @@ def test_every_environment_has_an_engine_and_commands(name: str, tmp_path: Path)
     known = environment(name)
     engines = Path(sys.modules["veriglot.run.companion"].__file__ or "").parent / "engines"
     assert (engines / f"{known.engine}.py").is_file()
-    assert all(package in instructions(name, tmp_path) for package in known.packages)
+    assert all(package in instructions(name, tmp_path) for step in known.steps for package in step)

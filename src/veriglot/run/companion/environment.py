@@ -21,14 +21,14 @@ class Environment(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         engine: file in `engines/`, without its suffix.
-        packages: what pip is to install there, in order.
+        steps: what pip is to install there, one call after the other.
         python: versions of Python that these packages run on, in words.
         licence: of the packages' code.
         why: why they are not installed beside ours.
     """
 
     engine: str
-    packages: tuple[str, ...]
+    steps: tuple[tuple[str, ...], ...]
     python: str
     licence: str
     why: str
@@ -93,9 +93,9 @@ def instructions(name: str, place: Path) -> str:
     """The commands that make an environment, and how to name it where it lies elsewhere."""
     known = environment(name)
     python = place / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
-    packages = " ".join(f"'{package}'" for package in known.packages)
+    calls = [" ".join([f"'{python}' -m pip install", *(f"'{name}'" for name in step)]) for step in known.steps]
     return (
-        f"Type: python3 -m venv '{place}' && '{python}' -m pip install {packages}   (Python {known.python}; "
+        f"Type: {' && '.join([f'python3 -m venv {place}', *calls])}   (Python {known.python}; "
         f"{known.why}). One that lies elsewhere: {setting(name)}=PYTHON, or the option python."
     )
 

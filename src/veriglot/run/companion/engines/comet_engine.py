@@ -50,7 +50,8 @@ class Engine:
         self._torch = torch
         self._batch_size = batch_size
         self._device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-        network = _loaded(_file(model), encoder, offline)
+        file = _file(model)
+        network = _loaded(file, encoder, offline)
         if network.requires_references():
             raise UnusableModelError(
                 "it needs a reference translation, so it estimates no quality from the source alone",
@@ -64,6 +65,7 @@ class Engine:
             self._listen_to_decoding()
         self.about = {
             "class": type(network).__name__,
+            "folder": str(file.parents[1]),
             "encoder": str(network.hparams.get("pretrained_model")),
             "marks": self._marks,
             "device": self._device.type,

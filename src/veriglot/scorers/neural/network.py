@@ -1,0 +1,119 @@
+"""A checkpoint of transformers, loaded for scoring, and the batches that it is given."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+import transformers
+
+from veriglot.errors import UsageError, WeightsError
+from veriglot.provenance import checkpoint_revision
+from veriglot.weights.cards import agree
+from veriglot.weights.checkpoints import checkpoint, hub_options, loading
+from veriglot.weights.device import device_for
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+__all__ = ["Network", "batches", "load", "padded"]
+
+_TOKENS_A_BATCH = 8192  # padding included
+
+
+@dataclass(frozen=True)
+class Network:
+    """A checkpoint that is ready to run.
+
+    Attributes:
+        place: its folder, or its name on the hub.
+        tokenizer, model: of transformers.
+        device: where the model is.
+        about: what a signature says of it: revision, device, kind of numbers, versions.
+    """
+
+    place: str
+    tokenizer: Any
+    model: Any
+    device: torch.device
+    about: dict[str, str]
+
+
+def load(
+    kind: Any,
+    model: str,
+    *,
+    what: str,
+    tokenizer: str | None = None,
+    revision: str | None = None,
+    device: str | None = None,
+    dtype: str = "float32",
+    trust_remote_code: bool = False,
+    accept_licence: bool = False,
+) -> Network:
+    """Load a checkpoint once its licence was shown, and accepted where it has to be.
+
+    Args:
+        kind: class of transformers whose `from_pretrained` loads it.
+        model: a folder, a name that `veriglot models` lists, or a name on the hub.
+        what: what it should be, for messages.
+        tokenizer: checkpoint of the tokenizer, where the model's own has none.
+        revision, device, dtype, trust_remote_code: as elsewhere.
+        accept_licence: a licence that is not permissive is accepted.
+
+    Raises:
+        WeightsError: it cannot be loaded, or parts of its weights are missing from it.
+        LicenceError: its licence has to be accepted first.
+        UsageError: its tokenizer does not say where its tokens stand.
+    """
+    agree(model, accepted=accept_licence)
+    place, words = checkpoint(model), checkpoint(tokenizer or model)
+    options = {"trust_remote_code": trust_remote_code, **hub_options(revision)}
+    with loading(what, place):
+        network, told = kind.from_pretrained(place, dtype=dtype, output_loading_info=True, **options)
+    with loading(f"tokenizer of the {what}", words):
+        own = options if words == place else {**options, **hub_options()}
+        read = transformers.AutoTokenizer.from_pretrained(words, **own)
+    absent = sorted(told.get("missing_keys", ()))
+    if absent:
+        raise WeightsError(
+            f"The {what} {place!r} lacks weights: {', '.join(absent[:3])}{' ...' if len(absent) > 3 else ''}.",
+            remedy="They would be random. Take a checkpoint that was trained for this.",
+        )
+    if not read.is_fast:
+        raise UsageError(
+            f"The tokenizer of {words!r} does not say where its tokens stand.",
+            remedy="Take one whose folder has a tokenizer.json.",
+        )
+    where = device_for(device)
+    about = {
+        "model": str(model),
+        "revision": checkpoint_revision(place, network.config),
+        "tokenizer": checkpoint_revision(words, None) if words != place else "",
+        "dtype": dtype,
+        "device": where.type,
+        "transformers": transformers.__version__,
+        "torch": torch.__version__,
+    }
+    return Network(place, read, network.to(where).eval(), where, about)
+
+
+def batches(lengths: Sequence[int], most: int = _TOKENS_A_BATCH) -> Iterator[list[int]]:
+    """Places of inputs of like length, together at most `most` tokens with their padding, or one input."""
+    batch: list[int] = []
+    for place in sorted(range(len(lengths)), key=lambda place: lengths[place]):
+        if batch and (len(batch) + 1) * lengths[place] > most:
+            yield batch
+            batch = []
+        batch.append(place)
+    if batch:
+        yield batch
+
+
+def padded(rows: Sequence[Sequence[int]], fill: int, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+    """Token ids on the left and `fill` on the right, and which are tokens: both of shape (b, longest)."""
+    longest = max(len(row) for row in rows)
+    ids = torch.tensor([[*row, *[fill] * (longest - len(row))] for row in rows], device=device)
+    mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in rows], device=device)
+    return ids, mask

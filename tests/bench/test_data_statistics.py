@@ -1,0 +1,142 @@
+"""Statistics of data sets: by hand, by parts, and the percentages that hat and halluverse print."""
+
+from __future__ import annotations
+
+import csv
+from typing import TYPE_CHECKING
+
+import pytest
+
+from veriglot.bench.statistics import BANDS, DataStatistics, band_of, statistics_by_language, statistics_of
+from veriglot.errors import UnknownNameError
+from veriglot.formats.reading import read
+from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task, Unit
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def translation(name: str, source: str, target: str, *marks: tuple[int, int], labelled: bool = True) -> Sample:
+    spans = tuple(Span(start, end, "hallucination") for start, end in marks)
+    gold = Annotation(annotator="gold", kind=Kind.HUMAN, taxonomy="hat", spans=spans)
+    return Sample(
+        id=name, response=target, task=Task.TRANSLATION, language="de", evidence=(Evidence(source, language="en"),),
+        annotations=(gold,) if labelled else (),
+    )  # fmt: skip
+
+
+SAMPLES = [
+    translation("a", "one two", "eins zwei drei", (10, 14)),  # 4 of 14 characters: 28.6 %
+    translation("b", "four", "vier"),
+    translation("c", "five six seven eight", "fünf sechs sieben a b", (18, 19)),  # 1 of 21: 4.8 %
+    translation("d", "nine", "neun", labelled=False),
+]
+
+
+def test_by_hand() -> None:
+    found = statistics_of(SAMPLES)
+    assert (found.samples, found.labelled, found.hallucinated, found.marks) == (4, 3, 2, 2)
+    assert found.bands == [1, 0, 1]
+    assert found.band_shares == [0.5, 0.0, 0.5]
+    assert found.sentence_rate == pytest.approx(2 / 3)
+    assert found.character_rate == pytest.approx(5 / (14 + 4 + 21))
+    assert found.length_ratio == pytest.approx((14 + 4 + 21) / (7 + 4 + 20))
+    assert found.mean_length_ratio == pytest.approx((14 / 7 + 4 / 4 + 21 / 20) / 3)
+    assert found.hallucinated_length_ratio == pytest.approx(35 / 27)
+    assert found.hallucinated_mean_length_ratio == pytest.approx((2 + 21 / 20) / 2)
+    assert (found.evidence_units, found.response_units) == (7, 9)
+    assert found.mean_response_units == 3.0
+    assert dict(found.types) == {"hallucination": 2}
+    assert found.row()["unverified"] is None
+
+
+def test_parts_add_up_to_the_whole() -> None:
+    parts = [statistics_of(SAMPLES[:1]), statistics_of(SAMPLES[1:])]
+    assert parts[0] + parts[1] == statistics_of(SAMPLES)
+    with pytest.raises(ValueError, match="cannot be added"):
+        parts[0] + statistics_of(SAMPLES, unit="char")
+
+
+def test_translations_are_counted_by_pair() -> None:
+    monolingual = Sample(id="m", response="Ja.", language="German", evidence=(Evidence("Ja.", language="de"),))
+    found = statistics_by_language([*SAMPLES, monolingual, Sample(id="u", response="?")])
+    assert {name: part.samples for name, part in found.items()} == {"de": 1, "en-de": 4, "und": 1}
+
+
+def test_borders_belong_to_the_lower_band() -> None:
+    assert [band_of(marked, 100) for marked in (0, 1, 5, 6, 25, 26, 100)] == [None, 0, 0, 1, 1, 2, 2]
+    assert band_of(1, 20) == 0  # exactly 5 %, which floating-point division would decide either way
+    assert band_of(1, 4) == 1
+    assert [band[1] for band in BANDS] == [5, 25, 100]
+
+
+def test_nothing_has_no_rates() -> None:
+    row = statistics_of([]).row()
+    assert row["samples"] == 0
+    assert all(row[name] is None for name in ("length_ratio", "character_rate", "sentence_rate", "band_0_5"))
+    with pytest.raises(UnknownNameError):
+        statistics_of([], unit="token")
+
+
+def test_facts_of_typed_labels() -> None:
+    text = "Mira Holt was born in Odense in 1902. She died in Paris."
+    spans = (Span(text.index("1902"), text.index("1902") + 4, "entity"),)
+    gold = Annotation(annotator="gold", kind=Kind.HUMAN, taxonomy="fava", spans=spans)
+    found = statistics_of([Sample(id="x", response=text, language="en", annotations=(gold,))])
+    assert (found.facts, found.supported, found.told, found.contradicted, found.unverified) == (4, 3, 4, 1, 0)
+    assert found.support_rate == 0.75
+    assert (found.with_evidence, found.length_ratio, found.row()["contradicted"]) == (0, None, 0.25)
+
+
+def test_edited_pairs_as_halluverse_s_table_2() -> None:
+    def pair(original: str, edited: str, label: str) -> Sample:
+        whole = Annotation("gold", Kind.HUMAN, "halluverse", units=(Unit(0, len(edited), label),))
+        return Sample(
+            id=label,
+            response=edited,
+            language="en",
+            evidence=(Evidence(original, language="en"),),
+            annotations=(whole,),
+        )
+
+    found = statistics_of(
+        [pair("He was born.", "He was born in Rome.", "entity"), pair("A b.", "A b c d.", "sentence")]
+    )
+    assert (found.labelled, found.evidence_units, found.response_units) == (2, 5, 9)
+    assert (found.mean_evidence_units, found.mean_response_units) == (2.5, 4.5)
+    assert dict(found.types) == {"entity": 1, "sentence": 1}
+    assert found.sentence_rate == 1.0
+
+
+def test_hat_s_percentages_follow_from_counts(shared_facts: Path) -> None:
+    def rows(name: str) -> list[dict[str, str]]:
+        return list(csv.DictReader((shared_facts / name).read_text("utf-8").splitlines()))
+
+    printed = {
+        (row["direction"], row["language"], row["split"]): row
+        for name in ("hat_table1_statistics_en_x.csv", "hat_table2_statistics_x_en.csv")
+        for row in rows(name)
+    }
+    derived = rows("hat_derived_hallucinated_counts.csv")
+    assert len(derived) == len(printed) == 114
+    for row in derived:
+        paper = printed[row["direction"], row["language"], row["split"]]
+        solutions = row["candidates_total/0_5/5_25/25_100"].split(" | ")
+        assert len(solutions) == (1 if row["status"] == "unique" else 2)
+        for solution in solutions:  # four rows have two that give the same percentages
+            total, *bands = (int(count) for count in solution.split("/"))
+            found = DataStatistics(labelled=int(row["ns"]), hallucinated=total, bands=bands)
+            assert found.sentence_rate is not None
+            assert 100 * found.sentence_rate == pytest.approx(float(paper["shr_pct"]), abs=0.0501)
+            for share, column in zip(found.band_shares, ("shr_0_5_pct", "shr_5_25_pct", "shr_25_100_pct"), strict=True):
+                assert share is not None
+                assert 100 * share == pytest.approx(float(paper[column]), abs=0.0501)
+
+
+def test_a_real_set(shared_data: Path) -> None:
+    found = statistics_by_language(read(shared_data / "mt_guerreiro_deen" / "annotated_corpus.csv"))["de-en"]
+    assert found.samples == found.labelled == 3415
+    assert found.sentence_rate is not None
+    assert 0 < found.sentence_rate < 1
+    assert found.bands == [0, 0, found.hallucinated]  # its labels are of whole translations
+    assert found.row()["unverified"] is None

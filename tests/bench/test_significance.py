@@ -1,0 +1,132 @@
+"""Paired tests: what is compared, how sure, and that equal systems are rarely told apart."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from veriglot.bench.significance import Comparison, Contender, against, corrected, difference
+from veriglot.errors import UnknownNameError
+from veriglot.metrics.item_measures import draws
+from veriglot.metrics.items import Items
+from veriglot.metrics.resampling import Resampling
+
+
+def judged(labels: np.ndarray, noise: float, seed: int) -> Contender:
+    generator = np.random.default_rng(seed)
+    return Contender(Items(labels + generator.normal(0, noise, len(labels)), labels), cut=0.5)
+
+
+def labels_of(size: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).random(size) < 0.4
+
+
+def test_a_better_system_is_told_from_a_worse_one() -> None:
+    labels = labels_of(300)
+    resampling = Resampling.of(range(300), resamples=500)
+    good, bad = judged(labels, 0.3, 1), judged(labels, 1.5, 2)
+    for measure in ("f1", "auroc", "auc_pr_nonfactual", "mcc"):
+        found = difference(good, bad, measure, resampling, names=("good", "bad"))
+        assert found.difference is not None
+        assert found.low is not None
+        assert found.low > 0
+        assert found.p == pytest.approx(1 / 501)  # the least that 500 resamples can show
+        back = difference(bad, good, measure, resampling)
+        assert back.difference == pytest.approx(-found.difference)
+        assert back.p == found.p
+
+
+def test_the_difference_is_that_of_the_values_and_pairing_helps() -> None:
+    labels = labels_of(200)
+    resampling = Resampling.of(range(200), resamples=400)
+    first = judged(labels, 1.0, 3)
+    shifted = Contender(Items(first.items.badness + np.random.default_rng(9).normal(0, 0.05, 200), labels))
+    found = difference(first, shifted, "auroc", resampling)
+    alone = [draws("auroc", one.items, resampling) for one in (first, shifted)]
+    assert found.difference == pytest.approx(alone[0][0] - alone[1][0])
+    assert found.low is not None
+    assert found.high is not None
+    assert found.high - found.low < 0.25 * (np.quantile(alone[0], 0.975) - np.quantile(alone[0], 0.025))
+
+
+def test_only_items_that_both_scored_are_compared() -> None:
+    labels = labels_of(100)
+    first, second = judged(labels, 0.5, 1), judged(labels, 0.5, 2)
+    first.items.badness[:10] = np.nan
+    second.items.badness[5:30] = np.nan
+    resampling = Resampling.of([k // 2 for k in range(100)], resamples=50)
+    found = difference(first, second, "auroc", resampling)
+    assert (found.items, found.left_out, found.clusters) == (70, (20, 5), 35)
+    mask = np.arange(100) >= 30
+    kept = [Contender(one.items.select(mask), 0.5) for one in (first, second)]
+    again = difference(*kept, "auroc", resampling.select(mask))
+    assert (again.difference, again.p, again.low) == (found.difference, found.p, found.low)
+
+
+def test_equal_systems_are_rarely_told_apart() -> None:
+    found = []
+    for seed in range(60):
+        labels = labels_of(120, seed)
+        resampling = Resampling.of(range(120), resamples=100, seed=seed)
+        pair = judged(labels, 1.0, 1000 + seed), judged(labels, 1.0, 2000 + seed)
+        found.append(difference(*pair, "auroc", resampling).p)
+    assert all(p is not None for p in found)
+    assert sum(p < 0.05 for p in found if p is not None) <= 9  # 3 expected; 10 or more has a chance below 0.001
+
+
+def test_the_same_system_is_not_better_than_itself() -> None:
+    labels = labels_of(50)
+    one = judged(labels, 0.5, 1)
+    found = difference(one, one, "f1", Resampling.of(range(50), resamples=100))
+    assert (found.difference, found.low, found.high, found.p) == (0.0, 0.0, 0.0, 1.0)
+
+
+def test_means_over_languages_count_each_the_same() -> None:
+    labels = labels_of(90)
+    strata = ["de"] * 60 + ["tr"] * 30
+    resampling = Resampling.of(range(90), strata, resamples=50)
+    pair = judged(labels, 0.4, 1), judged(labels, 1.0, 2)
+    parts = [np.array([name == tag for name in strata]) for tag in ("de", "tr")]
+    whole = difference(*pair, "auroc", resampling, parts=parts)
+    single = [difference(*pair, "auroc", resampling, parts=[part]).difference for part in parts]
+    assert whole.difference == pytest.approx(np.mean([value for value in single if value is not None]))
+    assert whole.items == 90
+
+
+def test_corrections_are_over_all_that_stand_together() -> None:
+    labels = labels_of(150)
+    resampling = Resampling.of(range(150), resamples=200)
+    systems = {
+        name: judged(labels, noise, seed)
+        for seed, (name, noise) in enumerate(zip("abcd", (0.4, 0.9, 1.0, 3.0), strict=True))
+    }
+    found = against("b", systems, "auroc", resampling)
+    assert [one.system for one in found] == ["a", "c", "d"]
+    for one in found:
+        assert one.p is not None
+        assert one.adjusted is not None
+        assert one.p <= one.adjusted <= min(3 * one.p, 1.0)
+        assert (one.baseline, one.correction) == ("b", "holm")
+    steps = sorted((one.p or 0.0, one.adjusted or 0.0) for one in found)
+    assert steps[0][1] == pytest.approx(3 * steps[0][0])
+    assert steps[1][1] == pytest.approx(max(2 * steps[1][0], steps[0][1]))
+    false_discovery = corrected(found, "bh")
+    assert all((f.adjusted or 0) <= (h.adjusted or 0) for f, h in zip(false_discovery, found, strict=True))
+    with pytest.raises(UnknownNameError):
+        corrected(found, "none")
+
+
+def test_what_cannot_be_compared_says_why() -> None:
+    labels = labels_of(20)
+    one, other = judged(labels, 0.5, 1), judged(labels, 0.5, 2)
+    other.items.badness[:] = np.nan
+    nothing = difference(one, other, "auroc", Resampling.of(range(20), resamples=20))
+    assert (nothing.difference, nothing.p, nothing.items) == (None, None, 0)
+    assert nothing.reason is not None
+    alone = difference(one, judged(labels, 0.7, 3), "auroc", Resampling.of(["t"] * 20, resamples=20))
+    assert alone.difference is not None
+    assert (alone.p, alone.reason) == (None, "fewer than two texts in common")
+    assert corrected([nothing, alone])[0].adjusted is None
+    assert isinstance(alone, Comparison)
+    with pytest.raises(ValueError, match="cannot be held"):
+        difference(one, judged(labels_of(3), 1, 1), "auroc", Resampling.of(range(20), resamples=2))

@@ -23,6 +23,12 @@ DETECTORS = Table(
             "veriglot.detectors.grounding:Grounding",
             summary="words held against the evidence, offline, in every language; the default",
         ),
+        "hf": Entry(
+            "veriglot.detectors.token_classifier:TokenClassifier",
+            extra="local",
+            summary="any token classifier of transformers, such as LettuceDetect's: hf:FOLDER",
+            argument="model",
+        ),
         "judge": Entry(
             "veriglot.detectors.judge:judge",
             summary="a language model as judge: judge:spans, facts, translation, translation-guided, pairs",

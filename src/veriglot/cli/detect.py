@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Optional
 
 import typer
 
+from veriglot.cli.calibrating import CALIBRATION_HELP
 from veriglot.cli.recipe import DETECTOR_HELP, SET_HELP
 
 __all__ = ["detect"]
@@ -66,6 +67,7 @@ def detect(
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", show_default=False, help=SET_HELP)
     ] = None,
+    calibration: Annotated[str | None, typer.Option(metavar="FILE", help=CALIBRATION_HELP)] = None,
     threshold: Annotated[
         float | None,
         typer.Option(
@@ -168,6 +170,7 @@ def detect(
         format=format_,
         detector=detector,
         settings=tuple(set_ or ()),
+        calibration=calibration,
         threshold=threshold,
         words=words,
         level=level,

@@ -51,6 +51,7 @@ class Request:
     format: str | None
     detector: str
     settings: Sequence[str]
+    calibration: str | None
     threshold: float | None
     words: bool
     level: Level
@@ -72,7 +73,12 @@ class Request:
     def recipe(self) -> Recipe:
         """How to make the detector."""
         return detector_recipe(
-            self.detector, threshold=self.threshold, words=self.words, level=self.level, settings=self.settings
+            self.detector,
+            threshold=self.threshold,
+            words=self.words,
+            level=self.level,
+            settings=self.settings,
+            calibration=self.calibration,
         )
 
     @property

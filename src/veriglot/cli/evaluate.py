@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from veriglot.cli.calibrating import CALIBRATE_HELP, CALIBRATION_HELP, CURVE_HELP
 from veriglot.cli.recipe import DETECTOR_HELP, SET_HELP
 
 __all__ = ["evaluate"]
@@ -28,6 +29,9 @@ def evaluate(
     set_: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", show_default=False, help=SET_HELP)
     ] = None,
+    calibration: Annotated[str | None, typer.Option(metavar="FILE", help=CALIBRATION_HELP)] = None,
+    calibrate: Annotated[str | None, typer.Option(metavar="FILE", help=CALIBRATE_HELP)] = None,
+    curve: Annotated[Literal["platt", "isotonic"], typer.Option(help=CURVE_HELP, show_default=False)] = "platt",
     predictions: Annotated[
         str | None,
         typer.Option(
@@ -127,6 +131,8 @@ def evaluate(
 
     Predictions:    veriglot evaluate gold.jsonl --predictions marked.jsonl --unit char
 
+    Calibrate:      veriglot evaluate mine.jsonl --calibrate mine.json, then --calibration mine.json
+
     Once more:      veriglot evaluate gold.jsonl --counts c.json && veriglot evaluate c.json --seed 2
 
     Intervals come from a bootstrap that draws whole texts, within each language. Samples without labels, and samples
@@ -138,6 +144,9 @@ def evaluate(
         data=data,
         detector=detector,
         settings=tuple(set_ or ()),
+        calibration=calibration,
+        calibrate=calibrate,
+        curve=curve,
         predictions=predictions,
         unit=unit,
         threshold=threshold,

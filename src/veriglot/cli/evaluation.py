@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from veriglot.bench.evaluate import Evaluation, Evaluator, Settings, measured
+from veriglot.cli.calibrating import Calibrating, plain, show_calibration
 from veriglot.cli.inputs import STDIN, Input, count_rows, find_inputs, jobs_for, known_tag, rows_of
 from veriglot.cli.progress import Bar
 from veriglot.cli.recipe import detector_recipe
@@ -24,7 +25,9 @@ from veriglot.records import Prediction, Sample, encode, taxonomy
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from veriglot.detectors.confidences.calibration import Calibration
     from veriglot.run import Engine, FailedRow
+    from veriglot.train.confidences.calibrating import Method
 
 __all__ = ["LEVELS", "Request", "carry_out"]
 
@@ -38,6 +41,9 @@ class Request:
     data: Sequence[str]
     detector: str
     settings: Sequence[str]
+    calibration: str | None
+    calibrate: str | None
+    curve: Method
     predictions: str | None
     unit: str
     threshold: float | None
@@ -72,12 +78,26 @@ def carry_out(request: Request) -> int:
     if stored and len(stored) < len(request.data):
         raise UsageError("Counts and samples cannot be given together.", remedy="Evaluate the samples first.")
     if stored:
+        if request.calibrate:
+            raise UsageError("Counts hold no confidence of each word.", remedy="Give --calibrate with the samples.")
         _show(request, _from_counts(request))
         return 0
     account = Account(quiet=request.quiet)
-    found = _measured(request, account)
-    _show(request, found)
+    _refuse_to_calibrate_predictions(request)
+    calibrating = Calibrating(request.calibrate, method=request.curve, annotator=request.annotator, seed=request.seed)
+    found = _measured(request, account, calibrating)
+    about = found.stored.about
+    made = about.get("made")
+    _show(request, found, calibrating.fitted(str(about["detector"]), str(made) if made else None))
     return account.close()
+
+
+def _refuse_to_calibrate_predictions(request: Request) -> None:
+    if request.calibration is not None and request.predictions is not None:
+        raise UsageError(
+            "--calibration calibrates a detector that is asked, and --predictions asks none.",
+            remedy="Give it to veriglot detect when the predictions are made.",
+        )
 
 
 def _from_counts(request: Request) -> Evaluation:
@@ -96,7 +116,7 @@ def _from_counts(request: Request) -> Evaluation:
     return measured(joined, seed=request.seed, resamples=request.resamples, levels=request.levels)
 
 
-def _measured(request: Request, account: Account) -> Evaluation:
+def _measured(request: Request, account: Account, calibrating: Calibrating) -> Evaluation:
     inputs = find_inputs(request.data, format_name=request.format, skipped=account.warn)
     if request.predictions is not None:
         source = _Predictions(request)
@@ -105,18 +125,25 @@ def _measured(request: Request, account: Account) -> Evaluation:
             for row in _rows(request, inputs, account):
                 prediction = source.take(row.id)
                 evaluator.add(row, prediction)
+                calibrating.see(row, prediction)
                 if prediction is not None:
                     account.add(prediction)
                 bar.advance()
         source.warn(account)
     else:
-        evaluator = _asked(request, inputs, account)
+        evaluator = _asked(request, inputs, account, calibrating)
     return evaluator.result(seed=request.seed, resamples=request.resamples, levels=request.levels)
 
 
-def _asked(request: Request, inputs: Sequence[Input], account: Account) -> Evaluator:
+def _asked(request: Request, inputs: Sequence[Input], account: Account, calibrating: Calibrating) -> Evaluator:
     """Ask a detector about every sample."""
-    recipe = detector_recipe(request.detector, threshold=request.threshold, words=True, settings=request.settings)
+    recipe = detector_recipe(
+        request.detector,
+        threshold=request.threshold,
+        words=True,
+        settings=request.settings,
+        calibration=request.calibration,
+    )
     from veriglot.run import Engine
 
     with Engine(recipe, jobs=jobs_for(inputs, request.jobs)) as engine:
@@ -125,6 +152,7 @@ def _asked(request: Request, inputs: Sequence[Input], account: Account) -> Evalu
             for row, prediction in engine.run(_rows(request, inputs, account)):
                 assert isinstance(row, Sample)
                 evaluator.add(row, prediction)
+                calibrating.see(row, prediction)
                 if prediction is not None:
                     account.add(prediction)
                 bar.advance()
@@ -266,22 +294,24 @@ def _share(text: str | None) -> float | None:
     return value if value is not None and 0.0 <= value <= 1.0 else None
 
 
-def _show(request: Request, found: Evaluation) -> None:
+def _show(request: Request, found: Evaluation, calibration: Calibration | None = None) -> None:
     profile = found.profile() if request.output else None
     if request.counts:
         save(found.stored, Path(request.counts))
     if profile is not None and request.output:
         Path(request.output).write_bytes(encode(profile) + b"\n")
     if request.json:
-        sys.stdout.buffer.write(msgspec.json.encode(_plain(found)) + b"\n")
+        sys.stdout.buffer.write(msgspec.json.encode(_plain(found, calibration)) + b"\n")
         sys.stdout.buffer.flush()
         return
     from veriglot.cli.figure_tables import show
 
     show(found, request.levels)
+    if calibration is not None:
+        show_calibration(calibration, str(request.calibrate))
 
 
-def _plain(found: Evaluation) -> dict[str, object]:
+def _plain(found: Evaluation, calibration: Calibration | None) -> dict[str, object]:
     rows = {
         tag: [row._asdict() for row in table]
         for tag, table in found.reliability().items()
@@ -295,4 +325,5 @@ def _plain(found: Evaluation) -> dict[str, object]:
         "coverage": coverage,
         "figures": [msgspec.structs.asdict(figure) for figure in found.figures],
         "reliability": rows,
+        **({} if calibration is None else {"calibration": plain(calibration)}),
     }

@@ -6,6 +6,7 @@ import os
 import re
 import sys
 import tomllib
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Literal
 
@@ -41,6 +42,7 @@ def detector_recipe(
     words: bool,
     level: Level = "response",
     settings: Sequence[str] = (),
+    calibration: str | None = None,
 ) -> Recipe:
     """How to make the detector `name` with these options, in this process or another.
 
@@ -51,6 +53,7 @@ def detector_recipe(
         words: whether predictions carry every word with its confidence.
         level: `fact` or `sentence` for predictions that carry these with their scores, or `response` for neither.
         settings: further options of the detector, each as `name=value`.
+        calibration: a file that calibrates the detector's confidences, or None.
 
     Raises:
         UsageError: `threshold` is out of range, or a setting is no `name=value`.
@@ -60,6 +63,8 @@ def detector_recipe(
     if threshold is not None and not 0.0 <= threshold <= 1.0:
         raise UsageError(f"--threshold is a probability between 0 and 1, but {threshold} was given.")
     options: dict[str, Any] = {**read_settings(settings), "threshold": threshold, "words": words}
+    if calibration is not None:
+        options["calibration_file"] = calibration
     return Recipe(load, (name,), options if level == "response" else {**options, "level": level})
 
 
@@ -92,7 +97,15 @@ def _value(text: str) -> Any:
     return found["value"] if plain and "#" not in text else text  # neither a date nor a comment is meant
 
 
-def load(name: str, *, threshold: float | None, words: bool, level: Level = "response", **settings: Any) -> Detector:
+def load(
+    name: str,
+    *,
+    threshold: float | None,
+    words: bool,
+    level: Level = "response",
+    calibration_file: str | None = None,
+    **settings: Any,
+) -> Detector:
     """Make the detector; see `detector_recipe`.
 
     Raises:
@@ -102,7 +115,14 @@ def load(name: str, *, threshold: float | None, words: bool, level: Level = "res
     if level != "response":
         from veriglot.detectors.units import with_units
 
-        return with_units(load(name, threshold=threshold, words=True, **settings), level, words=words)
+        made = load(name, threshold=threshold, words=True, calibration_file=calibration_file, **settings)
+        return with_units(made, level, words=words)
+    if calibration_file is not None:
+        from veriglot.detectors.confidences.calibrated import Calibrated
+
+        return Calibrated(
+            partial(load, name, **settings), calibration=calibration_file, threshold=threshold, words=words
+        )
     from veriglot.detectors import DETECTORS, load_detector
 
     found = _CLASS.fullmatch(name)

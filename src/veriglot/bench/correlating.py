@@ -42,8 +42,9 @@ class Association:
         low, high: 95% interval over resampled texts.
         p: two-sided p-value for no relation.
         items, clusters: scored items whose rate is known, and texts among them.
-        p_method: how `p` was made: `t` or `permutation` where every item is a text of its own, as kang's; `bootstrap`
-            where texts hold several items, which a t distribution would take for independent.
+        p_method: how `p` was made: `independent` where every item is a text of its own (`rates.correlation`), as
+            kang's; `texts` where texts hold several items, which that would take for independent: a normal test of
+            atanh r, whose error comes from the resampled texts.
         reason: why there is none.
     """
 
@@ -58,13 +59,14 @@ class Association:
     reason: str | None = None
 
 
-def associate(measure: str, items: Items, resampling: Resampling) -> Association:
+def associate(measure: str, items: Items, resampling: Resampling, drawn: Array | None = None) -> Association:
     """A correlation of a system's scores with a rate, its interval and its p-value.
 
     Args:
         measure: one of `CORRELATIONS`, such as `pearson_support`.
         items: of one system.
         resampling: of the same items.
+        drawn: what `item_measures.draws` gives for them, where it is at hand.
 
     Raises:
         UnknownNameError: no such correlation.
@@ -77,15 +79,15 @@ def associate(measure: str, items: Items, resampling: Resampling) -> Association
     known = items.scored & (~np.isnan(rate) if rate is not None else False)
     clusters = resampling.select(known).clusters()
     behind = (int(np.count_nonzero(known)), clusters)
-    drawn = draws(measure, items, resampling)
+    drawn = draws(measure, items, resampling) if drawn is None else drawn
     if rate is None or np.isnan(drawn[0]) or behind[0] < _POINTS:
         return Association(measure, None, None, None, None, *behind, reason=ITEM_MEASURES[measure].why)
     low, high, _ = percentile(drawn[1:])
     if clusters < behind[0]:
-        return Association(measure, float(drawn[0]), low, high, _bootstrap_p(drawn), *behind, p_method="bootstrap")
+        return Association(measure, float(drawn[0]), low, high, _bootstrap_p(drawn), *behind, p_method="texts")
     found = correlate(-items.badness[known] if truth == "support" else items.badness[known], rate[known], method=kind)
     p = found.p if found is not None else None
-    return Association(measure, float(drawn[0]), low, high, p, *behind, p_method="t")
+    return Association(measure, float(drawn[0]), low, high, p, *behind, p_method="independent")
 
 
 def _bootstrap_p(drawn: Array) -> float | None:

@@ -58,6 +58,7 @@ class ItemMeasure:
         value: scores, truth, weights of shape `(draws, n)` and the cut to one value per draw.
         positive: which items count as positive, from the truth.
         chance: what a system that knows nothing gets, from the share of positives; None where there is no such value.
+        greater_is_better: False for `fpr` alone.
     """
 
     name: str
@@ -68,6 +69,7 @@ class ItemMeasure:
     value: Callable[[Array, Array, Array, float], Array]
     positive: Callable[[Array], Mask]
     chance: Callable[[float], float] | None
+    greater_is_better: bool = True
 
 
 def counts_at(badness: Array, nonfactual: Mask, cut: float) -> Array:
@@ -132,7 +134,7 @@ def _threshold_measures() -> Iterator[ItemMeasure]:
         ("accuracy", "share of items judged as labelled", scores.accuracy, "there are no items"),
         ("fpr", "share of factual items that are marked", scores.fpr, "no item is factual"),
     ):
-        yield ItemMeasure(name, "threshold", summary, why, "nonfactual", _at(score), _is, None)
+        yield ItemMeasure(name, "threshold", summary, why, "nonfactual", _at(score), _is, None, name != "fpr")
 
 
 def _ranking_measures() -> Iterator[ItemMeasure]:

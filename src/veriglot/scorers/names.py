@@ -30,7 +30,8 @@ _WITH_CASE = frozenset({"Latn", "Cyrl", "Grek", "Armn"})
 _NOUNS_TOO = frozenset({"de", "lb", "nds"})  # every noun has a capital letter
 _LEAST = 2  # letters of a name
 _STEM = 4  # letters that two forms of one name share at least
-_SHARE = 0.7  # of the longer form, which both begin with
+_SHARE = 0.7  # of the shorter form, which both begin with
+_ENDING = 4  # letters by which one form may be longer
 _FEWEST = 3  # consonants that tell a name
 _SOUNDS = (
     ("sch", "s"), ("ph", "f"), ("ts", "s"), ("tz", "s"), ("sh", "s"), ("ch", "k"), ("ck", "k"), ("x", "ks"),
@@ -167,12 +168,10 @@ def _met(names: Iterable[str], words: Iterable[str], *, across: bool) -> set[str
 
 
 def _alike(first: str, second: str) -> bool:
-    """Whether two forms begin with the same letters, `_STEM` of them and most of the longer one."""
-    longer = max(len(first), len(second))
-    shared = next(
-        (i for i, (a, b) in enumerate(zip(first, second, strict=False)) if a != b), min(len(first), len(second))
-    )
-    return shared >= max(_STEM, _SHARE * longer)
+    """Whether two forms differ in their ending only: they share most of the shorter one and are nearly as long."""
+    shorter, longer = sorted((first, second), key=len)
+    shared = next((i for i, char in enumerate(shorter) if char != longer[i]), len(shorter))
+    return shared >= max(_STEM, _SHARE * len(shorter)) and len(longer) - len(shorter) <= _ENDING
 
 
 @lru_cache(maxsize=1 << 16)

@@ -33,7 +33,8 @@ _NUMBER = re.compile(
 _DATE = re.compile(r"(?<!\d)(\d{1,4})([./-])(\d{1,2})\2(\d{1,4})(?!\d)")
 _LIST_MARK = re.compile(r"^[ \t]*\(?\d{1,3}[.)](?=\s)", re.MULTILINE)
 _MONTH = re.compile(r"(?<!\d)\d{1,2}\s?[月월]")
-_GROUPING = "\u00a0\u2009\u202f'’٬"
+_SPACE = "\u00a0"  # that does not break; two others like it are taken for the same
+_GROUPING = _SPACE + "'’٬"
 _BLANK = " \u2003 "  # what keeps apart what stood around something that is taken out
 
 
@@ -45,7 +46,7 @@ def number_values(text: str) -> list[Reading]:
     `1879年`). Left out: the marks of lists at the beginning of a line, and the month of a date in figures
     (`14.03.1879`, `3月`), which other texts write as a word. Words for numbers (`seven`) are not read.
     """
-    plain = normalise(text, fold_case=False, spaces=False, compatibility=False).text
+    plain = normalise(text, fold_case=False, spaces=False, punctuation=False, compatibility=False).text
     plain = _MONTH.sub(_BLANK, _DATE.sub(_without_month, _LIST_MARK.sub(_BLANK, plain)))
     return [reading for match in _NUMBER.finditer(plain) for reading in _readings(match.group())]
 
@@ -85,7 +86,7 @@ def _parts(written: str) -> list[str]:
 
 def _decimal(written: str) -> set[Decimal]:
     """The values of digits with marks between them; none where they can be no number."""
-    marks = [char for char in written if not char.isdecimal()]
+    marks = [_SPACE if char.isspace() else char for char in written if not char.isdecimal()]
     groups = re.split(r"\D", written)
     if not marks:
         return {Decimal(written)}

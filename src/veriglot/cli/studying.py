@@ -6,7 +6,7 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from veriglot.cli.progress import Bar
+from veriglot.cli.steps import Steps
 from veriglot.errors import EXIT_ROWS_FAILED
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _run(request: Request, config: Config, folder: Folder) -> int:
     from veriglot.cli.recipe import detector_recipe
     from veriglot.study.run import Tools, run
 
-    with _Watch(shown=not request.quiet) as watch:
+    with Steps(shown=not request.quiet) as watch:
         try:
             outcome = run(
                 config,
@@ -173,36 +173,3 @@ def _print_json(data: object) -> None:
 
     sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(data), indent=2) + b"\n")
     sys.stdout.buffer.flush()
-
-
-class _Watch:
-    """Shows a bar for each step, and says what a person should know."""
-
-    def __init__(self, *, shown: bool) -> None:
-        self._shown = shown
-        self._bar: Bar | None = None
-
-    def __enter__(self) -> _Watch:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._close()
-
-    def begin(self, step: str, total: int | None) -> None:
-        self._close()
-        if self._shown and sys.stderr.isatty():
-            print(f"veriglot: {step}", file=sys.stderr)
-        self._bar = Bar(shown=self._shown, total=lambda: total).__enter__()
-
-    def advance(self) -> None:
-        if self._bar is not None:
-            self._bar.advance()
-
-    def say(self, text: str) -> None:
-        if self._shown:
-            print(f"veriglot: {text}", file=sys.stderr)
-
-    def _close(self) -> None:
-        if self._bar is not None:
-            self._bar.__exit__(None, None, None)
-            self._bar = None

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from veriglot.records import Kind, Rate
+    from veriglot.run.watch import Watch
     from veriglot.study.config import Config
     from veriglot.study.detecting import Judge
     from veriglot.study.folder import Folder
     from veriglot.study.gold import Gold
     from veriglot.study.status import Plan
-    from veriglot.study.watch import Watch
 
 __all__ = ["Estimated", "Rated", "estimate_all"]
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from veriglot.records import encode
 from veriglot.run.lock import Lock
 from veriglot.run.manifest import write_whole
+from veriglot.run.watch import Silent
 from veriglot.study.asking import ask_models, planned_languages
 from veriglot.study.assembling import assemble
 from veriglot.study.detecting import detect, have_profiles
@@ -19,14 +20,13 @@ from veriglot.study.estimating import estimate_all
 from veriglot.study.given import take_given
 from veriglot.study.status import Plan, write_plan
 from veriglot.study.survey import survey_all
-from veriglot.study.watch import Silent
 
 if TYPE_CHECKING:
+    from veriglot.run.watch import Watch
     from veriglot.study.config import Config
     from veriglot.study.detecting import MakeRecipe, Measure
     from veriglot.study.folder import Folder
     from veriglot.study.results import StudyResults
-    from veriglot.study.watch import Watch
 
 __all__ = ["Outcome", "Tools", "run"]
 

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from veriglot.records import Prediction, Sample
+    from veriglot.run.watch import Watch
     from veriglot.study.config import Config
     from veriglot.study.folder import Folder
-    from veriglot.study.watch import Watch
 
 __all__ = ["Seen", "Survey", "survey_all"]
 

@@ -1,4 +1,4 @@
-"""What a study tells while it runs; the command line shows it, and tests may listen."""
+"""What long work tells while it runs; the command line shows it, and tests may listen."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["Silent", "Watch"]
 
 
 class Watch(Protocol):
-    """Is told how far a study is."""
+    """Is told how far the work is."""
 
     def begin(self, step: str, total: int | None) -> None:
         """A step begins: what it does in a few words, and of how many rows where that is known."""

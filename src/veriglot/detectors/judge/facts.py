@@ -14,11 +14,12 @@ from veriglot.detectors.judge.claims import (
     claims_of_model,
     decomposition_schema,
 )
-from veriglot.detectors.judge.judge import Case, Judge, Outcome, Question
+from veriglot.detectors.judge.judge import Case, Outcome, Question
 from veriglot.detectors.judge.marking import DIGITS, Mark, spans_of
 from veriglot.detectors.judge.probabilities import label_probabilities
 from veriglot.detectors.judge.prompts import load_prompt, passage_blocks, question_block, tagged
 from veriglot.detectors.judge.reading import read_answer
+from veriglot.detectors.judge.windows import Passages, WindowedJudge
 from veriglot.errors import UnknownNameError
 from veriglot.llm import AnswerError, schema_of
 from veriglot.records import JudgedUnit, Prediction, Status, Word
@@ -55,13 +56,13 @@ class _Opinion:
     probabilities: tuple[float, ...] | None
 
 
-class FactJudge(Judge):
+class FactJudge(WindowedJudge):
     """`judge:facts`: a verdict per atomic fact, in `units`; what is not supported is marked.
 
     Args:
         decompose: `rules` for the facts of `veriglot.text.facts`, `model` to have the model part the response first.
         decompose_prompt: a TOML file in place of the shipped prompt for that.
-        options: of `Judge`.
+        options: of `WindowedJudge` and `Judge`.
     """
 
     kind: ClassVar[str] = "facts"
@@ -82,7 +83,7 @@ class FactJudge(Judge):
         return ("decompose", "decompose_prompt", *super()._own_options())
 
     def _parts(self) -> dict[str, object]:
-        return {"facts": self._parting.signature if self._by_model else "rules", "unit": "fact"}
+        return {**super()._parts(), "facts": self._parting.signature if self._by_model else "rules", "unit": "fact"}
 
     def _prepared(self, found: list[Case | Prediction]) -> list[Case | Prediction]:
         return self._parted_by_model(found) if self._by_model else [self._parted_by_rules(case) for case in found]
@@ -121,36 +122,24 @@ class FactJudge(Judge):
         return replace(case, state=claims, notes=(*case.notes, *notes))
 
     def _questions(self, case: Case) -> list[Question]:
-        sample, claims = case.sample, case.state
-        passages = [(passage.title or "", passage.text) for passage in sample.evidence]
-        texts = [passage.text for passage in sample.evidence]
-        asked = []
-        for first in range(0, len(claims), _AT_ONCE):
-            lines = [f"{first + n + 1}. {_line(claim)}" for n, claim in enumerate(claims[first : first + _AT_ONCE])]
-            listed = "\n".join(lines)
-            filled = self._prompt.filled(
-                language=case.language,
-                question=question_block(sample),
-                evidence=passage_blocks(passages, listed, sample.question or ""),
-                facts=tagged("claims", listed, *texts),
-            )
-            asked.append(Question(filled, schema_of(_Answer)))
-        return asked
+        """All lists of claims about the first window, then all about the next."""
+        lists = [_numbered(case.state, first) for first in range(0, len(case.state), _AT_ONCE)]
+        texts = [self._filled(case, window, listed) for window in self._windows(case) for listed in lists]
+        return [Question(text, schema_of(_Answer)) for text in texts]
+
+    def _filled(self, case: Case, window: Passages, listed: str) -> str:
+        sample = case.sample
+        return self._prompt.filled(
+            language=case.language,
+            question=question_block(sample),
+            evidence=passage_blocks(window, listed, sample.question or ""),
+            facts=tagged("claims", listed, *(passage.text for passage in sample.evidence)),
+        )
 
     def _opinion(self, case: Case, replies: list[Reply]) -> _Opinion:
-        verdicts: list[Verdict] = []
-        sure: list[float] | None = []
-        for reply in replies:
-            said = read_answer(reply, _Answer).verdicts
-            count = min(_AT_ONCE, len(case.state) - len(verdicts))
-            _check_complete([one.claim for one in said], len(verdicts) + 1, count)
-            found = label_probabilities(reply, "verdict", [one.verdict for one in said])
-            sure = None if sure is None or found is None else [*sure, *found]
-            verdicts += [one.verdict for one in said]
-        if sure is None:
-            return _Opinion(tuple(verdicts), None)
-        pairs = zip(verdicts, sure, strict=True)
-        return _Opinion(tuple(verdicts), tuple(1.0 - p if said == "supported" else p for said, p in pairs))
+        lists = -(-len(case.state) // _AT_ONCE)
+        windows = [_read(replies[first : first + lists], len(case.state)) for first in range(0, len(replies), lists)]
+        return windows[0] if len(windows) == 1 else _over_windows(windows)
 
     def _outcome(self, case: Case, opinions: list[_Opinion]) -> Outcome:
         confidence, shares = _shares(opinions)
@@ -168,11 +157,40 @@ class FactJudge(Judge):
         else:
             score = max(shares)
         words_ = None if self._by_model or not known else _words(case, shares)
-        return Outcome(round(score, DIGITS), spans, confidence, words_, _units(case.state, shares))
+        windows = len(self._windows(case))
+        notes = (f"evidence:{windows} windows",) if windows > 1 else ()
+        return Outcome(round(score, DIGITS), spans, confidence, words_, _units(case.state, shares), notes)
 
 
-def _line(claim: Claim) -> str:
-    return " ".join(claim.text.split())
+def _numbered(claims: list[Claim], first: int) -> str:
+    lines = (" ".join(claim.text.split()) for claim in claims[first : first + _AT_ONCE])
+    return "\n".join(f"{number}. {line}" for number, line in enumerate(lines, first + 1))
+
+
+def _read(replies: list[Reply], claims: int) -> _Opinion:
+    """The verdicts on all claims by one window of the evidence."""
+    verdicts: list[Verdict] = []
+    sure: list[float] | None = []
+    for reply in replies:
+        said = read_answer(reply, _Answer).verdicts
+        _check_complete([one.claim for one in said], len(verdicts) + 1, min(_AT_ONCE, claims - len(verdicts)))
+        found = label_probabilities(reply, "verdict", [one.verdict for one in said])
+        sure = None if sure is None or found is None else [*sure, *found]
+        verdicts += [one.verdict for one in said]
+    if sure is None:
+        return _Opinion(tuple(verdicts), None)
+    pairs = zip(verdicts, sure, strict=True)
+    return _Opinion(tuple(verdicts), tuple(1.0 - p if said == "supported" else p for said, p in pairs))
+
+
+def _over_windows(windows: list[_Opinion]) -> _Opinion:
+    """Support by any window is support; of those that do not support a claim, one that contradicts it says more."""
+    ranks: tuple[Verdict, ...] = ("supported", "contradicted", "unverified")
+    verdicts = tuple(min(said, key=ranks.index) for said in zip(*(one.verdicts for one in windows), strict=True))
+    known = [one.probabilities for one in windows if one.probabilities is not None]
+    if len(known) < len(windows):
+        return _Opinion(verdicts, None)
+    return _Opinion(verdicts, tuple(min(said) for said in zip(*known, strict=True)))
 
 
 def _check_complete(numbers: list[int], first: int, count: int) -> None:

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
-from veriglot.detectors.judge.judge import Case, Judge, Outcome, Question
+from veriglot.detectors.judge.judge import Case, Outcome, Question
 from veriglot.detectors.judge.locating import Quote, locate
 from veriglot.detectors.judge.marking import DIGITS, Ballot, Mark, spans_of
 from veriglot.detectors.judge.notes import excerpt, location_notes
 from veriglot.detectors.judge.probabilities import label_probabilities, list_probability
 from veriglot.detectors.judge.prompts import passage_blocks, question_block, tagged
 from veriglot.detectors.judge.reading import read_answer
+from veriglot.detectors.judge.windows import Passages, WindowedJudge
 from veriglot.llm import AnswerError
 from veriglot.records import taxonomy
 
@@ -42,12 +43,12 @@ class _Opinion:
     notes: tuple[str, ...]
 
 
-class SpanJudge(Judge):
+class SpanJudge(WindowedJudge):
     """`judge:spans`: unsupported spans with types, quoted by the model and located in the response.
 
     Args:
         taxonomy: the taxonomy of the types; their meanings are told to the model as the taxonomy has them.
-        options: of `Judge`.
+        options: of `WindowedJudge` and `Judge`.
     """
 
     kind: ClassVar[str] = "spans"
@@ -69,22 +70,36 @@ class SpanJudge(Judge):
         return 0.0 if self._asking.samples == 1 else super()._default_threshold()
 
     def _parts(self) -> dict[str, object]:
-        return {"taxonomy": self.taxonomy, "unit": "char" if self._asking.samples == 1 else "word"}
+        voted = self._asking.samples > 1 or self._window is not None
+        return {**super()._parts(), "taxonomy": self.taxonomy, "unit": "word" if voted else "char"}
 
     def _questions(self, case: Case) -> list[Question]:
+        return [Question(self._filled(case, window), _schema(list(self._types))) for window in self._windows(case)]
+
+    def _filled(self, case: Case, window: Passages) -> str:
         sample = case.sample
-        texts = (sample.response, sample.question or "")
-        filled = self._prompt.filled(
+        return self._prompt.filled(
             language=case.language,
             types="\n".join(f"- {name}: {meaning}" for name, meaning in self._types.items()),
             question=question_block(sample),
-            evidence=passage_blocks([(passage.title or "", passage.text) for passage in sample.evidence], *texts),
+            evidence=passage_blocks(window, sample.response, sample.question or ""),
             response=tagged("response", sample.response, *(passage.text for passage in sample.evidence)),
         )
-        return [Question(filled, _schema(list(self._types)))]
 
     def _opinion(self, case: Case, replies: list[Reply]) -> _Opinion:
-        (reply,) = replies
+        opinions = [self._reading(case, reply) for reply in replies]
+        return opinions[0] if len(opinions) == 1 else self._in_every_window(case, opinions)
+
+    def _in_every_window(self, case: Case, opinions: list[_Opinion]) -> _Opinion:
+        """What no window supports. How sure the model was of each window says little of all of them together."""
+        ballot = Ballot(case.sample.response, case.spoken.tag, [opinion.marks for opinion in opinions])
+        spans = ballot.spans(1.0, list(self._types))
+        marks = tuple(Mark(span.start, span.end, str(span.type)) for span in spans)
+        notes = dict.fromkeys(note for opinion in opinions for note in opinion.notes)
+        return _Opinion(marks, None, (f"evidence:{len(opinions)} windows", *notes))
+
+    def _reading(self, case: Case, reply: Reply) -> _Opinion:
+        """What the reply on one window says."""
         quoted = read_answer(reply, _Answer).spans
         for one in quoted:
             if one.type not in self._types:

@@ -1,0 +1,95 @@
+"""The judge of pairs: labels, the space of labels, and confusion counts against halluverse's."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import pytest
+from misbehaving import ModelServer
+from scripted_judges import judge, sample, says
+
+from veriglot.detectors import load_detector
+from veriglot.detectors.judge import confusion, gold_label, pair_label
+from veriglot.formats import read
+from veriglot.records import Status
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ROWS = [
+    ("The mill burnt in 1745.", "The mill burnt in 1748.", "Entity"),
+    ("He founded the choir.", "He left the choir.", "Relation"),
+    ("She studied law.", "She swam to Mars.", "Sentence"),
+    ("The mill burnt in 1745.", "The mill burnt in 1750.", "Entity"),
+    ("She was kind.", "She was friendly.", "0"),
+    ("She sang.", "She hummed.", "Relation"),
+]
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Path:
+    path = tmp_path / "halluverse_en.csv"
+    lines = ["language,original_sentence,edited_sentence,hallucination_type", *(f"en,{a},{b},{c}" for a, b, c in ROWS)]
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    return path
+
+
+def test_labels_and_confusion_counts_by_hand(rows: Path) -> None:
+    samples = list(read(rows))
+    rules = [
+        says({"type": "entity"}, match="1748|the choir"),
+        says({"type": "sentence"}, match="to Mars"),
+        says({"type": "none"}, match="friendly"),
+        says("I do not know.", match="hummed"),
+        says({"type": "relation"}),
+    ]
+    found = judge("pairs", *rules).predict(samples)
+    assert [gold_label(one) for one in samples] == ["entity", "relation", "sentence", "entity", "none", "relation"]
+    assert [pair_label(one) for one in found] == ["entity", "entity", "sentence", "relation", "none", None]
+    assert [one.score for one in found] == [1.0, 1.0, 1.0, 1.0, 0.0, None]
+    counts = confusion(samples, found)
+    assert counts.counts == {
+        "entity": {"entity": 1, "relation": 1},
+        "relation": {"entity": 1},
+        "sentence": {"sentence": 1},
+        "none": {"none": 1},
+    }
+    assert counts.not_judged == {"relation": 1}
+    assert (counts.accuracy("entity"), counts.accuracy("relation"), counts.accuracy("sentence")) == (0.5, 0.0, 1.0)
+    assert counts.accuracy() == 3 / 6
+    assert counts.accuracy("subjective") is None
+
+
+def test_counts_of_pairs_that_do_not_belong_together_are_refused(rows: Path) -> None:
+    samples = list(read(rows))
+    found = judge("pairs", says({"type": "entity"})).predict(samples)
+    with pytest.raises(ValueError, match="belongs"):
+        confusion(samples, found[::-1])
+
+
+def test_the_papers_question_leaves_no_way_out() -> None:
+    made = judge("pairs", says({"type": "none"}), none=False)
+    (refused,) = made.predict([sample()])
+    assert refused.status is Status.FAILED
+    (found,) = judge("pairs", says({"type": "relation"}), none=False).predict([sample()])
+    assert (pair_label(found), found.score, found.notes) == (
+        "relation",
+        1.0,
+        ("verdict:type only", "confidence:verdict"),
+    )
+
+
+def test_samples_vote() -> None:
+    replies = says({"type": "entity"}, {"type": "relation"}, {"type": "relation"}, {"type": "none"})
+    (found,) = judge("pairs", replies, samples=4).predict([sample()])
+    assert (pair_label(found), found.score) == ("relation", 0.75)
+    assert [span.confidence for span in found.spans or ()] == [0.5]
+
+
+@pytest.mark.parametrize(("label", "score"), [("entity", math.exp(-0.25)), ("none", 1 - math.exp(-0.25))])
+def test_the_probability_of_a_label_bounds_the_score(label: str, score: float) -> None:
+    with ModelServer(answer=lambda _: f'{{"type": "{label}"}}', schemas=False) as server:
+        (found,) = load_detector("judge:pairs", model="m", url=server.base_url, probabilities=True).predict([sample()])
+    assert found.score == round(score, 4)
+    assert pair_label(found) == label

@@ -1,0 +1,83 @@
+"""The judges of translations: one verdict a translation, and how sure it was."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from misbehaving import ModelServer
+from scripted_judges import judge, sample, says
+
+from veriglot.detectors import load_detector
+from veriglot.records import Evidence, Sample, Status, Task
+
+SOURCE = "Der Zug fährt um acht ab."
+YES = {"reason": "It adds a station.", "hallucination": True}
+NO = {"reason": "It is faithful.", "hallucination": False}
+KINDS = ("translation", "translation-guided")
+
+
+def translated(response: str = " The train leaves at eight from the old station. ", id_: str = "t") -> Sample:
+    source = Evidence(SOURCE, language="de")
+    return Sample(id_, response, task=Task.TRANSLATION, language="en", evidence=(source,))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_verdict_marks_all_or_nothing(kind: str) -> None:
+    made = judge(kind, says(YES, match="old station"), says(NO))
+    bad, good = made.predict([translated(), translated("The train leaves at eight.")])
+    assert made.taxonomy == "hat"
+    assert [(s.start, s.end, s.type, s.confidence) for s in bad.spans or ()] == [(1, 48, "hallucination", None)]
+    assert (bad.score, good.score, good.spans) == (1.0, 0.0, ())
+    assert bad.notes == good.notes == ("confidence:verdict",)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_model_sees_source_translation_and_languages(kind: str) -> None:
+    with ModelServer() as server:
+        made = load_detector(f"judge:{kind}", model="m", url=server.base_url)
+        made.predict([translated()])
+        text = server.arrivals[-1].body["messages"][0]["content"]
+    assert f"<source>\n{SOURCE}\n</source>" in text
+    assert "The source is in German, the translation in English." in text
+    assert ("three times no" in text) == (kind == "translation-guided")
+
+
+def test_the_language_of_a_source_is_identified_where_it_is_not_given() -> None:
+    with ModelServer() as server:
+        made = load_detector("judge:translation", model="m", url=server.base_url)
+        made.predict([sample("It is late and it is raining.", "Il est tard et il pleut sur la ville de Lyon.")])
+        text = server.arrivals[-1].body["messages"][0]["content"]
+    assert "The source is in French" in text
+
+
+def test_the_guidelines_contrast_as_many_hallucinations_as_other_errors() -> None:
+    with ModelServer() as server:
+        load_detector("judge:translation-guided", model="m", url=server.base_url).predict([translated()])
+        text = server.arrivals[-1].body["messages"][0]["content"]
+    assert text.count('"hallucination": true}') == text.count('"hallucination": false}') == 5
+
+
+@pytest.mark.parametrize(("said", "sign"), [(True, 1), (False, -1)])
+def test_the_probability_of_the_verdict_is_that_of_its_token(said: bool, sign: int) -> None:
+    answer = f'{{"reason": "one", "hallucination": {str(said).lower()}}}'  # the label is the fourth token: -0.75
+    with ModelServer(answer=lambda _: answer, schemas=False) as server:
+        made = load_detector("judge:translation", model="m", url=server.base_url, probabilities=True)
+        (found,) = made.predict([translated()])
+    sure = math.exp(-0.75)
+    assert found.score == round(sure if said else 1 - sure, 4)
+    assert found.notes == ("confidence:token_probabilities", "calibration:none")
+    assert bool(found.spans) == (found.score >= made.threshold)
+
+
+def test_shares_of_samples_are_scores_and_the_threshold_decides() -> None:
+    replies = says(YES, NO, NO, YES, NO)
+    (found,) = judge("translation", replies, samples=5).predict([translated()])
+    assert (found.score, found.spans) == (0.4, ())
+    (lower,) = judge("translation", replies, samples=5, threshold=0.4).predict([translated()])
+    assert [span.confidence for span in lower.spans or ()] == [0.4]
+
+
+def test_a_refusal_is_no_verdict() -> None:
+    (found,) = judge("translation", says("I would rather not say.")).predict([translated()])
+    assert found.status is Status.FAILED

@@ -58,6 +58,10 @@ def test_claims_hold_each_word_once() -> None:
     assert {claim.kind for claim in facts} >= {"clause", "date"}
     year = next(claim for claim in facts if claim.kind == "date")
     assert "born" in year.text, "a fact carries the context that it needs"
+    aside = next(claim for claim in facts if claim.kind == "aside")
+    assert aside.text.startswith("Ada Lind the keeper was born")
+    assert "1901" not in aside.text, "a wrong year makes one fact wrong, not two"
+    assert "  " not in aside.text
     assert [claim.text for claim in claims_of("One.\n…\nTwo!", "en", "sentence")] == ["One.", "Two!"]
     assert claims_of("…", "en", "fact") == claims_of(" ", "en", "sentence") == []
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from veriglot.entailment.entailment import Entailment
     from veriglot.records import Evidence
+    from veriglot.text import Fact
 
 __all__ = [
     "LEVELS",
@@ -30,6 +31,7 @@ __all__ = [
 Level = Literal["sentence", "fact"]
 LEVELS: tuple[str, ...] = get_args(Level)
 Range = tuple[int, int]
+_VALUES = frozenset({"date", "number", "name"})
 
 
 @dataclass(frozen=True)
@@ -84,9 +86,30 @@ def claims_of(response: str, tag: str | None, level: Level) -> list[Claim]:
             sentence is one.
     """
     if level == "fact":
-        return [Claim(fact.text(response), fact.kind, fact.parts) for fact in facts(response, tag)]
+        return _fact_claims(response, facts(response, tag))
     places = (place for place in sentences(response, tag) if words(response[slice(*place)], tag))
     return [Claim(response[start:end], "sentence", ((start, end),)) for start, end in places]
+
+
+def _fact_claims(response: str, found: list[Fact]) -> list[Claim]:
+    """Facts as texts, without the dates, numbers and names in their context that are checked apart."""
+    apart = [part for fact in found if fact.kind in _VALUES for part in fact.parts]
+    claims = []
+    for fact in found:
+        context = [left for place in fact.context for left in _without(place, apart)]
+        texts = (response[start:end].strip() for start, end in sorted({*fact.parts, *context}))
+        claims.append(Claim(" ".join(text for text in texts if text), fact.kind, fact.parts))
+    return claims
+
+
+def _without(place: Range, cuts: list[Range]) -> list[Range]:
+    """What is left of a range without others that lie in it, in order."""
+    start, end = place
+    left = []
+    for low, high in sorted(cut for cut in cuts if start <= cut[0] and cut[1] <= end):
+        left.append((start, low))
+        start = high
+    return [(low, high) for low, high in [*left, (start, end)] if low < high]
 
 
 def has_rules(tag: str | None) -> bool:

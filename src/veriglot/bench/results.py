@@ -54,6 +54,7 @@ class BenchData(msgspec.Struct, frozen=True):
         split: how dev and test were parted, in words.
         seen: systems whose own training held this data; their figures are shown apart, and win nothing.
         sha256: of the samples as read, test and dev.
+        note: what the bench file says that a reader must know of it.
         statistics: see `bench.statistics`, as names to numbers.
     """
 
@@ -70,6 +71,7 @@ class BenchData(msgspec.Struct, frozen=True):
     split: str
     seen: tuple[str, ...]
     sha256: str
+    note: str | None = None
     statistics: dict[str, float] = {}
 
 

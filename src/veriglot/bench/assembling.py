@@ -1,0 +1,139 @@
+"""The results of a bench from what its systems said: one record of everything."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from veriglot import __version__
+from veriglot.bench.belonging import tag_of
+from veriglot.bench.boards import comparisons, correlations, wins
+from veriglot.bench.groups import scopes
+from veriglot.bench.results import BenchData, BenchResults
+from veriglot.bench.statistics import statistics_of
+from veriglot.errors import MissingExtraError
+from veriglot.metrics.item_measures import CORRELATIONS
+from veriglot.provenance import digest, signature
+from veriglot.records import encode
+
+if TYPE_CHECKING:
+    from veriglot.bench.config import Config
+    from veriglot.bench.data import DataSet
+    from veriglot.bench.run import State
+
+__all__ = ["assembled"]
+
+METHOD = "pearson"  # of the correlations of systems with each other, as in kang's Figure 1
+
+
+def assembled(config: Config, state: State) -> BenchResults:
+    """Everything that views show; the same answers give the same record."""
+    notes: list[str] = []
+    groups = _groups(config, state)
+    baseline = _baseline(config, state)
+    matrices, compared = [], []
+    for board in state.boards.values():
+        if baseline is not None:
+            compared += comparisons(board, baseline, config.bench.rank_by, config.bench.correction)
+        try:
+            matrix = correlations(board, METHOD)
+        except MissingExtraError as error:
+            notes.append(f"Correlations are not tested: {error}")
+            continue
+        if matrix is not None:
+            matrices.append(matrix)
+    bench = config.bench
+    return BenchResults(
+        title=config.title,
+        measures={level: config.measures(level) for level in state.boards},
+        rank_by=bench.rank_by,
+        baseline=baseline,
+        seed=bench.seed,
+        resamples=bench.resamples,
+        correction=bench.correction,
+        data=tuple(_described(state, data) for data in state.data),
+        systems=tuple(system.about for system in state.systems),
+        cells=tuple(state.cells),
+        figures=tuple(
+            one for board in state.boards.values() for done in board.measured.values() for one in done.figures
+        ),
+        thresholds=tuple(
+            one for board in state.boards.values() for done in board.measured.values() for one in done.thresholds
+        ),
+        wins=tuple(one for board in state.boards.values() for one in wins(board, groups)),
+        comparisons=tuple(compared),
+        correlations=tuple(matrices),
+        groups=groups,
+        notes=(*dict.fromkeys(notes), *_notes(config, state)),
+        signature=_signature(config, state),
+        version=__version__,
+    )
+
+
+def _groups(config: Config, state: State) -> dict[str, tuple[str, ...]]:
+    """Scope to its cells, over all data sets."""
+    cells = {f"{data.name}/{tag}": pair for data in state.data for tag, pair in data.pairs().items()}
+    return scopes(cells, config.bench.groups, config.entries.groups)
+
+
+def _baseline(config: Config, state: State) -> str | None:
+    """The baseline that the file names, or the first system that can be made."""
+    if config.bench.baseline is not None:
+        return config.bench.baseline
+    return next((system.name for system in state.systems if system.available), None)
+
+
+def _described(state: State, data: DataSet) -> BenchData:
+    entry = data.entry
+    boards = {level: board.tables[data.name] for level, board in state.boards.items() if data.name in board.tables}
+    languages = {tag: [one for one in data.test if tag_of(one.language) == tag] for tag in data.pairs()}
+    counts = statistics_of(data.test, annotator=entry.annotator).row()
+    return BenchData(
+        name=data.name,
+        levels=tuple(boards),
+        languages={tag: (len(found), len({data.texts[one.id] for one in found})) for tag, found in languages.items()},
+        pairs=data.pairs(),
+        dev=len(data.dev),
+        bad_rows=data.bad_rows,
+        unlabelled=data.unlabelled,
+        items={level: len(table) for level, table in boards.items()},
+        nonfactual={level: int(table.nonfactual.sum()) for level, table in boards.items()},
+        license=entry.license,
+        split=data.split,
+        seen=entry.seen,
+        sha256=data.hashed(),
+        note=entry.note,
+        statistics={name: value for name, value in counts.items() if value is not None},
+    )
+
+
+def _notes(config: Config, state: State) -> list[str]:
+    """What a reader of the tables must know, in words."""
+    notes = []
+    for data in state.data:
+        if data.bad_rows:
+            notes.append(f"{data.name}: {data.bad_rows} rows could not be read and are in no figure.")
+        if data.entry.seen:
+            notes.append(f"{data.name} was in the training of {', '.join(data.entry.seen)}: marked, and wins nothing.")
+    related = any(measure in CORRELATIONS for level in state.boards for measure in config.measures(level))
+    if related:
+        notes.append(
+            "Correlations have the sign that makes a good system positive: its opinion of how good an item is with the"
+            " support rate, of how bad it is with the unverified rate."
+        )
+    return notes
+
+
+def _signature(config: Config, state: State) -> str:
+    """What was judged by what, and how: not where the files lie."""
+    bench = config.bench
+    return signature(
+        bench=digest(data.hashed() for data in state.data)[:16],
+        systems=digest(encode(system.about) for system in state.systems)[:16],
+        measures=digest(measure for level in state.boards for measure in config.measures(level))[:16],
+        rank_by=bench.rank_by,
+        thresholds=bench.thresholds,
+        unit=bench.unit,
+        seed=bench.seed,
+        resamples=bench.resamples,
+        version=__version__,
+    )

@@ -1,0 +1,159 @@
+"""What is said over all data sets of a bench: win rates, comparisons with the baseline, how systems go together."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from veriglot.bench.correlating import correlation_matrix
+from veriglot.bench.measuring import by_cell
+from veriglot.bench.results import BenchComparison, BenchCorrelations, BenchWin
+from veriglot.bench.significance import Contender, corrected, difference
+from veriglot.bench.wins import scope_means, win_rates
+from veriglot.metrics.item_measures import AT_THRESHOLD
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from veriglot.bench.items import ItemTable
+    from veriglot.bench.measuring import Judgement, Measured
+    from veriglot.bench.results import At, Level
+    from veriglot.metrics.resampling import Resampling
+
+    Array = NDArray[np.float64]
+
+__all__ = ["Board", "comparisons", "correlations", "wins"]
+
+_LESS_IS_BETTER = frozenset({"fpr"})
+
+
+class Board:
+    """Everything of one level: data set to its items, resamples, judgements and figures."""
+
+    def __init__(self, level: Level) -> None:
+        self.level = level
+        self.tables: dict[str, ItemTable] = {}
+        self.resamplings: dict[str, Resampling] = {}
+        self.judgements: dict[str, list[Judgement]] = {}
+        self.measured: dict[str, Measured] = {}
+
+
+def wins(board: Board, scopes: Mapping[str, Sequence[str]]) -> Iterator[BenchWin]:
+    """Win rates of every measure: each language of each data set is a cell (hat, section 4.3.1).
+
+    A system whose training held a data set has no figure there: it neither wins nor counts as having played.
+
+    Args:
+        board: of one level.
+        scopes: group to its cells, each `data/language`.
+    """
+    unseen = {(data, one.system) for data, judgements in board.judgements.items() for one in judgements if not one.seen}
+    for (measure, at), cells in by_cell(board.measured).items():
+        if at == "own":
+            continue  # systems have thresholds of their own for uses of their own
+        fair = {
+            cell: {name: values for name, values in row.items() if (cell.rpartition("/")[0], name) in unseen}
+            for cell, row in cells.items()
+        }
+        points = {cell: {name: _number(row[0]) for name, row in rows.items()} for cell, rows in fair.items()}
+        draws = {cell: {name: row[1:] for name, row in rows.items()} for cell, rows in fair.items()}
+        means = {(one.scope, one.system): one.mean for one in scope_means(points, scopes)}
+        found = win_rates(
+            points, scopes, greater_is_better=measure not in _LESS_IS_BETTER, draws=draws if _resampled(draws) else None
+        )
+        for one in found:
+            yield BenchWin(
+                board.level, measure, at, one.scope, one.system, one.wins, one.ties, one.cells, one.played, one.rate,
+                one.low, one.high, means.get((one.scope, one.system)),
+            )  # fmt: skip
+
+
+def _resampled(draws: Mapping[str, Mapping[str, Array]]) -> bool:
+    return any(len(row) for rows in draws.values() for row in rows.values())
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else float(value)
+
+
+def comparisons(board: Board, baseline: str, measure: str, correction: str) -> list[BenchComparison]:
+    """Every system against the baseline on every data set, corrected for all of them together.
+
+    Args:
+        board: of one level.
+        baseline: name of a system.
+        measure: of `ITEM_MEASURES`.
+        correction: `holm` or `bh`.
+    """
+    places, found = [], []
+    for data, judgements in board.judgements.items():
+        table = board.tables[data]
+        by_name = {one.system: one for one in judgements}
+        if baseline not in by_name:
+            continue
+        theirs = _contender(board, data, by_name[baseline], measure)
+        for name, judgement in by_name.items():
+            ours = _contender(board, data, judgement, measure)
+            if name == baseline or ours is None or theirs is None:
+                continue
+            parts = [table.languages == tag for tag in table.tags()]
+            resampling = board.resamplings[data]
+            places.append(data)
+            found.append(difference(ours, theirs, measure, resampling, names=(name, baseline), parts=parts))
+    at: At | None = "tuned" if measure in AT_THRESHOLD else None
+    return [
+        BenchComparison(
+            data, board.level, measure, at, one.system, one.baseline, one.difference, one.low, one.high, one.p,
+            one.adjusted, one.items, one.clusters, one.left_out, correction, one.reason,
+        )
+        for data, one in zip(places, corrected(found, correction), strict=True)
+    ]  # fmt: skip
+
+
+def _contender(board: Board, data: str, judgement: Judgement, measure: str) -> Contender | None:
+    """A system with its cut; None where it has none in some language.
+
+    A cut that differs by language is taken out of the numbers: an item is marked from 0 up in all of them.
+    """
+    table = board.tables[data]
+    items = table.items(judgement.test.badness)
+    if measure not in AT_THRESHOLD:
+        return Contender(items)
+    cuts = board.measured[data].cuts[judgement.system, measure]
+    if any(tag not in cuts for tag in table.tags()):
+        return None
+    each = np.array([cuts[tag] for tag in table.languages.tolist()])
+    return Contender(
+        replace(items, badness=np.where(items.badness >= each, 1.0, np.where(items.scored, 0.0, np.nan))), 0.5
+    )
+
+
+def correlations(board: Board, method: str) -> BenchCorrelations | None:
+    """How systems' numbers go together, averaged over cells (kang, Figure 1); None where there are not two systems.
+
+    Raises:
+        MissingExtraError: the extra `stats` is not installed.
+    """
+    scores: dict[str, dict[str, Array]] = {}
+    for data, judgements in board.judgements.items():
+        table = board.tables[data]
+        for tag in table.tags():
+            mask = table.languages == tag
+            scores[f"{data}/{tag}"] = {one.system: one.test.badness[mask] for one in judgements}
+    names = tuple(dict.fromkeys(name for row in scores.values() for name in row))
+    if len(names) < 2:
+        return None
+    found = correlation_matrix(scores, method=method, systems=names)
+    return BenchCorrelations(
+        board.level,
+        method,
+        names,
+        tuple(tuple(_number(value) for value in row) for row in found.r),
+        tuple(tuple(int(value) for value in row) for row in found.cells),
+        tuple(tuple(_number(value) for value in row) for row in found.largest_p),
+    )

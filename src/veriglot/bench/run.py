@@ -1,0 +1,277 @@
+"""A bench from its file to its results: read the data, have every system judge it, measure, compare.
+
+What systems said lies in the folder of the run, so that a bench that stops, however it stops, goes on from there, and
+other measures or another seed cost no inference. The same answers give the same results.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from veriglot import __version__
+from veriglot.bench.assembling import assembled
+from veriglot.bench.belonging import tag_of
+from veriglot.bench.boards import Board
+from veriglot.bench.cells import judged
+from veriglot.bench.data import read_data
+from veriglot.bench.items import item_table
+from veriglot.bench.measuring import Judgement, measured
+from veriglot.bench.results import BenchCell
+from veriglot.bench.scoring import sentence_samples
+from veriglot.bench.systems import made
+from veriglot.bench.verdicts import Opinion, opinion_of_detector, opinion_of_scorer
+from veriglot.detectors import load_detector
+from veriglot.errors import VeriglotError
+from veriglot.metrics.resampling import Resampling
+from veriglot.provenance import signature
+from veriglot.records import encode
+from veriglot.run.lock import Lock
+from veriglot.run.manifest import write_whole
+from veriglot.run.watch import Silent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from veriglot.bench.cells import Grain, Said
+    from veriglot.bench.config import Config
+    from veriglot.bench.data import DataSet
+    from veriglot.bench.folder import Folder
+    from veriglot.bench.items import ItemTable
+    from veriglot.bench.results import BenchResults, Level
+    from veriglot.bench.systems import LoadDetector, System
+    from veriglot.records import Prediction, Sample, Score
+    from veriglot.run.watch import Watch
+
+__all__ = ["Options", "run"]
+
+LEVELS: tuple[Level, ...] = ("word", "sentence", "response")
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a bench is run; nothing here changes a figure.
+
+    Attributes:
+        jobs: processes of each detector; 0 for one a core. Times are of so many together.
+        batch_size: most samples judged at once.
+        restart: judge everything anew.
+        retry: judge anew where samples failed.
+    """
+
+    jobs: int = 1
+    batch_size: int = 32
+    restart: bool = False
+    retry: bool = False
+
+
+@dataclass
+class State:
+    """What a bench has so far.
+
+    Attributes:
+        systems: in the order of the bench file.
+        data: data sets, in the same order.
+        boards: by level, those that any data set is judged at.
+        cells: what became of every system on every data set at every level.
+    """
+
+    systems: list[System]
+    data: list[DataSet] = field(default_factory=list)
+    boards: dict[Level, Board] = field(default_factory=dict)
+    cells: list[BenchCell] = field(default_factory=list)
+
+
+def run(
+    config: Config,
+    folder: Folder,
+    *,
+    options: Options | None = None,
+    load: LoadDetector = load_detector,
+    watch: Watch | None = None,
+) -> BenchResults:
+    """Run a bench, or what is missing of it, and write `results.json`.
+
+    Args:
+        config: the bench.
+        folder: of the run.
+        options: how it is run.
+        load: makes detectors of their names.
+        watch: is told how far it is.
+
+    Raises:
+        UnknownNameError: a system has no such option.
+        InputError: a data set cannot be read, or has no labels.
+        UsageError: another process is at work in the folder.
+    """
+    options, watch = options or Options(), watch or Silent()
+    folder.path.mkdir(parents=True, exist_ok=True)
+    lock = Lock(folder.results)
+    try:
+        state = State([made(entry, load) for entry in config.systems])
+        for system in state.systems:
+            if system.about.unavailable:
+                watch.say(f"{system.name} is unavailable: {system.about.unavailable}")
+        for entry in config.data:
+            data = read_data(entry, config)
+            state.data.append(data)
+            _judge_all(config, folder, state, data, options, watch)
+        watch.begin("measuring over all data sets", None)
+        results = assembled(config, state)
+        write_whole(folder.results, msgspec.json.format(encode(results), indent=1) + b"\n")
+    finally:
+        lock.release()
+    return results
+
+
+def _judge_all(config: Config, folder: Folder, state: State, data: DataSet, options: Options, watch: Watch) -> None:
+    """Have every system judge a data set, and measure it at its levels."""
+    work = _Work(config, folder, data, options, watch)
+    for level in (one for one in LEVELS if one in data.entry.levels):
+        board = state.boards.setdefault(level, Board(level))
+        unit, annotator = config.bench.unit, data.entry.annotator
+        test, dev = (
+            item_table(part, data.texts, level, annotator=annotator, unit=unit) for part in (data.test, data.dev)
+        )
+        judgements = []
+        for system in state.systems:
+            cell, judgement = work.cell(system, level, test, dev)
+            state.cells.append(cell)
+            if judgement is not None:
+                judgements.append(judgement)
+        watch.begin(f"measuring {data.name} at level {level}", None)
+        bench = config.bench
+        resampling = Resampling.of(test.texts, test.languages.tolist(), resamples=bench.resamples, seed=bench.seed)
+        board.tables[data.name], board.resamplings[data.name] = test, resampling
+        board.judgements[data.name] = judgements
+        board.measured[data.name] = measured(
+            data.name,
+            test,
+            dev,
+            judgements,
+            config.measures(level),
+            resampling,
+            by_language=bench.thresholds == "language",
+            suffix=_suffix(config, data),
+        )
+
+
+def _suffix(config: Config, data: DataSet) -> str:
+    """What the signature of every figure of a data set ends with."""
+    bench = config.bench
+    return signature(
+        split=data.split,
+        annotator=data.entry.annotator,
+        thresholds=bench.thresholds,
+        unit=bench.unit,
+        seed=bench.seed,
+        resamples=bench.resamples,
+        version=__version__,
+    )
+
+
+class _Work:
+    """Has systems judge one data set; a detector is asked once for all levels."""
+
+    def __init__(self, config: Config, folder: Folder, data: DataSet, options: Options, watch: Watch) -> None:
+        self._folder, self._data, self._options, self._watch = folder, data, options, watch
+        self._config = config
+        self._hash = data.hashed()
+        self._said: dict[tuple[str, str], Said | VeriglotError] = {}
+        self._rows: dict[str, list[Sample]] = {}
+
+    def cell(self, system: System, level: Level, test: ItemTable, dev: ItemTable) -> tuple[BenchCell, Judgement | None]:
+        """One cell: what became of it, and what the system said where it said anything."""
+        seen = system.name in self._data.entry.seen
+        cell = BenchCell(system.name, self._data.name, level, "done", seen=seen)
+        if not system.available:
+            return msgspec.structs.replace(cell, status="unavailable", reason=system.about.unavailable), None
+        if system.scorer is not None and level == "word":
+            return msgspec.structs.replace(cell, status="unsuited", reason="a scorer says nothing of words"), None
+        grain: Grain = "sentence" if system.scorer is not None and level == "sentence" else "response"
+        said = self._answers(system, grain, test, dev)
+        if isinstance(said, VeriglotError):
+            return msgspec.structs.replace(cell, status="failed", reason=str(said)), None
+        split = len(test) if grain == "sentence" else len(self._data.test)
+        rows = self._rows[grain][:split]
+        cell = _counted(cell, said, rows)
+        if cell.status == "failed":
+            return cell, None
+        opinions = [
+            self._opinion(system, table, answers)
+            for table, answers in ((test, said.answers[:split]), (dev, said.answers[split:]))
+        ]
+        judgement = Judgement(system.name, system.about.direction or "", opinions[0], opinions[1], seen, said.signature)
+        return msgspec.structs.replace(cell, notes=opinions[0].notes), judgement
+
+    def _answers(self, system: System, grain: Grain, test: ItemTable, dev: ItemTable) -> Said | VeriglotError:
+        key = (system.name, grain)
+        if key not in self._said:
+            rows = self._rows.setdefault(grain, self._questions(grain, test, dev))
+            self._watch.begin(f"{system.name} on {self._data.name} ({len(rows):,} {grain}s)", len(rows))
+            try:
+                self._said[key] = judged(
+                    system,
+                    self._data.name,
+                    rows,
+                    self._folder,
+                    data_hash=self._hash,
+                    grain=grain,
+                    jobs=self._options.jobs,
+                    batch_size=self._options.batch_size,
+                    restart=self._options.restart,
+                    retry=self._options.retry,
+                    seen=self._watch.advance,
+                )
+            except VeriglotError as error:
+                self._watch.say(f"{system.name} broke off on {self._data.name}: {error}")
+                self._said[key] = error
+        return self._said[key]
+
+    def _questions(self, grain: Grain, test: ItemTable, dev: ItemTable) -> list[Sample]:
+        """What is judged: without labels, and with the sisters that self-consistency needs."""
+        from veriglot.scorers.sisters import with_sisters
+
+        if grain == "sentence":
+            return [*sentence_samples(test), *sentence_samples(dev)]
+        bare = [msgspec.structs.replace(sample, annotations=()) for sample in self._data.samples]
+        return with_sisters(bare)
+
+    def _opinion(self, system: System, table: ItemTable, answers: Sequence[Prediction] | Sequence[Score]) -> Opinion:
+        if system.detector is not None:
+            return opinion_of_detector(table, answers, float(system.detector.threshold))  # type: ignore[arg-type]
+        assert system.scorer is not None
+        return opinion_of_scorer(answers, system.scorer.direction, system.entry.threshold)  # type: ignore[arg-type]
+
+
+def _counted(cell: BenchCell, said: Said, rows: Sequence[Sample]) -> BenchCell:
+    """The cell with what became of its test rows."""
+    answers = said.answers[: len(rows)]
+    statuses: dict[str, Counter[str]] = defaultdict(Counter)
+    became = [answer.status.value for answer in answers]
+    for sample, status in zip(rows, became, strict=True):
+        statuses[tag_of(sample.language)][status] += 1
+    scored = sum(one["scored"] for one in statuses.values())
+    coverage = scored / len(rows) if rows else 0.0
+    cell = msgspec.structs.replace(
+        cell,
+        statuses={tag: dict(sorted(found.items())) for tag, found in sorted(statuses.items())},
+        coverage=coverage,
+        cost=said.cost,
+        signature=said.signature,
+    )
+    if scored == len(rows):
+        return cell
+    return msgspec.structs.replace(cell, status="partial" if scored else "failed", reason=_why(answers))
+
+
+def _why(answers: Iterable[Prediction | Score]) -> str:
+    """Why rows were not scored: how many have which status, and the reason that most of them give."""
+    unscored = [one for one in answers if one.status != "scored"]
+    counts = Counter(str(one.status) for one in unscored)
+    reasons = Counter(one.reason for one in unscored)
+    listed = ", ".join(f"{number} {status}" for status, number in sorted(counts.items()))
+    return f"{listed}; most often: {reasons.most_common(1)[0][0]}"

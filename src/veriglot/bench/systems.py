@@ -1,0 +1,109 @@
+"""Detectors and scorers made for a bench; one that cannot be made here is said to be unavailable, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from veriglot.bench.results import BenchSystem
+from veriglot.detectors import load_detector
+from veriglot.errors import UnknownNameError, VeriglotError
+from veriglot.run import Description, Recipe
+from veriglot.scorers import load_scorer
+
+if TYPE_CHECKING:
+    from veriglot.bench.entries import SystemEntry
+    from veriglot.records import Detector, Scorer
+
+__all__ = ["LoadDetector", "System", "made"]
+
+_PREDICTED = "higher_is_worse"  # a detector's numbers are probabilities of being unsupported
+
+
+class LoadDetector(Protocol):
+    """How a detector's name becomes a detector; the command line knows names that the table of detectors does not."""
+
+    def __call__(self, name: str, *, threshold: float | None, words: bool, **options: Any) -> Detector:
+        """The detector."""
+
+
+@dataclass(frozen=True)
+class System:
+    """A system of a bench.
+
+    Attributes:
+        entry: what the bench file says of it.
+        about: its record in the results.
+        detector: made with words; None where it is a scorer or unavailable.
+        scorer: likewise.
+        recipe: by which other processes make the detector; None where it has to stay in this one.
+    """
+
+    entry: SystemEntry
+    about: BenchSystem
+    detector: Detector | None = None
+    scorer: Scorer | None = None
+    recipe: Recipe | None = None
+
+    @property
+    def name(self) -> str:
+        """Its name in every table."""
+        return self.entry.name
+
+    @property
+    def available(self) -> bool:
+        """Whether it could be made."""
+        return self.detector is not None or self.scorer is not None
+
+    def described(self) -> Description:
+        """What a detector says of itself.
+
+        Raises:
+            ValueError: it is none.
+        """
+        if self.detector is None:
+            raise ValueError(f"{self.name} is no detector")
+        return Description.of(self.detector)
+
+
+def made(entry: SystemEntry, load: LoadDetector = load_detector) -> System:
+    """Make a system, or say why it cannot be made.
+
+    Args:
+        entry: of the bench file.
+        load: makes detectors.
+
+    Raises:
+        UnknownNameError: there is no such name or option, which is a slip in the bench file and nothing to work around.
+    """
+    detector, scorer, recipe, why = None, None, None, None
+    try:
+        if entry.detector is not None:
+            options = {"threshold": entry.threshold, "words": True, **entry.options}
+            recipe = Recipe(load, (entry.detector,), options)
+            detector = load(entry.detector, **options)
+        else:
+            scorer = load_scorer(entry.made_by, **entry.options)
+    except UnknownNameError:
+        raise
+    except VeriglotError as error:
+        why = str(error)
+    system = detector or scorer
+    about = BenchSystem(
+        name=entry.name,
+        kind="detector" if entry.detector is not None else "scorer",
+        made_by=entry.made_by,
+        options={key: msgspec.json.encode(value).decode() for key, value in sorted(entry.options.items())},
+        direction=_PREDICTED if entry.detector is not None else (scorer.direction.value if scorer else None),
+        description=system.name if system else None,
+        signature=system.signature if system else None,
+        unavailable=why,
+    )
+    return System(entry, about, detector, scorer, None if _stays(detector) else recipe)
+
+
+def _stays(detector: Detector | None) -> bool:
+    """Whether a detector has to be asked in this process: it counts what it spends, which others could not tell us."""
+    return hasattr(detector, "spent")

@@ -17,7 +17,7 @@ FLOORS = {
     "text": 2, "http": 2,
     "formats": 3, "metrics": 3, "rates": 3, "llm": 3, "sources": 3, "run": 3, "encoders": 3, "entailment": 3,
     "detectors": 4, "build": 4, "scorers": 4,
-    "train": 5, "annotate": 5, "bench": 5, "study": 5,
+    "train": 5, "annotate": 5, "bench": 5, "study": 5, "testing": 5,
     "report": 6,
     "web": 7,
     "cli": 8,

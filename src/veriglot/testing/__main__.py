@@ -1,0 +1,54 @@
+"""`python -m veriglot.testing NAME`: put an installed detector or scorer through its contract."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from veriglot.detectors import DETECTORS
+from veriglot.errors import VeriglotError
+from veriglot.scorers import SCORERS
+from veriglot.testing.detector import check_detector
+from veriglot.testing.report import ContractError
+from veriglot.testing.scorer import check_scorer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print what was checked; 1 where the contract is broken, 2 where there is no such name."""
+    parser = argparse.ArgumentParser(prog="python -m veriglot.testing", description=__doc__)
+    parser.add_argument("name", help="a name of a detector, or package.module:Class")
+    parser.add_argument("--scorer", action="store_true", help="it is a scorer")
+    parser.add_argument("--tolerance", type=float, default=0.0, help="by how much numbers may differ between batches")
+    parser.add_argument("--processes", action="store_true", help="try new processes too")
+    given = parser.parse_args(arguments)
+    check: Callable[..., Any] = check_scorer if given.scorer else check_detector
+    try:
+        load = _loader(given.name, SCORERS if given.scorer else DETECTORS)
+        print(check(load, tolerance=given.tolerance, processes=given.processes))
+    except ContractError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except (VeriglotError, ImportError, AttributeError) as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 0
+
+
+def _loader(name: str, table: Any) -> Callable[..., Any]:
+    """What makes the plug-in: an entry of a table, or a class by its module."""
+    if name in table or ":" not in name:
+        table.entry(name)
+        return partial(table.make, name)
+    module, _, attribute = name.partition(":")
+    found: Callable[..., Any] = getattr(import_module(module), attribute)
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -93,6 +93,22 @@ def test_means_over_languages_count_each_the_same() -> None:
     assert whole.items == 90
 
 
+def test_every_language_may_have_its_own_cut() -> None:
+    labels = labels_of(80)
+    tags = np.array(["de"] * 50 + ["tr"] * 30)
+    resampling = Resampling.of(range(80), tags.tolist(), resamples=50)
+    first, second = judged(labels, 0.6, 1).items, judged(labels, 0.9, 2).items
+    cuts = np.where(tags == "de", 0.3, 0.7)
+    shifted = Items(first.badness - cuts, labels)  # the same verdicts at a cut of 0 for all
+    parts = [tags == "de", tags == "tr"]
+    one = difference(Contender(first, cuts), Contender(second, 0.5), "f1", resampling, parts=parts)
+    other = difference(Contender(shifted, 0.0), Contender(second, 0.5), "f1", resampling, parts=parts)
+    assert one.difference is not None
+    assert (one.difference, one.low, one.p) == (other.difference, other.low, other.p)
+    with pytest.raises(ValueError, match="a cut is a number"):
+        difference(Contender(first, np.full(80, np.nan)), Contender(second, 0.5), "f1", resampling)
+
+
 def test_corrections_are_over_all_that_stand_together() -> None:
     labels = labels_of(150)
     resampling = Resampling.of(range(150), resamples=200)

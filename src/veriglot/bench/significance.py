@@ -37,10 +37,21 @@ _UNDEFINED = "the measure is undefined for one of them on the items that both sc
 
 @dataclass(frozen=True)
 class Contender:
-    """A system on a data set: its items, and the badness from which they are marked, where a measure needs that."""
+    """A system on a data set.
+
+    Attributes:
+        items: what it said.
+        cut: the badness from which items are marked, where a measure needs that: one for all items, or one for each,
+            shape `(n,)`, where every language has its own.
+    """
 
     items: Items
-    cut: float | None = None
+    cut: float | Array | None = None
+
+    def select(self, mask: Mask) -> Contender:
+        """The system on some of the items."""
+        cut = self.cut[mask] if isinstance(self.cut, np.ndarray) else self.cut
+        return Contender(self.items.select(mask), cut)
 
 
 @dataclass(frozen=True)
@@ -171,8 +182,10 @@ def _difference_draws(
         if not mask.any():
             continue
         kept = resampling.select(mask)
-        ours, theirs = (draws(measure, one.items.select(mask), kept, cut=one.cut) for one in (system, baseline))
-        cells.append(ours - theirs)
+        ours, theirs = (one.select(mask) for one in (system, baseline))
+        cells.append(
+            draws(measure, ours.items, kept, cut=ours.cut) - draws(measure, theirs.items, kept, cut=theirs.cut)
+        )
     return mean_of_draws(cells) if cells else None
 
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
     Mask = NDArray[np.bool_]
+    Cut = float | Array
 
 __all__ = [
     "AT_THRESHOLD",
@@ -55,7 +56,7 @@ class ItemMeasure:
         summary: what it is, in a line.
         why: the reason that stands beside an undefined value.
         truth: which part of `Items` it is held against: `nonfactual`, `support` or `unverified`.
-        value: scores, truth, weights of shape `(draws, n)` and the cut to one value per draw.
+        value: scores, truth, weights of shape `(draws, n)` and the cut of each item to one value per draw.
         positive: which items count as positive, from the truth.
         chance: what a system that knows nothing gets, from the share of positives; None where there is no such value.
         greater_is_better: False for `fpr` alone.
@@ -66,13 +67,13 @@ class ItemMeasure:
     summary: str
     why: str
     truth: str
-    value: Callable[[Array, Array, Array, float], Array]
+    value: Callable[[Array, Array, Array, Array], Array]
     positive: Callable[[Array], Mask]
     chance: Callable[[float], float] | None
     greater_is_better: bool = True
 
 
-def counts_at(badness: Array, nonfactual: Mask, cut: float) -> Array:
+def counts_at(badness: Array, nonfactual: Mask, cut: Cut) -> Array:
     """Which of true and false positives and negatives each item is, shape `(n, 4)`, when marked from `cut` up."""
     marked, bad = badness >= cut, nonfactual
     return np.stack([marked & bad, marked & ~bad, ~marked & bad, ~marked & ~bad], axis=1).astype(np.float64)
@@ -93,25 +94,25 @@ def _below_one(truth: Array) -> Mask:
     return found
 
 
-def _at(score: Callable[[Array], Array]) -> Callable[[Array, Array, Array, float], Array]:
+def _at(score: Callable[[Array], Array]) -> Callable[[Array, Array, Array, Array], Array]:
     return lambda bad, truth, weights, cut: score(weights @ counts_at(bad, _is(truth), cut))
 
 
-def _precise(bad: Array, truth: Array, weights: Array, cut: float) -> Array:  # noqa: ARG001
+def _precise(bad: Array, truth: Array, weights: Array, cut: Array) -> Array:  # noqa: ARG001
     return Ranked.of(bad, _is(truth)).average_precision(weights)
 
 
-def _precise_of_good(bad: Array, truth: Array, weights: Array, cut: float) -> Array:  # noqa: ARG001
+def _precise_of_good(bad: Array, truth: Array, weights: Array, cut: Array) -> Array:  # noqa: ARG001
     return Ranked.of(-bad, _is_not(truth)).average_precision(weights)
 
 
-def _auroc(bad: Array, truth: Array, weights: Array, cut: float) -> Array:  # noqa: ARG001
+def _auroc(bad: Array, truth: Array, weights: Array, cut: Array) -> Array:  # noqa: ARG001
     return Ranked.of(bad, _is(truth)).auroc(weights)
 
 
 def _correlated(
     of: Callable[[Array, Array, Array], Array], sign: float
-) -> Callable[[Array, Array, Array, float], Array]:
+) -> Callable[[Array, Array, Array, Array], Array]:
     return lambda bad, truth, weights, _: of(sign * bad, truth, weights)
 
 
@@ -176,19 +177,20 @@ def _truth(entry: ItemMeasure, items: Items) -> Array:
     return np.full(len(items), np.nan) if found is None else np.asarray(found, dtype=np.float64)
 
 
-def draws(name: str, items: Items, resampling: Resampling, *, cut: float | None = None) -> Array:
+def draws(name: str, items: Items, resampling: Resampling, *, cut: Cut | None = None) -> Array:
     """A measure of the data (draw 0) and of every resample, shape `(1 + resamples,)`; NaN where undefined.
 
     Args:
         name: one of `ITEM_MEASURES`.
         items: of one system.
         resampling: of the same items.
-        cut: badness from which an item counts as marked; for the measures of `AT_THRESHOLD`.
+        cut: badness from which an item counts as marked, one for all or one for each, shape `(n,)`; for the measures of
+            `AT_THRESHOLD`.
 
     Raises:
         UnknownNameError: no such measure.
         UsageError: a measure at a threshold without one.
-        ValueError: items and resampling are not of the same length.
+        ValueError: items, resampling and cuts are not of the same length, or a cut is NaN.
     """
     entry = _entry(name)
     if entry.kind == "threshold" and cut is None:
@@ -200,11 +202,13 @@ def draws(name: str, items: Items, resampling: Resampling, *, cut: float | None 
     bad, kept = items.badness[known], truth[known]
     if not len(bad):
         return np.full(len(resampling.table), np.nan)
-    blocks = resampling.select(known).blocks()
-    return np.concatenate([entry.value(bad, kept, weights, cut or 0.0) for weights in blocks])
+    cuts = np.broadcast_to(np.asarray(0.0 if cut is None else cut, dtype=np.float64), known.shape)[known]
+    if np.isnan(cuts).any():
+        raise ValueError("a cut is a number: leave out the items for which there is none")
+    return np.concatenate([entry.value(bad, kept, weights, cuts) for weights in resampling.select(known).blocks()])
 
 
-def measure(name: str, items: Items, resampling: Resampling, *, cut: float | None = None) -> Estimate:
+def measure(name: str, items: Items, resampling: Resampling, *, cut: Cut | None = None) -> Estimate:
     """A measure with its interval; the arguments and errors are those of `draws`."""
     found = draws(name, items, resampling, cut=cut)
     return described(name, items, resampling, found)

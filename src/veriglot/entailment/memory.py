@@ -86,7 +86,7 @@ class Memory:
                     raise _trouble(self._folder, error) from error
 
     def _keep(self, rows: Mapping[bytes, Row]) -> None:
-        self._rows.update(rows)
+        self._rows.update((key, row.copy()) for key, row in rows.items())  # a view would keep its whole batch alive
         while len(self._rows) > self._pairs:
             self._rows.popitem(last=False)
 

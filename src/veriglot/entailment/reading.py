@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, get_args
 
 from veriglot.errors import UnknownNameError, UsageError
@@ -76,7 +76,7 @@ def check_reading(claim: str, premise_sentences: int) -> None:
         )
 
 
-def claims_of(response: str, tag: str | None, level: Level) -> list[Claim]:
+def claims_of(response: str, tag: str | None, level: Level, question: str | None = None) -> list[Claim]:
     """The claims of a response, in order.
 
     Args:
@@ -84,11 +84,16 @@ def claims_of(response: str, tag: str | None, level: Level) -> list[Claim]:
         tag: BCP 47 tag of its language; it decides how sentences and facts are parted.
         level: `sentence`, or `fact`: in a language without rules for facts (`veriglot.text.fact_languages`) each
             sentence is one.
+        question: stands before the text of each claim, where it is given: `In 1901.` by itself says little.
     """
     if level == "fact":
-        return _fact_claims(response, facts(response, tag))
-    places = (place for place in sentences(response, tag) if words(response[slice(*place)], tag))
-    return [Claim(response[start:end], "sentence", ((start, end),)) for start, end in places]
+        found = _fact_claims(response, facts(response, tag))
+    else:
+        places = (place for place in sentences(response, tag) if words(response[slice(*place)], tag))
+        found = [Claim(response[start:end], "sentence", ((start, end),)) for start, end in places]
+    if question is None or not question.strip():
+        return found
+    return [replace(claim, text=f"{question.strip()} {claim.text}") for claim in found]
 
 
 def _fact_claims(response: str, found: list[Fact]) -> list[Claim]:

@@ -80,6 +80,7 @@ class NLI:
         claim: `sentence` or `fact`: what of the response is held against the evidence, piece by piece.
         summary: `mean` over the claims, or the `worst` of them.
         premise_sentences: sentences of the evidence that make a premise; 0 for whole passages.
+        question: whether the sample's question stands before each claim, for answers that say little by themselves.
         options: of the entailment model; see `veriglot.entailment.load_entailment`.
 
     Raises:
@@ -97,6 +98,7 @@ class NLI:
         claim: str = "sentence",
         summary: str = "mean",
         premise_sentences: int = 1,
+        question: bool = False,
         **options: Any,
     ) -> None:
         for kind, name, known in (("value", value, Value), ("summary", summary, Summary)):
@@ -105,11 +107,12 @@ class NLI:
         check_reading(claim, premise_sentences)
         self._options: dict[str, Any] = {
             "model": model, "value": value, "claim": claim, "summary": summary,
-            "premise_sentences": premise_sentences, **options,
+            "premise_sentences": premise_sentences, "question": question, **options,
         }  # fmt: skip
         self._value, self._summary = value, summary
         self._level = cast("Level", claim)
         self._size = premise_sentences
+        self._question = question
         self._entailment = load_entailment(model, **options) if isinstance(model, str | Path) else model
         self.direction = Direction.HIGHER_IS_WORSE if value in _WORSE else Direction.HIGHER_IS_BETTER
         if "contradiction" not in self._entailment.labels and value in {"con", "diff"}:
@@ -136,6 +139,7 @@ class NLI:
             claim=self._level,
             summary=self._summary,
             premise=f"sentences-{self._size}" if self._size else "passage",
+            question="before each claim" if self._question else None,
         )
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
@@ -175,7 +179,7 @@ class NLI:
             if not declared_for(self._entailment, tag):
                 reason = f"the model is declared for {', '.join(sorted(self._entailment.languages))} only"
                 return _Unmeasured(Status.UNSUPPORTED_LANGUAGE, reason)
-            claims = claims_of(sample.response, tag, self._level)
+            claims = claims_of(sample.response, tag, self._level, sample.question if self._question else None)
             premises = premises_of(sample.evidence, self._size)
         except Exception as error:  # one sample's failure must not lose the batch; it is said, not hidden
             return _failed(error)

@@ -116,6 +116,19 @@ def test_facts_are_marked_apart() -> None:
     assert [span.text for span in whole.spans or ()] == [response]
 
 
+def test_the_question_may_stand_before_each_claim() -> None:
+    asked = Sample(
+        "1", "In 1901.", language="en", question="When was it built?", evidence=(Evidence("It was built in 1901."),)
+    )
+    row = {("It was built in 1901.", "When was it built? In 1901."): (0.9, 0.1, 0.0)}
+    found = load_detector("nli", model=Scripted(row), question=True, words=True).predict([asked])[0]
+    assert found.score == 0.1
+    assert [(word.start, word.end) for word in found.words or ()] == [(0, 2), (3, 7)]
+    plain, with_question = found_in(asked), found_in(asked, question=True)
+    assert plain.signature != with_question.signature
+    assert found_in(sample("In 1901."), question=True).status is Status.SCORED
+
+
 def test_notes_say_what_the_numbers_are_not() -> None:
     assert found_in(sample("Ada.")).notes == ("calibration:none", "languages:undeclared")
     told = {

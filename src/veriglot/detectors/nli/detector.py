@@ -41,6 +41,7 @@ class NLI:
         words: whether predictions carry every word, each with the confidence of its claim.
         claim: `sentence` or `fact`: what of the response is held against the evidence, piece by piece.
         premise_sentences: sentences of the evidence that a claim is held against at a time; 0 for whole passages.
+        question: whether the sample's question stands before each claim, for answers that say little by themselves.
         options: of the entailment model; see `veriglot.entailment.load_entailment`.
 
     Raises:
@@ -59,6 +60,7 @@ class NLI:
         words: bool = False,
         claim: str = "sentence",
         premise_sentences: int = 1,
+        question: bool = False,
         **options: Any,
     ) -> None:
         check_reading(claim, premise_sentences)
@@ -67,10 +69,11 @@ class NLI:
             raise UsageError(f"A threshold is a probability between 0 and 1, but {threshold} was given.")
         self._options: dict[str, Any] = {
             "model": model, "threshold": threshold, "words": words, "claim": claim,
-            "premise_sentences": premise_sentences, **options,
+            "premise_sentences": premise_sentences, "question": question, **options,
         }  # fmt: skip
         self._level = cast("Level", claim)
         self._size = premise_sentences
+        self._question = question
         self._words = words
         self.threshold = threshold
         self._entailment = load_entailment(model, **options) if isinstance(model, str | Path) else model
@@ -92,6 +95,7 @@ class NLI:
             model=digest([self._entailment.signature])[:12],
             claim=self._level,
             premise=f"sentences-{self._size}" if self._size else "passage",
+            question="before each claim" if self._question else None,
             threshold=self.threshold,
             unit=self._level,
         )
@@ -110,7 +114,7 @@ class NLI:
             if not declared_for(self._entailment, spoken.tag):
                 reason = f"the model is declared for {', '.join(sorted(self._entailment.languages))} only"
                 return self._refused(sample, Refusal(Status.UNSUPPORTED_LANGUAGE, reason))
-            claims = claims_of(sample.response, spoken.tag, self._level)
+            claims = claims_of(sample.response, spoken.tag, self._level, sample.question if self._question else None)
             premises = premises_of(sample.evidence, self._size)
             if not claims or not premises:
                 return self._refused(sample, without_words(sample))

@@ -126,3 +126,39 @@ def semantic(
         tests=not leave_out_tests,
         say=lambda line: typer.echo(line, err=True),
     )
+
+
+@app.command("stacking")
+def stacking(
+    data: _Data,
+    members: Annotated[
+        str,
+        typer.Option(
+            metavar="NAMES",
+            show_default=False,
+            help="Detectors to put together: names joined by + (grounding+semantic), or a TOML file with a table"
+            " [[members]] for each.",
+        ),
+    ],
+    out: Annotated[
+        str, typer.Option(metavar="FILE", show_default=False, help="File for the weights, as JSON; overwritten.")
+    ],
+    annotator: Annotated[
+        Optional[str],  # noqa: UP045  # typer reads it at run time
+        typer.Option(
+            metavar="NAME",
+            show_default=False,
+            help="Whose labels to learn from: a name, majority or union. Default: as in veriglot evaluate.",
+        ),
+    ] = None,
+    seed: _Seed = 1,
+) -> None:
+    """Learn how much each of several detectors counts, by script, and show how well that does on unseen texts.
+
+    For example: veriglot train stacking --data dev.jsonl --members grounding+semantic --out stack.json
+
+    Then: veriglot detect answers.jsonl --detector ensemble --set stacking=stack.json
+    """
+    from veriglot.cli.stacking import carry_out
+
+    carry_out(data, members, out, annotator=annotator, seed=seed)

@@ -19,6 +19,11 @@ DETECTORS = Table(
             summary="another detector with a calibration on labels of one's own: calibrated:NAME, calibration=FILE",
             argument="detector",
         ),
+        "ensemble": Entry(
+            "veriglot.detectors.ensemble.detector:Ensemble",
+            summary="several detectors as one, by mean or learned weights: ensemble:grounding+semantic",
+            argument="members",
+        ),
         "grounding": Entry(
             "veriglot.detectors.grounding:Grounding",
             summary="words held against the evidence, offline, in every language; the default",
@@ -44,6 +49,11 @@ DETECTORS = Table(
             "veriglot.detectors.semantic:Semantic",
             extra="semantic",
             summary="support by meaning, across paraphrase and across languages; veriglot models get use-multilingual",
+        ),
+        "xcomet": Entry(
+            "veriglot.detectors.xcomet:XComet",
+            summary="errors that XCOMET marks in translations, in an environment of its own: xcomet:MODEL",
+            argument="model",
         ),
     },
 )

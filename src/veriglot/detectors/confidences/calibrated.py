@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Calibrated", "Make"]
 
 _HALF_A_STEP = 0.5e-4
+_OVERTAKEN = ("calibration:", "words:no confidences")  # notes that hold of what was given, and no more
 
 
 class Make(Protocol):
@@ -149,7 +150,7 @@ class Calibrated:
         reading = read_words(sample, prediction)
         curve = self._file.words.of(tag, script)
         confidences = curve.probabilities(reading.confidences, reading.marked, reading.source)
-        notes = tuple(note for note in prediction.notes if not note.startswith("calibration:"))
+        notes = tuple(note for note in prediction.notes if not note.startswith(_OVERTAKEN))
         if not self._file.words.covers(tag, script):
             notes = (*notes, "calibration:default")
         return msgspec.structs.replace(

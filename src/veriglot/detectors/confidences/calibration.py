@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import msgspec
 import numpy as np
@@ -73,6 +73,22 @@ class Level(msgspec.Struct, frozen=True):
         return self.scripts[script] if script is not None and self.covers(tag, script) else self.default
 
 
+class Figure(Protocol):
+    """A value with its interval, and what it is called."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def value(self) -> float | None: ...
+
+    @property
+    def low(self) -> float | None: ...
+
+    @property
+    def high(self) -> float | None: ...
+
+
 class Measured(msgspec.Struct, frozen=True):
     """One figure of a fit, on texts that the fit had not seen, with its 95% interval over texts.
 
@@ -95,6 +111,12 @@ class Measured(msgspec.Struct, frozen=True):
     high: float | None
     units: int
     texts: int
+
+    @classmethod
+    def of(cls, level: str, script: str, what: str, figure: Figure, units: int, texts: int) -> Measured:
+        """A figure as it is kept: rounded to four digits."""
+        value, low, high = (None if n is None else round(n, 4) for n in (figure.value, figure.low, figure.high))
+        return cls(level, script, what, figure.name, value, low, high, units, texts)
 
 
 class Calibration(msgspec.Struct, frozen=True, kw_only=True):

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from veriglot.detectors.grounding.language import spoken_in
-from veriglot.metrics.marks import marked, ranges
+from veriglot.metrics.marks import marked, probabilities, ranges, unit_probabilities
 from veriglot.text import word_bounds
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from veriglot.detectors.confidences.calibration import Source
     from veriglot.records import Prediction, Sample
 
-__all__ = ["Reading", "language_of", "read_words"]
+__all__ = ["Reading", "language_of", "read_over", "read_words"]
 
 
 @dataclass(frozen=True)
@@ -56,10 +56,26 @@ def read_words(sample: Sample, prediction: Prediction) -> Reading:
         given = np.array([word.confidence for word in prediction.words], dtype=np.float64)
         return Reading(bounds, given, marked(bounds, ranges(spans)), "words")
     tag, _ = language_of(sample, prediction)
-    bounds = word_bounds(sample.response, tag)
+    return read_over(sample, prediction, word_bounds(sample.response, tag))
+
+
+def read_over(sample: Sample, prediction: Prediction, bounds: NDArray[np.int32]) -> Reading:
+    """What a scored prediction says of given words, so that several detectors can be laid over each other.
+
+    Args:
+        sample: what was judged.
+        prediction: of any detector, with status `scored`.
+        bounds: half-open ranges in the response, in order, shape (n, 2).
+    """
+    spans = prediction.spans or ()
+    inside = marked(bounds, ranges(spans))
+    if prediction.words is not None:
+        given = np.array([word.confidence for word in prediction.words], dtype=np.float64)
+        by_character = probabilities(len(sample.response), ranges(prediction.words), given)
+        return Reading(bounds, unit_probabilities(bounds, by_character), inside, "words")
     confidences = np.full(len(bounds), np.nan)
     for span in spans:
         if span.confidence is not None:
-            inside = marked(bounds, ranges([span]))
-            confidences[inside] = np.fmax(confidences[inside], span.confidence)
-    return Reading(bounds, confidences, marked(bounds, ranges(spans)), "spans")
+            here = marked(bounds, ranges([span]))
+            confidences[here] = np.fmax(confidences[here], span.confidence)
+    return Reading(bounds, confidences, inside, "spans")

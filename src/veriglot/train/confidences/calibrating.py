@@ -36,6 +36,7 @@ FEWEST = 10  # texts, for anything at all
 _FOR_A_SCRIPT = {"platt": 30, "isotonic": 200}  # texts that a script needs for a curve of its own
 _PULL_OF_WORDS, _PULL_OF_RESPONSES = 500.0, 100.0  # towards the default curve, as so many units
 _ALL = "all"
+_SHOWN = {"ece", "brier"}
 
 
 class Units(NamedTuple):
@@ -111,12 +112,13 @@ def fit_calibration(
 
 
 def _source(rows: Rows) -> Source:
-    if rows.sources == {"words", "spans"}:
+    kinds = {row.spans_alone[0] for row in rows.found}
+    if len(kinds) > 1:
         raise UsageError(
             "Some predictions carry the confidences of words, and some spans alone; one calibration cannot hold both.",
             remedy="Make all of them with --words.",
         )
-    return "spans" if rows.sources == {"spans"} else "words"
+    return "spans" if kinds == {True} else "words"
 
 
 def _check(rows: Rows, texts: NDArray[np.int64], words: Units) -> None:
@@ -238,21 +240,19 @@ def _quality(fitting: _Fitting, level: str, units: Units, crossed: Array, seed: 
 
 def _compared(fitting: _Fitting, level: str, script: str, units: Units, crossed: Array, seed: int) -> list[Measured]:
     texts = fitting.texts[units.row]
+    count = len(set(texts.tolist()))
     after = judged(crossed, units.target, texts, seed=seed)
-    rows = [_measured(level, script, "calibrated", one, len(crossed), texts) for one in after if one.name in _SHOWN]
+    rows = [Measured.of(level, script, "calibrated", one, len(crossed), count) for one in after if one.name in _SHOWN]
     if np.isnan(units.given).any():
         return rows
     before = judged(units.given, units.target, texts, seed=seed)
-    given = [_measured(level, script, "given", one, len(crossed), texts) for one in before if one.name in _SHOWN]
+    given = [Measured.of(level, script, "given", one, len(crossed), count) for one in before if one.name in _SHOWN]
     change = [
-        _measured(level, script, "change", _difference(one, other), len(crossed), texts)
+        Measured.of(level, script, "change", _difference(one, other), len(crossed), count)
         for one, other in zip(before, after, strict=True)
         if one.name in _SHOWN
     ]
     return [*given, *rows, *change]
-
-
-_SHOWN = {"ece", "brier"}
 
 
 def _difference(before: Judged, after: Judged) -> Judged:
@@ -261,8 +261,3 @@ def _difference(before: Judged, after: Judged) -> Judged:
         return Judged(before.name, None, None, None, drawn)
     low, high, _ = percentile(drawn)
     return Judged(before.name, after.value - before.value, low, high, drawn)
-
-
-def _measured(level: str, script: str, what: str, one: Judged, units: int, texts: NDArray[np.int64]) -> Measured:
-    value, low, high = (None if number is None else round(number, 4) for number in (one.value, one.low, one.high))
-    return Measured(level, script, what, one.name, value, low, high, units, len(set(texts.tolist())))

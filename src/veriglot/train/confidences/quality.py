@@ -39,7 +39,7 @@ def judged(
     texts: NDArray[np.int64],
     *,
     seed: int,
-    threshold: float | None = None,
+    threshold: float | Array | None = None,
 ) -> list[Judged]:
     """Figures of probabilities held against labels.
 
@@ -50,7 +50,7 @@ def judged(
         targets: whether each is unsupported, shape (n,).
         texts: the text of each, shape (n,).
         seed: of the resamples.
-        threshold: from which a unit is marked, for F1; None for no F1.
+        threshold: from which a unit is marked, for all or for each, for F1; None for no F1.
 
     Returns:
         `ece` over 15 groups of equal mass (Nixon et al. 2019), `brier`, `average_precision`, `auroc`, and `f1`.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -44,6 +44,7 @@ class Row:
         target: whether each word is unsupported, shape (n,).
         scores: of the response by each detector, shape (m,).
         wrong: whether anything in the response is unsupported.
+        spans_alone: whether each detector gave spans without the confidences of words.
     """
 
     keys: tuple[str, ...]
@@ -54,6 +55,7 @@ class Row:
     target: NDArray[np.bool_]
     scores: Array
     wrong: bool
+    spans_alone: tuple[bool, ...]
 
 
 @dataclass
@@ -72,7 +74,6 @@ class Rows:
     _hashes: list[str] = field(default_factory=list)
     _kinds: set[Kind] = field(default_factory=set)
     _seen: set[str] = field(default_factory=set)
-    sources: set[str] = field(default_factory=set)
 
     def add(self, sample: Sample, predictions: Sequence[Prediction | None], readings: Sequence[Reading] = ()) -> None:
         """Take one response.
@@ -92,7 +93,6 @@ class Rows:
         read = readings or [read_words(sample, scored[0])]
         self._hashes.append(digest([encode(sample)]))
         self._kinds.add(chosen.kind)
-        self.sources.update(one.source for one in read)
         tag, script = language_of(sample, scored[0])
         self.found.append(
             Row(
@@ -104,6 +104,7 @@ class Rows:
                 target=marked(read[0].bounds, chosen.marks.spans),
                 scores=np.array([one.score for one in scored], dtype=np.float64),
                 wrong=bool(len(chosen.marks.spans)),
+                spans_alone=tuple(one.source == "spans" for one in read),
             )
         )
 
@@ -125,14 +126,6 @@ class Rows:
     def texts(self) -> NDArray[np.int64]:
         """The text of each response: responses that share a response, its evidence or a named group are one."""
         return texts_of([row.keys for row in self.found])
-
-    def by_script(self) -> dict[str, list[int]]:
-        """Script to the places of its responses."""
-        table: dict[str, list[int]] = defaultdict(list)
-        for place, row in enumerate(self.found):
-            if row.script is not None:
-                table[row.script].append(place)
-        return dict(table)
 
 
 def _unusable(predictions: Sequence[Prediction | None]) -> str:

@@ -1,0 +1,82 @@
+"""Which types are taken for which, of responses and of marks, across taxonomies."""
+
+from __future__ import annotations
+
+import pytest
+
+from veriglot.bench.type_confusion import type_confusion
+from veriglot.errors import InputError, UnknownNameError, UsageError
+from veriglot.records import Annotation, Kind, Prediction, Sample, Span, Status, Unit
+
+TEXT = "one two three four"
+
+
+def pair(name: str, label: str | None) -> Sample:
+    """A row of halluverse's data; its `0` has no annotation."""
+    if label is None:
+        return Sample(id=name, response=TEXT, meta={"label": "0"})
+    gold = Annotation("gold", Kind.HUMAN, "halluverse", units=(Unit(0, len(TEXT), label),))
+    return Sample(id=name, response=TEXT, annotations=(gold,))
+
+
+def said(name: str, *spans: tuple[int, int, str | None], status: Status = Status.SCORED) -> Prediction:
+    if status is not Status.SCORED:
+        return Prediction(id=name, status=status, detector="d@1", reason="it broke")
+    return Prediction(
+        id=name, status=status, detector="d@1", score=float(bool(spans)), spans=tuple(Span(*span) for span in spans)
+    )
+
+
+def test_responses_with_one_label() -> None:
+    samples = [pair("a", "entity"), pair("b", "entity"), pair("c", "relation"), pair("d", "sentence"), pair("e", None)]
+    samples += [Sample(id="f", response=TEXT)]
+    predictions = [
+        said("a", (0, 3, "entity")),
+        said("b", (0, 3, "entity"), (4, 13, "relation")),  # most characters are a relation
+        said("c", status=Status.FAILED),
+        said("d"),
+        said("e"),
+        said("f", (0, 3, "entity")),
+    ]
+    found = type_confusion(samples, predictions)
+    assert found.matrix.classes == ("entity", "relation", "sentence", "none")
+    assert found.matrix.answers == ("entity", "relation", "sentence", "none", "no answer")
+    assert found.matrix.counts.tolist() == [[1, 1, 0, 0, 0], [0, 0, 0, 0, 1], [0, 0, 0, 1, 0], [0, 0, 0, 1, 0]]
+    assert (found.taxonomy, found.left_out) == ("halluverse", 1)
+    assert found.matrix.failed == {"entity": 1, "relation": 1, "sentence": 1, "none": 0}
+
+
+def test_types_of_the_detector_are_brought_to_the_data_s() -> None:
+    predictions = [said("a", (0, 3, "invented")), said("b", (0, 3, None))]
+    found = type_confusion([pair("a", "sentence"), pair("b", "entity")], predictions, detector_taxonomy="fava")
+    assert found.matrix.right["sentence"] == 1
+    assert found.matrix.answers[-1] == "other type"
+    assert found.matrix.counts[0].tolist() == [0, 0, 0, 1]
+
+
+def test_marks_of_responses_with_several() -> None:
+    spans = (Span(0, 3, "entity"), Span(4, 7, "relation"), Span(8, 18, "invented"), Span(8, 9, None))
+    gold = Annotation("gold", Kind.HUMAN, "fava", spans=spans)
+    sample = Sample(id="a", response=TEXT, annotations=(gold,))
+    found = type_confusion(
+        [sample], [said("a", (2, 7, "entity"), (8, 10, "entity"), (10, 18, "subjective"))], level="mark"
+    )
+    assert found.matrix.sizes["entity"] == found.matrix.right["entity"] == 1
+    table = dict(zip(found.matrix.classes, found.matrix.counts.tolist(), strict=True))
+    answers = found.matrix.answers
+    assert table["relation"][answers.index("entity")] == 1
+    assert table["invented"][answers.index("subjective")] == 1
+    assert found.left_out == 1  # the mark without a type
+    several = type_confusion([sample], [said("a")])
+    assert (several.left_out, several.matrix.accuracy()) == (1, None)
+
+
+def test_what_cannot_be_compared() -> None:
+    with pytest.raises(UsageError, match="no labels"):
+        type_confusion([Sample(id="a", response=TEXT)], [said("a")])
+    with pytest.raises(UsageError):
+        type_confusion([pair("a", "entity")], [said("a", (0, 3, "critical_error"))])
+    with pytest.raises(InputError, match="'b'"):
+        type_confusion([pair("a", "entity")], [said("b")])
+    with pytest.raises(UnknownNameError, match="level"):
+        type_confusion([], [], level="word")

@@ -97,7 +97,7 @@ def test_names_and_options() -> None:
     assert scorer.name == "pairwise:top-ngram@1"
     assert scorer.direction is Direction.HIGHER_IS_WORSE
     assert "t:1" in scorer.signature
-    assert scorer.signature.startswith("setting:pairwise")
+    assert scorer.signature.startswith("scorer:pairwise:top-ngram@1|mean:arithmetic|of:top-ngram@1")
     with pytest.raises(UnknownNameError, match="rouge-l"):
         load_scorer("pairwise:rougel")
     with pytest.raises(UnknownNameError, match="value"):

@@ -74,12 +74,18 @@ class EntityOverlap(AgainstEvidence):
             )
             reason = f"no spaCy pipeline that recognises entities is installed for {', '.join(lacking)}"
             return Unmeasured(Status.UNSUPPORTED_LANGUAGE, reason)
+        try:
+            overlap = self._overlap(sample, ours, theirs, tag)
+        except Exception as error:  # whatever a third party's component makes of a text
+            return Unmeasured(Status.FAILED, f"the spaCy pipeline failed: {type(error).__name__}: {error}")
+        return agreement(overlap, self.value, self.empty, "named entity", tag)
+
+    def _overlap(self, sample: Sample, ours: Pipeline, theirs: Sequence[Pipeline | None], tag: str | None) -> Overlap:
         response = self._entities(ours, sample.response, tag)
         evidence: set[str] = set()
         for passage, pipeline in zip(sample.evidence, theirs, strict=True):
             evidence |= self._entities(pipeline, passage.text, passage.language or tag) if pipeline else set()
-        overlap = Overlap(len(response & evidence), len(response), len(evidence))
-        return agreement(overlap, self.value, self.empty, "named entity", tag)
+        return Overlap(len(response & evidence), len(response), len(evidence))
 
     def _pipeline(self, tag: str | None) -> Pipeline | None:
         return self.pipeline or (pipeline_for(tag) if tag else None)

@@ -55,8 +55,8 @@ class Pairwise:
 
     @property
     def signature(self) -> str:
-        """That of the scorer, as pairwise."""
-        return f"{signature(setting='pairwise', mean='arithmetic')}|{self.scorer.signature}"
+        """Its name, and the signature of the scorer."""
+        return f"{signature(scorer=self.name, mean='arithmetic')}|{self.scorer.signature.replace('scorer:', 'of:', 1)}"
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """One score a sample, in order.

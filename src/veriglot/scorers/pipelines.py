@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from functools import cache, lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -32,6 +33,7 @@ _WITHOUT = (
     "senter",
     "textcat",
 )  # no use to `ner`
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _PIECE = 50_000  # code points at once; spaCy refuses a million
 
 
@@ -107,8 +109,10 @@ def pipeline_named(name: str) -> Pipeline:
 def entities(pipeline: Pipeline, text: str) -> list[tuple[int, int, str]]:
     """The entities of a text: half-open ranges of code points and labels, in order. Long texts go in pieces.
 
-    A piece ends where a sentence does, or, where one is longer than a piece, behind a space.
+    A piece ends where a sentence does, or, where one is longer than a piece, behind a space. Lone surrogates, which
+    spaCy cannot store, are taken as replacement characters.
     """
+    text = _SURROGATE.sub("\ufffd", text)
     return [
         (start + entity.start_char, start + entity.end_char, entity.label_)
         for start, end in _pieces(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from functools import partial
 
 import pytest
 from scripted_nli import FindsWords, Scripted
@@ -11,6 +12,7 @@ from veriglot.errors import UnknownNameError, UsageError
 from veriglot.records import Direction, Evidence, Sample, Score, Scorer, Status
 from veriglot.scorers import load_scorer
 from veriglot.scorers.nli import NLI
+from veriglot.testing import check_scorer
 
 RESPONSE = "Ada kept it. It burned."
 EVIDENCE = (Evidence("One is so. Two is so."), Evidence("Three is so."))
@@ -75,6 +77,11 @@ def test_pairwise_by_name(tiny: str) -> None:
     scorer = load_scorer(f"pairwise:nli:{tiny}", value="con", device="cpu")
     assert score_of(scorer, sample).status is Status.SCORED
     assert scorer.direction is Direction.HIGHER_IS_WORSE
+
+
+@pytest.mark.parametrize("claim", ["sentence", "fact"])
+def test_the_contract_of_scorers_is_kept(tiny: str, claim: str) -> None:
+    check_scorer(partial(load_scorer, f"nli:{tiny}", claim=claim, device="cpu"))
 
 
 def test_batches_and_travel(tiny: str) -> None:

@@ -27,6 +27,9 @@ _GIVES = {
     "semantic": "support by meaning: the multilingual encoder (veriglot models get use-multilingual)",
     "train": "training of detectors",
     "wikipedia": "articles from Wikipedia and its dumps, people from Wikidata",
+    "bench": "chrF, and names across alphabets, as scorers",
+    "entities": "named entities as a scorer, by the pipelines of spaCy that are installed",
+    "reference": "what tests of ROUGE are held against",
     "vectors": "distilling word vectors from a sentence encoder, in training",
 }
 _COLLECTIONS = {"all", "dev"}

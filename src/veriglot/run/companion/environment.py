@@ -93,9 +93,10 @@ def instructions(name: str, place: Path) -> str:
     """The commands that make an environment, and how to name it where it lies elsewhere."""
     known = environment(name)
     python = place / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    make = f"python3 -m venv '{place}'"
     calls = [" ".join([f"'{python}' -m pip install", *(f"'{name}'" for name in step)]) for step in known.steps]
     return (
-        f"Type: {' && '.join([f'python3 -m venv {place}', *calls])}   (Python {known.python}; "
+        f"Type: {' && '.join([make, *calls])}   (Python {known.python}; "
         f"{known.why}). One that lies elsewhere: {setting(name)}=PYTHON, or the option python."
     )
 

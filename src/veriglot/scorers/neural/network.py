@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 import transformers
 
-from veriglot.errors import UsageError, WeightsError
+from veriglot.errors import WeightsError
 from veriglot.provenance import checkpoint_revision
 from veriglot.weights.cards import agree
 from veriglot.weights.checkpoints import checkpoint, hub_options, loading
@@ -37,7 +37,7 @@ class Network:
     tokenizer: Any
     model: Any
     device: torch.device
-    about: dict[str, str]
+    about: dict[str, str | None]
 
 
 def load(
@@ -65,7 +65,7 @@ def load(
     Raises:
         WeightsError: it cannot be loaded, or parts of its weights are missing from it.
         LicenceError: its licence has to be accepted first.
-        UsageError: its tokenizer does not say where its tokens stand.
+        UsageError: there is no such device.
     """
     agree(model, accepted=accept_licence)
     place, words = checkpoint(model), checkpoint(tokenizer or model)
@@ -81,16 +81,11 @@ def load(
             f"The {what} {place!r} lacks weights: {', '.join(absent[:3])}{' ...' if len(absent) > 3 else ''}.",
             remedy="They would be random. Take a checkpoint that was trained for this.",
         )
-    if not read.is_fast:
-        raise UsageError(
-            f"The tokenizer of {words!r} does not say where its tokens stand.",
-            remedy="Take one whose folder has a tokenizer.json.",
-        )
     where = device_for(device)
-    about = {
+    about: dict[str, str | None] = {
         "model": str(model),
         "revision": checkpoint_revision(place, network.config),
-        "tokenizer": checkpoint_revision(words, None) if words != place else "",
+        "tokenizer": checkpoint_revision(words, None) if words != place else None,
         "dtype": dtype,
         "device": where.type,
         "transformers": transformers.__version__,

@@ -122,10 +122,6 @@ _ALIKE = "all scores or all rates are the same, or the rates are not known"
 _NO_RATES = "the labels do not tell what is unverified, or all items are the same in it"
 
 
-def _same(share: float) -> float:
-    return share
-
-
 def _threshold_measures() -> Iterator[ItemMeasure]:
     for name, summary, score, why in (
         ("precision", "share of marked items that are non-factual", scores.precision, "nothing is marked"),

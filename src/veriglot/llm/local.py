@@ -187,14 +187,20 @@ class Local(Closing):
             finish="stop" if ended else "length",
             tokens_in=int(ids.shape[1]),
             tokens_out=len(new),
-            logprobs=self._logprobs(new, output.logits) if request.logprobs else None,
+            logprobs=self._logprobs(new, output.logits, request.alternatives) if request.logprobs else None,
             model=self.model,
             settings=_plain(generation.to_diff_dict()),
         )
 
-    def _logprobs(self, new: torch.Tensor, logits: tuple[torch.Tensor, ...]) -> tuple[Token, ...]:
-        chosen = (torch.log_softmax(row[0].float(), -1)[token].item() for row, token in zip(logits, new, strict=True))
-        return tuple(Token(self._tokenizer.decode([int(t)]), value) for t, value in zip(new, chosen, strict=True))
+    def _logprobs(self, new: torch.Tensor, logits: tuple[torch.Tensor, ...], alternatives: int) -> tuple[Token, ...]:
+        found = []
+        for chosen, row in zip(new.tolist(), logits, strict=True):
+            every = torch.log_softmax(row[0].float(), -1)
+            likeliest = every.topk(min(alternatives, len(every)))
+            pairs = zip(likeliest.indices.tolist(), likeliest.values.tolist(), strict=True)
+            others = tuple((self._tokenizer.decode([token]), value) for token, value in pairs)
+            found.append(Token(self._tokenizer.decode([chosen]), every[chosen].item(), others))
+        return tuple(found)
 
 
 def _until(text: str, stops: tuple[str, ...]) -> tuple[str, bool]:

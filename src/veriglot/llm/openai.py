@@ -169,7 +169,9 @@ class OpenAI(Closing):
         if request.seed is not None:
             sent["seed"] = request.seed
         if request.logprobs:
-            sent["logprobs"] = True if request.prompt is None else 1
+            sent["logprobs"] = True if request.prompt is None else max(1, request.alternatives)
+            if request.alternatives and request.prompt is None:
+                sent["top_logprobs"] = request.alternatives
         if request.schema is not None:
             wanted = {"name": "answer", "strict": True, "schema": request.schema}
             sent["response_format"] = {"type": "json_schema", "json_schema": wanted}

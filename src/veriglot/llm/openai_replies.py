@@ -71,11 +71,21 @@ def _logprobs(given: Any) -> tuple[Token, ...] | None:
     if not given:
         return None
     if given.get("content") is not None:
-        return tuple(Token(_whole(token["token"]), token.get("logprob")) for token in given["content"])
+        return tuple(
+            Token(_whole(token["token"]), token.get("logprob"), _alternatives(token.get("top_logprobs")))
+            for token in given["content"]
+        )
     if given.get("tokens") is not None:
-        pairs = zip(given["tokens"], given["token_logprobs"], strict=True)
-        return tuple(Token(_whole(text), value) for text, value in pairs)
+        others = given.get("top_logprobs") or [None] * len(given["tokens"])
+        rows = zip(given["tokens"], given["token_logprobs"], others, strict=True)
+        return tuple(Token(_whole(text), value, _alternatives(other)) for text, value, other in rows)
     return None
+
+
+def _alternatives(given: Any) -> tuple[tuple[str, float], ...]:
+    """The likeliest tokens of one place: a list of objects as of chat, or a mapping as of completion."""
+    listed = given.items() if isinstance(given, dict) else ((one["token"], one["logprob"]) for one in given or ())
+    return tuple((_whole(text), float(value)) for text, value in listed)
 
 
 def _count(value: Any) -> int | None:

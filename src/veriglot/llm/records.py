@@ -101,6 +101,7 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
         settings: how to generate.
         schema: a JSON schema that the answer has to follow, or None.
         logprobs: whether the log probability of each token is wanted.
+        alternatives: how many of the likeliest tokens at each place are wanted too, with `logprobs`; 0 for none.
     """
 
     model: str
@@ -110,6 +111,7 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     settings: Settings = Settings()
     schema: dict[str, Any] | None = None
     logprobs: bool = False
+    alternatives: int = 0
 
     def __post_init__(self) -> None:
         if bool(self.messages) == (self.prompt is not None):
@@ -132,10 +134,13 @@ class Token(msgspec.Struct, frozen=True, array_like=True):
     Attributes:
         text: as the server writes it.
         logprob: natural logarithm of its probability, at most 0; None where the server did not say.
+        alternatives: the likeliest tokens at its place, itself perhaps among them, with their log probabilities; empty
+            where they were not asked for or the server did not say.
     """
 
     text: str
     logprob: float | None
+    alternatives: tuple[tuple[str, float], ...] = ()
 
 
 class Reply(msgspec.Struct, frozen=True, omit_defaults=True):

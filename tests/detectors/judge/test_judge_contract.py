@@ -12,6 +12,7 @@ from many_languages import TEXTS
 
 from veriglot.detectors import load_detector
 from veriglot.records import Evidence, Sample, Status
+from veriglot.testing import check_detector
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,3 +70,19 @@ def test_half_a_surrogate_pair_is_not_scored(load: Load) -> None:
     ]
     found = load().predict(batch)
     assert [one.status for one in found] == [Status.FAILED, Status.SCORED]
+
+
+@pytest.mark.parametrize(
+    ("kind", "reply"),
+    [
+        ("translation", '{"reason": "r", "hallucination": true}'),
+        ("translation-guided", '{"reason": "r", "hallucination": false}'),
+        ("pairs", '{"type": "relation"}'),
+        ("facts", '{"verdicts": [{"claim": 1, "verdict": "contradicted"}]}'),
+        ("spans", '{"spans": []}'),
+    ],
+)
+def test_every_judge_keeps_it(kind: str, reply: str, tmp_path: Path) -> None:
+    rules = tmp_path / "rules.json"
+    rules.write_bytes(msgspec.json.encode([{"reply": reply}]))
+    check_detector(partial(load_detector, f"judge:{kind}", client="scripted", rules=str(rules)))

@@ -95,14 +95,13 @@ def test_probabilities_and_words() -> None:
 
 
 def test_the_probability_of_support_is_turned_around() -> None:
-    answer = '{"verdicts": [{"claim": 1, "verdict": "supported"}]}'  # tokens: 0, -0.25, -0.5, -0.75, 0
-    spread = answer.replace('"claim": 1,', '"claim":1,')  # so that the label is the third token
+    answer = '{"verdicts": [{"claim":1, "verdict":"supported"}]}'  # the label is in the third token: -0.5
     text = "Ada sleeps."
     assert len(facts(text, "en")) == 1
-    with ModelServer(answer=lambda _: spread, schemas=False) as server:
+    with ModelServer(answer=lambda _: answer, schemas=False) as server:
         made = load_detector("judge:facts", model="m", url=server.base_url, probabilities=True)
         (found,) = made.predict([sample(text)])
-    assert found.score == round(1 - math.exp(-0.75), 4)
+    assert found.score == round(1 - math.exp(-0.5), 4)
 
 
 def test_shares_of_samples() -> None:

@@ -87,9 +87,12 @@ def test_samples_vote() -> None:
     assert [span.confidence for span in found.spans or ()] == [0.5]
 
 
-@pytest.mark.parametrize(("label", "score"), [("entity", math.exp(-0.25)), ("none", 1 - math.exp(-0.25))])
-def test_the_probability_of_a_label_bounds_the_score(label: str, score: float) -> None:
+@pytest.mark.parametrize(("label", "score"), [("entity", 1.0), ("none", 1 - math.exp(-0.25))])
+def test_the_probability_of_a_type_is_that_of_the_span_and_none_speaks_against_an_error(
+    label: str, score: float
+) -> None:
     with ModelServer(answer=lambda _: f'{{"type": "{label}"}}', schemas=False) as server:
         (found,) = load_detector("judge:pairs", model="m", url=server.base_url, probabilities=True).predict([sample()])
     assert found.score == round(score, 4)
     assert pair_label(found) == label
+    assert [span.confidence for span in found.spans or ()] == ([] if label == "none" else [round(math.exp(-0.25), 4)])

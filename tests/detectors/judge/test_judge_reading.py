@@ -52,45 +52,83 @@ def test_what_would_have_to_be_guessed_is_refused(reply: Reply, said: str) -> No
         read_answer(reply, Answer)
 
 
-def tokens(*pairs: tuple[str, float | None]) -> Reply:
-    return Reply("".join(text for text, _ in pairs), logprobs=tuple(Token(text, value) for text, value in pairs))
+TYPES = ["entity", "relation", "contradictory"]
+
+
+def tokens(*rows: tuple[str, float | None] | tuple[str, float | None, dict[str, float]]) -> Reply:
+    made = [Token(row[0], row[1], tuple(row[2].items()) if len(row) == 3 else ()) for row in rows]
+    return Reply("".join(token.text for token in made), logprobs=tuple(made))
 
 
 def test_a_label_of_several_tokens_has_their_product() -> None:
     reply = tokens(('{"type": "', -0.1), ("ent", -0.2), ("ity", -0.3), ('"}', -0.4))
-    assert label_probabilities(reply, "type", ["entity"]) == pytest.approx([math.exp(-0.5)])
+    assert label_probabilities(reply, "type", ["entity"], TYPES) == [{"entity": pytest.approx(math.exp(-0.5))}]
 
 
 def test_a_token_that_reaches_beyond_its_label_counts_as_a_whole() -> None:
-    reply = tokens(('{"hallucination":', -1.0), (" true}", -0.25))
-    assert label_probabilities(reply, "hallucination", ["true"]) == pytest.approx([math.exp(-0.25)])
+    reply = tokens(('{"label":', -1.0), (" true}", -0.25))
+    assert label_probabilities(reply, "label", ["true"], ["true"]) == [{"true": pytest.approx(math.exp(-0.25))}]
+
+
+def test_below_one_half_and_without_alternatives_nothing_is_known() -> None:
+    assert label_probabilities(tokens(('{"type": "entity"}', -0.7)), "type", ["entity"], TYPES) is None
+
+
+def test_alternatives_are_shared_out_among_the_choices_alone() -> None:
+    others = {
+        "ent": math.log(0.1),
+        "rel": math.log(0.3),
+        "re": math.log(0.1),
+        "Hmm": math.log(0.45),
+        "": math.log(0.01),
+    }
+    reply = tokens(('{"type": "', 0.0), ("ent", math.log(0.1), others), ("ity", -2.0), ('"}', 0.0))
+    (found,) = label_probabilities(reply, "type", ["entity"], TYPES) or [{}]
+    assert found == {"entity": pytest.approx(0.2), "relation": pytest.approx(0.8)}
+
+
+def test_alternatives_within_a_token_begin_where_the_label_does() -> None:
+    others = {'": "rel': math.log(0.2), ' "ent': math.log(0.1), '": ': math.log(0.2), '": "e': math.log(0.3)}
+    reply = tokens(('{"type', 0.0), ('": "e', math.log(0.3), others), ('ntity"}', 0.0))
+    (found,) = label_probabilities(reply, "type", ["entity"], TYPES) or [{}]
+    assert found == {"entity": pytest.approx(4 / 6), "relation": pytest.approx(2 / 6)}
+
+
+def test_alternatives_that_begin_several_choices_are_not_counted() -> None:
+    reply = tokens(
+        ('{"type": "', 0.0), ("in", math.log(0.4), {"in": math.log(0.4), "re": math.log(0.5)}), ('side"}', 0.0)
+    )
+    assert label_probabilities(reply, "type", ["inside"], ["inside", "invented", "relation"]) is None
 
 
 def test_each_label_has_its_own_and_quotes_of_the_response_have_none() -> None:
     quoting = '{"spans": [{"text": "says \\"type\\": \\"x\\"", "type": "'
     between = '"}, {"text": "b", "type": "'
-    reply = tokens((quoting, -0.1), ("entity", -0.2), (between, 0.0), ("relation", -0.7), ('"}]}', 0.0))
-    assert label_probabilities(reply, "type", ["entity", "relation"]) == pytest.approx([math.exp(-0.2), math.exp(-0.7)])
+    reply = tokens((quoting, -0.1), ("entity", -0.2), (between, 0.0), ("relation", -0.6), ('"}]}', 0.0))
+    found = label_probabilities(reply, "type", ["entity", "relation"], TYPES)
+    assert found == [{"entity": pytest.approx(math.exp(-0.2))}, {"relation": pytest.approx(math.exp(-0.6))}]
 
 
 def test_thoughts_are_no_part_of_the_answer() -> None:
     reply = tokens(('<think>"type": "relation"</think>', -3.0), ('{"type": "', 0.0), ("entity", -0.2), ('"}', 0.0))
-    assert label_probabilities(reply, "type", ["entity"]) == pytest.approx([math.exp(-0.2)])
+    assert label_probabilities(reply, "type", ["entity"], TYPES) == [{"entity": pytest.approx(math.exp(-0.2))}]
 
 
 def test_without_tokens_or_where_they_do_not_fit_nothing_is_known() -> None:
-    assert label_probabilities(Reply('{"type": "entity"}'), "type", ["entity"]) is None
-    assert label_probabilities(tokens(('{"type": "entity"}', None)), "type", ["entity"]) is None
-    assert label_probabilities(tokens(('{"type": "entity"}', -0.1)), "type", ["relation"]) is None
-    assert label_probabilities(tokens(('{"type": "entity"}', -0.1)), "type", ["entity", "entity"]) is None
+    whole = tokens(('{"type": "entity"}', -0.1))
+    assert label_probabilities(Reply('{"type": "entity"}'), "type", ["entity"], TYPES) is None
+    assert label_probabilities(tokens(('{"type": "entity"}', None)), "type", ["entity"], TYPES) is None
+    assert label_probabilities(whole, "type", ["relation"], TYPES) is None
+    assert label_probabilities(whole, "type", ["entity", "entity"], TYPES) is None
 
 
 @pytest.mark.parametrize(
     ("reply", "expected"),
     [
-        (tokens(('{"spans":', -0.1), (" []", -0.5), ("}", 0.0)), math.exp(-0.5)),
+        (tokens(('{"spans":', -0.1), (" []", -0.5), ("}", 0.0)), 1 - math.exp(-0.5)),
         (tokens(('{"spans": [', -0.1), ('{"', -0.3), ('text": "a"}]}', 0.0)), math.exp(-0.3)),
         (tokens(('{"spans": [\n', -0.1), ("  ", -0.1), ("{", -0.3), ('"text": "a"}]}', 0.0)), math.exp(-0.3)),
+        (tokens(('{"spans":', 0.0), (" [{", math.log(0.2), {" []": math.log(0.6)}), ('"a": 1}]}', 0.0)), 0.25),
         (tokens(('{"spans": [] } {"spans": [', -0.1), ("]}", -0.3)), None),
         (tokens(('{"spans": []}', None)), None),
     ],

@@ -102,26 +102,26 @@ def test_samples_that_cannot_be_read_are_counted_and_most_have_to_be_readable() 
 def test_words_without_confidences_are_not_made_up() -> None:
     found = predicted(says({"spans": [WRONG]}), words=True)
     assert found.words is None
-    assert "words:no confidences" in found.notes
+    assert "confidence:verdict" in found.notes
 
 
 def test_token_probabilities_come_from_the_server() -> None:
-    answer = '{"spans": [{"before": "built in", "text": "1881", "type": "entity"}]}'
+    answer = '{"spans": [{"before": "built in", "text": "1881", "type":"entity"}]}'
     with ModelServer(answer=lambda _: answer, schemas=False) as server:
         made = load_detector("judge:spans", model="m", url=server.base_url, probabilities=True)
         (found,) = made.predict([sample()])
         sent = server.arrivals[-1].body
     # the server's tokens are what stands between blanks, of log probability 0, -0.25, -0.5, -0.75 in turn
-    assert sent["logprobs"] is True
+    assert (sent["logprobs"], sent["top_logprobs"]) == (True, 5)
     assert sent["temperature"] == 0.0
-    assert marked(found) == [("1881", "entity", round(math.exp(-0.75), 4))]
+    assert marked(found) == [("1881", "entity", round(math.exp(-0.5), 4))]
     assert found.score == round(math.exp(-0.25), 4)
     assert found.notes == ("confidence:token_probabilities", "calibration:none")
     assert "probabilities:tokens" in (found.signature or "")
 
 
 def test_a_threshold_holds_back_spans_of_low_confidence_and_says_so() -> None:
-    answer = '{"spans": [{"before": "built in", "text": "1881", "type": "entity"}]}'
+    answer = '{"spans": [{"before": "built in", "text": "1881", "type":"entity"}]}'
     with ModelServer(answer=lambda _: answer, schemas=False) as server:
         made = load_detector("judge:spans", model="m", url=server.base_url, probabilities=True, threshold=0.9)
         (found,) = made.predict([sample()])

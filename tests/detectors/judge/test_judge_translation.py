@@ -58,13 +58,13 @@ def test_the_guidelines_contrast_as_many_hallucinations_as_other_errors() -> Non
     assert text.count('"hallucination": true}') == text.count('"hallucination": false}') == 5
 
 
-@pytest.mark.parametrize(("said", "sign"), [(True, 1), (False, -1)])
-def test_the_probability_of_the_verdict_is_that_of_its_token(said: bool, sign: int) -> None:
-    answer = f'{{"reason": "one", "hallucination": {str(said).lower()}}}'  # the label is the fourth token: -0.75
+@pytest.mark.parametrize("said", [True, False])
+def test_the_probability_of_the_verdict_is_that_of_its_token(said: bool) -> None:
+    answer = f'{{"reason":"one", "hallucination":{str(said).lower()}}}'  # the label is in the second token: -0.25
     with ModelServer(answer=lambda _: answer, schemas=False) as server:
         made = load_detector("judge:translation", model="m", url=server.base_url, probabilities=True)
         (found,) = made.predict([translated()])
-    sure = math.exp(-0.75)
+    sure = math.exp(-0.25)
     assert found.score == round(sure if said else 1 - sure, 4)
     assert found.notes == ("confidence:token_probabilities", "calibration:none")
     assert bool(found.spans) == (found.score >= made.threshold)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import msgspec
 
@@ -170,17 +170,25 @@ def _numbered(claims: list[Claim], first: int) -> str:
 def _read(replies: list[Reply], claims: int) -> _Opinion:
     """The verdicts on all claims by one window of the evidence."""
     verdicts: list[Verdict] = []
-    sure: list[float] | None = []
+    supported: list[float] | None = []
     for reply in replies:
         said = read_answer(reply, _Answer).verdicts
         _check_complete([one.claim for one in said], len(verdicts) + 1, min(_AT_ONCE, claims - len(verdicts)))
-        found = label_probabilities(reply, "verdict", [one.verdict for one in said])
-        sure = None if sure is None or found is None else [*sure, *found]
-        verdicts += [one.verdict for one in said]
-    if sure is None:
-        return _Opinion(tuple(verdicts), None)
-    pairs = zip(verdicts, sure, strict=True)
-    return _Opinion(tuple(verdicts), tuple(1.0 - p if said == "supported" else p for said, p in pairs))
+        names = [one.verdict for one in said]
+        known = label_probabilities(reply, "verdict", names, get_args(Verdict))
+        if supported is None or known is None:
+            supported = None
+        else:
+            supported += [_of_support(one, name) for one, name in zip(known, names, strict=True)]
+        verdicts += names
+    return _Opinion(tuple(verdicts), None if supported is None else tuple(1.0 - share for share in supported))
+
+
+def _of_support(shares: dict[str, float], verdict: Verdict) -> float:
+    """The probability that a claim is supported; where only that of another verdict is known, all that it leaves."""
+    if "supported" in shares:
+        return shares["supported"]
+    return 1.0 - shares[verdict] if len(shares) == 1 else 0.0
 
 
 def _over_windows(windows: list[_Opinion]) -> _Opinion:

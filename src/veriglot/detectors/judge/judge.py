@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from veriglot.detectors.admission import Refusal, admitted
+from veriglot.detectors.admission import Refusal, admitted, without_words
 from veriglot.detectors.judge.asking import Asked, Asking, ask
+from veriglot.detectors.judge.probabilities import ALTERNATIVES
 from veriglot.detectors.judge.prompts import load_prompt
 from veriglot.errors import UnknownNameError, UsageError, VeriglotError
 from veriglot.llm import Message, ModelError, Request
@@ -170,6 +171,8 @@ class Judge(ABC):
     def _started(self, sample: Sample) -> Case | Prediction:
         try:
             spoken = admitted(sample)
+            if not isinstance(spoken, Refusal) and not _has_words(sample):
+                spoken = without_words(sample)
         except Exception as error:  # one sample's failure must not lose the batch; it is said, not hidden
             return self._failed(sample, [error])
         if isinstance(spoken, Refusal):
@@ -234,6 +237,7 @@ class Judge(ABC):
             settings=settings,
             schema=question.schema if self._asking.schema else None,
             logprobs=self._asking.probabilities,
+            alternatives=ALTERNATIVES if self._asking.probabilities else 0,
         )
 
     def _judged(self, case: Case, asked: list[list[Asked]]) -> Prediction:
@@ -265,8 +269,6 @@ class Judge(ABC):
         notes = (*case.notes, *outcome.notes, f"confidence:{outcome.confidence}")
         if outcome.confidence != "verdict":
             notes = (*notes, "calibration:none")
-        if self._words and outcome.words is None:
-            notes = (*notes, "words:no confidences")
         return Prediction(
             id=case.sample.id,
             status=Status.SCORED,
@@ -292,6 +294,12 @@ class Judge(ABC):
             id=sample.id, status=status, detector=self.name, reason=reason, signature=self.signature,
             language=sample.language,
         )  # fmt: skip
+
+
+def _has_words(sample: Sample) -> bool:
+    """Whether both texts say anything: marks and symbols alone cannot be judged."""
+    passages = (any(map(str.isalnum, passage.text)) for passage in sample.evidence)
+    return any(map(str.isalnum, sample.response)) and any(passages)
 
 
 def language_name(tag: str) -> str:

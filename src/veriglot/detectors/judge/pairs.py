@@ -33,10 +33,10 @@ class _Answer(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class _Opinion:
-    """One label and the probability of its tokens, where that is known."""
+    """One label, and the probabilities of labels where these are known."""
 
     label: str
-    probability: float | None
+    shares: dict[str, float] | None
 
 
 class PairJudge(Judge):
@@ -90,32 +90,29 @@ class PairJudge(Judge):
         label = read_answer(reply, _Answer).type
         if label not in self._meanings:
             raise AnswerError(f"The judge names the type {label!r}; it was asked for {', '.join(self._meanings)}.")
-        sure = label_probabilities(reply, "type", [label])
+        sure = label_probabilities(reply, "type", [label], list(self._meanings))
         return _Opinion(label, None if sure is None else sure[0])
 
     def _outcome(self, case: Case, opinions: list[_Opinion]) -> Outcome:
         labels = [opinion.label for opinion in opinions]
         label = max(self._meanings, key=labels.count)  # of equals the first in the order of the taxonomy
-        confidence, sure = "verdict", None
-        if len(opinions) > 1:
-            confidence, sure = "samples", round(labels.count(label) / len(labels), DIGITS)
-        elif opinions[0].probability is not None:
-            confidence, sure = "token_probabilities", round(opinions[0].probability, DIGITS)
-        score = self._score(label, labels, sure, confidence)
+        shares = {name: labels.count(name) / len(labels) for name in self._meanings}
+        confidence = "samples"
+        if len(opinions) == 1:
+            shares = opinions[0].shares or {}
+            confidence = "token_probabilities" if shares else "verdict"
+        sure = round(shares[label], DIGITS) if shares else None
         marks = [] if label == NO_ERROR else [Mark(0, len(case.sample.response), label, sure)]
         spans, _ = spans_of(case.sample.response, marks)
         notes = () if NO_ERROR in self._meanings else ("verdict:type only",)
-        return Outcome(round(score, DIGITS), spans, confidence, notes=notes)
+        return Outcome(round(_score(label, shares), DIGITS), spans, confidence, notes=notes)
 
-    def _score(self, label: str, labels: list[str], sure: float | None, confidence: str) -> float:
-        """The probability of an error, as far as it is known."""
-        if confidence == "samples":
-            return 1 - labels.count(NO_ERROR) / len(labels)
-        if label == NO_ERROR:
-            return 0.0 if sure is None else 1.0 - sure
-        # Of one type's probability the rest belongs to the other types as well as to none: it bounds the score from
-        # below, and is taken only where the question leaves nothing else.
-        return 1.0 if sure is None or NO_ERROR not in self._meanings else sure
+
+def _score(label: str, shares: dict[str, float]) -> float:
+    """The probability of an error; where only that of a type is known, or nothing, the verdict."""
+    if NO_ERROR in shares:
+        return 1.0 - shares[NO_ERROR]
+    return float(label != NO_ERROR)
 
 
 def pair_label(prediction: Prediction) -> str | None:

@@ -111,14 +111,14 @@ class SpanJudge(WindowedJudge):
             raise AnswerError(
                 f"None of the judge's {len(quoted)} quotes stands in the response; the first is {shown!r}."
             )
-        known = label_probabilities(reply, "type", [one.type for one in quoted])
-        sure = known if known is not None else [None for _ in quoted]
+        known = label_probabilities(reply, "type", [one.type for one in quoted], list(self._types))
+        sure = [None if known is None else known[n][one.type] for n, one in enumerate(quoted)]
         marks = tuple(
             Mark(place.start, place.end, one.type, p)
             for place, one, p in zip(found, quoted, sure, strict=True)
             if place is not None
         )
-        return _Opinion(marks, _unsupported(reply, bool(quoted)), location_notes(quotes, found))
+        return _Opinion(marks, list_probability(reply, "spans"), location_notes(quotes, found))
 
     def _outcome(self, case: Case, opinions: list[_Opinion]) -> Outcome:
         notes = tuple(dict.fromkeys(note for opinion in opinions for note in opinion.notes))
@@ -157,9 +157,3 @@ def _schema(types: list[str]) -> dict[str, Any]:
     span = {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
     spans = {"type": "array", "items": span}
     return {"type": "object", "properties": {"spans": spans}, "required": ["spans"], "additionalProperties": False}
-
-
-def _unsupported(reply: Reply, quoted: bool) -> float | None:
-    """The probability that the judge would name any span: that of the token with which it did, or did not, begin."""
-    sure = list_probability(reply, "spans")
-    return None if sure is None else sure if quoted else 1.0 - sure

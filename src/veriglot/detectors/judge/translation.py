@@ -68,8 +68,8 @@ class TranslationJudge(Judge):
     def _opinion(self, case: Case, replies: list[Reply]) -> _Opinion:  # noqa: ARG002
         (reply,) = replies
         said = read_answer(reply, _Answer).hallucination
-        sure = label_probabilities(reply, "hallucination", ["true" if said else "false"])
-        return _Opinion(said, None if sure is None else sure[0] if said else 1.0 - sure[0])
+        sure = label_probabilities(reply, "hallucination", ["true" if said else "false"], ("true", "false"))
+        return _Opinion(said, None if sure is None else sure[0]["true"] if said else 1.0 - sure[0]["false"])
 
     def _outcome(self, case: Case, opinions: list[_Opinion]) -> Outcome:
         known = [opinion.probability for opinion in opinions if opinion.probability is not None]

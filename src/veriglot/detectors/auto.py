@@ -1,4 +1,8 @@
-"""The detector `auto`: `semantic` where its encoder is here and good in the language, `grounding` for the rest."""
+"""The detector `auto`: hands each sample to the detector that is best in its language, of those that are here.
+
+Which is best, figures say that a bench recorded. Where there are none for a language, `semantic` judges it if its
+encoder was measured to be good there, and `grounding` the rest.
+"""
 
 from __future__ import annotations
 
@@ -7,46 +11,61 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from veriglot.detectors.confidences.calibration import settings_of
 from veriglot.detectors.grounding import Grounding
-from veriglot.detectors.grounding.language import spoken_in
+from veriglot.detectors.grounding.language import evidence_notes, spoken_in
+from veriglot.detectors.installed import Installed, names_of
+from veriglot.detectors.recorded import read_recorded
 from veriglot.errors import MissingExtraError
 from veriglot.provenance import digest, signature
-from veriglot.records import Status
+from veriglot.records import Status, Task
 from veriglot.weights import MissingWeightsError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from veriglot.detectors.grounding.language import Spoken
+    from veriglot.detectors.recorded import Ranked, Recorded, Setting
     from veriglot.detectors.semantic import Semantic
-    from veriglot.detectors.word_detector import WordDetector
     from veriglot.encoders import Encoder
-    from veriglot.records import Prediction, Sample
+    from veriglot.records import Detector, Prediction, Sample
 
 __all__ = ["Auto"]
 
 NO_ENCODER = "auto:no encoder"
 WEAK = "auto:weak language"
 UNDECIDED = "auto:no choice"
+BY_FIGURES = "auto:by figures"
+_NO_FIGURES = "none"
+_SHOWN = 3  # detectors whose figures a note gives
 
 
 class Auto:
-    """Chooses between two detectors, sample by sample. Fetches nothing.
+    """Chooses among detectors, sample by sample. Fetches nothing, and asks no language model unless told to.
 
-    A sample is `semantic`'s where the packages and the model of its encoder are here, and the encoder was measured to
-    be good in the language of the response and in that of the evidence. A prediction names the detector that made it
-    as `detector`, and this one in its signature; it carries the note `auto:no encoder`, `auto:weak language` or, where
-    asking about the languages failed, `auto:no choice` and why, where `grounding` had to step in.
+    A prediction names the detector that made it as `detector`, and this one in its signature. Its note says why:
+    `auto:by figures (...)` with the figures that were compared, or, where there are none for the language and
+    `grounding` had to step in, `auto:no encoder`, `auto:weak language` or, where asking about the languages failed,
+    `auto:no choice` and the reason.
+
+    Figures hold for evidence in the response's language, or for translations, as they were measured; a sample whose
+    evidence is in another language has none.
 
     Args:
-        threshold: confidence from which a word is marked, 0 to 1, by either detector; None takes that of the weights
+        threshold: confidence from which a word is marked, 0 to 1, by whichever detector; None takes that of the weights
             of `semantic`, or of `grounding` where that is alone.
         words: whether predictions carry every word.
+        figures: a file that `veriglot bench record` wrote; None takes the one in the package, `none` takes none.
+        candidates: the detectors to choose from by their figures, as names joined by `+` or a list, whatever they
+            ask; None takes those that run on this machine alone, with models that are in a folder of it.
         semantic_weights, grounding_weights: folders of weights; None takes those in the package.
         encoder: an encoder to take instead of loading the one that the weights of `semantic` name.
 
     Raises:
         WeightsError: weights or the encoder's model are damaged, or made for other features. That the encoder's model
             is missing is no error.
+        InputError: the figures cannot be read.
+        UsageError: a candidate has no figures.
     """
 
     taxonomy = Grounding.taxonomy
@@ -56,18 +75,22 @@ class Auto:
         *,
         threshold: float | None = None,
         words: bool = False,
+        figures: str | None = None,
+        candidates: str | Sequence[str] | None = None,
         semantic_weights: str | None = None,
         grounding_weights: str | None = None,
         encoder: Encoder | None = None,
     ) -> None:
         self._options: dict[str, Any] = {
-            "threshold": threshold, "words": words, "semantic_weights": semantic_weights,
-            "grounding_weights": grounding_weights, "encoder": encoder,
+            "threshold": threshold, "words": words, "figures": figures, "candidates": candidates,
+            "semantic_weights": semantic_weights, "grounding_weights": grounding_weights, "encoder": encoder,
         }  # fmt: skip
         self._semantic = _semantic(threshold=threshold, words=words, weights=semantic_weights, encoder=encoder)
         if threshold is None and self._semantic is not None:
             threshold = self._semantic.threshold
         self._grounding = Grounding(threshold=threshold, words=words, weights=grounding_weights)
+        self._recorded = None if figures == _NO_FIGURES else read_recorded(figures)
+        self._best = _best(self._recorded, self._installed(names_of(candidates)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A detector travels to another process as its options; what there is to choose from is found out there."""
@@ -80,39 +103,81 @@ class Auto:
 
     @property
     def threshold(self) -> float:
-        """Confidence from which a word is marked, by either detector."""
+        """Confidence from which a word is marked, by whichever detector."""
         return self._grounding.threshold
 
     @cached_property
     def signature(self) -> str:
-        """Name, the signatures of both detectors as hashes, threshold and unit in one line."""
-        made = {detector.name.partition("@")[0]: digest([detector.signature])[:12] for detector in self._detectors}
-        return signature(chooser=self.name, **made, threshold=self.threshold, unit="word")
+        """Name, the signatures of all detectors as a hash each, the figures' hash, threshold and unit in one line."""
+        made = {one.name.partition("@")[0]: digest([settings_of(one.signature) or ""])[:12] for one in self._detectors}
+        figures = self._recorded.revision if self._recorded is not None else None
+        return signature(chooser=self.name, **made, figures=figures, threshold=self.threshold, unit="word")
 
     def predict(self, samples: Sequence[Sample]) -> list[Prediction]:
         """Judge a batch: one prediction per sample, in order. No sample makes it raise."""
-        return [self._judged(sample) for sample in samples]
+        chosen = [self._choice(sample) for sample in samples]
+        found: list[Prediction | None] = [None] * len(samples)
+        for detector in {id(one): one for one, _ in chosen}.values():  # each is asked once, for all that is its own
+            places = [place for place, (one, _) in enumerate(chosen) if one is detector]
+            for place, one in zip(places, detector.predict([samples[place] for place in places]), strict=True):
+                found[place] = self._signed(one, chosen[place][1])
+        return [one for one in found if one is not None]
 
     @property
-    def _detectors(self) -> list[WordDetector]:
-        return [self._grounding] if self._semantic is None else [self._semantic, self._grounding]
+    def _detectors(self) -> list[Detector]:
+        own: list[Detector] = [self._grounding] if self._semantic is None else [self._semantic, self._grounding]
+        others = {id(one): one for one, _ in self._best.values()}
+        return [*own, *(one for one in others.values() if one is not self._semantic and one is not self._grounding)]
 
-    def _judged(self, sample: Sample) -> Prediction:
-        detector, note = self._choice(sample)
-        (found,) = detector.predict([sample])
+    def _installed(self, candidates: Sequence[str] | None) -> Installed:
+        loaded: dict[str, Detector | None] = {"grounding": self._grounding, "semantic": self._semantic}
+        return Installed(loaded, candidates, threshold=self.threshold, words=self._options["words"])
+
+    def _signed(self, found: Prediction, note: str | None) -> Prediction:
         notes = (*found.notes, note) if note and found.status is Status.SCORED else found.notes
         return msgspec.structs.replace(found, notes=notes, signature=self.signature)
 
-    def _choice(self, sample: Sample) -> tuple[WordDetector, str | None]:
+    def _choice(self, sample: Sample) -> tuple[Detector, str | None]:
         """Who is to judge a sample, and the note that goes with it."""
-        if self._semantic is None:
-            return self._grounding, NO_ENCODER
         try:
             spoken = spoken_in(sample)
+            setting = _setting(sample, spoken) if spoken is not None and self._best else None
+            if spoken is not None and setting is not None and (spoken.tag, setting) in self._best:
+                return self._best[spoken.tag, setting]
+            if self._semantic is None:
+                return self._grounding, NO_ENCODER
             known = spoken is not None and self._semantic.knows(sample, spoken)
         except Exception as error:  # one sample's failure must not lose the batch; it is said, not hidden
             return self._grounding, f"{UNDECIDED} ({type(error).__name__}: {error})"
         return (self._semantic, None) if known else (self._grounding, WEAK)
+
+
+def _best(recorded: Recorded | None, installed: Installed) -> dict[tuple[str, Setting], tuple[Detector, str]]:
+    """The best detector that is here for each language and setting that figures are of, and why."""
+    if recorded is None:
+        return {}
+    among = installed.among(recorded.detectors())
+    found = {}
+    for language, setting in recorded.places():
+        ranking = recorded.ranking(language, setting, among)
+        if ranking:
+            best = installed.detector(ranking[0].known)
+            assert best is not None
+            found[language, setting] = (best, _why(recorded, language, setting, ranking))
+    return found
+
+
+def _why(recorded: Recorded, language: str, setting: Setting, ranking: Sequence[Ranked]) -> str:
+    shown = ", ".join(f"{one.known.name} {one.value:.3f}" for one in ranking[:_SHOWN])
+    where = f"{language} translations" if setting == "translation" else language
+    return f"{BY_FIGURES} ({recorded.measure} of {recorded.level}s, {where}: {shown})"
+
+
+def _setting(sample: Sample, spoken: Spoken) -> Setting | None:
+    """What kind of figures a sample's would be; None where it has evidence in another language."""
+    if sample.task is Task.TRANSLATION:
+        return "translation"
+    return None if evidence_notes(sample, spoken) else "evidence"
 
 
 def _remade(options: dict[str, Any]) -> Auto:

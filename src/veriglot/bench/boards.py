@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -116,10 +115,7 @@ def comparisons(board: Board, baseline: str, measure: str, correction: str) -> l
 
 
 def _contender(board: Board, data: str, judgement: Judgement, measure: str) -> Contender | None:
-    """A system with its cut; None where it has none in some language.
-
-    A cut that differs by language is taken out of the numbers: an item is marked from 0 up in all of them.
-    """
+    """A system with its cut of every item; None where it has none in some language."""
     table = board.tables[data]
     items = table.items(judgement.test.badness)
     if measure not in AT_THRESHOLD:
@@ -127,10 +123,7 @@ def _contender(board: Board, data: str, judgement: Judgement, measure: str) -> C
     cuts = board.measured[data].cuts[judgement.system, measure]
     if any(tag not in cuts for tag in table.tags()):
         return None
-    each = np.array([cuts[tag] for tag in table.languages.tolist()])
-    return Contender(
-        replace(items, badness=np.where(items.badness >= each, 1.0, np.where(items.scored, 0.0, np.nan))), 0.5
-    )
+    return Contender(items, np.array([cuts[tag] for tag in table.languages.tolist()]))
 
 
 def correlations(board: Board, method: str) -> BenchCorrelations | None:

@@ -42,11 +42,13 @@ class Said:
     Attributes:
         answers: predictions of a detector or scores of a scorer.
         cost: what they took, over all calls.
+        key: what the cell depends on, as a digest.
         signature: one line that says how the cell was made.
     """
 
     answers: tuple[Prediction, ...] | tuple[Score, ...]
     cost: Cost
+    key: str
     signature: str
 
 
@@ -87,12 +89,17 @@ def judged(
     Raises:
         VeriglotError: the system broke off. What it had judged is kept.
     """
-    place = folder.cell(data, system.name, cell_key(system, data_hash, grain))
+    key = cell_key(system, data_hash, grain)
+    place = folder.cell(data, system.name, key)
     output = place / "answers.jsonl"
     again = restart or (retry and _any_failed(output, system))
     place.mkdir(parents=True, exist_ok=True)
     made = signature(
-        data=data_hash[:16], grain=grain, system=(system.about.signature or "").replace("|", ";"), version=__version__
+        cell=key[:16],
+        data=data_hash[:16],
+        grain=grain,
+        system=(system.about.signature or "").replace("|", ";"),
+        version=__version__,
     )
     stage: Stage[Sample] = Stage(output, signature=made, restart=again, maker="system")
     clock = _Clock(place / "costs.jsonl", system)
@@ -113,7 +120,7 @@ def judged(
     (place / "cell.json").write_bytes(
         msgspec.json.format(encode(_Card(data, system.name, grain, len(samples), made)), indent=1) + b"\n"
     )
-    return Said(_read(output, system), clock.total(), made)
+    return Said(_read(output, system), clock.total(), key, made)
 
 
 class _Card(msgspec.Struct, frozen=True):

@@ -46,7 +46,7 @@ class Judgement:
         test: of the test items.
         dev: of the dev items.
         seen: whether its own training held the data.
-        signature: of the cell.
+        cell: key of the cell, which signs what was said.
     """
 
     system: str
@@ -54,7 +54,7 @@ class Judgement:
     test: Opinion
     dev: Opinion
     seen: bool
-    signature: str
+    cell: str
 
 
 @dataclass(frozen=True)
@@ -248,7 +248,7 @@ class _Maker:
 
     def _signature(self, name: str, at: At | None, tag: str) -> str:
         where = f"figure:{self.table.level}.{name}|at:{at or 'none'}|language:{tag}"
-        return f"{where}|{self.judgement.signature}|{self.suffix}"
+        return f"{where}|cell:{self.judgement.cell[:16]}|{self.suffix}"
 
 
 def by_cell(found: Mapping[str, Measured]) -> dict[tuple[str, At | None], dict[str, dict[str, Array]]]:

@@ -204,7 +204,7 @@ class _Work:
             self._opinion(system, table, answers)
             for table, answers in ((test, said.answers[:split]), (dev, said.answers[split:]))
         ]
-        judgement = Judgement(system.name, system.about.direction or "", opinions[0], opinions[1], seen, said.signature)
+        judgement = Judgement(system.name, system.about.direction or "", opinions[0], opinions[1], seen, said.key)
         return msgspec.structs.replace(cell, notes=opinions[0].notes), judgement
 
     def _answers(self, system: System, grain: Grain, test: ItemTable, dev: ItemTable) -> Said | VeriglotError:

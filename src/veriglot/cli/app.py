@@ -33,6 +33,10 @@ VERBS = {
         "veriglot.cli.evaluate:evaluate",
         "Measure a detector against labels: figures with intervals, and the error profile.",
     ),
+    "bench": Verb(
+        "veriglot.cli.bench:app",
+        "Compare detectors and scorers on labelled data: a leaderboard with intervals, win rates and cost.",
+    ),
     "estimate": Verb(
         "veriglot.cli.estimate:estimate",
         "Estimate rates of hallucination from predictions and an error profile.",

@@ -21,7 +21,7 @@ from veriglot.report.printable import printable
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["colours", "head", "opened", "part", "policy", "scoped"]
+__all__ = ["colours", "head", "in_one_scope", "opened", "part", "policy", "scoped"]
 
 
 @contextmanager
@@ -68,8 +68,13 @@ def part(folder: str, name: str) -> str:
 
 
 def scoped(folder: str, names: Sequence[str]) -> str:
-    """Script files as one, in one function scope, so that nothing of the page is global."""
-    parts = "\n".join(part(folder, name) for name in names)
+    """Script files of one folder as one; see `in_one_scope`."""
+    return in_one_scope([(folder, name) for name in names])
+
+
+def in_one_scope(places: Sequence[tuple[str, str]]) -> str:
+    """Script files (folder, name) as one, in one function scope, so that nothing of the page is global."""
+    parts = "\n".join(part(folder, name) for folder, name in places)
     return f'(function () {{\n"use strict";\n{parts}\n}})();'
 
 

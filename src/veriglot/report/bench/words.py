@@ -1,0 +1,63 @@
+"""What a reader of a leaderboard must know, in words: how to read it, and who leads by how much."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from veriglot.report.bench.view import SEEN, number
+
+if TYPE_CHECKING:
+    from veriglot.report.bench.view import View
+
+__all__ = ["findings", "reading"]
+
+
+def reading(view: View) -> list[str]:
+    """How to read the tables."""
+    results = view.results
+    words = [
+        "Figures are means over a data set's languages, each measured alone, with 95% intervals over"
+        f" {results.resamples:,} resamples of whole texts; all systems share the resamples of a data set.",
+        "Thresholds are tuned on the dev part of each data set for each system and measure (precision and recall take"
+        " that of F1), and never on the test part that figures stand on.",
+        "A win is a language of a data set in which no system has more, at two decimals; all who tie are credited. A"
+        " dash is a figure that is undefined or was not measured; it is never a zero.",
+    ]
+    if any(figure.seen for figure in results.figures):
+        words.append(
+            f"{SEEN} marks figures on data that the system was trained on. They are in no mean and win nothing."
+        )
+    if any(cell.coverage < 1.0 for cell in results.cells if cell.status == "partial"):
+        words.append(
+            "Where a system scored only a part of the samples, its figures stand on that part: see the coverage, and"
+            " the comparisons, which take the samples that both scored."
+        )
+    return [*words, *results.notes]
+
+
+def findings(view: View) -> list[str]:
+    """Who leads at each level, and what of it is beyond chance."""
+    found = []
+    for level in view.levels:
+        board = view.board(level)
+        if not board.rows:
+            continue
+        first = board.rows[0]
+        win = first.win
+        led = ""
+        if win is not None and win.rate is not None:
+            led = f", with the most {board.measure} in {win.wins} of {win.cells} cells of language and data set"
+        mean = f", mean {number(first.mean)} over {len(first.unseen)}" if first.mean is not None else ""
+        found.append(f"{level.capitalize()}s: {first.system.name} leads{led}{mean} ({len(board.rows)} systems).")
+    compared = [one for one in view.results.comparisons if one.adjusted is not None]
+    firm = [one.difference or 0.0 for one in compared if one.adjusted is not None and one.adjusted < 0.05]
+    if compared:
+        better, worse = sum(value > 0 for value in firm), sum(value < 0 for value in firm)
+        found.append(
+            f"Against {view.results.baseline}, {better} of {len(compared)} comparisons are better and {worse} worse"
+            " beyond chance (corrected p below 0.05)."
+        )
+    missing = {cell.system for cell in view.results.cells if cell.status == "unavailable"}
+    if missing:
+        found.append(f"Not available here: {', '.join(sorted(missing))}.")
+    return found

@@ -152,6 +152,9 @@ def test_stop_words_are_left_out_of_rouge_1() -> None:
     assert without.parts["stop_list"] == 1.0
     own = score_of("rouge-1", "the cat of the king", "the dog of the queen", stopwords=["OF"])
     assert own.parts["response"] == 4
+    signatures = {load_scorer("rouge-1", stopwords=words).signature for words in (["of"], ["the"], ["the", "of"])}
+    assert len(signatures) == 3, "equally many words are not the same words"
+    assert load_scorer("rouge-1", stopwords=["of", "the"]).signature in signatures
     paper = score_of("rouge-1", "Für die Katze", "für den Hund", language="de", mode="paper")
     assert (paper.parts["response"], paper.parts["evidence"]) == (1, 1), "Katze and Hund; no f and r of für"
     none = score_of("rouge-1", "Cherokee is ᏣᎳᎩ", "ᏣᎳᎩ", language="chr")

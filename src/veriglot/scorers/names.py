@@ -107,7 +107,7 @@ def names_of(response: str, passages: Sequence[str], tag: str | None) -> frozens
     return frozenset(word for word in found - left_out if len(word) >= _LEAST)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def _by_case(text: str) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
     """The words with a capital inside a sentence, those with one that begin a sentence, and those in lower case."""
     inside: set[str] = set()
@@ -145,7 +145,7 @@ def _base(tag: str | None) -> str | None:
         return None
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=16)
 def _words(text: str) -> frozenset[str]:
     return frozenset(word for word, _, _ in tokens_with_places(text))
 

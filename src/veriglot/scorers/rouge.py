@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
 from veriglot.errors import UsageError
-from veriglot.provenance import signature
+from veriglot.provenance import digest, signature
 from veriglot.scorers.against_evidence import AgainstEvidence, Measured, language_of
 from veriglot.scorers.overlap import Overlap, Value, checked_value, longest_common_subsequence, n_gram_overlap
 from veriglot.scorers.stop_words import stop_words, stop_words_revision
@@ -67,18 +67,15 @@ class _Rouge(AgainstEvidence):
             raise UsageError("stopwords is true, false or a list of words, not one text.")
         self.value, self.mode, self.passages = checked_value(value), mode, checked_passages(passages)
         self.stopwords = self.stopwords_by_default if stopwords is None else stopwords
-        self._own = None if isinstance(self.stopwords, bool) else frozenset(self._forms(self.stopwords))
-
-    @staticmethod
-    def _forms(words: Sequence[str]) -> list[str]:
-        return [form for word in words for form in tokens(word)]
+        own = None if isinstance(self.stopwords, bool) else self.stopwords
+        self._own = None if own is None else frozenset(form for word in own for form in tokens(word))
 
     @property
     def signature(self) -> str:
         """Name, settings, and the revision of the stop words where they are left out."""
-        left_out = (
-            f"own-{len(self._own)}" if self._own is not None else stop_words_revision() if self.stopwords else None
-        )
+        left_out = stop_words_revision() if self.stopwords is True else None
+        if self._own is not None:
+            left_out = f"own-{digest(sorted(self._own))[:8]}"
         return signature(
             scorer=self.name, value=self.value, mode=self.mode, stopwords=left_out, passages=self.passages, unit="word"
         )

@@ -12,7 +12,7 @@ __all__ = ["ascii_tokens", "tokens", "tokens_with_places"]
 _ASCII = re.compile("[a-z0-9]+")
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=32)  # the sisters of a response, or the samples of one article
 def tokens(text: str, language: str | None = None) -> tuple[str, ...]:
     """The words of a text in one form for all ways of writing them.
 
@@ -31,7 +31,12 @@ def tokens(text: str, language: str | None = None) -> tuple[str, ...]:
 def tokens_with_places(text: str, language: str | None = None) -> list[tuple[str, int, int]]:
     """The words of a text as `tokens` writes them, each with its place in the text: half-open, in code points."""
     places = word_bounds(text, language).tolist()
-    return [(fold(normalise(text[start:end], fold_case=False).text), start, end) for start, end in places]
+    return [(_form(text[start:end]), start, end) for start, end in places]
+
+
+@lru_cache(maxsize=1 << 16)
+def _form(word: str) -> str:
+    return fold(normalise(word, fold_case=False).text)
 
 
 def ascii_tokens(text: str) -> tuple[str, ...]:

@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from tiny_nli import POSITIONS, TEXTS, write_nli
+from hypothesis import given
+from hypothesis import strategies as st
+from tiny_nli import POSITIONS, TEXTS, byte_tokenizer, write_nli
 
 from veriglot.entailment import load_entailment
+from veriglot.entailment.tokens import Tokens
 from veriglot.errors import UnknownNameError, UsageError, WeightsError
 
 if TYPE_CHECKING:
@@ -23,6 +26,11 @@ if TYPE_CHECKING:
 LONG = " ".join(TEXTS * 3)
 PAIRS = [(premise, hypothesis) for premise in TEXTS for hypothesis in TEXTS[:4]]
 ODD = [("", "a"), ("a", ""), ("\ud800 The lighthouse", "half \udfff"), ("a\x00b\u202e", "🏳️‍🌈" * 30), (" \n", "\u200b")]
+
+
+@pytest.fixture(scope="module")
+def bytes_tokens() -> Tokens:
+    return Tokens(byte_tokenizer(), "bytes")
 
 
 def direct(folder: Path, pairs: list[tuple[str, str]]) -> NDArray[np.float64]:
@@ -84,6 +92,32 @@ def test_a_long_hypothesis_needs_support_for_every_piece(checkpoint: Path) -> No
     rows = model.judge([(TEXTS[0], LONG[start:end]) for start, end in pieces])
     found = model.judge([(TEXTS[0], LONG)])[0]
     np.testing.assert_allclose(found[[0, 2]], [rows[:, 0].min(), rows[:, 2].max()], atol=1e-5)
+
+
+def test_no_text_can_write_a_special_token(checkpoint: Path) -> None:
+    import transformers
+
+    own = transformers.AutoTokenizer.from_pretrained(checkpoint)
+    special = set(own.all_special_ids) - {own.unk_token_id}
+    tokens = load_entailment(checkpoint, device="cpu")._tokens  # type: ignore[attr-defined]
+    rows = [
+        tokens.pairs([premise], [hypothesis])["input_ids"][0].tolist()
+        for premise, hypothesis in [("a b", "c"), (f"a {''.join(own.all_special_tokens)} b", f"c {own.sep_token}")]
+    ]
+    plain, spelled = ([one for one in row if one in special] for row in rows)
+    assert plain == spelled
+
+
+@given(
+    text=st.text(alphabet="ab .灯🏳️‍🌈é</s>[SEP]\n\u0301", max_size=300),
+    room=st.integers(5, 30),
+    overlap=st.booleans(),
+)
+def test_stretches_of_any_text_fit_the_network(bytes_tokens: Tokens, text: str, room: int, overlap: bool) -> None:
+    """Tokens of single bytes are the hardest: several share one character, and none may be cut."""
+    found = bytes_tokens.stretches(text, room, overlap=overlap)
+    assert all(bytes_tokens.count(text[start:end]) <= room for start, end in found)
+    assert {place for start, end in found for place in range(start, end)} == set(range(len(text)))
 
 
 def test_it_travels_and_is_shared(checkpoint: Path) -> None:

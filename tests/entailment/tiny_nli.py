@@ -123,3 +123,17 @@ def _unigram() -> tokenizers.Tokenizer:
         ("</s>", 2), ("<s>", 0), trim_offsets=False, add_prefix_space=False
     )
     return made
+
+
+def byte_tokenizer() -> Any:
+    """As RoBERTa's, with no merges: each byte is a token, so that most characters have several."""
+    made = tokenizers.Tokenizer(tokenizers.models.BPE())
+    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    special = ["<s>", "<pad>", "</s>"]
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=0, special_tokens=special, initial_alphabet=alphabet, show_progress=False)
+    made.train_from_iterator([], trainer)
+    made.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0), trim_offsets=True)
+    return transformers.PreTrainedTokenizerFast(
+        tokenizer_object=made, cls_token="<s>", eos_token="</s>", sep_token="</s>", pad_token="<pad>"
+    )

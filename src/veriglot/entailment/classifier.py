@@ -143,10 +143,23 @@ class SequenceClassifier:
         for piece, (start, end) in enumerate(self.pieces(hypothesis)):
             part = hypothesis[start:end]
             length = self._tokens.count(part)
-            for first, last in self._tokens.stretches(premise, self._free - length, overlap=True):
+            for first, last in self._windows(premise, length):
                 window = premise[first:last]
                 found.append(Job(row, piece, window, part, self._tokens.count(window) + length + self._tokens.special))
         return found
+
+    def _windows(self, premise: str, length: int) -> list[tuple[int, int]]:
+        """The windows of a premise beside a hypothesis of so many tokens.
+
+        Where there are several, the length is rounded up, so that few hypotheses need windows of their own.
+        """
+        if self._tokens.count(premise) <= self._free - length:
+            return [(0, len(premise))]
+        return self._tokens.stretches(premise, self._free - length - -length % self._step, overlap=True)
+
+    @property
+    def _step(self) -> int:
+        return max(self._free // 32, 1)
 
     def _run(self, jobs: list[Job]) -> NDArray[np.float32]:
         try:

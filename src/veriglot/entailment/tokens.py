@@ -21,6 +21,7 @@ __all__ = ["Tokens"]
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _KEPT = 50_000  # texts whose number of tokens is remembered
+_CUTS_KEPT = 256  # long texts whose stretches are remembered
 _AT_ONCE = 2_000  # texts given to the tokenizer in one call
 
 
@@ -43,7 +44,10 @@ class Tokens:
             )
         self._tokenizer = tokenizer
         self._counts: OrderedDict[str, int] = OrderedDict()
+        self._cuts: OrderedDict[tuple[str, int, bool], list[tuple[int, int]]] = OrderedDict()
         self._lock = threading.Lock()
+        spelled = [re.escape(token) for token in tokenizer.all_special_tokens if len(token) > 1]
+        self._special_words = re.compile("|".join(spelled) or "(?!)")
         self.special = int(tokenizer.num_special_tokens_to_add(pair=True))
 
     def count(self, text: str) -> int:
@@ -58,7 +62,7 @@ class Tokens:
         new = [text for text in dict.fromkeys(texts) if text not in found]
         for start in range(0, len(new), _AT_ONCE):
             some = new[start : start + _AT_ONCE]
-            ids = self._call([_writable(text) for text in some], add_special_tokens=False)["input_ids"]
+            ids = self._call([self._plain(text) for text in some], add_special_tokens=False)["input_ids"]
             found.update(zip(some, map(len, ids), strict=True))
         with self._lock:
             self._counts.update(found)
@@ -70,6 +74,17 @@ class Tokens:
         """A text in stretches of at most `room` tokens, half-open code point ranges; see `windows.stretches`."""
         if self.count(text) <= room:
             return [(0, len(text))]
+        key = (text, room, overlap)
+        known = self._cuts.get(key)
+        if known is None:
+            known = self._cut(text, room, overlap=overlap)
+            with self._lock:
+                self._cuts[key] = known
+                while len(self._cuts) > _CUTS_KEPT:
+                    self._cuts.popitem(last=False)
+        return known
+
+    def _cut(self, text: str, room: int, *, overlap: bool) -> list[tuple[int, int]]:
         bounds = self._bounds(text)
         allowed = room
         while True:
@@ -82,21 +97,23 @@ class Tokens:
     def pairs(self, premises: list[str], hypotheses: list[str]) -> Any:
         """Both texts of each pair as tensors, padded to the longest and cut nowhere."""
         return self._call(
-            [_writable(text) for text in premises],
-            [_writable(text) for text in hypotheses],
+            [self._plain(text) for text in premises],
+            [self._plain(text) for text in hypotheses],
             padding=True,
             return_tensors="pt",
         )
 
     def _bounds(self, text: str) -> NDArray[np.int64]:
-        found = self._call([_writable(text)], add_special_tokens=False, return_offsets_mapping=True)
+        found = self._call([self._plain(text)], add_special_tokens=False, return_offsets_mapping=True)
         return np.maximum.accumulate(np.array(found["offset_mapping"][0], np.int64).reshape(-1, 2), axis=0)
+
+    def _plain(self, text: str) -> str:
+        """A text as long as before, of characters that UTF-8 can write, in which no special token is spelled out.
+
+        Otherwise a response that holds `</s>` or `[SEP]` would end there for the network.
+        """
+        return self._special_words.sub(lambda found: "(" + found[0][1:], _SURROGATE.sub("\ufffd", text))
 
     def _call(self, *texts: list[str], **options: Any) -> Any:
         with self._lock:
             return self._tokenizer(*texts, truncation=False, verbose=False, **options)
-
-
-def _writable(text: str) -> str:
-    """A text that UTF-8 can write: the replacement character stands for halves of UTF-16 pairs."""
-    return _SURROGATE.sub("\ufffd", text)

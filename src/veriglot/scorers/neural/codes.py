@@ -8,6 +8,7 @@ from veriglot.errors import UnknownNameError, UsageError
 from veriglot.records import Status
 from veriglot.records.languages import language
 from veriglot.scorers.against_evidence import Unmeasured
+from veriglot.scorers.neural.pairs import spoken
 
 if TYPE_CHECKING:
     from veriglot.scorers.neural.pairs import Pair
@@ -36,9 +37,10 @@ class Codes:
         """Token ids of the source and of the target; or why there are none: a language that the model does not have."""
         tokenizer = self._tokenizer
         if self._wanted:
-            ends = [self._code(pair.source_language), self._code(pair.language)]
+            tags = spoken(pair)
+            ends = [self._code(tag) for tag in tags]
             if None in ends:
-                missing = pair.source_language if ends[0] is None else pair.language
+                missing = tags[ends.index(None)]
                 side = "source" if ends[0] is None else "response"
                 reason = f"the model has no code for the language of the {side} ({missing or 'unknown'})"
                 return Unmeasured(Status.UNSUPPORTED_LANGUAGE, reason)

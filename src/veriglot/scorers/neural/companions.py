@@ -10,7 +10,7 @@ from veriglot.records import Direction, Status
 from veriglot.run.companion import Companion, Keeper, Refused, ask, python_of
 from veriglot.scorers.against_evidence import Measured, Unmeasured
 from veriglot.scorers.neural.codes import codes_of, flores_codes
-from veriglot.scorers.neural.pairs import Pair, PairScorer
+from veriglot.scorers.neural.pairs import Pair, PairScorer, spoken
 from veriglot.weights.cards import agree
 from veriglot.weights.folder import offline
 
@@ -175,8 +175,8 @@ class Laser(CompanionScorer):
 class Blaser(CompanionScorer):
     """BLASER 2.0 QE (Chen et al. 2023) on SONAR embeddings; by its authors' scale 1 to 5, higher is better.
 
-    Both languages have to be known: SONAR is told them in FLORES-200 codes. Runs sonar-space in the environment
-    `sonar`.
+    SONAR is told the languages, in FLORES-200 codes; those that are not given are identified. Runs
+    sonar-space in the environment `sonar`.
 
     Args:
         model: a card of that package, a `model.pt`, or the folder that holds it.
@@ -228,9 +228,10 @@ class Blaser(CompanionScorer):
 
     def row(self, pair: Pair) -> dict[str, Any] | Unmeasured:
         """See `CompanionScorer`; without both languages' codes there is nothing to ask."""
-        codes = [self._codes.get(tag or "") or flores_codes(tag) for tag in (pair.source_language, pair.language)]
+        tags = spoken(pair)
+        codes = [self._codes.get(tag or "") or flores_codes(tag) for tag in tags]
         if None in codes:
-            side, tag = ("source", pair.source_language) if codes[0] is None else ("response", pair.language)
+            side, tag = ("source", tags[0]) if codes[0] is None else ("response", tags[1])
             reason = f"SONAR has to be told the language of the {side}, and there is no code for {tag or 'unknown'}"
             return Unmeasured(Status.UNSUPPORTED_LANGUAGE, reason)
         row = {"source": pair.source, "response": pair.response}

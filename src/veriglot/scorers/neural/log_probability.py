@@ -34,8 +34,9 @@ class LogProbability(PairScorer):
     """Mean natural logarithm of the probability of the response's tokens: 0 and below, higher is better.
 
     Of a model of two halves (Marian, NLLB, M2M, mBART, T5) the source goes into the encoder, and the token that ends
-    the response counts as one of its tokens; tokens that name languages do not count. Of a causal model the `prompt`
-    goes before the response, and only the response's tokens count. `parts` holds `tokens` and `sum`.
+    the response counts as one of its tokens; tokens that name languages do not count, and languages that are not given
+    are identified. Of a causal model the `prompt` goes before the response, and only the response's tokens count.
+    `parts` holds `tokens` and `sum`.
 
     Args:
         model: a folder, a name that `veriglot models` lists, or a name on the hub.

@@ -11,8 +11,10 @@ from veriglot.errors import WeightsError
 from veriglot.provenance import signature
 from veriglot.records import Direction, Status
 from veriglot.scorers.against_evidence import Measured, Unmeasured
+from veriglot.scorers.neural.mt5 import head_scale
 from veriglot.scorers.neural.network import batches, load, padded
 from veriglot.scorers.neural.pairs import Pair, PairScorer
+from veriglot.weights.checkpoints import hub_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,7 +81,7 @@ class MetricX(PairScorer):
                 f"{model!r} has {config.vocab_size:,} tokens, and MetricX reads its score off number {_READ:,}.",
                 remedy="Take a checkpoint of MetricX.",
             )
-        self._scale = config.d_model**-0.5 if config.tie_word_embeddings else 1.0  # as the published code does
+        self._scale = head_scale(self._network.place, self._network.model, **hub_options(revision))
         self._longest = max_length
         self.signature = signature(scorer=self.name, window=max_length, **self._network.about)
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Network", "batches", "load", "padded"]
 
 _TOKENS_A_BATCH = 8192  # padding included
+_PROBE = "the a 1 2"
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,7 @@ def load(
             f"The {what} {place!r} lacks weights: {', '.join(absent[:3])}{' ...' if len(absent) > 3 else ''}.",
             remedy="They would be random. Take a checkpoint that was trained for this.",
         )
+    _knows_text(read, words, what)
     where = device_for(device)
     about: dict[str, str | None] = {
         "model": str(model),
@@ -92,6 +94,17 @@ def load(
         "torch": torch.__version__,
     }
     return Network(place, read, network.to(where).eval(), where, about)
+
+
+def _knows_text(tokenizer: Any, place: str, what: str) -> None:
+    """Of a checkpoint without one, the library makes a tokenizer that knows no letter, and says nothing."""
+    ids = [token for token in tokenizer(_PROBE, add_special_tokens=False)["input_ids"]]
+    special = {tokenizer.unk_token_id, *tokenizer.all_special_ids}
+    if not [token for token in ids if token not in special and tokenizer.decode([token]).strip()]:
+        raise WeightsError(
+            f"The {what} {place!r} has no tokenizer.",
+            remedy="Name the checkpoint of the right one by the option tokenizer.",
+        )
 
 
 def batches(lengths: Sequence[int], most: int = _TOKENS_A_BATCH) -> Iterator[list[int]]:

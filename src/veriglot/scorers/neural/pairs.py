@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from veriglot.records import Direction, Score, Status
 from veriglot.scorers.against_evidence import Measured, Unmeasured
+from veriglot.text import identify
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from veriglot.records import Sample
 
-__all__ = ["Pair", "PairScorer"]
+__all__ = ["Pair", "PairScorer", "spoken"]
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -92,6 +93,13 @@ def _pair(sample: Sample) -> Pair | Unmeasured:
         sample.language,
         _writable(sample.question or ""),
     )
+
+
+def spoken(pair: Pair) -> tuple[str | None, str | None]:
+    """The languages of source and response, as they are given or else identified; None where they cannot be told."""
+    source = None if pair.source_language else identify(pair.source)
+    response = None if pair.language else identify(pair.response)
+    return pair.source_language or (source and source.tag), pair.language or (response and response.tag)
 
 
 def _writable(text: str) -> str:

@@ -11,7 +11,9 @@ from veriglot.entailment.tokens import Tokens
 from veriglot.errors import UsageError, WeightsError
 from veriglot.provenance import signature
 from veriglot.scorers.neural.claims import ClaimScorer, Level
+from veriglot.scorers.neural.mt5 import head_scale
 from veriglot.scorers.neural.network import batches, load, padded
+from veriglot.weights.checkpoints import hub_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,6 +81,7 @@ class Seahorse(ClaimScorer):
         )
         self._answers = [_token(self._network.tokenizer, answer, str(model)) for answer in _ANSWERS]
         self._among = among
+        self._scale = head_scale(self._network.place, self._network.model, **hub_options(revision))
         tokens = Tokens(self._network.tokenizer, str(model))
         words = tokens.count(_PREMISE) + tokens.count(_HYPOTHESIS) + 4  # what joins them may part in other tokens
         super().__init__(tokens, max_length - words, level)
@@ -103,6 +106,7 @@ class Seahorse(ClaimScorer):
         begin = torch.full((len(rows), 1), model.config.decoder_start_token_id or 0, device=device)
         with torch.inference_mode():
             logits = model(input_ids=ids, attention_mask=mask, decoder_input_ids=begin).logits[:, 0].float()
+        logits = logits * self._scale
         if self._among == "answers":
             logits = logits[:, self._answers]
             chances = logits.softmax(-1)[:, 1]

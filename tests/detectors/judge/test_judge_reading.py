@@ -90,8 +90,14 @@ def test_alternatives_are_shared_out_among_the_choices_alone() -> None:
 def test_alternatives_within_a_token_begin_where_the_label_does() -> None:
     others = {'": "rel': math.log(0.2), ' "ent': math.log(0.1), '": ': math.log(0.2), '": "e': math.log(0.3)}
     reply = tokens(('{"type', 0.0), ('": "e', math.log(0.3), others), ('ntity"}', 0.0))
-    (found,) = label_probabilities(reply, "type", ["entity"], TYPES) or [{}]
+    (found,) = label_probabilities(reply, "type", ["entity"], TYPES[:2]) or [{}]
     assert found == {"entity": pytest.approx(4 / 6), "relation": pytest.approx(2 / 6)}
+
+
+def test_nothing_is_known_where_a_choice_that_was_not_seen_could_be_as_likely() -> None:
+    rather = {" I": math.log(0.6), " We": math.log(0.02)}
+    reply = tokens(('{"type": "', 0.0), ("entity", math.log(0.01), rather), ('"}', 0.0))
+    assert label_probabilities(reply, "type", ["entity"], TYPES) is None
 
 
 def test_alternatives_that_begin_several_choices_are_not_counted() -> None:

@@ -15,6 +15,7 @@ __all__ = ["ALTERNATIVES", "label_probabilities", "list_probability"]
 
 ALTERNATIVES = 5  # asked for at each place: what every server gives
 _THOUGHTS_END = re.compile(r"</think(?:ing)?>")
+_UNSEEN = 0.05  # of the probability of the choices that were seen
 _BEGIN, _END = "{", "]"  # how a list of objects goes on: with an object, or not at all
 
 Distribution = dict[str, float]
@@ -27,8 +28,9 @@ def label_probabilities(
 
     With the alternatives of the label's first token these are the shares of those that begin one choice. What else had
     probability there is left out: a server that holds a model to a form shows what the model would have liked better.
-    Without alternatives only the label's own probability is known, that of all its tokens; it is taken from one half
-    on, since below it nothing says where the rest went.
+    A choice that no alternative begins can be no likelier than the last of them; where all such choices together could
+    have more than a twentieth, nothing is known. Without alternatives only the label's own probability is known, that
+    of all its tokens; it is taken from one half on, since below it nothing says where the rest went.
 
     Args:
         reply: the reply, with its tokens.
@@ -93,7 +95,9 @@ def _distribution(
         if choice is not None and logprob is not None:
             shares[choice] = shares.get(choice, 0.0) + math.exp(logprob)
     if first.alternatives and shares.get(label):
-        return {choice: share / sum(shares.values()) for choice, share in shares.items()}
+        total = sum(shares.values())
+        unseen = len(set(choices) - shares.keys()) * math.exp(min(logprob for _, logprob in first.alternatives))
+        return {choice: share / total for choice, share in shares.items()} if unseen <= _UNSEEN * total else None
     logprobs = [token.logprob for _, token in held if token.logprob is not None]
     sure = min(1.0, math.exp(sum(logprobs)))
     return {label: sure} if len(logprobs) == len(held) and sure >= 0.5 else None

@@ -180,7 +180,7 @@ def test_the_log_probability_of_a_translation_is_told_its_languages(tiny: Path) 
             sample("the dog", "der hund", of="fr"),
             sample("the dog", "der hund", language="fr"),
             sample("the dog", "der hund", of="zza"),
-            sample("the dog", "der hund " * 40),
+            sample("the dog", "der hund " * 200),
         ]
     )
     values = [one.value for one in found[:3]]

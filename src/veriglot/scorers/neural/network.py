@@ -98,7 +98,7 @@ def load(
 
 def _knows_text(tokenizer: Any, place: str, what: str) -> None:
     """Of a checkpoint without one, the library makes a tokenizer that knows no letter, and says nothing."""
-    ids = [token for token in tokenizer(_PROBE, add_special_tokens=False)["input_ids"]]
+    ids = tokenizer(_PROBE, add_special_tokens=False)["input_ids"]
     special = {tokenizer.unk_token_id, *tokenizer.all_special_ids}
     if not [token for token in ids if token not in special and tokenizer.decode([token]).strip()]:
         raise WeightsError(

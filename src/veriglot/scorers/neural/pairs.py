@@ -97,9 +97,12 @@ def _pair(sample: Sample) -> Pair | Unmeasured:
 
 def spoken(pair: Pair) -> tuple[str | None, str | None]:
     """The languages of source and response, as they are given or else identified; None where they cannot be told."""
-    source = None if pair.source_language else identify(pair.source)
-    response = None if pair.language else identify(pair.response)
-    return pair.source_language or (source and source.tag), pair.language or (response and response.tag)
+    return pair.source_language or _identified(pair.source), pair.language or _identified(pair.response)
+
+
+def _identified(text: str) -> str | None:
+    found = identify(text)
+    return found.tag if found else None
 
 
 def _writable(text: str) -> str:

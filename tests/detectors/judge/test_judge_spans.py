@@ -217,6 +217,8 @@ def test_options_that_make_no_sense_are_refused() -> None:
         judge("spans", says("x"), sample=3)
     with pytest.raises(UsageError, match="same one"):
         judge("spans", says("x"), samples=3, temperature=0)
+    with pytest.raises(UsageError, match="same one"):
+        judge("spans", says("x"), samples=3, settings='{"temperature": 0}')
     with pytest.raises(UnknownNameError, match="fava"):
         judge("spans", says("x"), taxonomy="fav")
     with pytest.raises(UsageError, match="top_p"):

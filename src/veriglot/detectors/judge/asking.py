@@ -81,7 +81,7 @@ class Asking:
             raise UsageError("A judge takes at least 1 sample, and asks at least 1 at a time.")
         if isinstance(self.temperature, str) and self.temperature != "server":
             raise UsageError(f"The temperature is a number or 'server', not {self.temperature!r}.")
-        if self.samples > 1 and self.temperature == 0:
+        if self.samples > 1 and self.generation(1).temperature == 0:
             raise UsageError(
                 f"{self.samples} samples at temperature 0 are the same one.", remedy="Leave the temperature out."
             )
@@ -93,7 +93,7 @@ class Asking:
     @property
     def model_name(self) -> str:
         """The model as requests name it."""
-        return self.model or "scripted"
+        return str(self.model or "scripted")
 
     @property
     def seeds(self) -> tuple[int | None, ...]:

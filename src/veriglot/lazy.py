@@ -38,6 +38,23 @@ class Entry:
     argument: str | None = None
 
 
+@dataclass(frozen=True)
+class Joined:
+    """A name that another package adds.
+
+    Attributes:
+        name: the name.
+        target: `module:attribute`.
+        package: the package and its version.
+        hidden: whether Veriglot ships the same name, which wins.
+    """
+
+    name: str
+    target: str
+    package: str
+    hidden: bool
+
+
 class Table:
     """A lazy name table.
 
@@ -60,6 +77,14 @@ class Table:
     def names(self) -> list[str]:
         """Every known name, sorted."""
         return sorted(self._entries)
+
+    def joined(self) -> list[Joined]:
+        """What other packages add, sorted by name, those that have no effect included."""
+        found = [
+            Joined(e.name, e.value, f"{e.dist.name} {e.dist.version}" if e.dist else "", e.name in self._shipped)
+            for e in entry_points(group=self.group)
+        ]
+        return sorted(found, key=lambda one: (one.name, one.package))
 
     def __contains__(self, name: str) -> bool:
         """Whether `name` is known, with an argument or without."""

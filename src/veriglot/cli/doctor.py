@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 import json as json_text
 import platform
 import re
 import sys
 import time
+from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, requires, version
 from typing import Annotated, Any
 
@@ -34,7 +36,8 @@ _GIVES = {
 }
 _COLLECTIONS = {"all", "dev"}
 _OK, _MISSING, _NEEDS_EXTRA, _NEEDS_MODEL = "ok", "missing", "needs an extra", "needs a model"
-_FINE = {_OK, _NEEDS_EXTRA, _NEEDS_MODEL}  # what is missing is only missed by who asks for it
+_NEEDS_OPTION = "needs to be told"
+_FINE = {_OK, _NEEDS_EXTRA, _NEEDS_MODEL, _NEEDS_OPTION}  # what is missing is only missed by who asks for it
 
 
 def doctor(
@@ -57,7 +60,8 @@ def examine() -> dict[str, Any]:
 
     Returns:
         `{"veriglot", "python", "platform", "core": [package], "extras": {name: {"gives", "packages", "complete",
-        "install"}}, "detectors": [{"name", "status", "made", "seconds", "signature" or "problem"}], "weights":
+        "install"}}, "detectors": [{"name", "status", "made", "seconds", "signature" or "problem"}], "plugins":
+        [{"kind", "name", "package", "target", "hidden"}], "weights":
         {"folder", "offline", "models": [{"name", "status", "bytes", "path", "third_party", "get"}]} or {"problem"},
         "ok"}`; a package is `{"name", "version", "needs", "status"}`.
     """
@@ -79,6 +83,7 @@ def examine() -> dict[str, Any]:
         "core": core,
         "extras": extras,
         "detectors": detectors,
+        "plugins": _plugins(),
         "weights": weights,
         "ok": "problem" not in weights and all(one["status"] in _FINE for one in [*core, *detectors]),
     }
@@ -123,6 +128,8 @@ def _detector(name: str) -> dict[str, Any]:
 
     began = time.perf_counter()
     try:
+        if told := _to_be_told(name):
+            return {"name": name, "status": _NEEDS_OPTION, "problem": told}
         detector = load(name, threshold=None, words=False)
         sample = pair_sample(
             ["The mill was built in 1874."], "It was built in 1901.", id_="s", question=None, language="en"
@@ -139,6 +146,40 @@ def _detector(name: str) -> dict[str, Any]:
     seconds = round(time.perf_counter() - began, 3)
     made = detector.name  # `auto` says here what it has to choose from
     return {"name": name, "status": _OK, "made": made, "seconds": seconds, "signature": detector.signature}
+
+
+def _to_be_told(name: str) -> str | None:
+    """What a detector has to be told before it can be made; None where its name is enough."""
+    from veriglot.detectors import DETECTORS
+
+    entry, found = DETECTORS.entry(name), inspect.signature(DETECTORS.load(name)).parameters
+    if entry.argument is not None:
+        return f"{name}:{entry.argument.upper()}; {entry.summary}"
+    missing = [option for option, one in found.items() if one.default is one.empty and one.kind is one.KEYWORD_ONLY]
+    return f"--set {missing[0]}=...; {entry.summary}" if missing else None
+
+
+def _plugins() -> list[dict[str, Any]]:
+    """What other packages add, by kind."""
+    from veriglot.detectors import DETECTORS
+    from veriglot.encoders import ENCODERS
+    from veriglot.entailment import ENTAILMENTS
+    from veriglot.llm import CLIENTS
+    from veriglot.scorers import SCORERS
+
+    return [
+        {"kind": table.kind, **asdict(one)}
+        for table in (DETECTORS, SCORERS, CLIENTS, ENCODERS, ENTAILMENTS)
+        for one in table.joined()
+    ]
+
+
+def _show_plugins(found: list[dict[str, Any]]) -> None:
+    if found:
+        print("\nPlug-ins")
+    for one in found:
+        told = "has no effect: Veriglot's own of this name wins" if one["hidden"] else one["target"]
+        print(f"  {one['name']:<20} {one['kind']:<15} {one['package']}, {told}")
 
 
 def _weights() -> dict[str, Any]:
@@ -189,6 +230,7 @@ def _show(found: dict[str, Any]) -> None:
     for one in found["detectors"]:
         told = one.get("problem") or f"{one['made']} loads and judges in {one['seconds']:.2f} s"
         print(f"  {one['name']:<20} {one['status']:<15} {told}")
+    _show_plugins(found["plugins"])
     _show_weights(found["weights"])
 
 

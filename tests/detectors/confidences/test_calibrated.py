@@ -42,8 +42,8 @@ def write(tmp_path: Path) -> Write:
         file = Calibration(
             **{
                 "format": CALIBRATION, "detector": detector.name, "settings": own, "source": source, "method": "platt",
-                "threshold": 0.5, "words": words, "responses": None, "quality": (), "data": DataSource("0" * 64, "gold"),
-                "signature": "calibrated:by hand", **parts,
+                "threshold": 0.5, "words": words, "responses": None, "quality": (),
+                "data": DataSource("0" * 64, "gold"), "signature": "calibrated:by hand", **parts,
             }
         )  # fmt: skip
         path = tmp_path / "calibration.json"

@@ -35,7 +35,7 @@ def sample(tag: str, of: str | None = None, *, given: bool = True, task: Task = 
 
 @pytest.fixture(scope="module")
 def auto(semantic_weights: str) -> Detector:
-    return load_detector("auto", semantic_weights=semantic_weights)
+    return load_detector("auto", figures="none", semantic_weights=semantic_weights)
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_what_was_not_scored_carries_no_note_of_the_choice(auto: Detector) -> No
 
 
 def test_it_says_what_it_has_to_choose_from(auto: Detector, semantic_weights: str, no_models: Path) -> None:
-    both, alone = auto, load_detector("auto", semantic_weights=semantic_weights)
+    both, alone = auto, load_detector("auto", figures="none", semantic_weights=semantic_weights)
     assert both.name.startswith("auto@semantic-")
     assert "+grounding-1" in both.name
     assert alone.name.startswith("auto@grounding-")
@@ -114,7 +114,7 @@ class FailsInFrench:
 
 
 def test_a_choice_that_fails_is_said_and_is_no_weak_language(semantic_weights: str) -> None:
-    detector = load_detector("auto", semantic_weights=semantic_weights, encoder=FailsInFrench())
+    detector = load_detector("auto", figures="none", semantic_weights=semantic_weights, encoder=FailsInFrench())
     found, alone = judge(detector, sample("fr")), judge(load_detector("grounding"), sample("fr"))
     assert found.notes == (*alone.notes, "auto:no choice (KeyError: 'fr')")
     assert found.spans == alone.spans
@@ -122,7 +122,7 @@ def test_a_choice_that_fails_is_said_and_is_no_weak_language(semantic_weights: s
 
 
 def test_one_threshold_holds_for_both(semantic_weights: str) -> None:
-    detector = load_detector("auto", threshold=0.0, semantic_weights=semantic_weights)
+    detector = load_detector("auto", figures="none", threshold=0.0, semantic_weights=semantic_weights)
     assert detector.threshold == 0.0
     for tag in ("en", "he"):
         marked = "".join(str(span.text) for span in judge(detector, sample(tag)).spans or ())
@@ -130,7 +130,7 @@ def test_one_threshold_holds_for_both(semantic_weights: str) -> None:
 
 
 def test_without_the_model_it_is_grounding_and_says_so(semantic_weights: str, no_models: Path) -> None:
-    detector = load_detector("auto", words=True, semantic_weights=semantic_weights)
+    detector = load_detector("auto", figures="none", words=True, semantic_weights=semantic_weights)
     for tag in ("en", "fi"):
         found, alone = judge(detector, sample(tag)), judge(load_detector("grounding", words=True), sample(tag))
         assert found.notes == (*alone.notes, "auto:no encoder")
@@ -145,7 +145,7 @@ import sys
 sys.modules[{package!r}] = None  # as if it were not installed
 from veriglot.detectors import detect, load_detector
 from veriglot.errors import MissingExtraError
-auto = load_detector("auto", semantic_weights={weights!r})
+auto = load_detector("auto", figures="none", semantic_weights={weights!r})
 print(auto.name, detect("Der Turm ist alt.", "Der Turm ist neu.", detector=auto).notes[-1])
 try:
     load_detector("semantic", weights={weights!r})
@@ -173,6 +173,6 @@ def test_without_the_model_semantic_says_the_command_to_type(semantic_weights: s
 
 def test_weights_that_are_missing_are_an_error_and_no_reason_to_step_in(tmp_path: Path, semantic_weights: str) -> None:
     with pytest.raises(WeightsError, match="no semantic weights"):
-        load_detector("auto", semantic_weights=str(tmp_path))
+        load_detector("auto", figures="none", semantic_weights=str(tmp_path))
     with pytest.raises(WeightsError, match="no grounding weights"):
-        load_detector("auto", semantic_weights=semantic_weights, grounding_weights=str(tmp_path))
+        load_detector("auto", figures="none", semantic_weights=semantic_weights, grounding_weights=str(tmp_path))

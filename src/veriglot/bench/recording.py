@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from veriglot.bench.results import MEAN
 from veriglot.detectors.recorded import RECORDED, Recorded, RecordedFigure
-from veriglot.errors import UsageError
+from veriglot.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,8 +33,12 @@ def recorded(results: BenchResults, *, level: str = "word", measure: str = MEASU
         measure: one of which more is better, and that needs no threshold or was taken at the detector's own.
 
     Raises:
+        UnknownNameError: the bench took no such measure at that level.
         UsageError: no figure is left.
     """
+    known = results.measures.get(level, ())
+    if measure not in known:
+        raise UnknownNameError(f"measure of {level}s in these results", measure, known)
     data = {one.name: one for one in results.data}
     found = tuple(_figures(results, data, level, measure))
     if not found:

@@ -7,6 +7,8 @@ from typing import Annotated, Literal, Optional
 
 import typer
 
+from veriglot.cli.recording import record
+
 __all__ = ["app"]
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
@@ -165,3 +167,6 @@ def statistics(
     from veriglot.cli.benching import show_statistics
 
     show_statistics(data, annotator=annotator, unit=unit, format_name=format_, language=language, json=json)
+
+
+app.command("record")(record)

@@ -77,22 +77,28 @@ class Tokens:
         key = (text, room, overlap)
         known = self._cuts.get(key)
         if known is None:
-            known = self._cut(text, room, overlap=overlap)
+            known = self._cut(text, room, room, overlap=overlap)
             with self._lock:
                 self._cuts[key] = known
                 while len(self._cuts) > _CUTS_KEPT:
                     self._cuts.popitem(last=False)
         return known
 
-    def _cut(self, text: str, room: int, *, overlap: bool) -> list[tuple[int, int]]:
-        bounds = self._bounds(text)
-        allowed = room
-        while True:
-            found = stretches(text, bounds, allowed, overlap=overlap)
-            # A stretch by itself may have a token or two more than it had inside the text.
-            if allowed <= 1 or max(self.count_all([text[start:end] for start, end in found])) <= room:
-                return found
-            allowed -= max(allowed // 16, 1)
+    def _cut(self, text: str, room: int, allowed: int, *, overlap: bool) -> list[tuple[int, int]]:
+        """As `stretches`, of at most `allowed` tokens each as they stand in the text.
+
+        A stretch by itself may have a token or two more than it had inside the text; then it is cut again.
+        """
+        found = []
+        bounds = stretches(text, self._bounds(text), allowed, overlap=overlap)
+        counts = self.count_all([text[start:end] for start, end in bounds])
+        for (start, end), count in zip(bounds, counts, strict=True):
+            if count <= room or allowed <= 1:
+                found.append((start, end))
+            else:
+                again = self._cut(text[start:end], room, max(min(allowed, count) * 3 // 4, 1), overlap=overlap)
+                found += [(start + low, start + high) for low, high in again]
+        return found
 
     def pairs(self, premises: list[str], hypotheses: list[str]) -> Any:
         """Both texts of each pair as tensors, padded to the longest and cut nowhere."""

@@ -22,7 +22,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "samples.jsonl"
 CHOOSING = """
 from functools import partial
 from veriglot.detectors.auto import Auto
-Choosing = partial(Auto, semantic_weights={weights!r})
+Choosing = partial(Auto, figures="none", semantic_weights={weights!r})
 """
 STUDY = """
 [study]
@@ -46,7 +46,7 @@ class Desk:
         (folder / f"{module}.py").write_text(CHOOSING.format(weights=weights))
         self.folder, self.name = folder, f"{module}:Choosing"
         self.rows = [row for row in read(EXAMPLES) if row.language in {"en", "de", "fi", "hi"}]
-        self.detector: Detector = load_detector("auto", semantic_weights=weights)
+        self.detector: Detector = load_detector("auto", figures="none", semantic_weights=weights)
         self.labelled = self.write("labelled.jsonl", self.rows)
         answers = [
             msgspec.structs.replace(

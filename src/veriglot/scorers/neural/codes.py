@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.records import Status
@@ -14,6 +18,12 @@ if TYPE_CHECKING:
     from veriglot.scorers.neural.pairs import Pair
 
 __all__ = ["Codes", "codes_of", "flores_codes"]
+
+
+class _Flores(msgspec.Struct, frozen=True):
+    source: str
+    codes: tuple[str, ...]
+    named: dict[str, str]
 
 
 class Codes:
@@ -59,7 +69,7 @@ class Codes:
         for key in (tag, found.tag, found.base):
             if key in self._told:
                 return self._told[key]
-        candidates = (found.tag, found.base, *found.aliases, *(f"{alias}_{found.script}" for alias in found.aliases))
+        candidates = (flores_codes(tag) or found.tag, found.tag, found.base, *found.aliases)
         for name in candidates:
             if name.casefold() in self._known:
                 return self._known[name.casefold()]
@@ -83,15 +93,25 @@ def codes_of(text: str) -> dict[str, str]:
 
 
 def flores_codes(tag: str | None) -> str | None:
-    """The FLORES-200 code of a language, such as `deu_Latn`, from our table's ISO 639-3 code and script; else None."""
+    """The FLORES-200 code of a language, such as `deu_Latn`; None where FLORES-200 does not have it."""
     if tag is None:
         return None
     try:
         found = language(tag)
     except UnknownNameError:
         return None
-    long = [name for name in (found.base, *found.aliases) if len(name) == 3 and name.isascii() and name.isalpha()]
-    return f"{long[0]}_{found.script}" if long else None
+    known, named = _flores()
+    if found.tag in named:
+        return named[found.tag]
+    candidates = (f"{name}_{found.script}" for name in (found.base, *found.aliases))
+    return next((code for code in candidates if code in known), None)
+
+
+@cache
+def _flores() -> tuple[frozenset[str], dict[str, str]]:
+    """Every code, and those that are not made of an ISO 639-3 code and a script of our table."""
+    data = msgspec.json.decode(files(__package__).joinpath("flores.json").read_bytes(), type=_Flores)
+    return frozenset(code for line in data.codes for code in line.split()), data.named
 
 
 def _own_codes(tokenizer: Any) -> dict[str, str]:

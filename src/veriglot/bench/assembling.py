@@ -113,7 +113,7 @@ def _notes(config: Config, state: State) -> list[str]:
         if data.bad_rows:
             notes.append(f"{data.name}: {data.bad_rows} rows could not be read and are in no figure.")
         if data.entry.seen:
-            notes.append(f"{data.name} was in the training of {', '.join(data.entry.seen)}: marked, and wins nothing.")
+            notes.append(f"{data.name} was in the training of {', '.join(data.entry.seen)}.")
     related = any(measure in CORRELATIONS for level in state.boards for measure in config.measures(level))
     if related:
         notes.append(

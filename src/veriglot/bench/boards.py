@@ -45,22 +45,19 @@ class Board:
 def wins(board: Board, scopes: Mapping[str, Sequence[str]]) -> Iterator[BenchWin]:
     """Win rates of every measure: each language of each data set is a cell (hat, section 4.3.1).
 
-    A system whose training held a data set has no figure there: it neither wins nor counts as having played.
+    Data that the training of any of the systems held is left out, for all of them: the rest is the same ground for all.
 
     Args:
         board: of one level.
         scopes: group to its cells, each `data/language`.
     """
-    unseen = {(data, one.system) for data, judgements in board.judgements.items() for one in judgements if not one.seen}
-    for (measure, at), cells in by_cell(board.measured).items():
+    held = {data for data, judgements in board.judgements.items() if any(one.seen for one in judgements)}
+    fair = {data: found for data, found in board.measured.items() if data not in held}
+    for (measure, at), cells in by_cell(fair).items():
         if at == "own":
             continue  # systems have thresholds of their own for uses of their own
-        fair = {
-            cell: {name: values for name, values in row.items() if (cell.rpartition("/")[0], name) in unseen}
-            for cell, row in cells.items()
-        }
-        points = {cell: {name: _number(row[0]) for name, row in rows.items()} for cell, rows in fair.items()}
-        draws = {cell: {name: row[1:] for name, row in rows.items()} for cell, rows in fair.items()}
+        points = {cell: {name: _number(row[0]) for name, row in rows.items()} for cell, rows in cells.items()}
+        draws = {cell: {name: row[1:] for name, row in rows.items()} for cell, rows in cells.items()}
         means = {(one.scope, one.system): one.mean for one in scope_means(points, scopes)}
         found = win_rates(
             points, scopes, greater_is_better=measure not in _LESS_IS_BETTER, draws=draws if _resampled(draws) else None

@@ -58,7 +58,8 @@ class DataEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         limit: the most test samples of each language, drawn by a hash of their texts; None for all.
         dev_limit: the most dev samples of each language; None for all.
         license: as its publisher states it, for readers.
-        seen: systems (labels) whose training held it: their figures are marked, and win nothing.
+        seen: systems (labels) whose training held it: their figures are marked, and the data is in no mean and win
+            rate.
         note: what a reader must know of it.
     """
 

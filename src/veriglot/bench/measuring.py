@@ -1,6 +1,8 @@
 """The figures of all systems on one data set at one level, from the same items and the same resamples.
 
-Thresholds are tuned on the dev part alone. A figure of several languages is the mean of theirs, draw by draw.
+Thresholds are tuned on the dev part alone. A figure of several languages is the mean of theirs, draw by draw. Where a
+threshold marks everything or nothing in a language, Matthews' coefficient is 0 there (as scikit-learn has it) and not
+undefined: a system must not be averaged over the languages alone in which its threshold parts anything.
 """
 
 from __future__ import annotations
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Drawn", "Judgement", "Measured", "by_cell", "measured"]
 
+_ALIKE = "all items are marked, or none: marks that go with nothing count as 0"
 Cuts = dict[str, float]  # language to the badness from which items are marked
 
 
@@ -167,10 +170,18 @@ def _add(
         kept, drawing = items.select(mask), resampling.select(mask)
         values = draws(name, kept, drawing, cut=cuts.get(tag))
         estimate = described(name, kept, drawing, values)
+        if name == "mcc" and np.isnan(values[0]) and _both_classes(kept):
+            values = np.zeros_like(values)
+            estimate = described(name, kept, drawing, values)._replace(reason=_ALIKE)
         parts[tag] = values, estimate
         into.drawn.append(Drawn(maker.judgement.system, name, at, tag, values))
         into.figures.append(maker.figure(name, at, tag, estimate, mask, _p(name, kept, drawing, values)))
     into.figures.append(maker.mean(name, at, parts))
+
+
+def _both_classes(items: Items) -> bool:
+    """Whether scored items are labelled factual and non-factual both: then only the marks can be all the same."""
+    return len(set(items.nonfactual[items.scored].tolist())) > 1
 
 
 def _p(name: str, items: Items, resampling: Resampling, values: Array) -> float | None:

@@ -52,7 +52,7 @@ class BenchData(msgspec.Struct, frozen=True):
         nonfactual: level to how many of them the labels call unsupported.
         license: as the bench file states it; None where it does not.
         split: how dev and test were parted, in words.
-        seen: systems whose own training held this data; their figures are shown apart, and win nothing.
+        seen: systems whose own training held this data: it is in no mean over data sets and in no win rate.
         sha256: of the samples as read, test and dev.
         note: what the bench file says that a reader must know of it.
         statistics: see `bench.statistics`, as names to numbers.
@@ -131,8 +131,9 @@ class BenchCell(msgspec.Struct, frozen=True):
 
     Attributes:
         system, data, level: which.
-        status: `done`; `partial` where some samples were not scored; `unavailable` (the system cannot be made here);
-            `unsuited` (it gives nothing at this level); `failed` (it broke off, or scored nothing).
+        status: `done`; `partial` where some samples were not scored; `unscored` where none was, since their languages
+            are not supported or there is no evidence; `unavailable` (the system cannot be made here); `unsuited` (it
+            gives nothing at this level); `failed` (it broke off, or failed over every sample).
         reason: why it is not `done`, with what to do; None where it is.
         statuses: language to status of a prediction to how many samples (or sentences).
         coverage: share of the test samples that were scored; 0 where none were, never a zero figure.
@@ -145,7 +146,7 @@ class BenchCell(msgspec.Struct, frozen=True):
     system: str
     data: str
     level: Level
-    status: Literal["done", "partial", "unavailable", "unsuited", "failed"]
+    status: Literal["done", "partial", "unscored", "unavailable", "unsuited", "failed"]
     reason: str | None = None
     statuses: dict[str, dict[str, int]] = {}
     coverage: float = 0.0

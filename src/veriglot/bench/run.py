@@ -198,7 +198,7 @@ class _Work:
         split = len(test) if grain == "sentence" else len(self._data.test)
         rows = self._rows[grain][:split]
         cell = _counted(cell, said, rows)
-        if cell.status == "failed":
+        if not cell.coverage:
             return cell, None
         opinions = [
             self._opinion(system, table, answers)
@@ -265,7 +265,8 @@ def _counted(cell: BenchCell, said: Said, rows: Sequence[Sample]) -> BenchCell:
     )
     if scored == len(rows):
         return cell
-    return msgspec.structs.replace(cell, status="partial" if scored else "failed", reason=_why(answers))
+    status = "partial" if scored else "failed" if set(became) == {"failed"} else "unscored"
+    return msgspec.structs.replace(cell, status=status, reason=_why(answers))
 
 
 def _why(answers: Iterable[Prediction | Score]) -> str:

@@ -8,8 +8,6 @@ from veriglot.bench.results import MEAN
 from veriglot.report.bench.view import ALL, ends, figure_text, number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from veriglot.bench.results import BenchCell, BenchWin
     from veriglot.report.bench.view import Board, View
 
@@ -161,15 +159,13 @@ def _cost_row(cell: BenchCell) -> tuple[str, ...]:
 
 
 def missing_grid(view: View) -> Grid:
-    """Cells without figures, or with figures of a part of the samples, and why."""
-    rows = tuple(dict.fromkeys(_missing(view)))
-    return Grid("Not judged, and why", ("system", "data", "status", "why"), rows)
-
-
-def _missing(view: View) -> Iterator[tuple[str, ...]]:
+    """Cells without figures, or with figures of a part of the samples, and why; those with one reason in one row."""
+    found: dict[tuple[str, str, str], dict[str, None]] = {}
     for cell in view.missing():
         data = "all" if cell.status == "unavailable" else f"{cell.data} ({cell.level})"
-        yield cell.system, data, cell.status, cell.reason or ""
+        found.setdefault((data, cell.status, cell.reason or ""), {})[cell.system] = None
+    rows = tuple((", ".join(systems), *key) for key, systems in found.items())
+    return Grid("Not judged, and why", ("systems", "data", "status", "why"), rows)
 
 
 def data_grid(view: View) -> Grid:

@@ -37,7 +37,7 @@ def _board(view: View, board: Board) -> str:
         lines.append(_line(["", *under, "", ""]))
     caption = latex_escaped(f"{view.results.title}: {board.title}. Under each value its 95% interval over texts.")
     if any(figure is not None and figure.seen for row in board.rows for figure in row.cells.values()):
-        caption += r" $\dagger$: the system was trained on the data; not in means and wins."
+        caption += r" $\dagger$: the system was trained on the data, which is in no mean and win."
     lines += [
         r"\bottomrule", r"\end{tabular}", rf"\caption{{{caption}}}", rf"\label{{tab:bench-{board.level}}}",
         r"\end{table*}", f"% {view.results.signature}", "",

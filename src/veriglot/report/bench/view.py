@@ -76,23 +76,26 @@ class Row(NamedTuple):
     Attributes:
         system: it.
         cells: data set to the figure over its languages, or None.
+        fair: data sets that no system of the bench was trained on.
         win: its win rate over all cells; None where nothing was compared.
     """
 
     system: BenchSystem
     cells: dict[str, BenchFigure | None]
+    fair: frozenset[str]
     win: BenchWin | None
 
     @property
     def mean(self) -> float | None:
-        """Over data sets in which it has a figure and that its training did not hold."""
+        """Over the data sets of `fair` in which it has a figure."""
         known = self.unseen
         return sum(known) / len(known) if known else None
 
     @property
     def unseen(self) -> list[float]:
         """The values that `mean` is taken over."""
-        return [one.value for one in self.cells.values() if one is not None and one.value is not None and not one.seen]
+        found = (figure for data, figure in self.cells.items() if data in self.fair)
+        return [one.value for one in found if one is not None and one.value is not None]
 
 
 class View:
@@ -141,11 +144,12 @@ class View:
         measure = measure or self.results.rank_by
         at = at or self.at(measure)
         data = self.data(level)
+        fair = frozenset(one.name for one in data if not one.seen)
         rows = []
         for system in self.results.systems:
             cells = {one.name: self.figure(level, measure, at, one.name, system.name) for one in data}
             if any(figure is not None for figure in cells.values()):
-                rows.append(Row(system, cells, self.win(level, measure, at, ALL, system.name)))
+                rows.append(Row(system, cells, fair, self.win(level, measure, at, ALL, system.name)))
         rows.sort(key=_rank)
         return Board(level, measure, at, data, tuple(rows))
 

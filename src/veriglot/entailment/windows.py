@@ -35,7 +35,8 @@ def stretches(text: str, bounds: NDArray[np.int64], room: int, *, overlap: bool)
     runs = _grouped(_units(text, bounds, room), room, overlap)
     starts = [0, *(int(bounds[first, 0]) for first, _ in runs[1:])]
     ends = [*(int(bounds[last, 0]) for _, last in runs[:-1]), len(text)]
-    return [(start, max(end, start + 1)) for start, end in zip(starts, ends, strict=True)]
+    # One is empty where all its tokens are bytes of a character that the next begins with, or of no place at the end.
+    return [(start, end) for start, end in zip(starts, ends, strict=True) if start < end]
 
 
 def _units(text: str, bounds: NDArray[np.int64], room: int) -> list[Run]:

@@ -12,7 +12,7 @@ DETECTORS = Table(
     {
         "auto": Entry(
             "veriglot.detectors.auto:Auto",
-            summary="semantic where its encoder is here and good in the language, else grounding; says which",
+            summary="the best that is here for the language, by recorded figures or what the encoder knows; says which",
         ),
         "calibrated": Entry(
             "veriglot.detectors.confidences.calibrated:Calibrated",

@@ -168,7 +168,7 @@ def test_a_stack_by_hand(tmp_path: Path) -> None:
         probability(0.5 * odds[0.9] + 1.5 * odds[0.7] - 0.25),
     ]
     assert found.score == 0.9
-    assert "calibration:default" in found.notes
+    assert found.notes == ("calibration:default",), "of the stack; what members say of theirs is void"
 
 
 def test_a_stack_without_a_member_makes_the_rest_carry_the_whole(tmp_path: Path) -> None:

@@ -39,8 +39,8 @@ class Combination(Protocol):
         """What a name says of it; possibly nothing."""
 
     @property
-    def takes_spans(self) -> bool:
-        """Whether a member may give spans alone."""
+    def learned(self) -> bool:
+        """Whether it was fitted on labels: a member may then give spans alone, and its own calibration is void."""
 
     def covers(self, tag: str | None, script: str | None) -> bool:
         """Whether it was fitted on texts of a language, or was not fitted at all."""
@@ -64,7 +64,7 @@ class Mean:
     threshold = None
     line = "mean"
     revision: tuple[str, ...] = ()
-    takes_spans = False
+    learned = False
 
     def __init__(self, weights: tuple[float, ...]) -> None:
         self._weights = np.array(weights)
@@ -102,7 +102,7 @@ class Stack:
         path: where they lie, for messages.
     """
 
-    takes_spans = True
+    learned = True
 
     def __init__(self, file: Stacking, path: str) -> None:
         self.file = file

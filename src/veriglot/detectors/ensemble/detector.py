@@ -36,6 +36,7 @@ Missing = Literal["refuse", "rest"]
 
 _THRESHOLD = 0.5
 _GRAVE = (Status.FAILED, Status.TOO_LONG, Status.UNSUPPORTED_LANGUAGE, Status.NO_EVIDENCE)
+_VOID = ("calibration:", "words:no confidences")  # notes of members that learned weights overtake
 _NO_WORDS = "it gives spans alone, without the confidence of each word; calibrate it first, or learn a stack"
 
 
@@ -181,7 +182,8 @@ class Ensemble:
             status = min((status for _, status, _ in unheard), key=_GRAVE.index)
             reason = "; ".join(f"{name}: {reason}" for name, _, reason in unheard)
             return self._not_scored(sample, status, reason)
-        notes = [note for one in heard for note in one.prediction.notes]
+        void = _VOID if self._combination.learned else ()
+        notes = [note for one in heard for note in one.prediction.notes if not note.startswith(void)]
         notes += [f"ensemble:without {name} ({status})" for name, status, _ in unheard]
         notes += [f"ensemble:without {name} (not installed)" for name in self._absent]
         return self._scored(sample, heard, tuple(dict.fromkeys(notes)))
@@ -193,7 +195,7 @@ class Ensemble:
         for loaded, prediction in zip(self._here, predictions, strict=True):
             if prediction.status is not Status.SCORED:
                 unheard.append((loaded.detector.name, prediction.status, prediction.reason or ""))
-            elif prediction.words is None and not self._combination.takes_spans:
+            elif prediction.words is None and not self._combination.learned:
                 unheard.append((loaded.detector.name, Status.FAILED, _NO_WORDS))
             else:
                 heard.append(_Heard(loaded, prediction))

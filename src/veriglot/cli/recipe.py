@@ -25,9 +25,9 @@ Level = Literal["fact", "sentence", "response"]
 
 DETECTOR_HELP = (
     "Detector by name: grounding (words against words), semantic (by meaning, across languages too, with a model that"
-    " has to be fetched), auto (the best that is here for the language); or package.module:Class of one's own. Some take"
-    " an argument, such as hf:FOLDER, nli:FOLDER, judge:KIND and ensemble:NAME+NAME; veriglot doctor lists all. Default:"
-    " grounding."
+    " has to be fetched), auto (the best that is here for the language); or package.module:Class of one's own. Some"
+    " take an argument, such as hf:FOLDER, nli:FOLDER, judge:KIND and ensemble:NAME+NAME; veriglot doctor lists all."
+    " Default: grounding."
 )
 SET_HELP = "A further option of the detector, such as model=NAME; may be repeated. Default: none."
 

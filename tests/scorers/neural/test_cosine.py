@@ -23,12 +23,12 @@ def sample(response: str, source: str) -> Sample:
 def test_it_is_the_cosine_of_a_checkpoint_of_sentence_transformers(tmp_path: Path) -> None:
     pytest.importorskip("sentence_transformers", reason="needs the extra `encoders`")
     import sentence_transformers
-    from sentence_transformers import models
+    from sentence_transformers.sentence_transformer import modules
     from tiny_networks import write_classifier
 
     write_classifier(tmp_path / "body", {0: "a", 1: "b"})
-    body = models.Transformer(str(tmp_path / "body"), max_seq_length=60)
-    whole = sentence_transformers.SentenceTransformer(modules=[body, models.Pooling(16)], device="cpu")
+    body = modules.Transformer(str(tmp_path / "body"), max_seq_length=60)
+    whole = sentence_transformers.SentenceTransformer(modules=[body, modules.Pooling(16)], device="cpu")
     whole.save(str(tmp_path / "model"))
     scorer = load_scorer(f"labse:{tmp_path / 'model'}", device="cpu")
     asked = [sample("the dog", "der hund"), sample("the dog", "the dog"), sample(" ", "x"), sample("a", " ")]

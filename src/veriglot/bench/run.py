@@ -22,6 +22,7 @@ from veriglot.bench.items import item_table
 from veriglot.bench.measuring import Judgement, measured
 from veriglot.bench.results import BenchCell
 from veriglot.bench.scoring import sentence_samples
+from veriglot.bench.span_figures import span_figures
 from veriglot.bench.systems import made
 from veriglot.bench.verdicts import Opinion, opinion_of_detector, opinion_of_scorer
 from veriglot.detectors import load_detector
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from veriglot.bench.data import DataSet
     from veriglot.bench.folder import Folder
     from veriglot.bench.items import ItemTable
-    from veriglot.bench.results import BenchResults, Level
+    from veriglot.bench.results import BenchFigure, BenchResults, Level
     from veriglot.bench.systems import LoadDetector, System
     from veriglot.records import Prediction, Sample, Score
     from veriglot.run.watch import Watch
@@ -157,6 +158,8 @@ def _judge_all(config: Config, folder: Folder, state: State, data: DataSet, opti
             by_language=bench.thresholds == "language",
             suffix=_suffix(config, data),
         )
+        if level == "word":
+            board.measured[data.name].figures += work.span_figures
 
 
 def _suffix(config: Config, data: DataSet) -> str:
@@ -182,6 +185,7 @@ class _Work:
         self._hash = data.hashed()
         self._said: dict[tuple[str, str], Said | VeriglotError] = {}
         self._rows: dict[str, list[Sample]] = {}
+        self.span_figures: list[BenchFigure] = []
 
     def cell(self, system: System, level: Level, test: ItemTable, dev: ItemTable) -> tuple[BenchCell, Judgement | None]:
         """One cell: what became of it, and what the system said where it said anything."""
@@ -204,6 +208,8 @@ class _Work:
             self._opinion(system, table, answers)
             for table, answers in ((test, said.answers[:split]), (dev, said.answers[split:]))
         ]
+        if system.detector is not None and level == "word":
+            self._measure_spans(system, said.answers[: len(self._data.test)])  # type: ignore[arg-type]
         judgement = Judgement(system.name, system.about.direction or "", opinions[0], opinions[1], seen, said.key)
         return msgspec.structs.replace(cell, notes=opinions[0].notes), judgement
 
@@ -239,6 +245,21 @@ class _Work:
             return [*sentence_samples(test), *sentence_samples(dev)]
         bare = [msgspec.structs.replace(sample, annotations=()) for sample in self._data.samples]
         return with_sisters(bare)
+
+    def _measure_spans(self, system: System, predictions: Sequence[Prediction]) -> None:
+        bench, entry = self._config.bench, self._data.entry
+        self.span_figures += span_figures(
+            system,
+            self._data.name,
+            self._data.test,
+            predictions,
+            annotator=entry.annotator,
+            unit=bench.unit,
+            seed=bench.seed,
+            resamples=bench.resamples,
+            seen=system.name in entry.seen,
+            suffix=_suffix(self._config, self._data),
+        )
 
     def _opinion(self, system: System, table: ItemTable, answers: Sequence[Prediction] | Sequence[Score]) -> Opinion:
         if system.detector is not None:

@@ -58,13 +58,10 @@ def _win(win: BenchWin | None) -> str:
 
 def measure_grid(view: View, level: str, data: str, *, at: str | None = None) -> Grid:
     """Every measure of a level on one data set; `at` is `own` for the systems' own thresholds."""
-    measures = view.results.measures[level]
+    measures = view.measures(level, at)
     rows = []
     for row in view.board(level).rows:
-        figures = [
-            view.figure(level, name, (at or "tuned") if view.at(name) else None, data, row.system.name)
-            for name in measures
-        ]
+        figures = [view.figure(level, name, view.at(name, at), data, row.system.name) for name in measures]
         if any(figure is not None for figure in figures):
             rows.append((row.system.name, *(figure_text(figure) for figure in figures)))
     where = "at the systems' own thresholds" if at == "own" else "thresholds tuned on dev"

@@ -80,14 +80,11 @@ def _wins(view: View, level: str) -> Markup:
 
 def _measures(view: View, level: str, data: str, at: str | None) -> Markup:
     """Every measure on one data set."""
-    measures = view.results.measures[level]
+    measures = view.measures(level, at)
     rows = (
         (
             row.system.name,
-            [
-                figure_cell(view.figure(level, name, (at or "tuned") if view.at(name) else None, data, row.system.name))
-                for name in measures
-            ],
+            [figure_cell(view.figure(level, name, view.at(name, at), data, row.system.name)) for name in measures],
         )
         for row in view.board(level).rows
     )

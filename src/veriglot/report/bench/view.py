@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from veriglot.bench.results import MEAN
+from veriglot.bench.span_figures import SPAN_MEASURES
 from veriglot.metrics.item_measures import AT_THRESHOLD, ITEM_MEASURES
 
 if TYPE_CHECKING:
@@ -135,9 +136,18 @@ class View:
         """The data sets that were judged at a level."""
         return tuple(one for one in self.results.data if level in one.levels)
 
-    def at(self, measure: str) -> str | None:
-        """How a measure is taken on a leaderboard: at tuned thresholds, where it takes one."""
-        return "tuned" if measure in AT_THRESHOLD else None
+    def at(self, measure: str, wanted: str | None = None) -> str | None:
+        """How a measure is taken: at tuned thresholds or those wanted where it takes one; those of spans at their own."""
+        if measure in SPAN_MEASURES:
+            return "own"
+        return (wanted or "tuned") if measure in AT_THRESHOLD else None
+
+    def measures(self, level: str, at: str | None = None) -> tuple[str, ...]:
+        """The measures of a level: at own thresholds those that take one, and those of spans at level `word`."""
+        every = self.results.measures[level]
+        if at != "own":
+            return every
+        return (*(name for name in every if name in AT_THRESHOLD), *(SPAN_MEASURES if level == "word" else ()))
 
     def board(self, level: str, measure: str | None = None, at: str | None = None) -> Board:
         """A leaderboard; without a measure the one that the bench is ranked by."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 __all__ = ["Breach", "ContractError", "Report"]
 
-_SHOWN = 25
+_SHOWN = 4  # breaches of one check
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,12 @@ class Report:
         first = f"{self.subject}: {len(self.checks)} checks, {self.scored} of {self.samples} samples scored"
         if not self.breaches:
             return f"{first}; the contract is kept."
-        lines = [f"{first}; the contract is broken:", *(f"- {breach}" for breach in self.breaches[:_SHOWN])]
-        if len(self.breaches) > _SHOWN:
-            lines.append(f"- and {len(self.breaches) - _SHOWN} more")
+        lines = [f"{first}; the contract is broken:"]
+        for check in dict.fromkeys(breach.check for breach in self.breaches):
+            found = [breach for breach in self.breaches if breach.check == check]
+            lines += [f"- {breach}" for breach in found[:_SHOWN]]
+            if len(found) > _SHOWN:
+                lines.append(f"- {check}: and {len(found) - _SHOWN} more")
         return "\n".join(lines)
 
 

@@ -44,6 +44,7 @@ class Trial(ABC):
         self, load: Callable[..., Any], subject: Any, samples: list[Sample], tolerance: float, share: float
     ) -> None:
         self.load, self.subject, self.samples = load, subject, samples
+        self._before = deepcopy(samples)
         self.tolerance, self.share = tolerance, share
 
     @abstractmethod
@@ -56,7 +57,8 @@ class Trial(ABC):
 
     def ask(self, samples: Sequence[Sample], subject: Any = None) -> list[Any]:
         """What the plug-in, or another of its kind, says of samples."""
-        found: list[Any] = getattr(self.subject if subject is None else subject, self.method)(samples)
+        batch = list(samples)  # a list of its own: what a plug-in does to it is told once, by `untouched`
+        found: list[Any] = getattr(self.subject if subject is None else subject, self.method)(batch)
         return found
 
     @cached_property
@@ -112,18 +114,19 @@ class Trial(ABC):
         random.Random(5).shuffle(order)  # noqa: S311  # the same order every time
         shuffled = self.ask([self.samples[place] for place in order])
         yield from differences([self.found[place] for place in order], shuffled, self.tolerance, "in another order")
-        doubled = self.ask((*self.samples, *self.samples[:_TWICE]))
+        doubled = self.ask([*self.samples, *self.samples[:_TWICE]])
         wanted = [*self.found, *self.found[:_TWICE]]
-        yield from differences(wanted, doubled, self.tolerance, f"with {_TWICE} samples twice, as a tuple")
+        yield from differences(wanted, doubled, self.tolerance, f"with {_TWICE} samples twice")
+        frozen = getattr(self.subject, self.method)(tuple(self.samples))
+        yield from differences(self.found, frozen, self.tolerance, "given as a tuple")
 
     def untouched(self) -> Iterator[str]:
         """Neither the batch nor its samples are changed."""
-        before = deepcopy(self.samples)
         batch = list(self.samples)
-        self.ask(batch)
+        getattr(self.subject, self.method)(batch)
         if [id(sample) for sample in batch] != [id(sample) for sample in self.samples]:
             yield "the list that was given is another one afterwards"
-        if self.samples != before:
+        if self.samples != self._before:
             yield "the samples are changed"
 
     def determinism(self) -> Iterator[str]:

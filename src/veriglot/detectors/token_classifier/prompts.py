@@ -23,7 +23,7 @@ __all__ = ["FORMATS", "Prompt", "Wording", "format_of", "language_of", "prompt_f
 FORMATS = ("lettucedetect", "plain", "request")
 _ANY = "und"
 _FALLBACK = "en"
-_LETTUCE = re.compile(r"(?:lettucedete?ct|tinylettuce)-", re.IGNORECASE)
+_LETTUCE = re.compile(r"(?:lettuced(?:et)?ect|tinylettuce)-", re.IGNORECASE)
 _LETTUCE_LANGUAGE = re.compile(r"-(en|de|fr|es|it|pl|cn|hu)(?:-v\d+)?$", re.IGNORECASE)
 
 

@@ -1,0 +1,120 @@
+"""LettuceDetect's prompts and pairs, to the last token."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from veriglot.detectors import load_detector
+from veriglot.detectors.token_classifier.prompts import format_of, language_of, prompt_for, wording
+from veriglot.records import Evidence, Sample
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+PASSAGES = ["The mill was built in 1874.", "It stands near the river: 40% of $x {y}."]
+QUESTION = "When was the mill built?"
+# The first 16 digits of the SHA-256 of PromptUtils.format_context(PASSAGES, QUESTION or None, language) of the package
+# lettucedetect 0.2.3.
+RECORDED = {
+    "de": ("9b83b4ee65ef5735", "ee2b7840c50320d6"),
+    "en": ("af95d884359df3e7", "a16e2e36ff3371ee"),
+    "es": ("8a37e5f90c857f01", "d0469a7540d9a5ce"),
+    "fr": ("2afe8028a8bedbf6", "d4f95eebff4fde13"),
+    "hu": ("6a4003a497bf5260", "5ce5b6deb872281a"),
+    "it": ("ae0409d1da769325", "71a69ce76edf78f7"),
+    "pl": ("77ecf68d1a89a26f", "69552bba849f83d8"),
+    "zh": ("4056ca75689fc4ff", "42f6eb9fdc6f6306"),
+}
+
+
+def sample(
+    question: str | None, response: str = "It was built in 1901 near the stone bridge.", **fields: Any
+) -> Sample:
+    passages = tuple(Evidence(text) for text in PASSAGES)
+    return Sample("s", response, **{"question": question, "evidence": passages, "language": "en", **fields})
+
+
+@pytest.fixture(scope="module")
+def package(needs_local: None) -> Any:
+    """The package itself, for comparison."""
+    return pytest.importorskip(
+        "lettucedetect.detectors.transformer", reason="compares with: pip install --no-deps lettucedetect==0.2.3"
+    )
+
+
+@pytest.mark.parametrize("tag", RECORDED)
+def test_prompts_are_those_of_the_package(tag: str) -> None:
+    found = [prompt_for("lettucedetect", sample(question), tag).over(PASSAGES) for question in (QUESTION, None)]
+    assert tuple(hashlib.sha256(text.encode()).hexdigest()[:16] for text in found) == RECORDED[tag]
+
+
+def test_other_languages_are_asked_in_english() -> None:
+    assert wording("lettucedetect", "fi").language == "en"
+    assert wording("lettucedetect", "zh-Hant").language == "zh"
+    assert wording("plain", "fi").language is None
+
+
+@pytest.mark.parametrize(
+    ("model", "form", "language"),
+    [
+        ("KRLabsOrg/lettucedect-base-modernbert-en-v1", "lettucedetect", "en"),
+        ("models/lettucedect-210m-eurobert-de-v1/", "lettucedetect", "de"),
+        ("KRLabsOrg/lettucedect-610m-eurobert-cn-v1", "lettucedetect", "zh"),
+        ("KRLabsOrg/lettucedect-v2-mmbert-base", "lettucedetect", None),
+        ("KRLabsOrg/tinylettuce-ettin-17m-en", "lettucedetect", "en"),
+        ("models/our-tagger-en", "plain", None),
+    ],
+)
+def test_a_name_says_format_and_language(model: str, form: str, language: str | None) -> None:
+    assert (format_of(model), language_of(model)) == (form, language)
+
+
+def test_pairs_are_those_of_the_tokenizer(lettuce: Path) -> None:
+    import transformers
+
+    detector = load_detector(f"hf:{lettuce}")
+    tokenizer = transformers.AutoTokenizer.from_pretrained(lettuce)
+    given = sample(QUESTION)
+    prompt = prompt_for("lettucedetect", given, "en").over(PASSAGES)
+    wanted = tokenizer(prompt, given.response, truncation="only_first", max_length=4096, return_offsets_mapping=True)
+    found = detector._network.tokens.pair(prompt, given.response)  # type: ignore[attr-defined]
+    assert found.ids == wanted["input_ids"]
+    assert found.offsets == [tuple(place) for place in wanted["offset_mapping"]]
+    assert "window:4096" in detector.signature
+
+
+@pytest.mark.parametrize("question", [QUESTION, None])
+def test_tokens_are_as_the_package_has_them(package: Any, lettuce: Path, question: str | None) -> None:
+    theirs = package.TransformerDetector(model_path=str(lettuce), device="cpu")
+    given = sample(question)
+    wanted = theirs.predict(PASSAGES, given.response, question, output_format="tokens")
+    wanted.pop()  # the special token at the end, which it counts as the response's
+    detector: Any = load_detector(f"hf:{lettuce}", device="cpu")
+    plan = detector._plan(given)
+    (found,) = detector._network.run(plan.made.inputs)
+    assert found.outputs[:, 1] == pytest.approx([token["prob"] for token in wanted], abs=1e-5)
+    spans = theirs.predict(PASSAGES, given.response, question, output_format="spans")
+    theirs_marked = {place for span in spans for place in range(span["start"], span["end"])}
+    words = load_detector(f"hf:{lettuce}", device="cpu", words=True).predict([given])[0].words or ()
+    assert words
+    for word in words:
+        assert (word.confidence > 0.5) == bool(theirs_marked & set(range(word.start, word.end)))
+
+
+def test_long_evidence_is_grouped_as_the_package_groups_it(package: Any, lettuce: Path) -> None:
+    theirs = package.TransformerDetector(model_path=str(lettuce), device="cpu", max_length=600)
+    passages = [f"Mill number {number} was built near the river in {1800 + number}." for number in range(40)]
+    given = sample(QUESTION, evidence=tuple(Evidence(text) for text in passages))
+    wanted = theirs._group_passages_into_chunks(passages, QUESTION, given.response)
+    detector: Any = load_detector(f"hf:{lettuce}", device="cpu", max_length=600)
+    made = detector._plan(given).made
+    assert len(wanted) > 3
+    assert [len(window) for window in made.windows] == [len(group) for group in wanted]
+    texts = [[passages[int(pointer.id[1:])] for pointer in window] for window in made.windows]
+    assert texts == wanted
+    for one in detector._network.run(made.inputs):
+        assert np.isfinite(one.outputs).all()

@@ -115,6 +115,33 @@ def test_laser_gives_a_cosine(laser: Path) -> None:
     scorer.close()  # type: ignore[attr-defined]
 
 
+@pytest.fixture(scope="session")
+def sonar(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    interpreter("sonar")
+    sentencepiece = pytest.importorskip("sentencepiece", reason="needs the extra `semantic`")
+    folder = tmp_path_factory.mktemp("sonar")
+    text = ["the dog sleeps", "der hund schlaeft", "a b c d e f g h i j k l m n o p q r s t u v w x y z"] * 20
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(text), model_prefix=str(folder / "pieces"), vocab_size=60, hard_vocab_limit=False
+    )
+    pieces = folder / "pieces.model"
+    count = sentencepiece.SentencePieceProcessor(model_file=str(pieces)).get_piece_size()
+    written("write_sonar.py", str(folder), str(pieces), str(count), environment="sonar")
+    return folder
+
+
+def test_blaser_is_told_both_languages(sonar: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAIRSEQ2_USER_ASSET_DIR", str(sonar / "cards"))
+    scorer = load_scorer(f"blaser:{sonar / 'blaser'}", encoder="tiny_sonar")
+    asked = [sample("the dog", "der hund"), sample("the dog sleeps a b c", "der hund")]
+    latin = Sample("la", "canis", language="la", evidence=(Evidence("der hund", language="de"),))
+    found = scorer.score([*asked, latin])
+    assert [scorer.score([one])[0].value for one in asked] == pytest.approx([one.value for one in found[:2]], abs=1e-5)
+    assert found[0].value != found[1].value
+    assert found[2].status is Status.UNSUPPORTED_LANGUAGE
+    scorer.close()  # type: ignore[attr-defined]
+
+
 def test_an_engine_of_ones_own(tmp_path: Path) -> None:
     engine = tmp_path / "ratio_engine.py"
     engine.write_text(

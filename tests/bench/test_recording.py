@@ -33,7 +33,7 @@ def data(name: str, pairs: dict[str, tuple[str, ...]]) -> BenchData:
 
 def figure(system: str = "ours", language: str = "de", value: float | None = 0.61, **parts: object) -> BenchFigure:
     known = {
-        "system": system, "data": "answers", "level": "word", "language": language, "measure": "average_precision",
+        "system": system, "data": "answers", "level": "word", "language": language, "measure": "auc_pr_nonfactual",
         "value": value, "low": 0.5, "high": 0.7, "items": 900, "positives": 90, "clusters": 40, "coverage": 1.0,
     }  # fmt: skip
     return msgspec.convert({**known, **parts}, BenchFigure)
@@ -41,11 +41,12 @@ def figure(system: str = "ours", language: str = "de", value: float | None = 0.6
 
 def results(*figures: BenchFigure) -> BenchResults:
     return BenchResults(
-        title="t", measures={"word": ("average_precision", "f1")}, rank_by="f1", baseline=None, seed=1, resamples=10,
+        title="t", measures={"word": ("auc_pr_nonfactual", "f1")}, rank_by="f1", baseline=None, seed=1, resamples=10,
         correction="holm", data=(data("answers", {"de": ("de",)}), data("texts", {"de": ("de", "en")})),
         systems=(
             BenchSystem("ours", "detector", "grounding", {"words": "true"}, description="grounding@1.0"),
             BenchSystem("gone", "detector", "semantic", unavailable="not here"),
+            BenchSystem("chooser", "detector", "auto", description="auto@grounding-1.0"),
             BenchSystem("rouge", "scorer", "rouge-l", description="rouge-l@1"),
         ),
         cells=(), figures=figures, thresholds=(), wins=(), comparisons=(), correlations=(), groups={}, notes=(),
@@ -69,13 +70,13 @@ def test_translations_are_told_apart() -> None:
     "other",
     [
         figure(seen=True), figure(clusters=19), figure(coverage=0.89), figure(value=None), figure(language="mean"),
-        figure(language="und"), figure("rouge"), figure("gone"), figure(measure="f1", at="tuned"),
+        figure(language="und"), figure("rouge"), figure("gone"), figure("chooser"), figure(measure="f1", at="tuned"),
         figure(level="sentence"),
     ],
 )  # fmt: skip
 def test_what_says_little_or_was_learned_from_is_left_out(other: BenchFigure) -> None:
     assert len(recorded(results(figure(), other)).figures) == 1
-    with pytest.raises(UsageError, match="hold no average_precision"):
+    with pytest.raises(UsageError, match="hold no auc_pr_nonfactual"):
         recorded(results(other))
 
 

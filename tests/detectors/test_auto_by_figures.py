@@ -45,7 +45,7 @@ def figure(
 
 
 def recorded(*figures: RecordedFigure) -> Recorded:
-    return Recorded(format=RECORDED, level="word", measure="average_precision", figures=figures, signature="bench:x")
+    return Recorded(format=RECORDED, level="word", measure="auc_pr_nonfactual", figures=figures, signature="bench:x")
 
 
 @pytest.fixture
@@ -76,7 +76,7 @@ def test_the_best_that_is_here_judges_and_says_why(write: Write) -> None:
     auto = load_detector("auto", figures=path, candidates="grounding+told-words+semantic")
     (found,) = auto.predict([sample("de")])
     assert found.detector == "told-a@1"
-    assert found.notes[-1] == "auto:by figures (average_precision of words, de: told-words 0.800, grounding 0.600)"
+    assert found.notes[-1] == "auto:by figures (auc_pr_nonfactual of words, de: told-words 0.800, grounding 0.600)"
     assert found.asked == auto.name
     assert "told-a-1" in auto.name
 
@@ -94,7 +94,7 @@ def test_figures_of_answers_say_nothing_of_translations_nor_across_languages(wri
     assert auto.predict([sample("de", "en", Task.TRANSLATION)])[0].notes[-1] == "auto:no encoder"
     assert auto.predict([sample("de", "en")])[0].notes[-1] == "auto:no encoder"
     (found,) = auto.predict([sample("fr", "en", Task.TRANSLATION)])
-    assert found.notes[-1] == "auto:by figures (average_precision of words, fr translations: grounding 0.300)"
+    assert found.notes[-1] == "auto:by figures (auc_pr_nonfactual of words, fr translations: grounding 0.300)"
 
 
 def test_figures_of_another_revision_do_not_count(write: Write) -> None:

@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["FEWEST_TEXTS", "LEAST_COVERAGE", "MEASURE", "recorded"]
 
-MEASURE = "average_precision"  # of words: it needs no threshold, so that none is compared
+MEASURE = "auc_pr_nonfactual"  # of words: it needs no threshold, so that none is compared
 FEWEST_TEXTS = 20
+_LESS_IS_BETTER = frozenset({"fpr"})
 LEAST_COVERAGE = 0.9  # a detector that scores the easy half is not to win by it
 
 
@@ -25,7 +26,7 @@ def recorded(results: BenchResults, *, level: str = "word", measure: str = MEASU
     """The figures of detectors in each language of each data set.
 
     Left out are figures on data that the detector learned from, those on fewer than 20 texts or less than nine tenths
-    of the labelled items, and those of languages that are not known.
+    of the labelled items, those of languages that are not known, and those of `auto` itself.
 
     Args:
         results: of a bench.
@@ -33,10 +34,10 @@ def recorded(results: BenchResults, *, level: str = "word", measure: str = MEASU
         measure: one of which more is better, and that needs no threshold or was taken at the detector's own.
 
     Raises:
-        UnknownNameError: the bench took no such measure at that level.
+        UnknownNameError: the bench took no such measure at that level, or less of it is better.
         UsageError: no figure is left.
     """
-    known = results.measures.get(level, ())
+    known = [name for name in results.measures.get(level, ()) if name not in _LESS_IS_BETTER]
     if measure not in known:
         raise UnknownNameError(f"measure of {level}s in these results", measure, known)
     data = {one.name: one for one in results.data}
@@ -53,7 +54,12 @@ def _figures(results: BenchResults, data: dict[str, BenchData], level: str, meas
     systems = {one.name: one for one in results.systems if one.kind == "detector" and one.description is not None}
     for figure in results.figures:
         system = systems.get(figure.system)
-        if system is None or (figure.level, figure.measure) != (level, measure) or figure.at == "tuned":
+        if (
+            system is None
+            or system.made_by == "auto"
+            or (figure.level, figure.measure) != (level, measure)
+            or figure.at == "tuned"
+        ):
             continue
         if figure.value is None or not _counts(figure):
             continue

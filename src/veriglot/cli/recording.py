@@ -26,9 +26,9 @@ def record(
         typer.Option(
             metavar="NAME",
             show_default=False,
-            help="Measure to choose by, of which more is better. Default: average_precision.",
+            help="Measure to choose by, of which more is better. Default: auc_pr_nonfactual.",
         ),
-    ] = "average_precision",
+    ] = "auc_pr_nonfactual",
 ) -> None:
     """Keep the figures of detectors by language, for the detector auto to choose by.
 

@@ -81,7 +81,7 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         format: `veriglot-recorded/1`.
-        level, measure: what was measured, such as `word` and `average_precision`.
+        level, measure: what was measured, such as `word` and `auc_pr_nonfactual`.
         figures: all of them.
         signature: of the bench.
     """

@@ -17,7 +17,7 @@ _HALF = "\ud83d"  # of a surrogate pair: Python lets it stand in a text, UTF-8 c
 
 
 def ordinary_samples() -> list[Sample]:
-    """Short answers, a summary and a translation in twelve languages, most of them with something unsupported."""
+    """Short answers, a summary and a translation in thirteen languages, most of them with something unsupported."""
     lines = files(__package__).joinpath("samples.jsonl").read_bytes().splitlines()
     return [sample_from(decode_json(line)) for line in lines]
 

@@ -14,6 +14,7 @@ from many_languages import TEXTS
 from veriglot.detectors import load_detector
 from veriglot.errors import UnknownNameError, UsageError, WeightsError
 from veriglot.records import Evidence, Sample, Status, Task
+from veriglot.weights import LicenceError
 
 if TYPE_CHECKING:
     from veriglot.records import Prediction
@@ -183,6 +184,19 @@ def test_an_encoder_without_a_head_is_refused(copying: str, tmp_path: Path) -> N
     transformers.AutoTokenizer.from_pretrained(copying).save_pretrained(tmp_path)
     with pytest.raises(WeightsError, match="was not trained to classify tokens"):
         load_detector(f"hf:{tmp_path}")
+
+
+def test_a_licence_that_forbids_something_has_to_be_accepted(
+    needs_local: None, texts: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from tiny_classifiers import write_copying
+
+    folder = write_copying(tmp_path, texts)
+    (folder / "README.md").write_text("---\nlicense: cc-by-nc-4.0\n---\nNot for sale.\n")
+    with pytest.raises(LicenceError, match="has to be accepted"):
+        load_detector(f"hf:{folder}")
+    assert "licence cc-by-nc-4.0" in capsys.readouterr().err
+    assert load_detector(f"hf:{folder}", accept_licence=True).predict([]) == []
 
 
 def test_a_hub_name_that_is_not_here_says_what_to_do(needs_local: None, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,7 +66,8 @@ def test_other_languages_are_asked_in_english() -> None:
         ("KRLabsOrg/lettucedect-610m-eurobert-cn-v1", "lettucedetect", "zh"),
         ("KRLabsOrg/lettucedect-v2-mmbert-base", "lettucedetect", None),
         ("KRLabsOrg/tinylettuce-ettin-17m-en", "lettucedetect", "en"),
-        ("models/our-tagger-en", "plain", None),
+        ("hub/models--KRLabsOrg--lettucedect-large-modernbert-en-v1/snapshots/0f3a", "lettucedetect", "en"),
+        ("lettucedetect-trials/our-tagger-en", "plain", None),
     ],
 )
 def test_a_name_says_format_and_language(model: str, form: str, language: str | None) -> None:

@@ -81,8 +81,10 @@ class TokenClassifier:
         device: where it runs, such as `cpu` or `cuda:0`; None for the first accelerator, otherwise the CPU.
         dtype: of the weights. Of less than `float32`, confidences vary with the batch in their last digits.
         trust_remote_code: run code that comes with the model.
+        accept_licence: you have read the model's licence, and it allows what you do.
 
     Raises:
+        LicenceError: the model's licence forbids something, and was not accepted.
         WeightsError: the model cannot be loaded, or its labels do not say what they mean.
         UnknownNameError: no such prompt, pooling or language.
         UsageError: an option that makes no sense.
@@ -104,6 +106,7 @@ class TokenClassifier:
         device: str | None = None,
         dtype: str = "float32",
         trust_remote_code: bool = False,
+        accept_licence: bool = False,
     ) -> None:
         self._options = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
         self._threshold = _THRESHOLD if threshold is None else threshold
@@ -118,7 +121,7 @@ class TokenClassifier:
         lettuce = self._format == "lettucedetect"
         self._network = load_network(
             model, revision=revision, max_length=max_length, most=_LETTUCE_LENGTH if lettuce else None,
-            device=device, dtype=dtype, trust_remote_code=trust_remote_code,
+            device=device, dtype=dtype, trust_remote_code=trust_remote_code, accept_licence=accept_licence,
         )  # fmt: skip
         names = self._network.names
         self._labels = labels_of(names if labels is None else labels, model, outputs=len(names), unnamed=lettuce)

@@ -13,6 +13,7 @@ from veriglot.detectors.token_classifier.inputs import Tokens
 from veriglot.encoders.windows import fast_tokenizer
 from veriglot.errors import UsageError
 from veriglot.provenance import checkpoint_revision
+from veriglot.weights.cards import agree
 from veriglot.weights.checkpoints import checkpoint, hub_options, loading, positions
 from veriglot.weights.device import device_for
 
@@ -131,6 +132,7 @@ def load_network(
     device: str | None = None,
     dtype: str = "float32",
     trust_remote_code: bool = False,
+    accept_licence: bool = False,
 ) -> Network:
     """A checkpoint of transformers with a head that classifies tokens.
 
@@ -143,13 +145,16 @@ def load_network(
         device: where it runs, such as `cpu` or `cuda:0`; None for the first accelerator, otherwise the CPU.
         dtype: of the weights.
         trust_remote_code: run code that comes with the model.
+        accept_licence: you have read its licence, and it allows what you do; it is shown before the first use.
 
     Raises:
+        LicenceError: its licence forbids something, and was not accepted.
         WeightsError: it cannot be loaded, or has no head that was trained.
         UsageError: it takes fewer tokens than `max_length`, its tokenizer does not say where tokens stand, or there is
             no such device.
     """
     name = checkpoint(model)
+    agree(model, accepted=accept_licence)
     given = {**hub_options(revision), "trust_remote_code": trust_remote_code}
     with loading("token classifier", name):
         tokenizer = transformers.AutoTokenizer.from_pretrained(name, **given)

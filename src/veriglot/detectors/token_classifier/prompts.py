@@ -24,6 +24,7 @@ FORMATS = ("lettucedetect", "plain", "request")
 _ANY = "und"
 _FALLBACK = "en"
 _LETTUCE = re.compile(r"(?:lettuced(?:et)?ect|tinylettuce)-", re.IGNORECASE)
+_CACHED = re.compile(r"models--[^\\/]+?--(?P<name>[^\\/]+)[\\/]+snapshots[\\/]")
 _LETTUCE_LANGUAGE = re.compile(r"-(en|de|fr|es|it|pl|cn|hu)(?:-v\d+)?$", re.IGNORECASE)
 
 
@@ -136,4 +137,6 @@ def language_of(model: str) -> str | None:
 
 
 def _basename(model: str) -> str:
-    return re.split(r"[\\/]", model.rstrip("\\/"))[-1]
+    """The last part of a model's name; of a folder in the hub's cache, that of the model."""
+    cached = _CACHED.search(model)
+    return cached["name"] if cached else re.split(r"[\\/]", model.rstrip("\\/"))[-1]

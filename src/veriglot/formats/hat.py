@@ -4,7 +4,8 @@ A row holds `srcLocale`, `tgtLocale`, `id`, `annotatorID`, `source`, `target` an
 `spans` of a start index, an end index and the span's text. The paper names these three without spelling their keys, so
 `start`/`startIndex`/`start_index`, the same for the end, and `text`/`spanText`/`span_text` are read; the text decides
 where the end is meant to be inclusive. Source-level labels become flags of the taxonomy `hat` where they match one,
-and stay in `meta` as they stood.
+and stay in `meta` as they stood. A row without an annotator, and with null for
+`errors`, was not annotated yet.
 """
 
 from __future__ import annotations
@@ -60,6 +61,7 @@ class Hat(Format):
             spans=tuple(_spans(optional(data, "errors", list) or [], target, reading)),
             flags=tuple(_flags(kept)),
         )
+        looked_at = data.get("errors", []) is not None or data.get("annotatorID") is not None
         source_locale, target_locale = need(data, "srcLocale", str), need(data, "tgtLocale", str)
         yield Sample(
             id=str(data.get("id") or need(data, "id", str)),
@@ -67,27 +69,33 @@ class Hat(Format):
             task=Task.TRANSLATION,
             language=language_tag(target_locale) or target_locale,
             evidence=(Evidence(source, language=language_tag(source_locale) or source_locale),),
-            annotations=(annotation,),
+            annotations=(annotation,) if looked_at else (),
             meta=kept,
         )
 
     def record(self, sample: Sample) -> dict[str, Any]:
-        """A row of the first annotation; offsets are code points, the end exclusive."""
+        """A row of the first annotation with spans; offsets are code points, the end exclusive.
+
+        Without one the row has null for annotator and errors: it is still to be annotated.
+        """
         annotation = next((a for a in sample.annotations if a.spans is not None), None)
         if not sample.evidence or sample.language is None or sample.evidence[0].language is None:
             raise InputError("a row of HAT has a source text, and a language of both source and target")
-        spans = annotation.spans or () if annotation else ()
-        listed = [{"start": s.start, "end": s.end, "text": sample.response[s.start : s.end]} for s in spans]
-        return {
+        row = {
             **sample.meta,
             "srcLocale": sample.evidence[0].language,
             "tgtLocale": sample.language,
             "id": sample.id,
-            "annotatorID": annotation.annotator if annotation else None,
             "source": "\n\n".join(passage.text for passage in sample.evidence),
             "target": sample.response,
-            "errors": [{"category": _CATEGORY, "spans": listed}] if listed else [],
         }
+        if annotation is None:
+            return {**row, "annotatorID": None, "errors": None}
+        listed = [
+            {"start": s.start, "end": s.end, "text": sample.response[s.start : s.end]} for s in annotation.spans or ()
+        ]
+        errors = [{"category": _CATEGORY, "spans": listed}] if listed else []
+        return {**row, "annotatorID": annotation.annotator, "errors": errors}
 
 
 def _spans(errors: list[Any], target: str, reading: Reading) -> Iterator[Span]:

@@ -137,7 +137,7 @@ class View:
         return tuple(one for one in self.results.data if level in one.levels)
 
     def at(self, measure: str, wanted: str | None = None) -> str | None:
-        """How a measure is taken: at tuned thresholds or those wanted where it takes one; those of spans at their own."""
+        """How a measure is taken: at tuned thresholds, or those wanted, where it takes one; of spans at their own."""
         if measure in SPAN_MEASURES:
             return "own"
         return (wanted or "tuned") if measure in AT_THRESHOLD else None

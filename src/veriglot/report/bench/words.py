@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from veriglot.report.bench.view import SEEN, number
+from veriglot.report.study.numbers import count
 
 if TYPE_CHECKING:
     from veriglot.report.bench.view import View
@@ -25,8 +26,8 @@ def reading(view: View) -> list[str]:
     ]
     if any(figure.seen for figure in results.figures):
         words.append(
-            f"{SEEN} marks figures on data that the system was trained on. Such data is in no mean over data sets and in"
-            " no win rate, of whatever system."
+            f"{SEEN} marks figures on data that the system was trained on. Such data is in no mean over data sets and"
+            " in no win rate, of whatever system."
         )
     if any(cell.coverage < 1.0 for cell in results.cells if cell.status == "partial"):
         words.append(
@@ -51,7 +52,9 @@ def findings(view: View) -> list[str]:
         mean = f", mean {number(first.mean)} over {len(first.unseen)}" if first.mean is not None else ""
         place = next((n for n, row in enumerate(board.rows, 1) if row.system.name == view.results.baseline), 1)
         other = f"; {view.results.baseline} is number {place}" if place > 1 else ""
-        found.append(f"{level.capitalize()}s: {first.system.name} leads{led}{mean} ({len(board.rows)} systems){other}.")
+        found.append(
+            f"{level.capitalize()}s: {first.system.name} leads{led}{mean} ({count(len(board.rows), 'system')}){other}."
+        )
     compared = [one for one in view.results.comparisons if one.adjusted is not None]
     firm = [one.difference or 0.0 for one in compared if one.adjusted is not None and one.adjusted < 0.05]
     if compared:

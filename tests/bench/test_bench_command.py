@@ -1,0 +1,104 @@
+"""`veriglot bench`: run, show and statistics, as a user types them."""
+
+from __future__ import annotations
+
+import csv
+import json
+from io import StringIO
+from typing import TYPE_CHECKING
+
+import pytest
+from small_bench import written
+
+from veriglot.cli import main
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BENCH = """
+[bench]
+title = "Two scorers & a detector"
+resamples = 20
+[[systems]]
+detector = "absent_words:AbsentWords"
+label = "absent"
+[[systems]]
+scorer = "rouge-l"
+threshold = 0.5
+[[data]]
+name = "animals"
+path = "animals.jsonl"
+levels = ["word", "response"]
+"""
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("command")
+    written(place, BENCH)
+    assert main(["bench", "run", str(place / "bench.toml"), "-q", "--markdown", str(place / "page.md")]) == 0
+    return place
+
+
+def test_a_run_writes_every_view_beside_the_file(place: Path) -> None:
+    folder = place / "bench"
+    assert {path.name for path in folder.iterdir()} >= {
+        "results.json", "leaderboard.html", "leaderboard.md", "leaderboard.tex", "tables", "cells",
+    }  # fmt: skip
+    assert (place / "page.md").read_text("utf-8") == (folder / "leaderboard.md").read_text("utf-8")
+    names = {path.stem for path in (folder / "tables").iterdir()}
+    assert names >= {"leaderboard_word", "leaderboard_response", "languages", "wins", "cells", "data", "figures"}
+
+
+def test_show_prints_a_table_as_csv(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "show", str(place / "bench"), "--format", "csv", "--table", "leaderboard_response"]) == 0
+    rows = list(csv.DictReader(StringIO(capsys.readouterr().out)))
+    assert {row["system"] for row in rows} == {"absent", "rouge-l"}
+    assert all(float(row["animals_low"]) <= float(row["animals"]) <= float(row["animals_high"]) for row in rows)
+
+
+def test_show_prints_json_and_the_terminal_view(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "show", str(place / "bench" / "results.json"), "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["title"] == "Two scorers & a detector"
+    assert main(["bench", "show", str(place / "bench")]) == 0
+    shown = capsys.readouterr().out
+    assert "mcc of words" in shown
+    assert "rouge-l" in shown
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["show", "{place}/nowhere"], "results.json"),
+        (["show", "{place}/bench", "--format", "csv", "--table", "figure"], "figures"),
+        (["show", "{place}/bench", "--table", "wins"], "--format csv"),
+        (["run", "{place}/nowhere.toml"], "there is no such file"),
+    ],
+)
+def test_wrong_calls_say_what_to_do(
+    place: Path, capsys: pytest.CaptureFixture[str], words: list[str], said: str
+) -> None:
+    assert main(["bench", *(word.format(place=place) for word in words)]) in {1, 2}
+    assert said in capsys.readouterr().err
+
+
+def test_statistics_are_by_language(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "statistics", str(place / "animals.jsonl"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["en"]["samples"] == found["de"]["samples"] == 20
+    assert found["en"]["sentence_rate"] == 0.5
+    assert main(["bench", "statistics", str(place / "animals.jsonl")]) == 0
+    assert "character_rate" in capsys.readouterr().out
+
+
+def test_samples_that_failed_end_with_code_3(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = BENCH.replace('scorer = "rouge-l"\nthreshold = 0.5', 'scorer = "number-agreement"')
+    rows = written(tmp_path, text).with_name("animals.jsonl").read_text("utf-8").splitlines()
+    data = [json.loads(row) for row in rows]
+    for row in data[:20:2]:  # those without a mark
+        row["response"] = "No number at all."
+    (tmp_path / "animals.jsonl").write_text("".join(json.dumps(row) + "\n" for row in data), "utf-8")
+    assert main(["bench", "run", str(tmp_path / "bench.toml"), "--json"]) == 3
+    printed = capsys.readouterr()
+    assert "--retry" in printed.err
+    assert json.loads(printed.out)["cells"]

@@ -1,0 +1,161 @@
+"""The views of a bench: one safe page, and tables for papers, from results made by hand."""
+
+from __future__ import annotations
+
+import csv
+import re
+from io import StringIO
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import pytest
+
+from veriglot.bench.results import (
+    BenchCell,
+    BenchComparison,
+    BenchCorrelations,
+    BenchData,
+    BenchFigure,
+    BenchResults,
+    BenchSystem,
+    BenchWin,
+    Cost,
+)
+from veriglot.errors import UnknownNameError
+from veriglot.report.bench import bench_document, write_bench, write_bench_tables
+from veriglot.report.bench.view import View
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HOSTILE = "</script><img src=x onerror=alert(1)> & | _x_ \\"
+
+
+def data(name: str, seen: tuple[str, ...] = ()) -> BenchData:
+    return BenchData(
+        name=name, levels=("response",), languages={"de": (30, 28), "th": (30, 30)}, pairs={}, dev=12, bad_rows=0,
+        unlabelled=0, items={"response": 60}, nonfactual={"response": 20}, license=None, split="by hash", seen=seen,
+        sha256="0" * 64, statistics={"character_rate": 0.25},
+    )  # fmt: skip
+
+
+def figure(system: str, name: str, value: float | None, **parts: Any) -> BenchFigure:
+    known = {
+        "system": system, "data": name, "level": "response", "language": "mean", "measure": "mcc", "at": "tuned",
+        "value": value, "low": None if value is None else value - 0.1, "high": None if value is None else value + 0.1,
+        "items": 60, "positives": 20, "clusters": 58, "coverage": 1.0,
+    }  # fmt: skip
+    return msgspec.convert({**known, **parts}, BenchFigure)
+
+
+def win(system: str, wins: int) -> BenchWin:
+    return BenchWin("response", "mcc", "tuned", "all", system, wins, 0, 4, 4, wins / 4, 0.0, 1.0, 0.5)
+
+
+@pytest.fixture
+def results() -> BenchResults:
+    systems = ("good", "poor", HOSTILE)
+    return BenchResults(
+        title=HOSTILE,
+        measures={"response": ("mcc", "auroc")},
+        rank_by="mcc",
+        baseline="good",
+        seed=1,
+        resamples=100,
+        correction="holm",
+        data=(data("clean"), data("held", seen=("poor",))),
+        systems=(*(BenchSystem(one, "scorer", one, signature=f"scorer:{one}") for one in systems),
+                 BenchSystem("gone", "detector", "hf:x", unavailable="There is no folder 'x'. Give one.")),
+        cells=(*(BenchCell(one, "clean", "response", "done", coverage=1.0, cost=Cost(60, 2.0, 1.5)) for one in systems),
+               BenchCell("gone", "clean", "response", "unavailable", "There is no folder 'x'. Give one.")),
+        figures=(
+            figure("good", "clean", 0.61), figure("good", "held", 0.3),
+            figure("poor", "clean", -0.2), figure("poor", "held", 0.99, seen=True),
+            figure(HOSTILE, "clean", None, reason="all alike"),
+            figure("good", "clean", 0.6123, language="de"), figure("good", "clean", 0.6077, language="th"),
+        ),
+        thresholds=(),
+        wins=(win("good", 3), win("poor", 1), win(HOSTILE, 0)),
+        comparisons=(
+            BenchComparison("clean", "response", "mcc", "tuned", "poor", "good", -0.81, -0.9, -0.7, 0.0004,
+                            0.0008, 60, 58, (0, 0), "holm"),
+        ),
+        correlations=(
+            BenchCorrelations("response", "pearson", ("good", "poor"), ((1.0, -0.4), (-0.4, 1.0)), ((2, 2), (2, 2)),
+                              ((None, 0.01), (0.01, None))),
+        ),
+        groups={"all": ("clean/de", "clean/th")},
+        notes=(),
+        signature="bench:0123|version:0",
+        version="0",
+    )  # fmt: skip
+
+
+def test_the_most_wins_lead_and_seen_data_is_in_no_mean(results: BenchResults) -> None:
+    rows = View(results).board("response").rows
+    assert [row.system.name for row in rows] == ["good", "poor", HOSTILE]
+    assert [row.mean for row in rows] == [0.61, -0.2, None]
+
+
+def test_the_page_is_one_file_that_runs_nothing_of_the_data(results: BenchResults, tmp_path: Path) -> None:
+    write_bench(results, tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text("utf-8")
+    assert "<img" not in text
+    assert text.count("</script>") == 2
+    assert not re.search(r"""(src|href)=["']?(https?:)?//""", text)
+    assert "Content-Security-Policy" in text
+    for shown in ("0.610", "0.990†", "−0.200", "[0.510, 0.710]", "There is no folder", "all alike", "&lt;img"):
+        assert shown in text
+
+
+def test_the_same_results_give_the_same_bytes(results: BenchResults, tmp_path: Path) -> None:
+    for name in ("one.html", "two.html"):
+        write_bench(results, tmp_path / name)
+    assert (tmp_path / "one.html").read_bytes() == (tmp_path / "two.html").read_bytes()
+
+
+def test_markdown_has_every_part_and_every_row_as_many_cells(results: BenchResults) -> None:
+    text = bench_document(results, "markdown")
+    for heading in (
+        "## Responses",
+        "## Against the baseline",
+        "## Data",
+        "## Cost and coverage",
+        "## Not judged, and why",
+    ):
+        assert heading in text
+    tables = [block.splitlines() for block in text.split("\n\n") if block.startswith("|")]
+    assert len(tables) > 6
+    for lines in tables:
+        assert len({len(re.findall(r"(?<!\\)\|", line)) for line in lines}) == 1
+    assert r"0.610 \[0.510, 0.710\]" in text
+    assert "<img" not in text.replace("\\<img", "")
+
+
+def test_latex_sets_the_best_in_bold_and_escapes(results: BenchResults) -> None:
+    text = bench_document(results, "latex")
+    assert r"\textbf{0.610}" in text
+    assert r"$^\dagger$" in text
+    assert r"\textbf{0.990}" not in text
+    assert r"\toprule" in text
+    rows = [line for line in text.splitlines() if line.endswith(r"\\")]
+    assert len({len(re.findall(r"(?<!\\)&", line)) for line in rows}) == 1
+
+
+def test_csv_has_full_precision_and_nothing_for_what_is_undefined(results: BenchResults) -> None:
+    rows = list(csv.DictReader(StringIO(bench_document(results, "csv", table="figures"))))
+    assert float(next(row for row in rows if row["language"] == "de")["value"]) == 0.6123
+    assert next(row for row in rows if row["reason"] == "all alike")["value"] == ""
+
+
+def test_tables_are_written_by_name(results: BenchResults, tmp_path: Path) -> None:
+    written = {path.stem for path in write_bench_tables(results, tmp_path / "tables")}
+    assert written >= {"leaderboard_response", "wins", "comparisons", "correlations", "cells", "data", "systems"}
+    assert "thresholds" not in written
+
+
+def test_unknown_names_are_refused(results: BenchResults) -> None:
+    with pytest.raises(UnknownNameError, match="leaderboard"):
+        bench_document(results, "doc")
+    with pytest.raises(UnknownNameError, match="table of this bench"):
+        bench_document(results, "csv", table="figure")

@@ -1,0 +1,182 @@
+"""Sampling for translation, as hat does it (section 2): the order of its stages.
+
+Lines are deduplicated, held to a length and a language, and near-duplicates fall out; every scorer scores what is
+clean; its worst lines and some of its worst percentile are chosen; the sample is split, near-duplicates together.
+Nothing but one number a line is ever in memory.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from veriglot.build.sampling.account import Account, Part, SampleAccount
+from veriglot.build.sampling.choosing import choose
+from veriglot.build.sampling.cleaning import clean, read
+from veriglot.build.sampling.grouping import groups_of
+from veriglot.build.sampling.lines import Columns
+from veriglot.build.sampling.outputs import sample_of, write_clean, write_fallen, write_parts
+from veriglot.build.sampling.scores import Scores
+from veriglot.build.sampling.scoring import GivenScores, ScorerSource
+from veriglot.build.sampling.settings import Cleaning, Sampling
+from veriglot.build.sampling.shingles import SHINGLES_VERSION
+from veriglot.build.sampling.splitting import sizes_of, split
+from veriglot.build.sampling.stages import Stages
+from veriglot.build.sampling.store import LineStore
+from veriglot.errors import UsageError
+from veriglot.provenance import digest, signature
+from veriglot.run.lock import Lock
+from veriglot.run.manifest import write_whole
+from veriglot.run.watch import Silent
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from veriglot.build.sampling.choosing import Choice, Scored
+    from veriglot.run.watch import Watch
+
+__all__ = ["MtSample", "mt_sample"]
+
+VERSION = "mt-sample@1"
+
+
+class MtSample(msgspec.Struct, frozen=True):
+    """What a sample for translation is made from.
+
+    Attributes:
+        paths: the inputs; see `lines_of`.
+        target: BCP 47 tag of the translations; None where there are none yet.
+        cleaning: what a line has to be.
+        sampling: how lines are chosen and split.
+        columns: what the columns of the data are called.
+        scorers: those whose worst lines are chosen, in their order, after the columns of scores that the data hold.
+        given: these columns, in the order of `columns.given`.
+    """
+
+    paths: tuple[str, ...]
+    target: str | None
+    cleaning: Cleaning
+    sampling: Sampling = Sampling()
+    columns: Columns = Columns()
+    scorers: tuple[ScorerSource, ...] = ()
+    given: tuple[GivenScores, ...] = ()
+
+
+def mt_sample(
+    order: MtSample,
+    folder: Path,
+    *,
+    jobs: int = 1,
+    scorer_jobs: int = 1,
+    restart: bool = False,
+    fallen: Path | None = None,
+    watch: Watch | None = None,
+) -> Account:
+    """Make a sample for translation, or what is missing of it.
+
+    Args:
+        order: what from, and how.
+        folder: gets `NAME.jsonl` and `NAME.hat.json` for every part and `report.json`; where no line has a translation,
+            `clean.jsonl` with the clean sources instead of the parts. What is done is kept in `work` in it, as long as
+            it is there.
+        jobs: processes that tell languages.
+        scorer_jobs: processes that score, each with scorers of its own.
+        restart: do again what was done in another way.
+        fallen: a file that gets every line that fell out, with the reason; None for none.
+        watch: told how far it is.
+
+    Returns:
+        Every count. The same order gives the same files, byte by byte, whatever the number of processes.
+
+    Raises:
+        InputError: an input cannot be read at all.
+        UsageError: the folder was made in another way; another process is making it; or lines have translations and
+            there is no scorer.
+    """
+    watch = watch or Silent()
+    folder.mkdir(parents=True, exist_ok=True)
+    labels = [*(one.label for one in order.given), *(one.label for one in order.scorers)]
+    if len(set(labels)) < len(labels):
+        raise UsageError("Two scorers, or columns of scores, have the same name.", remedy="Name each once.")
+    lock = Lock(folder / "report.json")
+    try:
+        stages = Stages(folder / "work", restart=restart)
+        was_read = read(stages, order.paths, order.columns, order.cleaning, watch=watch)
+        if was_read.translated and not (order.scorers or order.given):
+            raise UsageError(
+                "The lines have translations, and nothing scores them.",
+                remedy="Name scorers, or columns of scores that the data hold.",
+            )
+        if was_read.translated and order.target is None:
+            raise UsageError("The lines have translations in a language that is not named.", remedy="Name it.")
+        cleaned = clean(stages, was_read, order.cleaning, jobs=jobs, watch=watch)
+        account = Account(_signature(order, stages), order.cleaning.language, order.target, cleaned)
+        with LineStore(stages.path("read")) as store:
+            if fallen is not None:
+                write_fallen(fallen, store, np.load(stages.path("near") / "fates.npy", mmap_mode="r"), order.paths)
+            if was_read.translated:
+                sample = _sample(order, folder, stages, store, scorer_jobs, watch)
+                account = msgspec.structs.replace(account, sample=sample)
+            else:
+                kept = np.load(stages.path("near") / "kept.npy", mmap_mode="r")
+                write_clean(folder / "clean.jsonl", store, kept, order.paths)
+        write_whole(folder / "report.json", msgspec.json.format(msgspec.json.encode(account), indent=1) + b"\n")
+        return account
+    finally:
+        lock.release()
+
+
+def _sample(order: MtSample, folder: Path, stages: Stages, store: LineStore, jobs: int, watch: Watch) -> SampleAccount:
+    kept = np.load(stages.path("near") / "kept.npy", mmap_mode="r")
+    keys = np.load(stages.path("near") / "keys.npy", mmap_mode="r")
+    scores = Scores(stages, (order.cleaning.language, order.target or ""), jobs, watch)
+    scored = [scores.given(number, one) for number, one in enumerate(order.given)]
+    scored += [scores.scored(source) for source in order.scorers]
+    watch.begin("choosing", None)
+    choice = choose(scored, keys, order.sampling)
+    lines = store.pick(np.array(kept[choice.places]))
+    groups = groups_of([[line.source for line in lines], [line.target or "" for line in lines]], order.sampling.near)
+    parts = split(groups, np.array(keys[choice.places]), order.sampling.parts, order.sampling.seed)
+    values = {one.label: _values_at(one, choice) for one in scored}
+    languages = order.cleaning.language, order.target or ""
+    samples = sample_of(lines, choice, values, groups, paths=order.paths, languages=languages)
+    write_parts(folder, samples, parts, list(order.sampling.parts))
+    wanted, held = sizes_of(len(lines), order.sampling.parts), Counter(parts)
+    return SampleAccount(
+        scorers=choice.scorers,
+        worst=choice.worst,
+        drawn=choice.drawn,
+        union=choice.worst + choice.drawn,
+        sample=len(lines),
+        groups=len(set(groups.tolist())),
+        largest_group=max(Counter(groups.tolist()).values(), default=0),
+        parts={name: Part(wanted[name], held[name]) for name in order.sampling.parts},
+    )
+
+
+def _values_at(scored: Scored, choice: Choice) -> NDArray[np.float64]:
+    """The numbers of the chosen lines."""
+    found = [np.zeros(0)]
+    for start, values in scored.values():
+        here = np.searchsorted(choice.places, [start, start + len(values)])
+        found.append(values[choice.places[here[0] : here[1]] - start])
+    return np.concatenate(found)
+
+
+def _signature(order: MtSample, stages: Stages) -> str:
+    """One line for the whole sample; the settings themselves go in by their hash."""
+    cleaning, sampling = (msgspec.json.encode(one, order="deterministic") for one in (order.cleaning, order.sampling))
+    return signature(
+        sample=VERSION,
+        data=stages.key("near")[:16],
+        pair=f"{order.cleaning.language}-{order.target}" if order.target else order.cleaning.language,
+        compares=SHINGLES_VERSION,
+        cleaning=digest([cleaning])[:8],
+        sampling=digest([sampling])[:8],
+        seed=order.sampling.seed,
+    )

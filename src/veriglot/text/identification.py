@@ -9,8 +9,9 @@ them has, Japanese by its kana. Serbian in Latin letters is parted from Croatian
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,7 @@ _EAST_ASIAN = frozenset(_IDEOGRAPHIC)
 _WORD_WEIGHT = 3.0  # how much likelier one frequent word makes a language than its neighbours
 _MAX_WORDS = 6
 _TOKEN = re.compile(r"[\w\u0591-\u05bd\u0900-\u0963\u0f71-\u0fbc]+")  # with the vowel signs, which are no \w
+_CACHED_TOKENS = 1 << 16  # a few megabytes; frequent words are most of what is asked
 _SHORT = 80  # letters: on fewer the model is too modest, as measured on the data at hand
 
 
@@ -91,6 +93,13 @@ def _word_groups() -> list[dict[str, _Words]]:
         shared = frozenset.intersection(*lists.values())
         groups.append({label: _Words(words - shared) for label, words in lists.items()})
     return groups
+
+
+@lru_cache(maxsize=_CACHED_TOKENS)
+def _groups_with(token: str) -> tuple[tuple[int, str], ...]:
+    """The lists of frequent words that hold the token, as the number of the group and the language's label."""
+    groups = enumerate(_word_groups())
+    return tuple((number, label) for number, group in groups for label, words in group.items() if words.hits([token]))
 
 
 @cache
@@ -194,9 +203,9 @@ def _by_model(sample: str, script: str) -> tuple[str, float]:
     scores = dict(_model().rank(sample))
     factors = known.rare.get(script, {})
     weights = {label: float(scores[label]) * factors.get(label, 1.0) for label in allowed}
-    tokens = _tokens(sample)
-    for group in _word_groups():
-        hits = {label: words.hits(tokens) for label, words in group.items() if label in weights}
+    found = Counter(place for token in _tokens(sample) for place in _groups_with(token))
+    for number, group in enumerate(_word_groups()):
+        hits = {label: found[number, label] for label in group if label in weights}
         inside = sum(weights[label] for label in hits)
         if not any(hits.values()) or inside < 0.2 * sum(weights.values()):
             continue

@@ -102,3 +102,28 @@ def test_samples_that_failed_end_with_code_3(tmp_path: Path, capsys: pytest.Capt
     printed = capsys.readouterr()
     assert "--retry" in printed.err
     assert json.loads(printed.out)["cells"]
+
+
+def test_a_judge_is_counted_by_calls_tokens_and_money(tmp_path: Path) -> None:
+    text = """
+[bench]
+resamples = 0
+[[systems]]
+detector = "judge:spans"
+options = { client = "scripted", rules = "RULES" }
+price_in = 2.0
+price_out = 1e6
+[[data]]
+name = "animals"
+path = "animals.jsonl"
+"""
+    rules = tmp_path / "rules.toml"
+    rules.write_text("""[[rules]]\nreply = '{"spans": []}'\n""", "utf-8")
+    path = written(tmp_path, text.replace("RULES", str(rules)))
+    assert main(["bench", "run", str(path), "-q", "--jobs", "2"]) == 0
+    results = json.loads((tmp_path / "bench" / "results.json").read_bytes())
+    cost = results["cells"][0]["cost"]
+    assert cost["calls"] == cost["rows"] == 40
+    assert cost["tokens_in"] > 40
+    assert cost["money"] == pytest.approx((2.0 * cost["tokens_in"] + 1e6 * cost["tokens_out"]) / 1e6)
+    assert results["systems"][0]["options"]["client"] == '"scripted"'

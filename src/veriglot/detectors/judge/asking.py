@@ -110,8 +110,11 @@ class Asking:
     def _settings(self) -> dict[str, Any]:
         return _mapping("settings", self.settings)
 
-    def connected(self) -> Client:
-        """The client, with its cache and limits.
+    def connected(self, limits: Limits) -> Client:
+        """The client, with its cache.
+
+        Args:
+            limits: count what it spends, and stop it; a client that was made before keeps its own.
 
         Raises:
             UsageError: options that it does not have.
@@ -123,9 +126,6 @@ class Asking:
         options = {name: value for name, value in given.items() if value is not None} | self._client_options
         if self.client == _LOCAL:
             options.setdefault("model", self.model)
-        limits = None
-        if self.max_calls is not None or self.max_tokens_spent is not None:
-            limits = Limits(self.max_calls, self.max_tokens_spent)
         return connect(self.client, cache=self.cache, limits=limits, **options)
 
     def generation(self, bound: int) -> Settings:

@@ -13,7 +13,7 @@ from veriglot.detectors.judge.asking import Asked, Asking, ask
 from veriglot.detectors.judge.probabilities import ALTERNATIVES
 from veriglot.detectors.judge.prompts import load_prompt
 from veriglot.errors import UnknownNameError, UsageError, VeriglotError
-from veriglot.llm import Message, ModelError, Request
+from veriglot.llm import Limits, Message, ModelError, Request
 from veriglot.provenance import signature
 from veriglot.records import Prediction, Status
 from veriglot.records.languages import language
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from veriglot.detectors.grounding.language import Spoken
     from veriglot.detectors.judge.prompts import Prompt
     from veriglot.llm import Client, Reply, Settings
+    from veriglot.llm.limits import Spent
     from veriglot.records import JudgedUnit, Sample, Span, Word
 
 __all__ = ["Case", "Judge", "Outcome", "Question", "language_name"]
@@ -114,7 +115,8 @@ class Judge(ABC):
         self._words = words
         self._prompt: Prompt = load_prompt(self.prompt_name, self.fields, prompt)
         self._settings = self._asking.generation(self._prompt.max_tokens)
-        self._client: Client = self._asking.connected()
+        self._limits = Limits(self._asking.max_calls, self._asking.max_tokens_spent)
+        self._client: Client = self._asking.connected(self._limits)
 
     @classmethod
     def _own_options(cls) -> tuple[str, ...]:
@@ -133,6 +135,11 @@ class Judge(ABC):
                 remedy="Name the client and give its options, or use one process.",
             )
         return _remade, (type(self), self._options)
+
+    @property
+    def spent(self) -> Spent:
+        """What its calls cost so far; what a cache held costs nothing, and a client made before is not counted."""
+        return self._limits.spent
 
     @cached_property
     def name(self) -> str:

@@ -11,7 +11,7 @@ import pytest
 from veriglot.detectors import load_detector
 from veriglot.detectors.units import Level, judged_units, with_units
 from veriglot.metrics.unit_scores import gathered
-from veriglot.records import Detector, Evidence, Prediction, Sample, Span, Status, Word
+from veriglot.records import Detector, Evidence, JudgedUnit, Prediction, Sample, Span, Status, Word
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,6 +31,14 @@ class SpansAlone:
 
     def predict(self, samples: Sequence[Sample]) -> list[Prediction]:
         return [Prediction(s.id, Status.SCORED, self.name, 0.9, (Span(0, 4, "hallucination", 0.9),)) for s in samples]
+
+
+class FactsAlone(SpansAlone):
+    """A detector that judges facts itself, and knows no words."""
+
+    def predict(self, samples: Sequence[Sample]) -> list[Prediction]:
+        own = (JudgedUnit(0, 9, "clause", 0.25),)
+        return [msgspec.structs.replace(found, units=own) for found in super().predict(samples)]
 
 
 class Forgetful(SpansAlone):
@@ -96,6 +104,13 @@ def test_no_score_is_invented_without_confidences_of_words() -> None:
     assert found.units is None
     assert found.notes == ("units:no word confidences",)
     assert len(found.spans or ()) == 1
+
+
+def test_facts_that_the_detector_judged_itself_are_kept_and_sentences_are_not_made_of_them() -> None:
+    (facts,) = with_units(FactsAlone(), "fact").predict([sample()])
+    assert (facts.units, facts.notes) == ((JudgedUnit(0, 9, "clause", 0.25),), ("units:the detector's own",))
+    (whole,) = with_units(FactsAlone(), "sentence").predict([sample()])
+    assert (whole.units, whole.notes) == (None, ("units:no word confidences",))
 
 
 def test_a_detector_that_loses_samples_is_not_covered_for() -> None:

@@ -6,7 +6,6 @@ output; coverage counts it. What would fail every call (a refused key, a spendin
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ import msgspec
 from veriglot.build.planning import MFAVA_SEEDS, Planned, plan
 from veriglot.build.prompts import Style, answer_messages, answer_prompt, answer_stop, prompt_version
 from veriglot.llm import Request, Settings, ask_all, estimate_request
+from veriglot.llm.thoughts import parted_thoughts
 from veriglot.records import Generator, Sample
 from veriglot.run import FailedRow, Stage
 
@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from veriglot.run import Tally
 
 __all__ = ["Budget", "Respondent", "budget", "responses"]
-
-_OPENED = re.compile(r"\s*<think(?:ing)?>(?P<thought>.*?)(?:</think(?:ing)?>|\Z)\s*", re.DOTALL)
-_CLOSED = re.compile(r"(?P<thought>.*)</think(?:ing)?>\s*", re.DOTALL)
 
 
 class Respondent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -247,12 +244,6 @@ def _failures(waiting: deque[Planned | FailedRow]) -> Iterator[FailedRow]:
 
 
 def _parted(reply: Reply) -> tuple[str, str | None]:
-    """Answer and thoughts: those that the server tells apart, and those between `<think>` tags before the answer.
-
-    Some chat templates end the prompt with the opening tag, so that the reply has the closing one alone.
-    """
-    found = _OPENED.match(reply.text) or _CLOSED.match(reply.text)
-    if found is None:
-        return reply.text, reply.reasoning
-    thoughts = [part for part in (reply.reasoning, found["thought"].strip()) if part]
-    return reply.text[found.end() :], "\n\n".join(thoughts) or None
+    """Answer and thoughts: those that the server tells apart, and those between `<think>` tags before the answer."""
+    thoughts, answer = parted_thoughts(reply.text)
+    return answer, "\n\n".join(part for part in (reply.reasoning, thoughts) if part) or None

@@ -29,6 +29,7 @@ Level = Literal["fact", "sentence"]
 
 _DIGITS = 4  # of a score
 _NOTE_SENTENCES = "facts:sentences"  # the language has no rules: each sentence is one fact
+_NOTE_OWN = "units:the detector's own"
 _NOTE_NO_WORDS = "units:no word confidences"
 
 
@@ -88,7 +89,9 @@ class _WithUnits:
             return msgspec.structs.replace(prediction, signature=made)
         units = judged_units(sample, prediction, self.level)
         notes = prediction.notes
-        if units is None:
+        if units is None and self.level == "fact" and prediction.units:
+            units, notes = prediction.units, (*notes, _NOTE_OWN)  # it judged facts itself, as `judge:facts` does
+        elif units is None:
             notes = (*notes, _NOTE_NO_WORDS)
         elif self.level == "fact" and not _has_rules(prediction.language or sample.language):
             notes = (*notes, _NOTE_SENTENCES)

@@ -217,3 +217,20 @@ def test_data_that_a_system_was_trained_on_is_marked_and_wins_nothing(tmp_path: 
     found = ran(written(tmp_path, text), tmp_path / "run")
     assert all(one.seen == (one.system == "absent") for one in found.figures)
     assert not any(one.cells for one in found.wins)
+
+
+def test_thresholds_can_be_tuned_in_each_language(tmp_path: Path, results: BenchResults) -> None:
+    text = BENCH.replace("resamples = 60", 'resamples = 60\nthresholds = "language"')
+    found = ran(written(tmp_path, text), tmp_path / "run")
+    assert {one.language for one in found.thresholds} == {"de", "en"}
+    both = {(one.system, one.level, one.measure): one.items for one in results.thresholds}
+    for key, items in both.items():
+        parts = [one.items for one in found.thresholds if (one.system, one.level, one.measure) == key]
+        assert sum(parts) == items
+
+
+def test_levels_stand_in_one_order_whatever_data_comes_first(tmp_path: Path) -> None:
+    one = '[[data]]\nname = "first"\npath = "animals.jsonl"\nlevels = ["response"]\n\n[[data]]\nname = "animals"'
+    found = ran(written(tmp_path, BENCH.replace('[[data]]\nname = "animals"', one)), tmp_path / "run")
+    assert list(found.measures) == ["word", "sentence", "response"]
+    assert {data.name: data.levels for data in found.data}["first"] == ("response",)

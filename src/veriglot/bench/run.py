@@ -120,6 +120,7 @@ def run(
             data = read_data(entry, config)
             state.data.append(data)
             _judge_all(config, folder, state, data, options, watch)
+        state.boards = {level: state.boards[level] for level in LEVELS if level in state.boards}
         watch.begin("measuring over all data sets", None)
         results = assembled(config, state)
         write_whole(folder.results, msgspec.json.format(encode(results), indent=1) + b"\n")

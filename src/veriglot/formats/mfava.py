@@ -143,6 +143,8 @@ def _layer(name: str, kind: Kind, text: str, response: str, reading: Reading) ->
         raise InputError("the annotated text is not the generated text", field=f"{name}_annotations")
     if not alignment.exact:
         reading.repaired(f"{name}:realigned_rows", "the annotated text differs from the generated text")
+    elif tagged.text != response:
+        report.notes[f"{name}:moved_spaces"] += 1
     spans = []
     for span in tagged.spans:
         placed = alignment.span(span.start, span.end)

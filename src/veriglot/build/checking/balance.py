@@ -1,0 +1,150 @@
+"""Class balance: how much is labelled, clean and marked, as which types, in which languages."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from veriglot.build.checking.findings import Example, LabelSet
+from veriglot.errors import UnknownNameError
+from veriglot.metrics.marks import covered
+from veriglot.records import Taxonomy, taxonomy
+from veriglot.records.languages import languages
+from veriglot.text import word_bounds
+
+if TYPE_CHECKING:
+    from veriglot.build.checking.tally import Tally
+    from veriglot.records import Annotation, Sample
+
+__all__ = ["Balance"]
+
+_FEWEST = 20  # labelled responses from which a set of labels is judged
+_HARDLY = 0.05  # share of clean responses
+_DENSE = 0.15  # share of marked words
+_SPANS = 100  # from which types are judged
+_RARE = 0.02
+_PAPERS = {"mfava": "mfava", "mfava-queries": "mfava", "halluverse": "halluverse", "hat": "hat"}
+
+
+@dataclass
+class _Set:
+    responses: int = 0
+    clean: int = 0
+    words: int = 0
+    marked: int = 0
+    types: Counter[str] = field(default_factory=Counter)
+
+
+class Balance:
+    """Counts labels, sample by sample."""
+
+    def __init__(self) -> None:
+        self._sets: dict[tuple[str, str, str, str, str], _Set] = defaultdict(_Set)
+        self._languages: dict[str, set[str]] = defaultdict(set)
+
+    def add(self, sample: Sample, file: str, format_name: str) -> None:
+        """Count the labels of a sample."""
+        if sample.language is not None:
+            self._languages[format_name].add(sample.language.partition("-")[0])
+        words = None
+        for one in sample.annotations:
+            if one.spans is None or not sample.response.strip():
+                continue
+            if words is None:
+                words = word_bounds(sample.response, sample.language)
+            into = self._sets[file, one.annotator, one.kind, one.taxonomy, sample.language or ""]
+            marked = [span for span in one.spans if span.type not in _entry(one.taxonomy).clean]
+            into.responses += 1
+            into.clean += not marked
+            into.types.update(span.type or "" for span in marked)
+            into.words += len(words)
+            into.marked += _marked_words(one, len(sample.response), words)
+
+    def sets(self) -> tuple[LabelSet, ...]:
+        """Every set of labels, as they appeared."""
+        return tuple(
+            LabelSet(*key, found.responses, found.clean, found.words, found.marked, dict(found.types.most_common()))
+            for key, found in self._sets.items()
+        )
+
+    def judge(self, tally: Tally) -> None:
+        """Count what is out of balance; a set that is too small to tell is not judged."""
+        by_annotator: dict[tuple[str, str, str], list[LabelSet]] = defaultdict(list)
+        for one in self.sets():
+            by_annotator[one.file, one.annotator, one.taxonomy].append(one)
+        for (file, annotator, name), parts in by_annotator.items():
+            _judge_clean(tally, file, annotator, parts)
+            _judge_types(tally, file, annotator, name, parts)
+        self._judge_languages(tally)
+
+    def _judge_languages(self, tally: Tally) -> None:
+        for format_name, present in self._languages.items():
+            paper = _PAPERS.get(format_name)
+            if paper is None:
+                continue
+            covered_ = {entry.base for entry in languages().values() if paper in entry.sources}
+            where = f"all files in the format {format_name}"
+            tally.looked("absent_languages", where, len(covered_))
+            for tag in sorted(covered_ - present):
+                tally.found("absent_languages", where, kind=tag)
+            if covered_ - present:
+                names = ", ".join(sorted(covered_ - present))
+                tally.example("absent_languages", Example(where, f"covered by {paper} and absent: {names}"))
+
+
+def _judge_clean(tally: Tally, file: str, annotator: str, parts: list[LabelSet]) -> None:
+    responses, clean = sum(one.responses for one in parts), sum(one.clean for one in parts)
+    words, marked = sum(one.words for one in parts), sum(one.marked_words for one in parts)
+    tally.looked("no_clean_rows", file, responses)
+    tally.looked("dense_marks", file, words)
+    if responses < _FEWEST or not any(one.types for one in parts):
+        return
+    if clean < _HARDLY * responses:
+        tally.found("no_clean_rows", file, responses, kind=annotator)
+        detail = f"{clean:,} of {responses:,} responses that {annotator!r} labelled have no span"
+        tally.example("no_clean_rows", Example(file, detail))
+    if marked >= _DENSE * words:
+        tally.found("dense_marks", file, marked, kind=annotator)
+        detail = f"{marked / words:.0%} of the words are marked by {annotator!r}"
+        tally.example("dense_marks", Example(file, detail))
+
+
+def _judge_types(tally: Tally, file: str, annotator: str, name: str, parts: list[LabelSet]) -> None:
+    entry = _entry(name)
+    expected = [type_ for type_ in entry.types if type_ not in entry.clean]
+    counts: Counter[str] = Counter()
+    for one in parts:
+        counts.update(one.types)
+    total = counts.total()
+    if len(expected) < 2 or total < _SPANS or set(counts) == {""}:
+        return
+    for check in ("missing_types", "rare_types"):
+        tally.looked(check, file, len(expected))
+    for type_ in expected:
+        if not counts[type_]:
+            tally.found("missing_types", file, kind=type_)
+            tally.example("missing_types", Example(file, f"{annotator!r} never marked {type_}"))
+        elif counts[type_] < _RARE * total:
+            tally.found("rare_types", file, kind=type_)
+            detail = f"{counts[type_]:,} of {total:,} spans of {annotator!r} are {type_}"
+            tally.example("rare_types", Example(file, detail))
+
+
+def _entry(name: str) -> Taxonomy:
+    try:
+        return taxonomy(name)
+    except UnknownNameError:
+        return Taxonomy(source="", types={}, name=name)
+
+
+def _marked_words(annotation: Annotation, length: int, words: np.ndarray[tuple[int, ...], np.dtype[np.int32]]) -> int:
+    """Words that any span touches, those of types that mark support aside."""
+    clean = _entry(annotation.taxonomy).clean
+    places = [(span.start, span.end) for span in annotation.spans or () if span.type not in clean]
+    if not places or not len(words):
+        return 0
+    inside = np.concatenate([[0], np.cumsum(covered(length, np.array(places, np.int32)))])
+    return int((inside[words[:, 1]] > inside[words[:, 0]]).sum())

@@ -1,0 +1,154 @@
+"""Whether a text is in the language and the script that it says."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from veriglot.build.checking.faults import Fault
+from veriglot.errors import UnknownNameError
+from veriglot.formats.garbled import garbled
+from veriglot.records import Task
+from veriglot.records.languages import language
+from veriglot.text import identify, script_shares
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from veriglot.records import Sample
+    from veriglot.text import Identified
+
+__all__ = ["LanguageCheck", "TextFacts"]
+
+_WRITTEN_IN = {
+    "Hans": {"Hani"}, "Hant": {"Hani"}, "Jpan": {"Hira", "Kana", "Hani"}, "Kore": {"Hang", "Hani"},
+}  # fmt: skip
+_MOST = 0.6  # share of the letters from which a text is in a script
+_FEWEST_LETTERS = 24
+_SURE = 0.9
+_NEIGHBOURS = (  # what identification takes for one another
+    {"id", "ms"}, {"hr", "bs", "sr"}, {"nb", "nn", "no", "da"}, {"cs", "sk"}, {"gl", "pt", "es"}, {"hi", "mr", "ne"},
+    {"fa", "prs", "tg"}, {"bg", "mk"},
+)  # fmt: skip
+_REMEMBERED = 1 << 16
+_LOOKED_AT = 4000  # code points
+
+
+class TextFacts(NamedTuple):
+    """What is known of one text.
+
+    Attributes:
+        letters: how many letters it has, of what was looked at.
+        script: the ISO 15924 code that most of them are of, or None.
+        identified: its language, or None.
+        garbled: `looping`, `unknown_characters` or None.
+    """
+
+    letters: int
+    script: str | None
+    identified: Identified | None
+    garbled: str | None
+
+
+class LanguageCheck:
+    """Holds texts against what they say; passages that come again are looked at once."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, TextFacts] = {}
+
+    def passage(self, text: str) -> TextFacts:
+        """What is known of a passage."""
+        key = hash(text)
+        found = self._known.get(key)
+        if found is None:
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            found = self._known[key] = _facts(text)
+        return found
+
+    def faults(self, sample: Sample) -> Iterator[Fault]:
+        """Script and language of the response and of its evidence, and garbled evidence."""
+        response = _facts(sample.response)
+        if response.garbled == "looping":
+            yield Fault("looping_response", "it goes round in circles", text=sample.response)
+        tag = sample.language
+        if tag is not None:
+            wrong = _misfit(tag, response)
+            if wrong is not None:
+                yield Fault(f"wrong_{wrong[0]}", f"it says {tag} and is in {wrong[1]}", f"{tag}: {wrong[1]}",
+                            sample.response)  # fmt: skip
+        for broken in filter(None, (garbled_in(passage.text) for passage in sample.evidence)):
+            yield Fault("garbled_reference", broken[0].replace("_", " "), *broken)
+            return
+        for tag, text in _by_tag(sample):
+            yield from self._evidence_faults(sample, tag, text, response)
+
+    def _evidence_faults(self, sample: Sample, tag: str, text: str, response: TextFacts) -> Iterator[Fault]:
+        known = self.passage(text)
+        same = sample.language is not None and _base(tag) == _base(sample.language)
+        if same and response.script and known.script and _apart(response.script, known.script):
+            yield Fault("reference_script", f"the response is in {response.script}, the reference in {known.script}",
+                        f"{response.script}/{known.script}", text)  # fmt: skip
+        wrong = _misfit(tag, known)
+        if (wrong is not None and wrong[0] == "language") or (wrong is not None and not same):
+            yield Fault("reference_language", f"it says {tag} and is in {wrong[1]}", f"{tag}: {wrong[1]}", text)
+
+
+@lru_cache(maxsize=4096)
+def garbled_in(text: str) -> tuple[str, str] | None:
+    """Why a passage is unusable, and the passage; None where it looks sound."""
+    why = garbled(text)
+    return None if why is None else (why, text)
+
+
+def _by_tag(sample: Sample) -> Iterator[tuple[str, str]]:
+    """The beginnings of the passages, those that say one language together; what says none is left out."""
+    if not sample.evidence:
+        return
+    assumed = None if sample.task is Task.TRANSLATION else sample.language
+    share = max(_FEWEST_LETTERS * 4, _LOOKED_AT // len(sample.evidence))
+    parts: dict[str, list[str]] = {}
+    for passage in sample.evidence:
+        tag = passage.language or assumed
+        if tag is not None:
+            parts.setdefault(tag, []).append(passage.text[:share])
+    for tag, texts in parts.items():
+        yield tag, "\n".join(texts)
+
+
+def _facts(text: str) -> TextFacts:
+    part = text if len(text) <= _LOOKED_AT else text[:_LOOKED_AT]
+    letters = sum(map(str.isalpha, part))
+    if letters < _FEWEST_LETTERS:
+        return TextFacts(letters, None, None, garbled(text))
+    script, share = next(iter(script_shares(part).items()), (None, 0.0))
+    return TextFacts(letters, script if share >= _MOST else None, identify(text), garbled(text))
+
+
+def _misfit(tag: str, known: TextFacts) -> tuple[str, str] | None:
+    """`script` or `language`, and what the text is in instead; None where it fits or cannot be told."""
+    if known.script is None:
+        return None
+    try:
+        expected = language(tag)
+    except UnknownNameError:
+        return None
+    if known.script not in _WRITTEN_IN.get(expected.script, {expected.script}):
+        return "script", known.script
+    found = known.identified
+    if found is None or found.confidence < _SURE or _base(found.tag) == expected.base:
+        return None
+    pair = {_base(found.tag), expected.base}
+    return None if any(pair <= group for group in _NEIGHBOURS) else ("language", found.tag)
+
+
+def _apart(first: str, second: str) -> bool:
+    """Whether two scripts are not parts of one way of writing."""
+    return first != second and not any({first, second} <= scripts for scripts in _WRITTEN_IN.values())
+
+
+def _base(tag: str) -> str:
+    try:
+        return language(tag).base
+    except UnknownNameError:
+        return tag.partition("-")[0]

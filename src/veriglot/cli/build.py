@@ -10,6 +10,7 @@ from veriglot.cli.build_mt_sample import mt_sample
 from veriglot.cli.build_people import people
 from veriglot.cli.build_queries import queries
 from veriglot.cli.build_responses import quality, responses
+from veriglot.cli.build_silver import silver
 
 __all__ = ["app"]
 
@@ -28,3 +29,4 @@ app.command("biographies")(biographies)
 app.command("responses")(responses)
 app.command("quality")(quality)
 app.command("mt-sample")(mt_sample)
+app.command("silver")(silver)

@@ -68,7 +68,7 @@ def _readings(written: str) -> Iterator[Reading]:
     if not written[0].isdecimal():
         value = _chinese(written)
         if value is not None:
-            yield frozenset({Decimal(value)})
+            yield frozenset({value})
         return
     scale = 1
     scales = _SCALES | _MYRIADS
@@ -105,10 +105,10 @@ def _decimal(written: str) -> set[Decimal]:
     return found
 
 
-def _chinese(written: str) -> int | None:
+def _chinese(written: str) -> Decimal | None:
     """The value of a Chinese numeral: `一百二十`, `二〇一九`, `三万`; None where the characters make none."""
     if all(char in _DIGITS for char in written):
-        return int("".join(str(_DIGITS[char]) for char in written)) if len(written) >= 3 else None
+        return Decimal("".join(str(_DIGITS[char]) for char in written)) if len(written) >= 3 else None
     total, section, digit, last = 0, 0, None, 10**12
     for char in written:
         if char in _DIGITS:
@@ -125,4 +125,4 @@ def _chinese(written: str) -> int | None:
                 return None
             total += (section + (digit or 0)) * _MYRIADS[char]
             section, digit, last = 0, None, _MYRIADS[char]
-    return total + section + (digit or 0)
+    return Decimal(total + section + (digit or 0))

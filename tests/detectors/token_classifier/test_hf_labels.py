@@ -56,4 +56,5 @@ def test_outputs_without_names_are_those_of_lettucedetect() -> None:
 
 
 def test_the_line_tells_models_apart() -> None:
-    assert labels_of(["O", "B-HAL", "I-HAL"], "m").line == "supported=0;hallucination=1,2"
+    assert labels_of(["O", "B-HAL", "I-HAL"], "m").line == "supported=0;hallucination=1,2;begins=1"
+    assert labels_of(["O", "HAL", "HAL"], "m").line == "supported=0;hallucination=1,2"

@@ -48,6 +48,8 @@ class Labels:
     def line(self) -> str:
         """All of it in one line, for a signature."""
         numbers = {"supported": self.supported, **dict(zip(self.types, self.outputs, strict=True))}
+        if self.begins:  # they part spans
+            numbers["begins"] = self.begins
         return ";".join(f"{name}={','.join(map(str, outputs))}" for name, outputs in numbers.items())
 
 

@@ -108,8 +108,11 @@ class Auto:
 
     @cached_property
     def signature(self) -> str:
-        """Name, the signatures of all detectors as a hash each, the figures' hash, threshold and unit in one line."""
-        made = {one.name.partition("@")[0]: digest([settings_of(one.signature) or ""])[:12] for one in self._detectors}
+        """Name, the signatures of all detectors as a hash a kind, the figures' hash, threshold and unit in one line."""
+        kinds: dict[str, list[str]] = {}  # `nli` may be there twice, with other models or settings
+        for one in self._detectors:
+            kinds.setdefault(one.name.partition("@")[0], []).append(settings_of(one.signature) or "")
+        made = {kind: digest(settings)[:12] for kind, settings in kinds.items()}
         figures = self._recorded.revision if self._recorded is not None else None
         return signature(chooser=self.name, **made, figures=figures, threshold=self.threshold, unit="word")
 

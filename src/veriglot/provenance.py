@@ -35,19 +35,21 @@ def digest(parts: Iterable[str | bytes]) -> str:
 
 
 def checkpoint_revision(model: str | Path, config: Any = None) -> str:
-    """Which model it is: the commit of one from the hub, otherwise a hash of the files in its folder and below.
+    """Which model it is: the commit of one from the hub, otherwise a hash of its file, or of those below its folder.
 
     The whole of the weights is read for it, which takes about as long as loading them: a hash of less could take a
     fine-tuned model for its parent.
 
     Args:
-        model: a folder or a name on the hub.
+        model: a folder, a file, or a name on the hub.
         config: the model's configuration, which holds the commit where there is one.
 
     Returns:
         16 hexadecimal digits or a commit; `unknown` where there is neither.
     """
     folder = Path(model)
+    if folder.is_file():
+        return file_sha256(folder)[:16]
     if not folder.is_dir():
         return str(getattr(config, "_commit_hash", None) or "unknown")
     return digest(part for name, path in _checkpoint_files(folder) for part in (name, file_sha256(path)))[:16]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from veriglot.errors import UsageError
-from veriglot.provenance import checkpoint_revision, file_sha256, signature
+from veriglot.provenance import checkpoint_revision, digest, file_sha256, signature
 from veriglot.records import Direction, Status
 from veriglot.run.companion import Companion, Keeper, Refused, ask, python_of
 from veriglot.scorers.against_evidence import Measured, Unmeasured
@@ -244,7 +246,7 @@ class Process(CompanionScorer):
     Args:
         engine: the file; docs/neural_scorers.md says what its class has to have.
         python: the interpreter, or the folder of its environment.
-        options: what its constructor is given.
+        options: what its constructor is given; the signature holds a digest of them.
         higher_is_better: which way its numbers go.
         timeout: seconds for 64 pairs; start_timeout: seconds for loading.
 
@@ -272,7 +274,7 @@ class Process(CompanionScorer):
         file = Path(engine).expanduser()
         if not file.is_file():
             raise UsageError(f"There is no engine {engine!r}.", remedy="Give a Python file with a class Engine.")
-        about = {"engine": file.stem, "revision": file_sha256(file)[:16], "options": options}
+        about = {"engine": file.stem, "revision": file_sha256(file)[:16], "options": _told_apart(options)}
         self._open(python, file, options or {}, start_timeout=start_timeout, timeout=timeout, about=about)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -281,6 +283,11 @@ class Process(CompanionScorer):
     def row(self, pair: Pair) -> dict[str, Any]:
         """See `CompanionScorer`."""
         return pair._asdict()
+
+
+def _told_apart(options: dict[str, Any] | None) -> str | None:
+    """A digest of an engine's options: what they hold, such as keys, is nobody else's business."""
+    return digest([msgspec.json.encode(options, order="sorted")])[:12] if options else None
 
 
 def _again(kind: type[CompanionScorer], options: dict[str, Any]) -> CompanionScorer:

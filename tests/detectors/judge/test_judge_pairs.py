@@ -87,6 +87,15 @@ def test_samples_vote() -> None:
     assert [span.confidence for span in found.spans or ()] == [0.5]
 
 
+def test_a_label_below_the_threshold_marks_nothing_and_is_noted() -> None:
+    replies = says({"type": "entity"}, {"type": "relation"}, {"type": "relation"}, {"type": "none"})
+    (found,) = judge("pairs", replies, samples=4, threshold=0.6).predict([sample()])
+    assert (found.spans, found.score) == ((), 0.75)
+    assert "spans:1 below the threshold" in found.notes
+    (bare,) = judge("pairs", says({"type": "entity"}), threshold=0.6).predict([sample()])
+    assert pair_label(bare) == "entity"  # nothing is known that could lie below
+
+
 @pytest.mark.parametrize(("label", "score"), [("entity", 1.0), ("none", 1 - math.exp(-0.25))])
 def test_the_probability_of_a_type_is_that_of_the_span_and_none_speaks_against_an_error(
     label: str, score: float

@@ -102,9 +102,11 @@ class PairJudge(Judge):
             shares = opinions[0].shares or {}
             confidence = "token_probabilities" if shares else "verdict"
         sure = round(shares[label], DIGITS) if shares else None
+        notes: tuple[str, ...] = () if NO_ERROR in self._meanings else ("verdict:type only",)
         marks = [] if label == NO_ERROR else [Mark(0, len(case.sample.response), label, sure)]
+        if marks and sure is not None and sure < self._threshold:
+            marks, notes = [], (*notes, "spans:1 below the threshold")
         spans, _ = spans_of(case.sample.response, marks)
-        notes = () if NO_ERROR in self._meanings else ("verdict:type only",)
         return Outcome(round(_score(label, shares), DIGITS), spans, confidence, notes=notes)
 
 

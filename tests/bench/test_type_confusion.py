@@ -71,6 +71,17 @@ def test_marks_of_responses_with_several() -> None:
     assert (several.left_out, several.matrix.accuracy()) == (1, None)
 
 
+def test_types_of_the_data_are_brought_to_the_detector_s_where_the_other_way_does_not_lead() -> None:
+    spans = (Span(0, 3, "entity"), Span(4, 7, "invented"), Span(8, 13, "subjective"))
+    sample = Sample(id="a", response=TEXT, annotations=(Annotation("gold", Kind.HUMAN, "fava", spans=spans),))
+    answer = said("a", (0, 3, "contradicted"), (4, 6, "unverified"))
+    found = type_confusion([sample], [answer], level="mark", detector_taxonomy="support")
+    assert (found.taxonomy, found.matrix.classes) == ("support", ("contradicted", "unverified"))
+    assert found.matrix.answers == ("contradicted", "unverified", "none")
+    assert found.matrix.counts.tolist() == [[1, 0, 0], [0, 1, 1]]
+    assert "compared as those of support" in found.note
+
+
 def test_what_cannot_be_compared() -> None:
     with pytest.raises(UsageError, match="no labels"):
         type_confusion([Sample(id="a", response=TEXT)], [said("a")])

@@ -13,6 +13,7 @@ import pytest
 from veriglot.bench.results import (
     BenchCell,
     BenchComparison,
+    BenchConfusion,
     BenchCorrelations,
     BenchData,
     BenchFigure,
@@ -88,6 +89,16 @@ def results() -> BenchResults:
         notes=(),
         signature="bench:0123|version:0",
         version="0",
+        confusions=(
+            BenchConfusion(system=HOSTILE, data="clean", language="all", of="mark", taxonomy="halluverse",
+                           classes=("entity", "relation"), answers=("entity", "relation", "none", "other type"),
+                           counts=((6, 1, 2, 0), (0, 0, 0, 0)), left_out=3, reason="types of fava are compared"),
+            BenchConfusion(system=HOSTILE, data="clean", language="de", of="mark", taxonomy="halluverse",
+                           classes=("entity", "relation"), answers=("entity", "relation", "none", "other type"),
+                           counts=((6, 1, 2, 0), (0, 0, 0, 0))),
+            BenchConfusion(system="good", data="clean", language="all", of="mark", reason="no way leads there"),
+            BenchConfusion(system="poor", data="clean", language="all", of="mark", reason="no way leads there"),
+        ),
     )  # fmt: skip
 
 
@@ -118,6 +129,7 @@ def test_markdown_has_every_part_and_every_row_as_many_cells(results: BenchResul
     text = bench_document(results, "markdown")
     for heading in (
         "## Responses",
+        "## Which types are taken for which",
         "## Against the baseline",
         "## Data",
         "## Cost and coverage",
@@ -146,6 +158,32 @@ def test_csv_has_full_precision_and_nothing_for_what_is_undefined(results: Bench
     rows = list(csv.DictReader(StringIO(bench_document(results, "csv", table="figures"))))
     assert float(next(row for row in rows if row["language"] == "de")["value"]) == 0.6123
     assert next(row for row in rows if row["reason"] == "all alike")["value"] == ""
+
+
+def test_types_are_a_grid_of_heat_with_the_right_ones_outlined(results: BenchResults, tmp_path: Path) -> None:
+    write_bench(results, tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text("utf-8")
+    section = text[text.index('id="types"') : text.index('id="correlations"')]
+    assert section.count("<table") == 2  # all languages together, and what is not compared; each language is in the CSV
+    cells = re.findall(r'<td class="(heat-cell heat-\d[^"]*)"[^>]*><b>(\d+)</b>', section)
+    assert cells[:4] == [("heat-cell heat-6 right", "6"), ("heat-cell heat-1", "1"), ("heat-cell heat-2", "2"),
+                         ("heat-cell heat-0", "0")]  # fmt: skip
+    assert "6 of 9 are called what they are (66.7%), 3 left out for want of one type; types of fava" in section
+    assert '<th scope="row">good, poor</th>' in section
+
+
+def test_types_in_text_and_rows(results: BenchResults) -> None:
+    text = bench_document(results, "markdown")
+    assert "| entity | 6 (67%) | 1 (11%) | 2 (22%) | 0 (0%) | 9 |" in text
+    assert "| relation | – | – | – | – | 0 |" in text
+    assert "| good, poor | clean | no way leads there |" in text
+    rows = list(csv.DictReader(StringIO(bench_document(results, "csv", table="type_confusions"))))
+    assert len(rows) == 8 + 8 + 2
+    assert (rows[2]["type"], rows[2]["answer"], rows[2]["count"], rows[2]["language"]) == ("entity", "none", "2", "all")
+    assert rows[4]["share"] == ""
+    assert rows[-1]["count"] == ""
+    without = msgspec.structs.replace(results, confusions=())
+    assert "taken for which" not in bench_document(without, "markdown")
 
 
 def test_tables_are_written_by_name(results: BenchResults, tmp_path: Path) -> None:

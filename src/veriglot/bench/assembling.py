@@ -66,6 +66,7 @@ def assembled(config: Config, state: State) -> BenchResults:
         notes=(*dict.fromkeys(notes), *_notes(config, state)),
         signature=_signature(config, state),
         version=__version__,
+        confusions=tuple(state.confusions),
     )
 
 

@@ -16,6 +16,7 @@ __all__ = [
     "MEAN",
     "BenchCell",
     "BenchComparison",
+    "BenchConfusion",
     "BenchCorrelations",
     "BenchData",
     "BenchFigure",
@@ -303,6 +304,37 @@ class BenchCorrelations(msgspec.Struct, frozen=True):
     largest_p: tuple[tuple[float | None, ...], ...]
 
 
+class BenchConfusion(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """Which types a detector takes for which on one data set; see `bench.type_confusion`.
+
+    Attributes:
+        system, data: of what.
+        language: BCP 47 tag of the responses, or `all`.
+        of: `response` where each has one type at most (halluverse), else `mark`.
+        taxonomy: what the types belong to; None where they cannot be compared.
+        classes: the types of the labels, the rows; `none` among them where whole responses are clean.
+        answers: what was said of them, the columns: the classes, `none`, and what is no class.
+        counts: a row for each class.
+        left_out: responses or marks without one type in the taxonomy.
+        seen: whether the system's own training held the data.
+        reason: why there is no matrix, or how types were mapped.
+        signature: one line that says how it was made.
+    """
+
+    system: str
+    data: str
+    language: str
+    of: Literal["response", "mark"]
+    taxonomy: str | None = None
+    classes: tuple[str, ...] = ()
+    answers: tuple[str, ...] = ()
+    counts: tuple[tuple[int, ...], ...] = ()
+    left_out: int = 0
+    seen: bool = False
+    reason: str | None = None
+    signature: str = ""
+
+
 class BenchResults(msgspec.Struct, frozen=True):
     """All results of a bench.
 
@@ -315,7 +347,7 @@ class BenchResults(msgspec.Struct, frozen=True):
         correction: of the p-values.
         data, systems: in the order of the bench file.
         cells: every system on every data set at every level, whatever became of it.
-        figures, thresholds, wins, comparisons, correlations: as their records say.
+        figures, thresholds, wins, comparisons, correlations, confusions: as their records say.
         groups: scope to its cells, each as `data/language`.
         notes: what a reader must know.
         signature: one line that says how all of it was made.
@@ -343,6 +375,7 @@ class BenchResults(msgspec.Struct, frozen=True):
     signature: str
     version: str
     schema: int = SCHEMA
+    confusions: tuple[BenchConfusion, ...] = ()
 
 
 def read_results(path: Path) -> BenchResults:

@@ -17,6 +17,7 @@ from veriglot.bench.assembling import assembled
 from veriglot.bench.belonging import tag_of
 from veriglot.bench.boards import Board
 from veriglot.bench.cells import judged
+from veriglot.bench.confusions import type_confusions
 from veriglot.bench.data import read_data
 from veriglot.bench.items import item_table
 from veriglot.bench.measuring import Judgement, measured
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from veriglot.bench.data import DataSet
     from veriglot.bench.folder import Folder
     from veriglot.bench.items import ItemTable
-    from veriglot.bench.results import BenchFigure, BenchResults, Level
+    from veriglot.bench.results import BenchConfusion, BenchFigure, BenchResults, Level
     from veriglot.bench.systems import LoadDetector, System
     from veriglot.records import Prediction, Sample, Score
     from veriglot.run.watch import Watch
@@ -78,12 +79,14 @@ class State:
         data: data sets, in the same order.
         boards: by level, those that any data set is judged at.
         cells: what became of every system on every data set at every level.
+        confusions: which types detectors take for which.
     """
 
     systems: list[System]
     data: list[DataSet] = field(default_factory=list)
     boards: dict[Level, Board] = field(default_factory=dict)
     cells: list[BenchCell] = field(default_factory=list)
+    confusions: list[BenchConfusion] = field(default_factory=list)
 
 
 def run(
@@ -161,6 +164,7 @@ def _judge_all(config: Config, folder: Folder, state: State, data: DataSet, opti
         )
         if level == "word":
             board.measured[data.name].figures += work.span_figures
+    state.confusions += [one for found in work.confusions.values() for one in found]
 
 
 def _suffix(config: Config, data: DataSet) -> str:
@@ -187,6 +191,7 @@ class _Work:
         self._said: dict[tuple[str, str], Said | VeriglotError] = {}
         self._rows: dict[str, list[Sample]] = {}
         self.span_figures: list[BenchFigure] = []
+        self.confusions: dict[str, list[BenchConfusion]] = {}
 
     def cell(self, system: System, level: Level, test: ItemTable, dev: ItemTable) -> tuple[BenchCell, Judgement | None]:
         """One cell: what became of it, and what the system said where it said anything."""
@@ -211,6 +216,8 @@ class _Work:
         ]
         if system.detector is not None and level == "word":
             self._measure_spans(system, said.answers[: len(self._data.test)])  # type: ignore[arg-type]
+        if system.detector is not None and system.name not in self.confusions:
+            self.confusions[system.name] = self._confused(system, said)
         judgement = Judgement(system.name, system.about.direction or "", opinions[0], opinions[1], seen, said.key)
         return msgspec.structs.replace(cell, notes=opinions[0].notes), judgement
 
@@ -261,6 +268,21 @@ class _Work:
             seen=system.name in entry.seen,
             suffix=_suffix(self._config, self._data),
         )
+
+    def _confused(self, system: System, said: Said) -> list[BenchConfusion]:
+        """Which types a detector takes for which, where the labels have types."""
+        entry, samples = self._data.entry, self._data.test
+        found = type_confusions(
+            system.name,
+            self._data.name,
+            samples,
+            said.answers[: len(samples)],  # type: ignore[arg-type]
+            detector_taxonomy=system.described().taxonomy,
+            annotator=entry.annotator,
+            seen=system.name in entry.seen,
+            suffix=f"cell:{said.key[:16]}|{_suffix(self._config, self._data)}",
+        )
+        return list(found)
 
     def _opinion(self, system: System, table: ItemTable, answers: Sequence[Prediction] | Sequence[Score]) -> Opinion:
         if system.detector is not None:

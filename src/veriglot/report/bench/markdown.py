@@ -16,6 +16,7 @@ from veriglot.report.bench.grids import (
     statistics_grid,
     win_grid,
 )  # fmt: skip
+from veriglot.report.bench.type_grids import HOW_TO_READ, type_grid, type_summary, typed, untyped_grid
 from veriglot.report.bench.words import findings, reading
 from veriglot.report.study.matrix import markdown_escaped
 
@@ -34,6 +35,7 @@ def markdown_report(view: View) -> str:
     lines += [*_list(reading(view)), ""]
     for level in view.levels:
         lines += _level(view, level)
+    lines += _types(view)
     lines += ["## Against the baseline", "", *_table(comparison_grid(view))] if view.results.comparisons else []
     lines += ["## Data", "", *_table(data_grid(view)), *_table(statistics_grid(view), titled=True)]
     lines += ["## Cost and coverage", "", *_table(cost_grid(view))]
@@ -67,6 +69,19 @@ def _level(view: View, level: str) -> Iterator[str]:
     correlated = correlation_grid(view, level)
     if correlated is not None:
         yield from _table(correlated, titled=True)
+
+
+def _types(view: View) -> Iterator[str]:
+    if not view.confusions:
+        return
+    yield from ("## Which types are taken for which", "", markdown_escaped(HOW_TO_READ), "")
+    for one in typed(view):
+        yield from _table(type_grid(one), titled=True)
+        yield markdown_escaped(type_summary(one))
+        yield ""
+    missing = untyped_grid(view)
+    if missing.rows:
+        yield from _table(missing, titled=True)
 
 
 def _table(grid: Grid, *, titled: bool = False) -> Iterator[str]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from veriglot.report.bench.cells import absent, figure_cell, mean_cell, plain_table, shade, sortable, win_cell
 from veriglot.report.bench.grids import comparison_grid, cost_grid, data_grid, missing_grid, statistics_grid
+from veriglot.report.bench.type_grids import type_section
 from veriglot.report.bench.view import ALL, number
 from veriglot.report.bench.words import findings, reading
 from veriglot.report.study.markup import Markup, tag
@@ -22,7 +23,7 @@ __all__ = ["bench_sections"]
 
 def bench_sections(view: View) -> list[Section]:
     """Findings, the leaderboards, what stands behind them."""
-    found = [_findings(view), *(_board(view, level) for level in view.levels), *_correlated(view)]
+    found = [_findings(view), *(_board(view, level) for level in view.levels), *type_section(view), *_correlated(view)]
     if view.results.comparisons:
         intro = note(
             "Both systems are measured on the items that both scored, under the same resamples. Systems that were"

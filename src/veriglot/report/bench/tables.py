@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from veriglot.bench.results import MEAN
+from veriglot.report.bench.type_grids import type_table
 from veriglot.report.study.tables import Table
 
 if TYPE_CHECKING:
@@ -166,5 +167,6 @@ def _languages(view: View) -> Table:
 
 
 _TABLES: tuple[Callable[[View], Table], ...] = (
-    _languages, _wins, _comparisons, _correlations, _cells, _coverage, _thresholds, _data, _systems, _figures,
+    _languages, _wins, _comparisons, _correlations, type_table, _cells, _coverage, _thresholds, _data, _systems,
+    _figures,
 )  # fmt: skip

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from veriglot.bench.results import (
         BenchCell,
         BenchComparison,
+        BenchConfusion,
         BenchData,
         BenchFigure,
         BenchResults,
@@ -105,11 +106,13 @@ class View:
     Attributes:
         results: the results.
         levels: those that any data set was judged at.
+        confusions: which types detectors take for which.
     """
 
     def __init__(self, results: BenchResults) -> None:
         self.results = results
         self.levels = tuple(results.measures)
+        self.confusions: tuple[BenchConfusion, ...] = getattr(results, "confusions", ())
         self._figures: dict[tuple[str | None, ...], BenchFigure] = {
             (f.level, f.measure, f.at, f.data, f.system, f.language): f for f in results.figures
         }

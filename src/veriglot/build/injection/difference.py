@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["differing"]
 
-_BRIDGE = 2  # words or signs between two differences that are one: what was said anew shares a word by chance
+_BRIDGE = 2  # words or signs between something that was taken out and what was put in for it
 
 
 def differing(original: str, text: str, type_: str, language: str) -> list[Span] | None:
@@ -39,12 +39,13 @@ def differing(original: str, text: str, type_: str, language: str) -> list[Span]
 
 
 def _joined(matcher: SequenceMatcher[str]) -> Iterator[tuple[int, int]]:
-    """The differing ranges of tokens of the edited text, those that all but touch as one."""
+    """The differing ranges of tokens of the edited text; where text is gone, with what was put in beside it."""
     held: tuple[int, int] | None = None
     for operation, _, _, start, end in matcher.get_opcodes():
         if operation == "equal":
             continue
-        if held is not None and start - held[1] <= _BRIDGE:
+        gone = start == end or (held is not None and held[0] == held[1])
+        if held is not None and gone and start - held[1] <= _BRIDGE:
             held = (held[0], end)
         else:
             if held is not None:

@@ -13,7 +13,7 @@ from veriglot.build.injection.edited import Edited, narrowed, rebuilt
 from veriglot.build.refusals import refuses
 from veriglot.formats.tags import parse_tags
 from veriglot.llm.thoughts import after_thoughts
-from veriglot.text import fold
+from veriglot.text import fold, sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -74,6 +74,8 @@ def read_reply(passage: str, reply: Reply, type_: str, *, form: Form, taxonomy: 
         return Fault("no_text", "the reply holds no words")
     if reply.finish == "length":
         return Fault("cut", "the reply was cut at its length; raise max_tokens")
+    if form == "plain" and refuses(said, language):  # anything else is a text that differs
+        return Fault("refused", f"the model declines: {said[:120]!r}")
     faults: list[Fault] = []
     for candidate in _candidates(said, passage):
         read = _tagged if form == "tags" else _plain
@@ -135,14 +137,22 @@ def _tagged(passage: str, said: str, type_: str, taxonomy: str, language: str) -
 
 def _plain(passage: str, said: str, type_: str, taxonomy: str, language: str) -> Edited | Fault:  # noqa: ARG001
     text = _TYPED.sub("", said).strip()
+    if text.count("\n") > passage.count("\n") or (type_ == "sentence" and _longer(text, passage, language)):
+        return Fault("outside", f"the reply says more than the edited text: {text[:120]!r}")
+    if fold(text) == fold(passage):
+        return Fault("nothing", "the reply is the passage itself")
     spans = differing(passage, text, type_, language)
     if spans is None:
         return Fault("deleted", "something is gone, and nothing stands in its place")
-    if not spans or fold(text) == fold(passage):
+    if not spans:
         return Fault("nothing", "the reply is the passage itself")
     if type_ == "sentence":
         return rebuilt(passage, [(Change(0, len(text), 0, len(passage), type_), text)])
     return _put(passage, text, spans, language)
+
+
+def _longer(text: str, passage: str, language: str) -> bool:
+    return len(sentences(text, language)) > max(1, len(sentences(passage, language)))
 
 
 def _put(passage: str, text: str, spans: Sequence[Span], language: str) -> Edited | Fault:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from veriglot.records import Sample
     from veriglot.run import FailedRow, Tally
 
-__all__ = ["CHECK_VERSION", "silver"]
+__all__ = ["CHECK_VERSION", "part_rows", "silver"]
 
 CHECK_VERSION = "1"  # raise it with any change of what the check accepts
 
@@ -99,7 +99,7 @@ def silver(
             "support": support.signature if support is not None else None,
             **(options or {}),
         },
-        finish=lambda rows, target: _part(rows, target, types),
+        finish=lambda rows, target: part_rows(rows, target, types),
         restart=restart,
         retry=retry,
         maker="client",
@@ -129,8 +129,14 @@ def _validate(injector: Injector, clean: float) -> None:
         raise UsageError("At least one attempt is needed.")
 
 
-def _part(rows: Path, target: Path, types: Sequence[str]) -> None:
-    """Part what was made into samples, rejections and the account. `target` stands beside the output."""
+def part_rows(rows: Path, target: Path, types: Sequence[str]) -> None:
+    """Part what was made into samples, rejections and the account, whoever made it.
+
+    Args:
+        rows: JSON lines of `Made`.
+        target: where the samples go; it stands beside the output, under the output's name with `.partial`.
+        types: of the errors, in the order of the account.
+    """
     output = target.with_name(target.name.removesuffix(".partial"))
     rejected, account = rejected_path(output), account_path(output)
     partial = rejected.with_name(rejected.name + ".partial")

@@ -6,6 +6,7 @@ import typer
 
 from veriglot.cli.build_articles import articles
 from veriglot.cli.build_biographies import biographies
+from veriglot.cli.build_check import check
 from veriglot.cli.build_mt_sample import mt_sample
 from veriglot.cli.build_people import people
 from veriglot.cli.build_queries import queries
@@ -28,5 +29,6 @@ app.command("queries")(queries)
 app.command("biographies")(biographies)
 app.command("responses")(responses)
 app.command("quality")(quality)
+app.command("check")(check)
 app.command("mt-sample")(mt_sample)
 app.command("silver")(silver)

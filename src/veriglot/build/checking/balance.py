@@ -23,7 +23,7 @@ __all__ = ["Balance"]
 
 _FEWEST = 20  # labelled responses from which a set of labels is judged
 _HARDLY = 0.05  # share of clean responses
-_DENSE = 0.15  # share of marked words
+_DENSE = 0.25  # share of marked words
 _SPANS = 100  # from which types are judged
 _RARE = 0.02
 _PAPERS = {"mfava": "mfava", "mfava-queries": "mfava", "halluverse": "halluverse", "hat": "hat"}
@@ -71,13 +71,19 @@ class Balance:
         )
 
     def judge(self, tally: Tally) -> None:
-        """Count what is out of balance; a set that is too small to tell is not judged."""
-        by_annotator: dict[tuple[str, str, str], list[LabelSet]] = defaultdict(list)
+        """Count what is out of balance; a set that is too small to tell is not judged.
+
+        People are judged together, and so are models; where one annotator is `gold`, that one alone.
+        """
+        together: dict[tuple[str, str, str], list[LabelSet]] = defaultdict(list)
         for one in self.sets():
-            by_annotator[one.file, one.annotator, one.taxonomy].append(one)
-        for (file, annotator, name), parts in by_annotator.items():
-            _judge_clean(tally, file, annotator, parts)
-            _judge_types(tally, file, annotator, name, parts)
+            together[one.file, one.kind, one.taxonomy].append(one)
+        for (file, kind, name), parts in together.items():
+            settled = [one for one in parts if one.annotator == "gold"]
+            names = {one.annotator for one in settled or parts}
+            said_by = names.pop() if len(names) == 1 else kind
+            _judge_clean(tally, file, said_by, settled or parts)
+            _judge_types(tally, file, said_by, name, settled or parts)
         self._judge_languages(tally)
 
     def _judge_languages(self, tally: Tally) -> None:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from veriglot.build.checking.findings import Agreement, Cleaned
+    from veriglot.build.checking.index import Index
     from veriglot.run.watch import Watch
 
 __all__ = ["check"]
@@ -72,7 +73,7 @@ def check(
     watch = watch or Silent()
     with ExitStack() as stack:
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="veriglot-check-", dir=folder)))
-        return _Checker(place, splits, near, watch).run(data, format, language, clean)
+        return _Checker(place, splits, near, clean, watch).run(data, format, language)
 
 
 @dataclass
@@ -84,21 +85,20 @@ class _Near:
 
 
 class _Checker:
-    def __init__(self, folder: Path, splits: Splitting, near: float, watch: Watch) -> None:
+    def __init__(self, folder: Path, splits: Splitting, near: float, clean: Cleaning | None, watch: Watch) -> None:
         self._folder = folder
+        self._clean_as = clean
         self._near = near
         self._watch = watch
         self._splits = Splits(splits)
         self._report = Report()
         self._spool = Spool(folder / "rows")
-        self._first = FirstPass(self._spool, self._splits, self._report)
+        self._first = FirstPass(self._spool, self._splits, self._report, clean.drop if clean else frozenset())
         self._not_looked_for: dict[str, str] = {}
-        self._glued: dict[str, float] = {}
 
-    def run(
-        self, data: Sequence[str], format_name: str | None, language: str | None, clean: Cleaning | None
-    ) -> CheckReport:
+    def run(self, data: Sequence[str], format_name: str | None, language: str | None) -> CheckReport:
         files = find_files(data, self._report)
+        clean = self._clean_as
         if clean is not None:
             clean.refuse_inputs([file.path for file in files])
         first = self._first
@@ -183,20 +183,25 @@ class _Checker:
     def _leaks(self, near: _Near) -> Leaks:
         first, index = self._first, self._first.index
         leaks = Leaks(index, self._splits)
-        kinds = ("leaked_text", "leaked_near_text", "leaked_reference", "leaked_near_reference")
+        kinds = [name for name in checks() if name.startswith("leaked_")]
         if not self._splits.several:
             reason = "no two splits are known: name files train, dev or test, or say --splits files"
             self._not_looked_for.update(dict.fromkeys(kinds, reason))
             return leaks
         by_text, by_passage = _members(index.texts), _members(index.passages)
+        passages = [[int(index.owners[e]) for e in entries] for entries in by_passage.values()]
         groups = {
             "leaked_text": [list(rows) for rows in by_text.values()],
             "leaked_near_text": [[r for one in group for r in _all(by_text, index.texts, one)] for group in near.text],
-            "leaked_reference": [[int(index.owners[e]) for e in entries] for entries in by_passage.values()],
+            "leaked_reference": [part for rows in passages for part in _by_language(rows, index)],
             "leaked_near_reference": [
-                [int(index.owners[e]) for one in group for e in _all(by_passage, index.passages, one)]
+                part
                 for group in near.reference
+                for part in _by_language(
+                    [int(index.owners[e]) for one in group for e in _all(by_passage, index.passages, one)], index
+                )
             ],
+            "leaked_reference_across": passages,
         }
         for name, several in groups.items():
             for place in range(len(self._spool)):
@@ -262,12 +267,14 @@ class _Checker:
             self._not_looked_for["glued_span"] = "no spans are of the types entity or relation"
             return
         self._watch.begin("Looking for seams", len(self._spool))
-        for row in self._spool:
+        for place, row in enumerate(self._spool):
             self._watch.advance()
             path = first.files[row.file].path
             for glued, layer, _ in first.glue.look(row.sample):
                 first.tally.looked("glued_span", path, layer=layer)
                 if glued is not None:
+                    if "glued_span" in first.drop:
+                        first.reasons.setdefault(place, set()).add("glued_span")
                     span, seam, _, _ = glued
                     text = row.sample.response[span.start : span.end]
                     shown = text if seam.at is None else f"{text[: seam.at]}|{text[seam.at :]}"
@@ -304,6 +311,14 @@ def _repeating(keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
 def _members(keys: NDArray[np.uint64]) -> dict[int, list[int]]:
     """The places of each key that occurs more than once."""
     return {int(keys[group[0]]): [int(place) for place in group] for group in groups_of(keys)}
+
+
+def _by_language(rows: Sequence[int], index: Index) -> list[list[int]]:
+    """Rows parted by the language of their responses."""
+    parts: dict[int, list[int]] = {}
+    for row in rows:
+        parts.setdefault(int(index.languages[row]), []).append(row)
+    return list(parts.values())
 
 
 def _all(members: dict[int, list[int]], keys: NDArray[np.uint64], place: int) -> list[int]:

@@ -74,7 +74,7 @@ class Cleaning:
         if self.keep & self.drop:
             raise UsageError(f"{', '.join(sorted(self.keep & self.drop))} cannot be kept and dropped.")
         for name in sorted(self.drop):
-            if checks()[name].unit not in {"row", "span"} or name == "no_clean_rows":
+            if checks()[name].unit not in {"row", "span", "tagged text"} or name == "no_clean_rows":
                 raise UsageError(f"{name!r} is not about single rows, so none can be left out for it.")
 
     @property
@@ -154,8 +154,7 @@ class Cleaner:
         sample, repairs = row.sample, Counter[str]()
         if reasons:
             return sample, repairs
-        if not {"text_mismatch", "span_edges", "blank_span", "repeated_span"} <= self._cleaning.keep:
-            sample, repairs = repaired(sample)
+        sample, repairs = repaired(sample, self._cleaning.keep)
         glued = self._first.tally.share("glued_span", path) >= _GLUED_SET
         if glued and "glued_span" not in self._cleaning.keep:
             mended = self._first.glue.mended(sample)

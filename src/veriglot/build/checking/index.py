@@ -83,7 +83,8 @@ class Index:
         self._texts.append(_hash(response, *context) if response else 0)
         self._long.append(is_long)
         labels = self._encode(sample.annotations).decode()
-        self._whole.append(_hash(question, *passages, sample.response, labels))
+        model = sample.generator.name if sample.generator is not None else ""
+        self._whole.append(_hash(question, *passages, sample.response, model, labels))
         self._files.append(file)
         self._splits.append(split)
         base = _base(sample.language)

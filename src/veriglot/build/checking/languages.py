@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -30,6 +31,9 @@ _NEIGHBOURS = (  # what identification takes for one another
     {"id", "ms"}, {"hr", "bs", "sr"}, {"nb", "nn", "no", "da"}, {"cs", "sk"}, {"gl", "pt", "es"}, {"hi", "mr", "ne"},
     {"fa", "prs", "tg"}, {"bg", "mk"},
 )  # fmt: skip
+_OWN = 0.1  # share of the letters from which the script of its language makes a text one of it
+_SHORTEST_LOOP = 64  # code points
+_NO_LETTERS = re.compile(r"[\W_]+")
 _REMEMBERED = 1 << 16
 _LOOKED_AT = 4000  # code points
 
@@ -40,12 +44,14 @@ class TextFacts(NamedTuple):
     Attributes:
         letters: how many letters it has, of what was looked at.
         script: the ISO 15924 code that most of them are of, or None.
+        shares: of each script among the letters, 0 to 1.
         identified: its language, or None.
         garbled: `looping`, `unknown_characters` or None.
     """
 
     letters: int
     script: str | None
+    shares: dict[str, float]
     identified: Identified | None
     garbled: str | None
 
@@ -86,7 +92,8 @@ class LanguageCheck:
     def _evidence_faults(self, sample: Sample, tag: str, text: str, response: TextFacts) -> Iterator[Fault]:
         known = self.passage(text)
         same = sample.language is not None and _base(tag) == _base(sample.language)
-        if same and response.script and known.script and _apart(response.script, known.script):
+        apart = response.script and known.script and _apart(response.script, known.script)
+        if same and apart and known.shares.get(response.script or "", 0.0) < _OWN:
             yield Fault("reference_script", f"the response is in {response.script}, the reference in {known.script}",
                         f"{response.script}/{known.script}", text)  # fmt: skip
         wrong = _misfit(tag, known)
@@ -97,7 +104,7 @@ class LanguageCheck:
 @lru_cache(maxsize=4096)
 def garbled_in(text: str) -> tuple[str, str] | None:
     """Why a passage is unusable, and the passage; None where it looks sound."""
-    why = garbled(text)
+    why = _broken(text)
     return None if why is None else (why, text)
 
 
@@ -120,9 +127,19 @@ def _facts(text: str) -> TextFacts:
     part = text if len(text) <= _LOOKED_AT else text[:_LOOKED_AT]
     letters = sum(map(str.isalpha, part))
     if letters < _FEWEST_LETTERS:
-        return TextFacts(letters, None, None, garbled(text))
-    script, share = next(iter(script_shares(part).items()), (None, 0.0))
-    return TextFacts(letters, script if share >= _MOST else None, identify(text), garbled(text))
+        return TextFacts(letters, None, {}, None, _broken(text))
+    shares = script_shares(part)
+    script, share = next(iter(shares.items()), (None, 0.0))
+    return TextFacts(letters, script if share >= _MOST else None, shares, identify(text), _broken(text))
+
+
+def _broken(text: str) -> str | None:
+    """As `garbled`, but rows of exclamation marks and a phrase that is said thrice are no loop."""
+    why = garbled(text)
+    if why != "looping":
+        return why
+    letters = _NO_LETTERS.sub(" ", text)
+    return why if len(letters) >= _SHORTEST_LOOP and garbled(letters) == "looping" else None
 
 
 def _misfit(tag: str, known: TextFacts) -> tuple[str, str] | None:
@@ -133,8 +150,9 @@ def _misfit(tag: str, known: TextFacts) -> tuple[str, str] | None:
         expected = language(tag)
     except UnknownNameError:
         return None
-    if known.script not in _WRITTEN_IN.get(expected.script, {expected.script}):
-        return "script", known.script
+    own = _WRITTEN_IN.get(expected.script, {expected.script})
+    if known.script not in own:
+        return ("script", known.script) if sum(known.shares.get(one, 0.0) for one in own) < _OWN else None
     found = known.identified
     if found is None or found.confidence < _SURE or _base(found.tag) == expected.base:
         return None

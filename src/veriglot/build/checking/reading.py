@@ -99,11 +99,13 @@ class FirstPass:
 
     Attributes:
         tally: findings so far.
+        drop: checks whose rows a cleaned copy leaves out, though it usually keeps them.
         reasons: for each row that a cleaned copy leaves out, why; by its place.
         bad: rows that could not be read, as they are shown.
     """
 
-    def __init__(self, spool: Spool, splits: Splits, report: Report) -> None:
+    def __init__(self, spool: Spool, splits: Splits, report: Report, drop: frozenset[str] = frozenset()) -> None:
+        self.drop = drop
         self.spool = spool
         self.splits = splits
         self.report = report
@@ -186,7 +188,8 @@ class FirstPass:
         self.tally.found(fault.check, path, kind=fault.kind, layer=fault.layer)
         text = None if fault.text is None else shortened(fault.text)
         self.tally.example(fault.check, Example(path, shortened(fault.detail), id=sample.id, text=text))
-        if check.cleaning == "leave out" or (check.cleaning == "repair" and fault.lasting):
+        leaves = check.cleaning == "leave out" or (check.cleaning == "repair" and fault.lasting)
+        if leaves or fault.check in self.drop:
             self.reasons.setdefault(place, set()).add(fault.check)
 
     def _denominators(self, sample: Sample, path: str) -> None:

@@ -11,7 +11,7 @@ import msgspec
 from veriglot.records import Span, Unit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from veriglot.records import Annotation, Sample
 
@@ -48,33 +48,39 @@ def placed(span: Span, response: str) -> Span | Placed | None:
     return None
 
 
-def repaired(sample: Sample) -> tuple[Sample, Counter[str]]:
+def repaired(sample: Sample, keep: Collection[str] = ()) -> tuple[Sample, Counter[str]]:
     """The sample with its spans put right, and how many changes were made, by check.
 
     A span that `placed` cannot place stays as it is, and so does a blank span that is the only one of its annotation:
     such rows are left out, since no repair is right.
+
+    Args:
+        sample: any sample.
+        keep: checks whose faults stay.
     """
     changes: Counter[str] = Counter()
-    annotations = tuple(_annotation(one, sample.response, changes) for one in sample.annotations)
+    annotations = tuple(_annotation(one, sample.response, changes, keep) for one in sample.annotations)
     return (msgspec.structs.replace(sample, annotations=annotations) if changes else sample), changes
 
 
-def _annotation(annotation: Annotation, response: str, changes: Counter[str]) -> Annotation:
+def _annotation(annotation: Annotation, response: str, changes: Counter[str], keep: Collection[str]) -> Annotation:
     kept: list[Span] = []
     seen: set[tuple[int, int, str | None]] = set()
     for span in annotation.spans or ():
         found = placed(span, response)
-        if isinstance(found, Placed):
+        if isinstance(found, Placed) and "text_mismatch" not in keep:
             changes["text_mismatch"] += 1
             span = found.span
         trimmed = _trimmed(span, response)
-        if trimmed is None:
+        if trimmed is None and "blank_span" not in keep:
             changes["blank_span"] += 1
             continue
+        if trimmed is None or "span_edges" in keep:
+            trimmed = span
         if trimmed is not span:
             changes["span_edges"] += 1
         key = (trimmed.start, trimmed.end, trimmed.type)
-        if key in seen:
+        if key in seen and "repeated_span" not in keep:
             changes["repeated_span"] += 1
             continue
         seen.add(key)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from veriglot.bench.drawing import bench_draws
 from veriglot.bench.significance import Comparison, Contender, against, corrected, difference
 from veriglot.errors import UnknownNameError
 from veriglot.metrics.item_measures import draws
@@ -107,6 +108,40 @@ def test_every_language_may_have_its_own_cut() -> None:
     assert (one.difference, one.low, one.p) == (other.difference, other.low, other.p)
     with pytest.raises(ValueError, match="a cut is a number"):
         difference(Contender(first, np.full(80, np.nan)), Contender(second, 0.5), "f1", resampling)
+
+
+def test_marks_that_are_all_alike_have_an_mcc_of_0_as_in_figures() -> None:
+    labels = labels_of(120)
+    resampling = Resampling.of(range(120), resamples=200)
+    good = judged(labels, 0.5, 1)
+    mute = Contender(good.items, cut=np.inf)  # marks nothing
+    found = difference(good, mute, "mcc", resampling)
+    alone, alike = bench_draws("mcc", good.items, resampling, cut=0.5)
+    assert (found.difference, found.reason, alike) == (pytest.approx(alone[0]), None, False)
+    assert found.p == pytest.approx(1 / 201)
+    zeros, alike = bench_draws("mcc", good.items, resampling, cut=np.inf)
+    assert alike
+    assert not zeros.any()
+    assert np.isnan(draws("mcc", good.items, resampling, cut=np.inf)).all()  # the definition
+    one_class = Items(good.items.badness, np.zeros(120, dtype=bool))
+    assert np.isnan(bench_draws("mcc", one_class, resampling, cut=0.5)[0]).all()
+    assert difference(Contender(one_class, 0.5), Contender(one_class, 0.1), "mcc", resampling).difference is None
+
+
+def test_each_resample_follows_the_rule_by_itself() -> None:
+    """One item alone is marked: resamples without it are 0; those without any item of a class stay undefined."""
+    labels = np.array([True, True, False, False])
+    items = Items(np.array([0.9, 0.1, 0.1, 0.1]), labels)
+    resampling = Resampling.of(range(4), resamples=400, seed=2)
+    found, alike = bench_draws("mcc", items, resampling, cut=0.5)
+    weights = np.concatenate(list(resampling.blocks()))
+    one_class = (weights[:, :2].sum(axis=1) == 0) | (weights[:, 2:].sum(axis=1) == 0)
+    unmarked = weights[:, 0] == 0
+    assert not alike
+    assert (np.isnan(found) == one_class).all()
+    assert (found[unmarked & ~one_class] == 0.0).all()
+    assert (unmarked & ~one_class).sum() > 50
+    assert one_class.any()
 
 
 def test_corrections_are_over_all_that_stand_together() -> None:

@@ -1,8 +1,7 @@
 """The figures of all systems on one data set at one level, from the same items and the same resamples.
 
-Thresholds are tuned on the dev part alone. A figure of several languages is the mean of theirs, draw by draw. Where a
-threshold marks everything or nothing in a language, Matthews' coefficient is 0 there (as scikit-learn has it) and not
-undefined: a system must not be averaged over the languages alone in which its threshold parts anything.
+Thresholds are tuned on the dev part alone. A figure of several languages is the mean of theirs, draw by draw; draws are
+those of `bench.drawing`.
 """
 
 from __future__ import annotations
@@ -13,10 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from veriglot.bench.drawing import bench_draws
 from veriglot.bench.results import MEAN, BenchFigure, BenchThreshold
 from veriglot.bench.tuning import Threshold, tune
 from veriglot.metrics.estimate import Estimate, estimated, mean_of_draws
-from veriglot.metrics.item_measures import AT_THRESHOLD, CORRELATIONS, ITEM_MEASURES, described, draws
+from veriglot.metrics.item_measures import AT_THRESHOLD, CORRELATIONS, ITEM_MEASURES, described
 from veriglot.records import Direction
 
 if TYPE_CHECKING:
@@ -168,20 +168,14 @@ def _add(
             into.figures.append(maker.untuned(name, tag, int(np.count_nonzero(items.scored & mask)), mask))
             continue
         kept, drawing = items.select(mask), resampling.select(mask)
-        values = draws(name, kept, drawing, cut=cuts.get(tag))
+        values, alike = bench_draws(name, kept, drawing, cut=cuts.get(tag))
         estimate = described(name, kept, drawing, values)
-        if name == "mcc" and np.isnan(values[0]) and _both_classes(kept):
-            values = np.zeros_like(values)
-            estimate = described(name, kept, drawing, values)._replace(reason=_ALIKE)
+        if alike:
+            estimate = estimate._replace(reason=f"{_ALIKE}; {estimate.reason}" if estimate.reason else _ALIKE)
         parts[tag] = values, estimate
         into.drawn.append(Drawn(maker.judgement.system, name, at, tag, values))
         into.figures.append(maker.figure(name, at, tag, estimate, mask, _p(name, kept, drawing, values)))
     into.figures.append(maker.mean(name, at, parts))
-
-
-def _both_classes(items: Items) -> bool:
-    """Whether scored items are labelled factual and non-factual both: then only the marks can be all the same."""
-    return len(set(items.nonfactual[items.scored].tolist())) > 1
 
 
 def _p(name: str, items: Items, resampling: Resampling, values: Array) -> float | None:

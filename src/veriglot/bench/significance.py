@@ -3,7 +3,8 @@
 Both systems are measured on the items that both scored, under the same resamples, and the differences are looked at
 draw by draw. The p-value asks how often a difference as large would come up if there were none: resampled differences
 are centred first (Riezler and Maxwell 2005, after Noreen 1989). Texts are drawn, not items: sentences of one text, and
-one text labelled several times, go wrong together.
+one text labelled several times, go wrong together. Matthews' coefficient of marks that are all alike is 0, as in
+figures (`bench.drawing`).
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from veriglot.bench.drawing import bench_draws
 from veriglot.metrics.bootstrap import percentile
 from veriglot.metrics.estimate import mean_of_draws
-from veriglot.metrics.item_measures import draws
 from veriglot.rates.multiplicity import adjust
 
 if TYPE_CHECKING:
@@ -183,9 +184,8 @@ def _difference_draws(
             continue
         kept = resampling.select(mask)
         ours, theirs = (one.select(mask) for one in (system, baseline))
-        cells.append(
-            draws(measure, ours.items, kept, cut=ours.cut) - draws(measure, theirs.items, kept, cut=theirs.cut)
-        )
+        first, second = (bench_draws(measure, one.items, kept, cut=one.cut)[0] for one in (ours, theirs))
+        cells.append(first - second)
     return mean_of_draws(cells) if cells else None
 
 

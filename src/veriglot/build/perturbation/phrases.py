@@ -1,0 +1,138 @@
+"""What rules need to know of a language: how it negates, words and their opposites, judgements, claims.
+
+One data file a language, `phrases/TAG.toml`, written for Veriglot. Its keys:
+
+- `negations`: a form and its negation, a pair a line (`is = is not`); `-` before both makes them what the last
+  word of a sentence ends with. Read from left to right it puts a negation in, from right to left it takes one out.
+- `negators`: words that make a sentence a negative one already.
+- `not_after`: words after which a form is left alone, such as clitics that would have to change places.
+- `not_before`: words before which it is left alone, such as pronouns that the negation would have to follow.
+- `inside`: a form is left alone where no other word follows right after it (`ist` at the end of a German clause).
+- `opposites`: two words that say the opposite of each other, a pair a line, both ways.
+- `judgements`: sentences that say what somebody thinks; `openings` stand before one of them.
+- `claims`: sentences that nobody can check, with `{year}` and `{number}`; `hedges` make one of any `{sentence}`.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import msgspec
+
+from veriglot.build.prompts import known_language
+from veriglot.text import identify
+
+__all__ = ["Phrases", "phrase_languages", "phrases_of", "phrases_version"]
+
+_VERSION = "1"
+_WRITTEN_BOTH_WAYS = frozenset({"zh-Hans", "zh-Hant"})
+
+
+class _Entry(msgspec.Struct, forbid_unknown_fields=True):
+    """One language as it stands in its file."""
+
+    negations: str
+    opposites: str
+    judgements: list[str]
+    claims: list[str]
+    hedges: list[str]
+    negators: str = ""
+    not_after: str = ""
+    not_before: str = ""
+    openings: list[str] = []
+    inside: bool = False
+
+
+@dataclass(frozen=True)
+class Phrases:
+    """One language, as its data file says; see above.
+
+    Attributes:
+        negations: pairs of a form and its negation, the longest form first.
+        endings: the same of what words end with, without the hyphen.
+        opposites: from each word, casefolded, to its opposite.
+    """
+
+    negations: tuple[tuple[str, str], ...]
+    endings: tuple[tuple[str, str], ...]
+    opposites: dict[str, str]
+    negators: frozenset[str]
+    not_after: frozenset[str]
+    not_before: frozenset[str]
+    inside: bool
+    judgements: tuple[str, ...]
+    openings: tuple[str, ...]
+    claims: tuple[str, ...]
+    hedges: tuple[str, ...]
+
+
+def phrases_version() -> str:
+    """The version of the rules and their data, for signatures."""
+    return f"phrases@{_VERSION}"
+
+
+@cache
+def phrase_languages() -> tuple[str, ...]:
+    """The tags of the languages that have a data file, sorted."""
+    folder = files(__package__).joinpath("phrases")
+    return tuple(sorted(one.name.removesuffix(".toml") for one in folder.iterdir() if one.name.endswith(".toml")))
+
+
+def phrases_of(language: str, text: str = "") -> Phrases | None:
+    """The phrases of a language, or None where there are none.
+
+    Args:
+        language: BCP 47 tag.
+        text: what they are put into; Chinese that states the one script is often written in the other.
+    """
+    known = known_language(language)
+    tag = known.tag if known else language
+    if tag in _WRITTEN_BOTH_WAYS and text:
+        found = identify(text)
+        tag = found.tag if found is not None and found.tag in _WRITTEN_BOTH_WAYS else tag
+    return _read(tag) if tag in phrase_languages() else None
+
+
+@cache
+def _read(tag: str) -> Phrases:
+    data: dict[str, Any] = tomllib.loads(
+        files(__package__).joinpath("phrases").joinpath(f"{tag}.toml").read_text("utf-8")
+    )
+    entry = msgspec.convert(data, type=_Entry)
+    pairs = _pairs(entry.negations)
+    opposites: dict[str, str] = {}
+    for one, other in _pairs(entry.opposites):
+        opposites.setdefault(one.casefold(), other)
+        opposites.setdefault(other.casefold(), one)
+    return Phrases(
+        negations=tuple(p for p in pairs if not p[0].startswith("-")),
+        endings=tuple((a[1:], b[1:]) for a, b in pairs if a.startswith("-")),
+        opposites=opposites,
+        negators=frozenset(entry.negators.casefold().split()),
+        not_after=frozenset(entry.not_after.casefold().split()),
+        not_before=frozenset(entry.not_before.casefold().split()),
+        inside=entry.inside,
+        judgements=tuple(entry.judgements),
+        openings=tuple(entry.openings),
+        claims=tuple(entry.claims),
+        hedges=tuple(entry.hedges),
+    )
+
+
+def _pairs(lines: str) -> list[tuple[str, str]]:
+    """The pairs of `one = other`, a pair a line, the longest first.
+
+    Raises:
+        ValueError: a line is no pair, or only one side has the hyphen of an ending.
+    """
+    found = []
+    for line in filter(None, map(str.strip, lines.splitlines())):
+        one, equals, other = (part.strip() for part in line.partition("="))
+        if not (one and equals and other) or one.startswith("-") != other.startswith("-"):
+            raise ValueError(f"{line!r} is no pair")
+        found.append((one, other))
+    return sorted(found, key=lambda pair: -len(pair[0]))

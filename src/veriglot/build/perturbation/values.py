@@ -1,0 +1,163 @@
+"""Names, numbers and dates of a sentence, each with the shape that another one must have to stand in its place."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from veriglot.build.prompts import known_language
+from veriglot.text import fold, script_of, words
+from veriglot.text.fact_rules import rules_of
+from veriglot.text.fact_values import dates
+from veriglot.text.fact_words import SentenceWords
+from veriglot.text.spacing import space_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Value", "ValueKind", "ending", "has_case", "values_of"]
+
+ValueKind = Literal["date", "number", "name"]
+
+_CASED = frozenset({"Latn", "Cyrl", "Grek", "Armn"})
+_MOST_WORDS = 3  # of a name
+_QUOTED = re.compile(r"[《「『“„«]([^《》「」『』“”„«»]{2,20})[》」』”“»]")
+_TIES = frozenset("-\u2010\u2011'’")
+_NUMBER = re.compile(r"\d")
+
+
+class Value(NamedTuple):
+    """A name, number or date; half-open in code points of its sentence."""
+
+    start: int
+    end: int
+    kind: ValueKind
+    shape: str
+
+
+def has_case(language: str) -> bool:
+    """Whether the language is written with capital letters, which tell names."""
+    entry = known_language(language)
+    return entry is None or entry.script in _CASED
+
+
+def ending(word: str, language: str) -> str:
+    """What two words must share to be taken for forms of one kind: their last two letters, or their length."""
+    return fold(word)[-2:] if space_of(language) else str(min(len(word), 4))
+
+
+def values_of(sentence: str, language: str, rare: Callable[[str], bool], title: str = "") -> list[Value]:
+    """The values of a sentence, in order, not overlapping.
+
+    Args:
+        sentence: one sentence.
+        language: BCP 47 tag. Where it has no capital letters, a name is the title, what stands in quotation marks, a
+            word in Latin letters, or a rare word.
+        rare: whether a folded word stands in few articles, as those of names do.
+        title: what the article is about.
+    """
+    bounds = words(sentence, language)
+    found = _dates(sentence, language, bounds)
+    found += [
+        Value(s, e, "number", _digits(sentence[s:e]))
+        for s, e in bounds
+        if _NUMBER.match(sentence[s:e]) and _free(found, s, e)
+    ]
+    if has_case(language):
+        found += _capitalised(sentence, language, bounds, rare, found)
+    else:
+        for start, end in _named(sentence, language, bounds, rare, title):
+            if _free(found, start, end):
+                found.append(Value(start, end, "name", _name_shape(sentence[start:end], 1, language)))
+    return sorted(found)
+
+
+def _free(found: list[Value], start: int, end: int) -> bool:
+    return all(end <= one.start or one.end <= start for one in found)
+
+
+def _dates(sentence: str, language: str, bounds: list[tuple[int, int]]) -> list[Value]:
+    rules = rules_of(language)
+    if rules is None:
+        return []
+    whole = SentenceWords.of(sentence, 0, bounds)
+    found = []
+    for first, end in dates(whole, rules):
+        if end - first > 1 and any(whole.has_digit(i) for i in range(first, end)):
+            start, stop = bounds[first][0], bounds[end - 1][1]
+            found.append(Value(start, stop, "date", _date_shape(sentence, bounds[first:end], rules.months)))
+    return found
+
+
+def _date_shape(sentence: str, bounds: list[tuple[int, int]], months: frozenset[str]) -> str:
+    """A date with digits and months taken out of it: `18 March 1871` is `## * ####`."""
+    parts, read = [], bounds[0][0]
+    for start, end in bounds:
+        word = sentence[start:end]
+        parts += [sentence[read:start], "*" if word.casefold() in months else _digits(word)]
+        read = end
+    return "".join(parts)
+
+
+def _digits(word: str) -> str:
+    """A word with its digits taken out; one digit or two look alike."""
+    return re.sub(r"(?<![\d])\d(?!\d)", "##", re.sub(r"\d{2,}", lambda m: "#" * len(m[0]), word))
+
+
+def _capitalised(
+    sentence: str, language: str, bounds: list[tuple[int, int]], rare: Callable[[str], bool], taken: list[Value]
+) -> list[Value]:
+    """Runs of capitalised words, but for the first of the sentence, at least one of them rare."""
+    runs: list[list[tuple[int, int]]] = []
+    for start, end in bounds[1:]:
+        if not sentence[start].isupper() or not _free(taken, start, end) or not sentence[start:end].isalpha():
+            continue
+        if runs and len(runs[-1]) < _MOST_WORDS and sentence[runs[-1][-1][1] : start] == " ":
+            runs[-1].append((start, end))
+        else:
+            runs.append([(start, end)])
+    return [
+        Value(run[0][0], run[-1][1], "name", _name_shape(sentence[run[0][0] : run[-1][1]], len(run), language))
+        for run in runs
+        if run[-1][1] - run[0][0] > 2
+        and not _tied(sentence, run[0][0], run[-1][1])
+        and any(rare(fold(sentence[s:e])) for s, e in run)
+    ]
+
+
+def _tied(sentence: str, start: int, end: int) -> bool:
+    """Whether a hyphen or an apostrophe makes a range part of a longer word."""
+    return sentence[max(0, start - 1) : start] in _TIES or sentence[end : end + 1] in _TIES
+
+
+def _named(
+    sentence: str, language: str, bounds: list[tuple[int, int]], rare: Callable[[str], bool], title: str
+) -> list[tuple[int, int]]:
+    """What may be a name where there are no capital letters."""
+    found: list[tuple[int, int]] = []
+    if title and title in sentence:
+        start = sentence.index(title)
+        if _whole(bounds, start, start + len(title)):
+            found.append((start, start + len(title)))
+    found += [match.span(1) for match in _QUOTED.finditer(sentence)]
+    shortest = 4 if space_of(language) else 2
+    for start, end in bounds:
+        word = sentence[start:end]
+        if not word.isalpha():
+            continue
+        if word[0].isupper() or (end - start >= shortest and rare(fold(word))):
+            found.append((start, end))
+    kept: list[tuple[int, int]] = []
+    for start, end in found:
+        if all(end <= s or e <= start for s, e in kept):
+            kept.append((start, end))
+    return kept
+
+
+def _whole(bounds: list[tuple[int, int]], start: int, end: int) -> bool:
+    """Whether a range begins and ends where words do."""
+    return any(s == start for s, _ in bounds) and any(e == end for _, e in bounds)
+
+
+def _name_shape(name: str, count: int, language: str) -> str:
+    return f"{script_of(name)} {count} {ending(name, language)}"

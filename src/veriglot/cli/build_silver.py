@@ -16,6 +16,14 @@ from veriglot.cli.build_options import (  # noqa: TC001  # typer reads them at r
     Restart,
     Retry,
 )
+from veriglot.cli.build_silver_rules import (  # noqa: TC001
+    Errors,
+    MostArticles,
+    Reworded,
+    Rows,
+    Rules,
+    Shares,
+)
 from veriglot.cli.model_options import (
     BaseUrl,
     Cache,
@@ -31,6 +39,7 @@ from veriglot.cli.model_options import (
     Setting,
     settings_of,
 )
+from veriglot.errors import UsageError
 
 __all__ = ["silver"]
 
@@ -48,14 +57,20 @@ def silver(
             " evidence.",
         ),
     ],
-    model: Annotated[
-        str,
-        typer.Option("--model", "-m", metavar="MODEL", show_default=False, help="The model that puts the errors in."),
-    ],
     output: Annotated[
         str,
         typer.Option("--output", "-o", metavar="OUT", show_default=False, help="Where the rows go: JSON lines."),
     ],
+    model: Annotated[
+        str | None,
+        typer.Option("--model", "-m", metavar="MODEL", help="The model that puts the errors in."),
+    ] = None,
+    rules: Rules = False,
+    rows: Rows = None,
+    shares: Shares = None,
+    errors: Errors = None,
+    reworded: Reworded = None,
+    articles: MostArticles = None,
     taxonomy: Annotated[
         Literal["fava", "halluverse"],
         typer.Option(
@@ -80,15 +95,14 @@ def silver(
         ),
     ] = None,
     clean: Annotated[
-        float,
+        float | None,
         typer.Option(
             metavar="SHARE",
             min=0.0,
             max=1.0,
-            show_default=False,
-            help="Share of seeds that stay without errors. Default: 0.",
+            help="Share of seeds that stay without errors; with --rules, of rows. Default: 0; with --rules, 0.3.",
         ),
-    ] = 0.0,
+    ] = None,
     attempts: Annotated[
         int,
         typer.Option(
@@ -152,7 +166,7 @@ def silver(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Make silver data: passages, and errors with exact spans that a model puts into them.
+    """Make silver data: passages, and errors with exact spans that a model, or with --rules no model, puts into them.
 
     Every row is checked: outside its spans it is the passage, nothing is glued, each span says something else than
     before, in the right language and script. What does not pass stands with its reason in OUT.rejected.jsonl, the yield
@@ -161,7 +175,34 @@ def silver(
     \b
     Passages:   veriglot build silver queries.jsonl -m gpt --base-url https://host/v1 --key API_KEY -o silver.jsonl
     Sentences:  veriglot build silver facts.jsonl --taxonomy halluverse -m gpt --base-url https://host/v1 -o out.jsonl
+    No model:   veriglot build silver --rules articles.jsonl --rows 10000 -o silver.jsonl
     """
+    from veriglot.cli.build_silver_rules import make_by_rule, rule_settings
+
+    of_rules = {"rows": rows, "shares": shares, "errors": errors, "reworded": reworded, "articles": articles}
+    if rules:
+        if model is not None or dry_run or support != "none":
+            raise UsageError("Rules ask no model.", remedy="Leave out --model, --support and --dry-run, or --rules.")
+        settings = rule_settings(
+            rows=rows,
+            taxonomy=taxonomy,
+            shares=shares,
+            clean=clean,
+            errors=errors,
+            reworded=reworded,
+            articles=articles,
+            seed=seed,
+        )
+        given = {"format_name": format_name, "language": language}
+        code = make_by_rule(seeds, output, settings, **given, restart=restart, json=json, quiet=quiet)
+        if code:
+            raise typer.Exit(code)
+        return
+    if model is None:
+        raise UsageError("Nobody is named who makes the errors.", remedy="Name a model with --model, or give --rules.")
+    for name, value in of_rules.items():
+        if value is not None:
+            raise UsageError(f"--{name} goes with --rules.", remedy="Give --rules, or leave it out.")
     from veriglot.build.injection import Injector
     from veriglot.cli.building import Queries
     from veriglot.cli.silvering import dry_run_of, inject, prices_of, support_of, types_of
@@ -179,7 +220,7 @@ def silver(
     prices = prices_of(price_in, price_out)
     source = Queries(seeds, format_name=format_name, language=language)
     if dry_run:
-        dry_run_of(source, injector, order=way, clean=clean, checked=support == "model", prices=prices)
+        dry_run_of(source, injector, order=way, clean=clean or 0.0, checked=support == "model", prices=prices)
         return
     connection = Connection(
         client, base_url, key, script, client_option or (), cache, max_calls, max_tokens_spent, jobs
@@ -192,7 +233,7 @@ def silver(
         support=support_of(support, detector, support_model or model, seed),
         also=support_model if support == "model" else None,
         order=way,
-        clean=clean,
+        clean=clean or 0.0,
         restart=restart,
         retry=retry_failed,
         json=json,

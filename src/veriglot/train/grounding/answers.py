@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from veriglot.text import fold, sentences, words
+from veriglot.text.spacing import space_of
 from veriglot.train.grounding.example import Example, Mark
-from veriglot.train.grounding.spacing import space_of
 
 if TYPE_CHECKING:
     from random import Random

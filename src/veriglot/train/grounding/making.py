@@ -6,9 +6,10 @@ from collections import defaultdict
 from random import Random
 from typing import TYPE_CHECKING
 
+from veriglot.build.perturbation.quoting import quotable
 from veriglot.train.grounding.answers import answer_example
 from veriglot.train.grounding.commonness import Commonness
-from veriglot.train.grounding.perturbation import Pool, article_example, quotable
+from veriglot.train.grounding.perturbation import Pool, article_example
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -11,9 +11,10 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from veriglot.text import fold, sentences, words
+from veriglot.build.perturbation.quoting import quotable, without_brackets
+from veriglot.text import fold, words
+from veriglot.text.spacing import space_of
 from veriglot.train.grounding.example import Example, Mark
-from veriglot.train.grounding.spacing import space_of
 
 if TYPE_CHECKING:
     from random import Random
@@ -21,13 +22,11 @@ if TYPE_CHECKING:
     from veriglot.train.grounding.commonness import Commonness
     from veriglot.train.grounding.reading import Article
 
-__all__ = ["Draft", "Pool", "article_example", "changed", "quotable", "reworded"]
+__all__ = ["Draft", "Pool", "article_example", "changed", "reworded"]
 
-_MIN_SENTENCE, _MAX_SENTENCE = 20, 400  # code points
 _LENGTHS = (1, 1, 2, 3, 4, 6, 9)  # sentences in a response
 _CLEAN, _REMOVED = 0.42, 0.62  # cumulative shares of the kinds; the rest is changed
 _RARE, _MIDDLE = 9.0, 5.0  # commonness below 12 - 9 is rare, up to 12 - 5 is middle
-_BRACKETS = re.compile(r"\s*[(（][^()（）]*[)）]")
 _COMMAS = re.compile(r"(?<=[,،，、;])\s*")
 
 
@@ -82,19 +81,13 @@ def _runs(bounds: list[tuple[int, int]], chosen: list[int]) -> list[tuple[int, i
     return runs
 
 
-def quotable(text: str, language: str) -> list[str]:
-    """The sentences of a text that are worth quoting: neither very short nor very long."""
-    found = (text[s:e].strip() for s, e in sentences(text, language))
-    return [s for s in found if _MIN_SENTENCE <= len(s) <= _MAX_SENTENCE]
-
-
 def reworded(sentence: str, language: str, commonness: Commonness, rng: Random) -> str:
     """The sentence with up to two small changes that keep what it says: brackets, clauses, common words, endings."""
     original = sentence
     for _ in range(rng.choice((0, 1, 1, 2))):
         way = rng.random()
         if way < 0.3:
-            sentence = _BRACKETS.sub("", sentence)
+            sentence = without_brackets(sentence)
         elif way < 0.55:
             sentence = _clauses_moved(sentence, rng)
         elif way < 0.8:

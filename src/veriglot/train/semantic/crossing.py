@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from veriglot.build.perturbation.quoting import quotable
 from veriglot.text import fold
+from veriglot.text.spacing import space_of
 from veriglot.train.grounding.answers import LONGEST, RIGHT, around
 from veriglot.train.grounding.example import Example, Mark
-from veriglot.train.grounding.perturbation import Draft, Pool, changed, quotable, reworded
-from veriglot.train.grounding.spacing import space_of
+from veriglot.train.grounding.perturbation import Draft, Pool, changed, reworded
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -11,8 +11,8 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from veriglot.text import words
+from veriglot.text.spacing import space_of
 from veriglot.train.grounding.example import Example, Mark
-from veriglot.train.grounding.spacing import space_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -68,13 +68,14 @@ def _read(paths: Sequence[str], columns: Columns, unique: str, watch: Watch, fol
     failed_path.unlink(missing_ok=True)
     failed, fates, translated, unreadable = Journal(failed_path), bytearray(), 0, 0
     with LineWriter(folder) as writer:
-        for line in lines_of(paths, columns):
+        for row in lines_of(paths, columns):
             watch.advance()
-            if isinstance(line, BadRow):
-                failed.append(msgspec.json.encode(FailedRow.of(line.error, line.raw or None)))
+            if isinstance(row, BadRow):
+                failed.append(msgspec.json.encode(FailedRow.of(row.error, row.raw or None)))
                 unreadable += 1
                 continue
-            writer.add(line, _key(line, unique))
+            line, given = row
+            writer.add(line, _key(line, unique), given)
             fate = Fate.KEPT if line.source.strip() else Fate.NO_SOURCE
             has_target = bool(line.target and line.target.strip())
             translated += has_target

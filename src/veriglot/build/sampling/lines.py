@@ -32,7 +32,6 @@ class Line(msgspec.Struct, frozen=True, array_like=True, gc=False):
         source: the text that was, or is to be, translated.
         target: its translation.
         id: as the data name it; None where they do not.
-        given: scores that the data hold, in the order of `Columns.given`; None where a line has none.
         file: which of the inputs it stands in, counted from 0.
         number: its line or row there, counted from 1.
     """
@@ -40,7 +39,6 @@ class Line(msgspec.Struct, frozen=True, array_like=True, gc=False):
     source: str
     target: str | None
     id: str | None
-    given: tuple[float | None, ...]
     file: int
     number: int
 
@@ -63,8 +61,10 @@ class Columns(msgspec.Struct, frozen=True):
     targets: tuple[str, ...] = ()
 
 
-def lines_of(paths: Sequence[str], columns: Columns) -> Iterator[Line | BadRow]:
-    """Every line of the inputs, in order; a row that cannot be read comes as what is wrong with it.
+def lines_of(paths: Sequence[str], columns: Columns) -> Iterator[tuple[Line, tuple[float, ...]] | BadRow]:
+    """Every line of the inputs with its scores, in order; a row that cannot be read comes as what is wrong with it.
+
+    Scores are those of `Columns.given`, not a number where a line has none.
 
     By its suffix an input is Parquet, JSON lines, CSV or TSV with a header, or plain text (`.txt`) with a source a
     line. Records that have no column of sources and are samples of our own are read as translations: the evidence is
@@ -74,6 +74,8 @@ def lines_of(paths: Sequence[str], columns: Columns) -> Iterator[Line | BadRow]:
         InputError: a file does not exist, or two files of plain text that belong together have different lengths.
         UsageError: an input of another kind, or not one file of translations for each.
     """
+    if columns.given and any(_kind(path) == "text" for path in paths):
+        raise UsageError("Plain text has no columns of scores.", remedy="Use Parquet or JSON lines.")
     if columns.targets and (len(columns.targets) != len(paths) or any(_kind(path) != "text" for path in paths)):
         raise UsageError(
             "Files of translations belong to as many inputs of plain text, in the same order.",
@@ -84,7 +86,7 @@ def lines_of(paths: Sequence[str], columns: Columns) -> Iterator[Line | BadRow]:
             yield from _parallel(file, path, columns.targets[file])
         elif _kind(path) == "text":
             for record in read_container("text", Source(path), MAX_LINE_BYTES):
-                yield record if isinstance(record, BadRow) else Line(record.data, None, None, (), file, record.line)
+                yield record if isinstance(record, BadRow) else (Line(record.data, None, None, file, record.line), ())
         else:
             yield from _records(file, path, columns)
 
@@ -98,13 +100,14 @@ def _kind(path: str) -> str:
     return kind
 
 
-def _records(file: int, path: str, columns: Columns) -> Iterator[Line | BadRow]:
+def _records(file: int, path: str, columns: Columns) -> Iterator[tuple[Line, tuple[float, ...]] | BadRow]:
     for record in read_container(_kind(path), Source(path), MAX_LINE_BYTES):
         if isinstance(record, BadRow):
             yield record
             continue
         try:
-            yield _line(record.data, file, record.line, columns)
+            line = _line(record.data, file, record.line, columns)
+            yield line, tuple(_number(record.data, name) for name in columns.given)
         except InputError as error:
             raw = record.raw.decode("utf-8", "replace") if isinstance(record.raw, bytes) else ""
             yield BadRow(path, record.line, error.at(path=path, line=record.line), raw)
@@ -118,8 +121,7 @@ def _line(data: Any, file: int, number: int, columns: Columns) -> Line:
     else:
         source, target = _text(data, columns.source) or "", _text(data, columns.target, needed=False)
     id_ = data.get(columns.id)
-    given = tuple(_number(data, name) for name in columns.given)
-    return Line(source, target, None if id_ in (None, "") else str(id_), given, file, number)
+    return Line(source, target, None if id_ in (None, "") else str(id_), file, number)
 
 
 def _of_sample(data: dict[str, Any]) -> tuple[str, str | None]:
@@ -138,23 +140,23 @@ def _text(data: dict[str, Any], name: str, *, needed: bool = True) -> str | None
     return value
 
 
-def _number(data: dict[str, Any], name: str) -> float | None:
-    """A score; None where the line has none, or one that is no finite number."""
+def _number(data: dict[str, Any], name: str) -> float:
+    """A score; not a number where the line has none, or one that is not finite."""
     if name not in data:
         raise InputError("there is no such column", field=name, remedy="Say what the column of scores is called.")
     value = data[name]
     if value is None or value == "":
-        return None
+        return math.nan
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise InputError(f"this is no number but {type(value).__name__}", field=name)
     try:
         number = float(value)
     except ValueError:
         raise InputError(f"{value!r} is no number", field=name) from None
-    return number if math.isfinite(number) else None
+    return number if math.isfinite(number) else math.nan
 
 
-def _parallel(file: int, path: str, target_path: str) -> Iterator[Line | BadRow]:
+def _parallel(file: int, path: str, target_path: str) -> Iterator[tuple[Line, tuple[float, ...]] | BadRow]:
     counts = _line_count(path), _line_count(target_path)
     if counts[0] != counts[1]:
         raise InputError(
@@ -172,7 +174,7 @@ def _parallel(file: int, path: str, target_path: str) -> Iterator[Line | BadRow]
         elif isinstance(beside, BadRow):
             yield beside
         else:
-            yield Line(record.data, None if beside is None else beside.data, None, (), file, record.line)
+            yield Line(record.data, None if beside is None else beside.data, None, file, record.line), ()
 
 
 def _line_count(path: str) -> int:

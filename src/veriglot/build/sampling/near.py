@@ -15,7 +15,7 @@ import numpy as np
 from veriglot.build.sampling.examining import compared_text
 from veriglot.build.sampling.fates import Fate
 from veriglot.build.sampling.minhash import BANDS, apart_bits, bits_of
-from veriglot.build.sampling.repeats import in_slice, slices_of
+from veriglot.build.sampling.repeats import AT_ONCE, in_slice, slices_of
 from veriglot.build.sampling.shingles import jaccard
 
 if TYPE_CHECKING:
@@ -32,7 +32,14 @@ _ROUNDS = 1_000  # lines of one bucket that the others are held against
 
 
 def mark_near_duplicates(
-    store: LineStore, shards: Shards, fates: NDArray[np.uint8], *, near: float, unique: str, watch: Watch
+    store: LineStore,
+    shards: Shards,
+    fates: NDArray[np.uint8],
+    *,
+    near: float,
+    unique: str,
+    watch: Watch,
+    at_once: int = AT_ONCE,
 ) -> int:
     """Give every kept line that is a near-duplicate of an earlier one the fate `NEAR_DUPLICATE`, in place.
 
@@ -43,11 +50,12 @@ def mark_near_duplicates(
         near: Jaccard similarity from which a line is a near-duplicate.
         unique: `source` or `pair`, what is compared.
         watch: told of every band.
+        at_once: about how many lines are sorted at once.
 
     Returns:
         Lines that stood in a bucket too full for all to be compared; 0 unless thousands of different lines agree.
     """
-    slices = slices_of(int((fates == Fate.KEPT).sum()))
+    slices = slices_of(int((fates == Fate.KEPT).sum()), at_once)
     uncompared = 0
     for band in range(BANDS):
         for slice_ in range(slices):

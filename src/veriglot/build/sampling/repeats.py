@@ -15,15 +15,17 @@ if TYPE_CHECKING:
 
     from veriglot.build.sampling.store import LineStore
 
-__all__ = ["in_slice", "mark_repeats", "slices_of"]
+__all__ = ["AT_ONCE", "in_slice", "mark_repeats", "slices_of"]
 
-_SLICE = 2_000_000  # numbers that are sorted at once: 16 MB of keys, five times that while sorting
+AT_ONCE = 2_000_000
+"""How many hash values are sorted at once: 16 MB of them, and five times that while they are sorted."""
+
 _BLOCK = 1 << 20
 
 
-def slices_of(count: int) -> int:
-    """Into how many ranges of hash values so many numbers are cut."""
-    return max(1, -(-count // _SLICE))
+def slices_of(count: int, at_once: int) -> int:
+    """Into how many ranges so many hash values are cut, for about `at_once` in each."""
+    return max(1, -(-count // at_once))
 
 
 def in_slice(hashes: NDArray[np.uint64], slice_: int, slices: int) -> NDArray[np.bool_]:
@@ -33,9 +35,9 @@ def in_slice(hashes: NDArray[np.uint64], slice_: int, slices: int) -> NDArray[np
     return inside
 
 
-def mark_repeats(store: LineStore, fates: NDArray[np.uint8]) -> None:
+def mark_repeats(store: LineStore, fates: NDArray[np.uint8], *, at_once: int = AT_ONCE) -> None:
     """Give every kept line whose key an earlier kept line has the fate `REPEATED`, in place."""
-    slices = slices_of(store.count)
+    slices = slices_of(store.count, at_once)
     for slice_ in range(slices):
         keys, rows = _joined(_selected(store, fates, slice_, slices))
         order = np.argsort(keys, kind="stable")  # rows come in ascending order, so the first of equals is the earliest

@@ -116,6 +116,9 @@ def mt_sample(
             raise UsageError("The lines have translations in a language that is not named.", remedy="Name it.")
         cleaned = clean(stages, was_read, order.cleaning, jobs=jobs, watch=watch)
         account = Account(_signature(order, stages), order.cleaning.language, order.target, cleaned)
+        if was_read.translated:  # a sample is not replaced by another one unasked
+            stages.do("sample", {"sampling": order.sampling, "scorers": labels}, lambda _: True, bool, after="near")
+        _clear(folder)
         with LineStore(stages.path("read")) as store:
             if fallen is not None:
                 write_fallen(fallen, store, np.load(stages.path("near") / "fates.npy", mmap_mode="r"), order.paths)
@@ -134,7 +137,7 @@ def mt_sample(
 def _sample(order: MtSample, folder: Path, stages: Stages, store: LineStore, jobs: int, watch: Watch) -> SampleAccount:
     kept = np.load(stages.path("near") / "kept.npy", mmap_mode="r")
     keys = np.load(stages.path("near") / "keys.npy", mmap_mode="r")
-    scores = Scores(stages, (order.cleaning.language, order.target or ""), jobs, watch)
+    scores = Scores(stages, store, (order.cleaning.language, order.target or ""), jobs, watch)
     scored = [scores.given(number, one) for number, one in enumerate(order.given)]
     scored += [scores.scored(source) for source in order.scorers]
     watch.begin("choosing", None)
@@ -157,6 +160,17 @@ def _sample(order: MtSample, folder: Path, stages: Stages, store: LineStore, job
         largest_group=max(Counter(groups.tolist()).values(), default=0),
         parts={name: Part(wanted[name], held[name]) for name in order.sampling.parts},
     )
+
+
+def _clear(folder: Path) -> None:
+    """Remove what an earlier run put out, so that nothing of two runs stands side by side."""
+    report = folder / "report.json"
+    if report.exists():
+        before = msgspec.json.decode(report.read_bytes(), type=Account)
+        names = [] if before.sample is None else list(before.sample.parts)
+        for path in (*(folder / f"{name}{kind}" for name in names for kind in (".jsonl", ".hat.json")), report):
+            path.unlink(missing_ok=True)
+    (folder / "clean.jsonl").unlink(missing_ok=True)
 
 
 def _values_at(scored: Scored, choice: Choice) -> NDArray[np.float64]:

@@ -17,12 +17,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
     from veriglot.build.sampling.lines import Line
     from veriglot.records import Score, Scorer
 
-__all__ = ["GivenScores", "GivenWorker", "ScorerSource", "ScorerWorker", "translation"]
+__all__ = ["GivenScores", "ScorerSource", "ScorerWorker", "translation"]
 
 _BATCH = 256
 _REASONS = 20  # different reasons that a range of lines is counted by; beyond, they are counted together
@@ -100,24 +98,3 @@ class ScorerWorker:
         if [score.id for score in scores] != [sample.id for sample in samples]:
             raise VeriglotError(f"The scorer {self._scorer.name} did not give one score for each line, in order.")
         return scores
-
-
-class GivenWorker:
-    """Takes over a column of scores.
-
-    Args:
-        store: folder of the lines.
-        kept: file of the numbers of the clean ones.
-        column: which of the columns, counted from 0.
-    """
-
-    def __init__(self, store: Path, kept: Path, column: int) -> None:
-        self._store, self._kept, self._column = LineStore(store), kept, column
-
-    def __call__(self, start: int, stop: int) -> Found:
-        """Array `values`, not a number where a line has none."""
-        rows: NDArray[np.uint32] = np.array(np.load(self._kept, mmap_mode="r")[start:stop])
-        found = [line.given[self._column] for line in self._store.pick(rows)]
-        missing = sum(value is None for value in found)
-        values = np.array([np.nan if value is None else value for value in found], np.float64)
-        return Found({"values": values}, {"the data hold no number": missing} if missing else {})

@@ -111,11 +111,18 @@ class Stages:
 
 
 def _difference(before: dict[str, Any], now: dict[str, Any]) -> str:
-    now = msgspec.json.decode(msgspec.json.encode(now))
+    before, now = (_flat(msgspec.json.decode(msgspec.json.encode(one))) for one in (before, now))
     changed = [name for name in sorted(before.keys() | now.keys()) if before.get(name) != now.get(name)]
     if not changed:
         return "a stage before it was done again"
     return ", ".join(f"{name} was {_short(before.get(name))} and is now {_short(now.get(name))}" for name in changed)
+
+
+def _flat(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings without those that are only there to hold others."""
+    inner = [value for value in settings.values() if isinstance(value, dict)]
+    own = {name: value for name, value in settings.items() if not isinstance(value, dict)}
+    return {name: value for part in (own, *inner) for name, value in part.items()}
 
 
 def _short(value: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import weakref
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
 
 __all__ = ["LineStore", "LineWriter", "key_of"]
 
+_FILES = ("lines.bin", "places.bin", "keys.bin", "given.bin")
 _BUFFERED = 1 << 14  # lines
+_GAPS = 3  # lines passed over for one that is wanted, up to which a range is read and not one line after another
 
 
 def key_of(*texts: str) -> int:
@@ -33,24 +36,27 @@ def key_of(*texts: str) -> int:
 
 
 class LineWriter:
-    """Writes a store: `lines.bin` (the lines), `places.bin` (where each begins) and `keys.bin` (their keys)."""
+    """Writes a store: `lines.bin` (the lines), `places.bin` (where each begins), `keys.bin` (their keys), `given.bin`
+    (their scores, as many numbers a line as there are columns)."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self._files = [(folder / name).open("wb") for name in ("lines.bin", "places.bin", "keys.bin")]
+        self._files = [(folder / name).open("wb") for name in _FILES]
         self._encode = msgspec.msgpack.Encoder().encode
         self._place = 0
         self._places: list[int] = [0]
         self._keys: list[int] = []
+        self._given: list[tuple[float, ...]] = []
         self.count = 0
 
-    def add(self, line: Line, key: int) -> None:
-        """Add the next line, and the key by which it is told from others."""
+    def add(self, line: Line, key: int, given: tuple[float, ...]) -> None:
+        """Add the next line, the key by which it is told from others, and the scores that the data hold of it."""
         data = self._encode(line)
         self._files[0].write(data)
         self._place += len(data)
         self._places.append(self._place)
         self._keys.append(key)
+        self._given.append(given)
         self.count += 1
         if len(self._keys) >= _BUFFERED:
             self._flush()
@@ -58,7 +64,8 @@ class LineWriter:
     def _flush(self) -> None:
         self._files[1].write(np.array(self._places, np.uint64).tobytes())
         self._files[2].write(np.array(self._keys, np.uint64).tobytes())
-        self._places, self._keys = [], []
+        self._files[3].write(np.array(self._given, np.float64).tobytes())
+        self._places, self._keys, self._given = [], [], []
 
     def __enter__(self) -> LineWriter:
         return self
@@ -79,13 +86,15 @@ class LineStore:
 
     Attributes:
         count: how many lines there are.
+        columns: how many scores the data hold of each.
     """
 
     def __init__(self, folder: Path) -> None:
-        self._data = os.open(folder / "lines.bin", os.O_RDONLY)
-        self._index = os.open(folder / "places.bin", os.O_RDONLY)
-        self._keys = os.open(folder / "keys.bin", os.O_RDONLY)
+        files = [os.open(folder / name, os.O_RDONLY) for name in _FILES]
+        self._data, self._index, self._keys, self._given = files
+        self._closing = weakref.finalize(self, _close, files)
         self.count = os.fstat(self._keys).st_size // 8
+        self.columns = os.fstat(self._given).st_size // 8 // self.count if self.count else 0
         self._decode = msgspec.msgpack.Decoder(Line).decode
 
     def lines(self, start: int, stop: int) -> list[Line]:
@@ -96,8 +105,21 @@ class LineStore:
         return [self._decode(data[bounds[i] : bounds[i + 1]]) for i in range(stop - start)]
 
     def pick(self, numbers: NDArray[np.integer]) -> list[Line]:
-        """Single lines, in the order asked for."""
+        """Single lines, in ascending order of their numbers."""
+        if numbers.size and int(numbers[-1]) - int(numbers[0]) < _GAPS * numbers.size:
+            first = int(numbers[0])
+            between = self.lines(first, int(numbers[-1]) + 1)
+            return [between[number - first] for number in numbers.tolist()]
         return [self.lines(number, number + 1)[0] for number in numbers.tolist()]
+
+    def given(self, numbers: NDArray[np.integer]) -> NDArray[np.float64]:
+        """The scores that the data hold of single lines, shape (numbers, columns); not a number where there is none."""
+        if not numbers.size:
+            return np.zeros((0, self.columns))
+        first, last, width = int(numbers[0]), int(numbers[-1]) + 1, 8 * self.columns
+        between = np.frombuffer(os.pread(self._given, (last - first) * width, first * width), np.float64)
+        found: NDArray[np.float64] = between.reshape(last - first, self.columns)[numbers - first]
+        return found
 
     def keys(self, start: int, stop: int) -> NDArray[np.uint64]:
         """The keys of the lines `[start, stop)`."""
@@ -120,9 +142,8 @@ class LineStore:
         return np.frombuffer(os.pread(file, 8 * (stop - start), 8 * start), np.uint64)
 
     def close(self) -> None:
-        """Close the files."""
-        for file in (self._data, self._index, self._keys):
-            os.close(file)
+        """Close the files, which also happens when the store is no longer used."""
+        self._closing()
 
     def __enter__(self) -> LineStore:
         return self
@@ -131,3 +152,8 @@ class LineStore:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _close(files: list[int]) -> None:
+    for file in files:
+        os.close(file)

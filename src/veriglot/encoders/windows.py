@@ -18,6 +18,7 @@ from veriglot.encoders.pieces import Piece, PieceEncoder
 from veriglot.encoders.quality import strength_among
 from veriglot.errors import UsageError
 from veriglot.records.languages import language
+from veriglot.weights.batches import batches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["WindowEncoder", "fast_tokenizer", "windows"]
 
-_TOKENS_A_BATCH = 8192  # padding included
 _FEWEST = 8  # tokens of text in a window
 
 
@@ -107,7 +107,7 @@ class WindowEncoder(PieceEncoder):
         jobs = [job for row, one in enumerate(tokenised) for job in self._windows(row, one)]
         pooled: dict[int, NDArray[np.float32]] = {}
         hidden: dict[int, NDArray[np.float32]] = {}
-        for batch in _batches(jobs):
+        for batch in batches([len(job.ids) for job in jobs]):
             vectors, tokens = self._run(*_padded([jobs[place].ids for place in batch]))
             for nth, place in enumerate(batch):
                 pooled[place] = vectors[nth].copy()
@@ -178,18 +178,6 @@ def fast_tokenizer(tokenizer: Any, model: str) -> Any:
     inner.no_truncation()
     inner.no_padding()
     return inner
-
-
-def _batches(jobs: Sequence[_Window]) -> Iterator[list[int]]:
-    """Places of windows of like length, together at most `_TOKENS_A_BATCH` tokens with their padding."""
-    batch: list[int] = []
-    for place in sorted(range(len(jobs)), key=lambda place: len(jobs[place].ids)):
-        if batch and (len(batch) + 1) * len(jobs[place].ids) > _TOKENS_A_BATCH:
-            yield batch
-            batch = []
-        batch.append(place)
-    if batch:
-        yield batch
 
 
 def _padded(rows: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 import transformers
 
-from veriglot.entailment.jobs import Job, batches, joined
+from veriglot.entailment.jobs import Job, joined
 from veriglot.entailment.labels import COLUMNS, labels_of
 from veriglot.entailment.memory import Memory
 from veriglot.entailment.tokens import Tokens
@@ -17,6 +17,7 @@ from veriglot.errors import UsageError, WeightsError
 from veriglot.provenance import checkpoint_revision, signature
 from veriglot.records.languages import language
 from veriglot.weights import models
+from veriglot.weights.batches import batches
 from veriglot.weights.checkpoints import checkpoint, hub_options, loading, positions
 from veriglot.weights.device import device_for
 
@@ -134,7 +135,7 @@ class SequenceClassifier:
         self._tokens.count_all([text for pair in pairs for text in pair])
         jobs = [job for row, pair in enumerate(pairs) for job in self._jobs(row, *pair)]
         rows = np.zeros((len(jobs), len(COLUMNS)), np.float32)
-        for batch in batches(jobs, self._batch_tokens):
+        for batch in batches([job.tokens for job in jobs], self._batch_tokens):
             rows[batch] = self._run([jobs[place] for place in batch])
         return joined(jobs, rows, len(pairs))
 

@@ -1,4 +1,4 @@
-"""Pairs as the network sees them: windows and pieces in batches of like length, and put together again."""
+"""Pairs as the network sees them: in windows and pieces, and put together again."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-__all__ = ["Job", "batches", "joined"]
+__all__ = ["Job", "joined"]
 
 
 @dataclass(frozen=True)
@@ -32,18 +32,6 @@ class Job:
     premise: str
     hypothesis: str
     tokens: int
-
-
-def batches(jobs: Sequence[Job], most: int) -> Iterator[list[int]]:
-    """Places of jobs of like length, together at most `most` tokens with their padding, or one job."""
-    batch: list[int] = []
-    for place in sorted(range(len(jobs)), key=lambda place: jobs[place].tokens):
-        if batch and (len(batch) + 1) * jobs[place].tokens > most:
-            yield batch
-            batch = []
-        batch.append(place)
-    if batch:
-        yield batch
 
 
 def joined(jobs: Sequence[Job], rows: NDArray[np.float32], pairs: int) -> NDArray[np.float32]:

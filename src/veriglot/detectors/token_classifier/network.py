@@ -13,12 +13,13 @@ from veriglot.detectors.token_classifier.inputs import Tokens
 from veriglot.encoders.windows import fast_tokenizer
 from veriglot.errors import UsageError
 from veriglot.provenance import checkpoint_revision
+from veriglot.weights.batches import batches
 from veriglot.weights.cards import agree
 from veriglot.weights.checkpoints import checkpoint, hub_options, loading, positions
 from veriglot.weights.device import device_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Network", "TokenProbabilities", "load_network"]
 
-_TOKENS_A_BATCH = 8192  # padding included
 _ANY_LENGTH = 512  # tokens of an input where the model sets no bound
 
 
@@ -71,7 +71,7 @@ class Network:
         costs no other.
         """
         found: list[TokenProbabilities | str] = [""] * len(inputs)
-        for batch in _batches([len(one.encoding.ids) for one in inputs]):
+        for batch in batches([len(one.encoding.ids) for one in inputs]):
             for place, said in zip(batch, self._tried([inputs[place] for place in batch]), strict=True):
                 found[place] = said
         return found
@@ -109,18 +109,6 @@ def _of_response(one: Input, outputs: NDArray[np.float64]) -> TokenProbabilities
 
 def _padded(rows: Sequence[Sequence[int]], width: int, padding: int) -> torch.Tensor:
     return torch.tensor([[*row, *[padding] * (width - len(row))] for row in rows], dtype=torch.int64)
-
-
-def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Places of inputs of like length, together at most `_TOKENS_A_BATCH` tokens with their padding."""
-    batch: list[int] = []
-    for place in sorted(range(len(lengths)), key=lengths.__getitem__):
-        if batch and (len(batch) + 1) * lengths[place] > _TOKENS_A_BATCH:
-            yield batch
-            batch = []
-        batch.append(place)
-    if batch:
-        yield batch
 
 
 def load_network(

@@ -16,8 +16,9 @@ from veriglot.provenance import digest, signature
 from veriglot.records import Status
 from veriglot.scorers.against_evidence import Measured, Unmeasured
 from veriglot.scorers.neural.codes import Codes
-from veriglot.scorers.neural.network import batches, load, padded
+from veriglot.scorers.neural.network import load, padded
 from veriglot.scorers.neural.pairs import Pair, PairScorer
+from veriglot.weights.batches import batches
 from veriglot.weights.checkpoints import checkpoint, hub_options, loading
 
 if TYPE_CHECKING:

@@ -12,8 +12,9 @@ from veriglot.provenance import signature
 from veriglot.records import Direction, Status
 from veriglot.scorers.against_evidence import Measured, Unmeasured
 from veriglot.scorers.neural.mt5 import head_scale
-from veriglot.scorers.neural.network import batches, load, padded
+from veriglot.scorers.neural.network import load, padded
 from veriglot.scorers.neural.pairs import Pair, PairScorer
+from veriglot.weights.batches import batches
 from veriglot.weights.checkpoints import hub_options
 
 if TYPE_CHECKING:

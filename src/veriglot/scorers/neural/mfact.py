@@ -11,7 +11,8 @@ from veriglot.entailment.tokens import Tokens
 from veriglot.errors import UsageError, WeightsError
 from veriglot.provenance import signature
 from veriglot.scorers.neural.claims import ClaimScorer, Level
-from veriglot.scorers.neural.network import batches, load
+from veriglot.scorers.neural.network import load
+from veriglot.weights.batches import batches
 from veriglot.weights.checkpoints import positions
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""A checkpoint of transformers, loaded for scoring, and the batches that it is given."""
+"""A checkpoint of transformers, loaded for scoring, and how its inputs are padded."""
 
 from __future__ import annotations
 
@@ -15,11 +15,10 @@ from veriglot.weights.checkpoints import checkpoint, hub_options, loading
 from veriglot.weights.device import device_for
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-__all__ = ["Network", "batches", "load", "padded"]
+__all__ = ["Network", "load", "padded"]
 
-_TOKENS_A_BATCH = 8192  # padding included
 _PROBE = "the a 1 2"
 
 
@@ -105,18 +104,6 @@ def _knows_text(tokenizer: Any, place: str, what: str) -> None:
             f"The {what} {place!r} has no tokenizer.",
             remedy="Name the checkpoint of the right one by the option tokenizer.",
         )
-
-
-def batches(lengths: Sequence[int], most: int = _TOKENS_A_BATCH) -> Iterator[list[int]]:
-    """Places of inputs of like length, together at most `most` tokens with their padding, or one input."""
-    batch: list[int] = []
-    for place in sorted(range(len(lengths)), key=lambda place: lengths[place]):
-        if batch and (len(batch) + 1) * lengths[place] > most:
-            yield batch
-            batch = []
-        batch.append(place)
-    if batch:
-        yield batch
 
 
 def padded(rows: Sequence[Sequence[int]], fill: int, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:

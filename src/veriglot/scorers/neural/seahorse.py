@@ -12,7 +12,8 @@ from veriglot.errors import UsageError, WeightsError
 from veriglot.provenance import signature
 from veriglot.scorers.neural.claims import ClaimScorer, Level
 from veriglot.scorers.neural.mt5 import head_scale
-from veriglot.scorers.neural.network import batches, load, padded
+from veriglot.scorers.neural.network import load, padded
+from veriglot.weights.batches import batches
 from veriglot.weights.checkpoints import hub_options
 
 if TYPE_CHECKING:

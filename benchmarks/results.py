@@ -3,8 +3,9 @@
     python benchmarks/results.py --data ../shared/data --out runs/results
 
 first parts the data by what the shipped weights learned from, into `OUT/data`: of translations the development half is
-for tuning and the other for testing (`translation_data.py`), of WiCE's claims the tenth that trained nothing is a set of
-its own. Then it runs `veriglot bench run benchmarks/results.toml` on that, which resumes: what is judged stays judged.
+for tuning and the other for testing (`translation_data.py`), of WiCE's claims the tenth that trained nothing is a set
+of its own. Then it runs `veriglot bench run benchmarks/results.toml` on that, which resumes: what is judged stays
+judged.
 `--markdown` says where the page goes; `--smoke N` takes N samples a language, to try it.
 """
 
@@ -17,10 +18,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import veriglot
 from held_out import claims
 from translation_data import FOLDERS, PARTS, part_of
-
-import veriglot
 from veriglot.cli import main as veriglot_command
 
 if TYPE_CHECKING:

@@ -124,7 +124,7 @@ class Rows:
         return DataSource(digest(self._hashes), kinds.pop() if len(kinds) == 1 else "mixed" if kinds else "none")
 
     def texts(self) -> NDArray[np.int64]:
-        """The text of each response: responses that share a response, its evidence or a named group are one."""
+        """The text of each response: responses that say the same, share a passage or a named group are one."""
         return texts_of([row.keys for row in self.found])
 
 
@@ -138,11 +138,10 @@ def _unusable(predictions: Sequence[Prediction | None]) -> str:
 
 
 def _keys(sample: Sample) -> tuple[str, ...]:
-    evidence = [passage.text for passage in sample.evidence if passage.text.strip()]
+    """What a sample has in common with others of its text; one passage that two share is enough."""
     group = sample.meta.get("group")
     keys = [f"response:{digest([sample.response])[:16]}"]
-    if evidence:
-        keys.append(f"evidence:{digest(evidence)[:16]}")
+    keys += [f"evidence:{digest([passage.text])[:16]}" for passage in sample.evidence if passage.text.strip()]
     if isinstance(group, str | int):
         keys.append(f"group:{group}")
     return tuple(keys)

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
         ('baseline = "absent"', 'baseline = "absnt"', "absent"),
         ('scorer = "top-ngram"', 'scorer = "top-ngrm"', "top-ngram"),
         ('scorer = "top-ngram"', 'scorer = "top-ngram"\ndetector = "grounding"', "either a detector or a scorer"),
+        ('scorer = "top-ngram"', 'predictions = "folds.jsonl"', "there is no file"),
+        ('scorer = "top-ngram"', "predictions = []", "no files"),
+        ('scorer = "top-ngram"', 'predictions = "animals.jsonl"\nthreshold = 0.5', "no threshold"),
+        ('scorer = "top-ngram"', 'scorer = "top-ngram"\ndata = ["animal"]', "animals"),
         ('scorer = "top-ngram"', 'scorer = "rouge-l"', "'rouge-l' occurs twice"),
         ('scorer = "top-ngram"', 'detector = "grounding"\nthreshold = 3', "between 0 and 1"),
         ('scorer = "top-ngram"', 'detector = "judge:spans"\noptions = { key = "sk-abcdefghijklmnop" }', "key"),
@@ -44,6 +48,15 @@ def test_what_is_wrong_is_refused_with_its_place(tmp_path: Path, before: str, af
     assert said in str(error.value)
     assert str(path) in str(error.value)
     assert "abcdefghijklmnop" not in str(error.value)
+
+
+def test_predictions_say_which_data_they_are_of_where_there_are_several(tmp_path: Path) -> None:
+    text = BENCH.replace('scorer = "top-ngram"', 'predictions = "animals.jsonl"')
+    text += '\n[[data]]\nname = "again"\npath = "animals.jsonl"\n'
+    with pytest.raises(InputError, match="several data sets may have the same ids"):
+        load(written(tmp_path, text))
+    named = text.replace('predictions = "animals.jsonl"', 'predictions = "animals.jsonl"\ndata = ["again"]')
+    assert load(written(tmp_path, named)).systems[2].name == "animals.jsonl"
 
 
 def test_paths_of_data_are_relative_to_the_file_or_to_the_root(tmp_path: Path) -> None:

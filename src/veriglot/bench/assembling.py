@@ -127,9 +127,11 @@ def _notes(config: Config, state: State) -> list[str]:
 def _signature(config: Config, state: State) -> str:
     """What was judged by what, and how: not where the files lie."""
     bench = config.bench
+    limits = [f"{one.name}: {', '.join(one.data)}" for one in config.systems if one.data]
     return signature(
         bench=digest(data.hashed() for data in state.data)[:16],
         systems=digest(encode(system.about) for system in state.systems)[:16],
+        asked=digest(limits)[:16] if limits else None,
         measures=digest(measure for level in state.boards for measure in config.measures(level))[:16],
         rank_by=bench.rank_by,
         thresholds=bench.thresholds,

@@ -77,7 +77,7 @@ class Config:
         return found if rank_by in found else (rank_by, *found)
 
     def places(self, paths: str | tuple[str, ...]) -> list[Path]:
-        """Where the paths of a data set lead."""
+        """Where the paths of a data set, or of predictions, lead."""
         root = self.data_root or self.path.parent
         return [root / Path(path).expanduser() for path in ((paths,) if isinstance(paths, str) else paths)]
 
@@ -167,28 +167,57 @@ def _exists(place: Path, field: str) -> None:
         raise InputError(
             f"there is no file {place}",
             field=field,
-            remedy="Paths of data are relative to the folder of the bench file, or to --data-root.",
+            remedy="Paths of data and predictions are relative to the folder of the bench file, or to --data-root.",
         )
 
 
 def _check_systems(config: Config) -> None:
-    from veriglot.detectors import DETECTORS
-    from veriglot.scorers import SCORERS
-
     if not config.systems:
         raise InputError("there is no system", field="systems", remedy="Add a table [[systems]].")
     for number, entry in enumerate(config.systems):
-        place = f"systems[{number}]"
-        if (entry.detector is None) == (entry.scorer is None):
-            raise InputError("a system is either a detector or a scorer", field=place)
-        if entry.scorer is not None:
-            SCORERS.entry(entry.scorer)
-        elif ":" not in entry.made_by:  # package.module:Class is a name too
-            DETECTORS.entry(entry.made_by)
-        if entry.detector is not None and entry.threshold is not None and not 0.0 <= entry.threshold <= 1.0:
-            raise InputError("a detector's threshold is a probability between 0 and 1", field=f"{place}.threshold")
-        _no_secrets(entry, place)
+        _check_system(config, entry, f"systems[{number}]")
     _once((one.name for one in config.systems), "systems.label")
+
+
+def _check_system(config: Config, entry: SystemEntry, place: str) -> None:
+    from veriglot.detectors import DETECTORS
+    from veriglot.scorers import SCORERS
+
+    if sum(one is not None for one in (entry.detector, entry.scorer, entry.predictions)) != 1:
+        raise InputError("a system is either a detector or a scorer, or predictions made elsewhere", field=place)
+    names = {one.name for one in config.data}
+    for name in entry.data:
+        if name not in names:
+            raise UnknownNameError("data set of this bench", name, names)
+    if entry.predictions is not None:
+        _check_predictions(config, entry, place)
+    elif entry.scorer is not None:
+        SCORERS.entry(entry.scorer)
+    elif ":" not in entry.made_by:  # package.module:Class is a name too
+        DETECTORS.entry(entry.made_by)
+    if entry.detector is not None and entry.threshold is not None and not 0.0 <= entry.threshold <= 1.0:
+        raise InputError("a detector's threshold is a probability between 0 and 1", field=f"{place}.threshold")
+    _no_secrets(entry, place)
+
+
+def _check_predictions(config: Config, entry: SystemEntry, place: str) -> None:
+    for field in ("options", "threshold", "price_in", "price_out"):
+        if getattr(entry, field):
+            raise InputError(
+                f"predictions are taken as they were made, and have no {field}",
+                field=f"{place}.{field}",
+                remedy="Take it out, or make the predictions with it.",
+            )
+    if not entry.files:
+        raise InputError("there are no files of predictions", field=f"{place}.predictions")
+    for path in config.places(entry.files):
+        _exists(path, f"{place}.predictions")
+    if not entry.data and len(config.data) > 1:
+        raise InputError(
+            "predictions are joined with samples by id, and several data sets may have the same ids",
+            field=place,
+            remedy='Say which data they are of, as in data = ["NAME"].',
+        )
 
 
 def _no_secrets(entry: SystemEntry, place: str) -> None:

@@ -3,7 +3,8 @@
 Where a threshold marks everything or nothing while items of both classes are there, Matthews' coefficient is 0 (as
 scikit-learn has it) and not undefined: a system must not be averaged, or compared, over the languages alone in which
 its threshold parts anything. The rule holds in each resample by itself; where a resample holds one class of items
-alone, the coefficient stays undefined. `metrics.item_measures` and `veriglot evaluate` keep to the definition: undefined.
+alone, the coefficient stays undefined. `metrics.item_measures` and `veriglot evaluate` keep to the definition and call
+both undefined.
 """
 
 from __future__ import annotations

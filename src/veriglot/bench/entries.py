@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from typing import Any, Literal
 
 import msgspec
@@ -80,12 +81,14 @@ class DataEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SystemEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`[[systems]]`: one detector or one scorer.
+    """`[[systems]]`: one detector, one scorer, or predictions made elsewhere.
 
     Attributes:
         detector: its name, as for `veriglot detect --detector`.
         scorer: its name, as for `veriglot.load_scorer`; `pairwise:NAME` holds responses against their sisters.
-        label: its name in every table; None for `detector` or `scorer`.
+        predictions: files of predictions that were made elsewhere, joined with the samples by id.
+        label: its name in every table; None for `detector` or `scorer`, or the name of the first file of predictions.
+        data: names of the data sets that it judges; empty for all.
         options: further options of it.
         threshold: its own threshold in its own numbers: for a detector the confidence from which a word is marked, for
             a scorer the number from which a response is. None for the detector's own, and for none of a scorer.
@@ -95,21 +98,36 @@ class SystemEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     detector: str | None = None
     scorer: str | None = None
+    predictions: Paths | None = None
     label: str | None = None
+    data: tuple[str, ...] = ()
     options: dict[str, Any] = {}
     threshold: float | None = None
     price_in: float | None = None
     price_out: float | None = None
 
     @property
+    def files(self) -> tuple[str, ...]:
+        """The files of predictions."""
+        return (self.predictions,) if isinstance(self.predictions, str) else self.predictions or ()
+
+    @property
     def made_by(self) -> str:
-        """The name that it is loaded by."""
-        return self.detector or self.scorer or ""
+        """The name that it is loaded by, or the names of its files."""
+        return self.detector or self.scorer or ", ".join(_name(path) for path in self.files)
 
     @property
     def name(self) -> str:
         """Its name in every table."""
-        return self.label or self.made_by
+        return self.label or self.detector or self.scorer or (_name(self.files[0]) if self.files else "")
+
+    def judges(self, data: str) -> bool:
+        """Whether it is asked about a data set."""
+        return not self.data or data in self.data
+
+
+def _name(path: str) -> str:
+    return PurePath(path).name
 
 
 class Entries(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

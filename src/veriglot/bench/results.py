@@ -81,8 +81,8 @@ class BenchSystem(msgspec.Struct, frozen=True):
 
     Attributes:
         name: its label in every table.
-        kind: `detector` or `scorer`.
-        made_by: the name that it was loaded by, such as `grounding` or `nli:FOLDER`; `auto` loads it by this.
+        kind: `detector`, `scorer`, or `predictions` that were made elsewhere.
+        made_by: the name that it was loaded by, such as `nli:FOLDER` (`auto` loads it by this), or its files' names.
         options: what it was made with, as JSON text by option.
         direction: which way its numbers go.
         description: its own name and revision; None where it was unavailable.
@@ -91,7 +91,7 @@ class BenchSystem(msgspec.Struct, frozen=True):
     """
 
     name: str
-    kind: Literal["detector", "scorer"]
+    kind: Literal["detector", "scorer", "predictions"]
     made_by: str
     options: dict[str, str] = {}
     direction: str | None = None
@@ -134,9 +134,9 @@ class BenchCell(msgspec.Struct, frozen=True):
         system, data, level: which.
         status: `done`; `partial` where some samples were not scored; `unscored` where none was, since their languages
             are not supported or there is no evidence; `unavailable` (the system cannot be made here); `unsuited` (it
-            gives nothing at this level); `failed` (it broke off, or failed over every sample).
+            gives nothing at this level, or is not asked about the data); `failed` (it broke off, or over every sample).
         reason: why it is not `done`, with what to do; None where it is.
-        statuses: language to status of a prediction to how many samples (or sentences).
+        statuses: language to status of a prediction (or `missing`) to how many samples (or sentences).
         coverage: share of the test samples that were scored; 0 where none were, never a zero figure.
         cost: what it took.
         seen: whether the system's own training held the data.

@@ -6,7 +6,6 @@ other measures or another seed cost no inference. The same answers give the same
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -14,20 +13,21 @@ import msgspec
 
 from veriglot import __version__
 from veriglot.bench.assembling import assembled
-from veriglot.bench.belonging import tag_of
 from veriglot.bench.boards import Board
 from veriglot.bench.cells import judged
 from veriglot.bench.confusions import type_confusions
 from veriglot.bench.data import read_data
+from veriglot.bench.elsewhere import answers_kept, kept_system
 from veriglot.bench.items import item_table
 from veriglot.bench.measuring import Judgement, measured
+from veriglot.bench.outcomes import counted
 from veriglot.bench.results import BenchCell
 from veriglot.bench.scoring import sentence_samples
 from veriglot.bench.span_figures import span_figures
 from veriglot.bench.systems import made
 from veriglot.bench.verdicts import Opinion, opinion_of_detector, opinion_of_scorer
 from veriglot.detectors import load_detector
-from veriglot.errors import VeriglotError
+from veriglot.errors import InputError, VeriglotError
 from veriglot.metrics.resampling import Resampling
 from veriglot.provenance import signature
 from veriglot.records import encode
@@ -36,11 +36,12 @@ from veriglot.run.manifest import write_whole
 from veriglot.run.watch import Silent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from veriglot.bench.cells import Grain, Said
     from veriglot.bench.config import Config
     from veriglot.bench.data import DataSet
+    from veriglot.bench.entries import SystemEntry
     from veriglot.bench.folder import Folder
     from veriglot.bench.items import ItemTable
     from veriglot.bench.results import BenchConfusion, BenchFigure, BenchResults, Level
@@ -108,14 +109,14 @@ def run(
 
     Raises:
         UnknownNameError: a system has no such option.
-        InputError: a data set cannot be read, or has no labels.
+        InputError: a data set cannot be read, or has no labels; predictions cannot be read.
         UsageError: another process is at work in the folder.
     """
     options, watch = options or Options(), watch or Silent()
     folder.path.mkdir(parents=True, exist_ok=True)
     lock = Lock(folder.results)
     try:
-        state = State([made(entry, load) for entry in config.systems])
+        state = State([_made(config, entry, load) for entry in config.systems])
         for system in state.systems:
             if system.about.unavailable:
                 watch.say(f"{system.name} is unavailable: {system.about.unavailable}")
@@ -123,6 +124,9 @@ def run(
             data = read_data(entry, config)
             state.data.append(data)
             _judge_all(config, folder, state, data, options, watch)
+        for system in state.systems:
+            if system.kept is not None and (unused := system.kept.unused()):
+                watch.say(f"predictions of {system.name} that belong to no sample that was judged: {unused:,}")
         state.boards = {level: state.boards[level] for level in LEVELS if level in state.boards}
         watch.begin("measuring over all data sets", None)
         results = assembled(config, state)
@@ -130,6 +134,10 @@ def run(
     finally:
         lock.release()
     return results
+
+
+def _made(config: Config, entry: SystemEntry, load: LoadDetector) -> System:
+    return kept_system(entry, config.places(entry.files)) if entry.files else made(entry, load)
 
 
 def _judge_all(config: Config, folder: Folder, state: State, data: DataSet, options: Options, watch: Watch) -> None:
@@ -199,6 +207,9 @@ class _Work:
         cell = BenchCell(system.name, self._data.name, level, "done", seen=seen)
         if not system.available:
             return msgspec.structs.replace(cell, status="unavailable", reason=system.about.unavailable), None
+        if not system.entry.judges(self._data.name):
+            why = f"the bench file asks it about {', '.join(system.entry.data)} alone"
+            return msgspec.structs.replace(cell, status="unsuited", reason=why), None
         if system.scorer is not None and level == "word":
             return msgspec.structs.replace(cell, status="unsuited", reason="a scorer says nothing of words"), None
         grain: Grain = "sentence" if system.scorer is not None and level == "sentence" else "response"
@@ -207,16 +218,16 @@ class _Work:
             return msgspec.structs.replace(cell, status="failed", reason=str(said)), None
         split = len(test) if grain == "sentence" else len(self._data.test)
         rows = self._rows[grain][:split]
-        cell = _counted(cell, said, rows)
+        cell = counted(cell, said, rows)
         if not cell.coverage:
             return cell, None
         opinions = [
             self._opinion(system, table, answers)
             for table, answers in ((test, said.answers[:split]), (dev, said.answers[split:]))
         ]
-        if system.detector is not None and level == "word":
+        if system.marks and level == "word":
             self._measure_spans(system, said.answers[: len(self._data.test)])  # type: ignore[arg-type]
-        if system.detector is not None and system.name not in self.confusions:
+        if system.marks and system.name not in self.confusions:
             self.confusions[system.name] = self._confused(system, said)
         judgement = Judgement(system.name, system.about.direction or "", opinions[0], opinions[1], seen, said.key)
         return msgspec.structs.replace(cell, notes=opinions[0].notes), judgement
@@ -225,6 +236,9 @@ class _Work:
         key = (system.name, grain)
         if key not in self._said:
             rows = self._rows.setdefault(grain, self._questions(grain, test, dev))
+            if system.kept is not None:
+                self._said[key] = self._kept(system, rows)
+                return self._said[key]
             self._watch.begin(f"{system.name} on {self._data.name} ({len(rows):,} {grain}s)", len(rows))
             try:
                 self._said[key] = judged(
@@ -244,6 +258,14 @@ class _Work:
                 self._watch.say(f"{system.name} broke off on {self._data.name}: {error}")
                 self._said[key] = error
         return self._said[key]
+
+    def _kept(self, system: System, rows: Sequence[Sample]) -> Said | VeriglotError:
+        assert system.kept is not None
+        try:
+            return answers_kept(system, self._data.name, rows, data_hash=self._hash)
+        except InputError as error:
+            self._watch.say(f"{system.name} cannot be joined with {self._data.name}: {error}")
+            return error
 
     def _questions(self, grain: Grain, test: ItemTable, dev: ItemTable) -> list[Sample]:
         """What is judged: without labels, and with the sisters that self-consistency needs."""
@@ -277,7 +299,7 @@ class _Work:
             self._data.name,
             samples,
             said.answers[: len(samples)],  # type: ignore[arg-type]
-            detector_taxonomy=system.described().taxonomy,
+            detector_taxonomy=system.taxonomy,
             annotator=entry.annotator,
             seen=system.name in entry.seen,
             suffix=f"cell:{said.key[:16]}|{_suffix(self._config, self._data)}",
@@ -285,38 +307,7 @@ class _Work:
         return list(found)
 
     def _opinion(self, system: System, table: ItemTable, answers: Sequence[Prediction] | Sequence[Score]) -> Opinion:
-        if system.detector is not None:
-            return opinion_of_detector(table, answers, float(system.detector.threshold))  # type: ignore[arg-type]
+        if system.marks:
+            return opinion_of_detector(table, answers, system.threshold)  # type: ignore[arg-type]
         assert system.scorer is not None
         return opinion_of_scorer(answers, system.scorer.direction, system.entry.threshold)  # type: ignore[arg-type]
-
-
-def _counted(cell: BenchCell, said: Said, rows: Sequence[Sample]) -> BenchCell:
-    """The cell with what became of its test rows."""
-    answers = said.answers[: len(rows)]
-    statuses: dict[str, Counter[str]] = defaultdict(Counter)
-    became = [answer.status.value for answer in answers]
-    for sample, status in zip(rows, became, strict=True):
-        statuses[tag_of(sample.language)][status] += 1
-    scored = sum(one["scored"] for one in statuses.values())
-    coverage = scored / len(rows) if rows else 0.0
-    cell = msgspec.structs.replace(
-        cell,
-        statuses={tag: dict(sorted(found.items())) for tag, found in sorted(statuses.items())},
-        coverage=coverage,
-        cost=said.cost,
-        signature=said.signature,
-    )
-    if scored == len(rows):
-        return cell
-    status = "partial" if scored else "failed" if set(became) == {"failed"} else "unscored"
-    return msgspec.structs.replace(cell, status=status, reason=_why(answers))
-
-
-def _why(answers: Iterable[Prediction | Score]) -> str:
-    """Why rows were not scored: how many have which status, and the reason that most of them give."""
-    unscored = [one for one in answers if one.status != "scored"]
-    counts = Counter(str(one.status) for one in unscored)
-    reasons = Counter(one.reason for one in unscored)
-    listed = ", ".join(f"{number} {status}" for status, number in sorted(counts.items()))
-    return f"{listed}; most often: {reasons.most_common(1)[0][0]}"

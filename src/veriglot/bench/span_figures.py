@@ -42,7 +42,7 @@ def span_figures(
     """The figures of one detector on one data set, by language and as the mean over languages.
 
     Args:
-        system: a detector.
+        system: one that marks.
         data: name of the data set.
         samples: test samples, with labels.
         predictions: of these, in order.
@@ -52,9 +52,14 @@ def span_figures(
         seen: whether the system's own training held the data.
         suffix: what signatures end with.
     """
-    made = system.described()
     settings = Settings(
-        made.name, made.signature, made.taxonomy, threshold=made.threshold, unit=unit, annotator=annotator
+        system.about.description or system.name,
+        system.about.signature,
+        system.taxonomy,
+        system.kept.types if system.kept is not None else frozenset(),
+        threshold=system.threshold,
+        unit=unit,
+        annotator=annotator,
     )
     evaluator = Evaluator(settings)
     for sample, prediction in zip(samples, predictions, strict=True):

@@ -10,16 +10,18 @@ import msgspec
 from veriglot.bench.results import BenchSystem
 from veriglot.detectors import load_detector
 from veriglot.errors import UnknownNameError, VeriglotError
-from veriglot.run import Description, Recipe
+from veriglot.run import Recipe
 from veriglot.scorers import load_scorer
 
 if TYPE_CHECKING:
+    from veriglot.bench.elsewhere import Kept
     from veriglot.bench.entries import SystemEntry
     from veriglot.records import Detector, Scorer
 
-__all__ = ["LoadDetector", "System", "made"]
+__all__ = ["HIGHER_IS_WORSE", "LoadDetector", "System", "made"]
 
-_PREDICTED = "higher_is_worse"  # a detector's numbers are probabilities of being unsupported
+HIGHER_IS_WORSE = "higher_is_worse"
+"""The direction of detectors' numbers: they are probabilities of being unsupported."""
 
 
 class LoadDetector(Protocol):
@@ -38,6 +40,7 @@ class System:
         about: its record in the results.
         detector: made with words; None where it is a scorer or unavailable.
         scorer: likewise.
+        kept: predictions made elsewhere, in place of either.
         recipe: by which other processes make the detector; None where it has to stay in this one.
     """
 
@@ -46,6 +49,7 @@ class System:
     detector: Detector | None = None
     scorer: Scorer | None = None
     recipe: Recipe | None = None
+    kept: Kept | None = None
 
     @property
     def name(self) -> str:
@@ -55,17 +59,24 @@ class System:
     @property
     def available(self) -> bool:
         """Whether it could be made."""
-        return self.detector is not None or self.scorer is not None
+        return self.detector is not None or self.scorer is not None or self.kept is not None
 
-    def described(self) -> Description:
-        """What a detector says of itself.
+    @property
+    def marks(self) -> bool:
+        """Whether it marks parts of responses, and so has spans."""
+        return self.detector is not None or self.kept is not None
 
-        Raises:
-            ValueError: it is none.
-        """
-        if self.detector is None:
-            raise ValueError(f"{self.name} is no detector")
-        return Description.of(self.detector)
+    @property
+    def threshold(self) -> float | None:
+        """Confidence from which it marks words; None where it is not known, and of a scorer."""
+        if self.kept is not None:
+            return self.kept.threshold
+        return float(self.detector.threshold) if self.detector is not None else None
+
+    @property
+    def taxonomy(self) -> str | None:
+        """What its types belong to; None where only the types themselves are known, and of a scorer."""
+        return self.detector.taxonomy if self.detector is not None else None
 
 
 def made(entry: SystemEntry, load: LoadDetector = load_detector) -> System:
@@ -96,7 +107,7 @@ def made(entry: SystemEntry, load: LoadDetector = load_detector) -> System:
         kind="detector" if entry.detector is not None else "scorer",
         made_by=entry.made_by,
         options={key: msgspec.json.encode(value).decode() for key, value in sorted(entry.options.items())},
-        direction=_PREDICTED if entry.detector is not None else (scorer.direction.value if scorer else None),
+        direction=HIGHER_IS_WORSE if entry.detector is not None else (scorer.direction.value if scorer else None),
         description=system.name if system else None,
         signature=system.signature if system else None,
         unavailable=why,

@@ -49,13 +49,13 @@ class Opinion:
     notes: tuple[str, ...] = ()
 
 
-def opinion_of_detector(table: ItemTable, predictions: Sequence[Prediction], threshold: float) -> Opinion:
+def opinion_of_detector(table: ItemTable, predictions: Sequence[Prediction], threshold: float | None) -> Opinion:
     """A detector's opinion of each item.
 
     Args:
         table: the items.
         predictions: of the table's samples, in order.
-        threshold: confidence from which it marks.
+        threshold: confidence from which it marks; None where it is not known, so that spans alone are its verdict.
     """
     badness, verdict = np.full(len(table), np.nan), np.full(len(table), np.nan)
     hard = 0
@@ -70,7 +70,7 @@ def opinion_of_detector(table: ItemTable, predictions: Sequence[Prediction], thr
         touched = marked(bounds, ranges(prediction.spans or ())).astype(np.float64)
         if table.level == "response":
             touched[:] = float(bool(prediction.spans))
-        elif table.level == "sentence" and prediction.words is not None:
+        elif table.level == "sentence" and prediction.words is not None and threshold is not None:
             touched = (found >= threshold).astype(np.float64)
         verdict[place] = touched
     return Opinion(badness, verdict, (HARD,) if hard else ())

@@ -209,6 +209,13 @@ def test_scripts_and_languages_are_held_against_what_is_said(tmp_path: Path) -> 
         sample("script", cyrillic, [], evidence=german, language="de"),
         sample("language", german.replace("alte", "neue"), [], evidence=german, language="fi"),
         Sample("translation", german.replace("alte", "rote"), Task.TRANSLATION, "de", evidence=(Evidence(cyrillic),)),
+        sample(
+            "title",
+            "Variations of Snow and Ice on a Global and Regional Scale",
+            [],
+            language="de",
+            evidence=f"{german} Das Buch heißt „Variations of Snow and Ice on a Global and Regional Scale“.",
+        ),
         sample("mixed", "日本語の文の中に Directors Guild of America Awards がある。", [], language="ja"),
     ]
     report = check([str(write(tmp_path / "rows.jsonl", rows))])

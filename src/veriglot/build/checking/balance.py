@@ -26,6 +26,7 @@ _HARDLY = 0.05  # share of clean responses
 _DENSE = 0.25  # share of marked words
 _SPANS = 100  # from which types are judged
 _RARE = 0.02
+_WHO = {"human": "people", "model": "models"}
 _PAPERS = {"mfava": "mfava", "mfava-queries": "mfava", "halluverse": "halluverse", "hat": "hat"}
 
 
@@ -81,7 +82,7 @@ class Balance:
         for (file, kind, name), parts in together.items():
             settled = [one for one in parts if one.annotator == "gold"]
             names = {one.annotator for one in settled or parts}
-            said_by = names.pop() if len(names) == 1 else kind
+            said_by = names.pop() if len(names) == 1 else _WHO.get(kind, str(kind))
             _judge_clean(tally, file, said_by, settled or parts)
             _judge_types(tally, file, said_by, name, settled or parts)
         self._judge_languages(tally)
@@ -110,11 +111,11 @@ def _judge_clean(tally: Tally, file: str, annotator: str, parts: list[LabelSet])
         return
     if clean < _HARDLY * responses:
         tally.found("no_clean_rows", file, responses, kind=annotator)
-        detail = f"{clean:,} of {responses:,} responses that {annotator!r} labelled have no span"
+        detail = f"{clean:,} of {responses:,} responses that {annotator} labelled have no span"
         tally.example("no_clean_rows", Example(file, detail))
     if marked >= _DENSE * words:
         tally.found("dense_marks", file, marked, kind=annotator)
-        detail = f"{marked / words:.0%} of the words are marked by {annotator!r}"
+        detail = f"{marked / words:.0%} of the words are marked by {annotator}"
         tally.example("dense_marks", Example(file, detail))
 
 
@@ -132,10 +133,10 @@ def _judge_types(tally: Tally, file: str, annotator: str, name: str, parts: list
     for type_ in expected:
         if not counts[type_]:
             tally.found("missing_types", file, kind=type_)
-            tally.example("missing_types", Example(file, f"{annotator!r} never marked {type_}"))
+            tally.example("missing_types", Example(file, f"{annotator} never marked {type_}"))
         elif counts[type_] < _RARE * total:
             tally.found("rare_types", file, kind=type_)
-            detail = f"{counts[type_]:,} of {total:,} spans of {annotator!r} are {type_}"
+            detail = f"{counts[type_]:,} of {total:,} spans of {annotator} are {type_}"
             tally.example("rare_types", Example(file, detail))
 
 

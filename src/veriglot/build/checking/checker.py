@@ -8,7 +8,7 @@ disagree, and glued spans, for which each language's words and letters are learn
 from __future__ import annotations
 
 import tempfile
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -73,7 +73,7 @@ def check(
     watch = watch or Silent()
     with ExitStack() as stack:
         place = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="veriglot-check-", dir=folder)))
-        return _Checker(place, splits, near, clean, watch).run(data, format, language)
+        return _Checker(place, splits, near, clean, watch, stack).run(data, format, language)
 
 
 @dataclass
@@ -85,14 +85,17 @@ class _Near:
 
 
 class _Checker:
-    def __init__(self, folder: Path, splits: Splitting, near: float, clean: Cleaning | None, watch: Watch) -> None:
+    def __init__(
+        self, folder: Path, splits: Splitting, near: float, clean: Cleaning | None, watch: Watch, stack: ExitStack
+    ) -> None:
+        self._stack = stack
         self._folder = folder
         self._clean_as = clean
         self._near = near
         self._watch = watch
         self._splits = Splits(splits)
         self._report = Report()
-        self._spool = Spool(folder / "rows")
+        self._spool = stack.enter_context(closing(Spool(folder / "rows")))
         self._first = FirstPass(self._spool, self._splits, self._report, clean.drop if clean else frozenset())
         self._not_looked_for: dict[str, str] = {}
 
@@ -115,7 +118,6 @@ class _Checker:
             first.index, [one.path for one in checked], [tuple(one.languages) for one in checked]
         )
         cleaned = None if clean is None else self._clean(clean, near)
-        self._spool.close()
         found = first.tally.findings()
         names = {one.check for one in found}
         return CheckReport(
@@ -145,7 +147,9 @@ class _Checker:
         index = self._first.index
         new_text = _first_of(index.texts) & index.long
         new_passage = _first_of(index.passages)
-        texts, references = NearIndex(self._folder, "texts"), NearIndex(self._folder, "references")
+        texts, references = (
+            self._stack.enter_context(closing(NearIndex(self._folder, name))) for name in ("texts", "references")
+        )
         entry = 0
         self._watch.begin("Comparing", len(self._spool))
         for place, row in enumerate(self._spool):
@@ -165,7 +169,6 @@ class _Checker:
         for name, one in (("near_text", texts), ("leaked_near_reference", references)):
             if one.uncompared:
                 self._watch.say(f"{one.uncompared:,} texts share a bucket with too many to be compared ({name})")
-            one.close()
         return found
 
     def _responses(self, places: list[int]) -> list[str]:

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from veriglot.build.checking.faults import Fault
+from veriglot.build.checking.index import plain
 from veriglot.errors import UnknownNameError
 from veriglot.formats.garbled import garbled
 from veriglot.records import Task
@@ -32,7 +33,10 @@ _NEIGHBOURS = (  # what identification takes for one another
     {"fa", "prs", "tg"}, {"bg", "mk"},
 )  # fmt: skip
 _OWN = 0.1  # share of the letters from which the script of its language makes a text one of it
-_SHORTEST_LOOP = 64  # code points
+_FOREIGN = 0.25  # share of the letters from which a reference is as much in the script of the response as in its own
+_SHORTEST_LOOP = 64  # letters of a response; less is emphasis or a stock phrase
+_SHORTEST_GARBLED = 150  # letters of a reference: titles, headings and lists repeat themselves too
+_DENSE_LETTER = 2.5  # what a letter counts that is a syllable or a word
 _NO_LETTERS = re.compile(r"[\W_]+")
 _REMEMBERED = 1 << 16
 _LOOKED_AT = 4000  # code points
@@ -78,34 +82,51 @@ class LanguageCheck:
         if response.garbled == "looping":
             yield Fault("looping_response", "it goes round in circles", text=sample.response)
         tag = sample.language
-        if tag is not None:
-            wrong = _misfit(tag, response)
-            if wrong is not None:
-                yield Fault(f"wrong_{wrong[0]}", f"it says {tag} and is in {wrong[1]}", f"{tag}: {wrong[1]}",
-                            sample.response)  # fmt: skip
-        for broken in filter(None, (garbled_in(passage.text) for passage in sample.evidence)):
-            yield Fault("garbled_reference", broken[0].replace("_", " "), *broken)
+        wrong = None if tag is None else _misfit(tag, response)
+        if wrong is not None and not self._quoted(sample):
+            detail = f"it says {tag} and is in {wrong[1]}"
+            yield Fault(f"wrong_{wrong[0]}", detail, f"{tag}: {wrong[1]}", sample.response)
+        whole = "\n".join(passage.text for passage in sample.evidence)
+        broken = garbled_in(whole)
+        if broken is not None:
+            yield Fault("garbled_reference", broken.replace("_", " "), broken, whole)
             return
         for tag, text in _by_tag(sample):
-            yield from self._evidence_faults(sample, tag, text, response)
+            yield from self._evidence_faults(sample, tag, text, response if wrong is None else None)
 
-    def _evidence_faults(self, sample: Sample, tag: str, text: str, response: TextFacts) -> Iterator[Fault]:
+    def _quoted(self, sample: Sample) -> bool:
+        """Whether the response stands in evidence that is in the language it says, as names and titles do."""
+        if sample.task is Task.TRANSLATION:
+            return False
+        said = plain(sample.response)
+        return any(
+            said in plain(passage.text)
+            and _misfit(passage.language or sample.language or "", self.passage(passage.text)) is None
+            for passage in sample.evidence
+        )
+
+    def _evidence_faults(self, sample: Sample, tag: str, text: str, response: TextFacts | None) -> Iterator[Fault]:
         known = self.passage(text)
         same = sample.language is not None and _base(tag) == _base(sample.language)
-        apart = response.script and known.script and _apart(response.script, known.script)
-        if same and apart and known.shares.get(response.script or "", 0.0) < _OWN:
-            yield Fault("reference_script", f"the response is in {response.script}, the reference in {known.script}",
-                        f"{response.script}/{known.script}", text)  # fmt: skip
+        own = response.script if response is not None else None
+        apart = own and known.script and _apart(own, known.script)
+        if same and own and apart and known.shares.get(own, 0.0) < _FOREIGN:
+            yield Fault("reference_script", f"the response is in {own}, the reference in {known.script}",
+                        f"{own}/{known.script}", text)  # fmt: skip
         wrong = _misfit(tag, known)
         if (wrong is not None and wrong[0] == "language") or (wrong is not None and not same):
             yield Fault("reference_language", f"it says {tag} and is in {wrong[1]}", f"{tag}: {wrong[1]}", text)
 
 
 @lru_cache(maxsize=4096)
-def garbled_in(text: str) -> tuple[str, str] | None:
-    """Why a passage is unusable, and the passage; None where it looks sound."""
+def garbled_in(text: str) -> str | None:
+    """Why the evidence of a row is unusable, `looping` or `unknown_characters`; None where it looks sound."""
     why = _broken(text)
-    return None if why is None else (why, text)
+    if why != "looping":
+        return why
+    dense = sum("\u2e80" <= char <= "\u9fff" or "\uac00" <= char <= "\ud7a3" for char in text)
+    letters = len(_NO_LETTERS.sub(" ", text)) + (_DENSE_LETTER - 1) * dense
+    return why if letters >= _SHORTEST_GARBLED else None
 
 
 def _by_tag(sample: Sample) -> Iterator[tuple[str, str]]:

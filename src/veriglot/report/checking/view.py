@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["View", "plural"]
 
-_LEVELS = {"error": "errors", "warning": "warnings", "note": "notes"}
+_LEVELS = ("error", "warning", "note")
 
 
 def plural(count: int, unit: str) -> str:
@@ -27,7 +27,9 @@ def plural(count: int, unit: str) -> str:
 
 def percent(part: float, whole: float) -> str:
     """A share in percent; a dash where there is nothing to have a share of."""
-    return f"{100 * part / whole:.1f}%" if whole else "–"
+    if not whole:
+        return "–"
+    return "under 0.1%" if 0 < part / whole < 0.0005 else f"{100 * part / whole:.1f}%"
 
 
 class View:
@@ -55,9 +57,10 @@ class View:
     def summary(self) -> str:
         """How much was found, by level."""
         levels = [found.level for found in self.report.findings]
-        parts = [f"{levels.count(level)} {name}" for level, name in _LEVELS.items() if level in levels]
-        found = f"{', '.join(parts)} in kinds of findings" if parts else "nothing found"
-        return f"{found}; {len(self.report.passed)} checks found nothing, {len(self.report.not_looked_for)} not made"
+        parts = [plural(levels.count(level), level) for level in _LEVELS if level in levels]
+        found = f"{plural(len(levels), 'kind')} of finding ({', '.join(parts)})" if parts else "nothing found"
+        passed, left = len(self.report.passed), len(self.report.not_looked_for)
+        return f"{found}; {plural(passed, 'check')} found nothing, {left} not made"
 
     def headline(self, finding: Finding) -> str:
         """A finding in one line."""

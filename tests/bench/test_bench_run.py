@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -204,6 +205,26 @@ def test_languages_that_a_system_does_not_read_are_coverage_and_no_zero(tmp_path
     values = [one.value for one in found.figures if one.system == "absent" and one.language == "xx"]
     assert values
     assert not any(value is not None for value in values)
+
+
+def test_texts_that_name_nothing_are_coverage_and_no_failure(tmp_path: Path) -> None:
+    rows = [
+        *samples(),
+        *(
+            msgspec.structs.replace(one, id=f"few-{one.id}", response=re.sub(r"\d", "x", one.response))
+            for one in samples()
+        ),
+    ]
+    text = BENCH.replace('"top-ngram"', '"number-agreement"')
+    found = ran(written(tmp_path, text, rows), tmp_path / "run")
+    for level in ("response", "sentence"):
+        cell = next(one for one in found.cells if (one.system, one.level) == ("number-agreement", level))
+        assert cell.status == "partial"
+        assert all(set(counts) == {"scored", "nothing_to_compare"} for counts in cell.statuses.values())
+        assert "no number in the response" in (cell.reason or "")
+    silent = ran(written(tmp_path, text, [one for one in rows if one.id.startswith("few")]), tmp_path / "run")
+    cell = next(one for one in silent.cells if (one.system, one.level) == ("number-agreement", "response"))
+    assert (cell.status, cell.coverage) == ("unscored", 0.0)
 
 
 def test_data_without_labels_is_refused(tmp_path: Path) -> None:

@@ -65,6 +65,6 @@ def test_where_capitals_tell_nothing(language: str, response: str, evidence: str
 
 
 def test_nothing_to_compare_is_not_scored() -> None:
-    assert score_of("there are none.", "Paris").status is Status.FAILED
+    assert score_of("there are none.", "Paris").status is Status.NOTHING_TO_COMPARE
     assert score_of("there are none.", "Paris", empty=0.5).value == 0.5
     assert score_of("We saw Paris.", "").status is Status.NO_EVIDENCE

@@ -86,12 +86,12 @@ def test_agreement_by_hand() -> None:
 
 def test_nothing_to_compare_is_not_scored() -> None:
     found = score_of("no figures", "1990")
-    assert (found.status, found.value) == (Status.FAILED, None)
+    assert (found.status, found.value) == (Status.NOTHING_TO_COMPARE, None)
     assert "no number in the response" in (found.reason or "")
     assert score_of("no figures", "1990", empty=1.0).value == 1.0
     assert score_of("1990", "none").value == 0.0
-    assert score_of("1990", "none", value="recall").status is Status.FAILED
-    assert score_of("", "none", value="f1").status is Status.FAILED
+    assert score_of("1990", "none", value="recall").status is Status.NOTHING_TO_COMPARE
+    assert score_of("", "none", value="f1").status is Status.NOTHING_TO_COMPARE
     assert score_of("1990", " ").status is Status.NO_EVIDENCE
     with pytest.raises(UsageError, match="between 0 and 1"):
         load_scorer("number-agreement", empty=2.0)

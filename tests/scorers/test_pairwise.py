@@ -85,7 +85,7 @@ def test_what_has_no_sisters_or_none_that_can_be_scored() -> None:
     )
     assert alone.status is Status.NO_EVIDENCE
     assert "meta.samples" in (alone.reason or "")
-    assert empty.status is Status.FAILED
+    assert empty.status is Status.NOTHING_TO_COMPARE
     assert "other responses" in (empty.reason or "")
     assert numbers.value == 0.5
     assert (numbers.parts["samples"], numbers.parts["compared"]) == (3, 2), "what was not compared is said"

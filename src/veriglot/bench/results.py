@@ -133,8 +133,9 @@ class BenchCell(msgspec.Struct, frozen=True):
     Attributes:
         system, data, level: which.
         status: `done`; `partial` where some samples were not scored; `unscored` where none was, since their languages
-            are not supported or there is no evidence; `unavailable` (the system cannot be made here); `unsuited` (it
-            gives nothing at this level, or is not asked about the data); `failed` (it broke off, or over every sample).
+            are not supported, or there is no evidence or nothing to compare; `unavailable` (the system cannot be made
+            here); `unsuited` (it gives nothing at this level, or is not asked about the data); `failed` (it broke off,
+            or over every sample).
         reason: why it is not `done`, with what to do; None where it is.
         statuses: language to status of a prediction (or `missing`) to how many samples (or sentences).
         coverage: share of the test samples that were scored; 0 where none were, never a zero figure.

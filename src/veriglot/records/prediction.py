@@ -16,12 +16,17 @@ _CHOOSER = "chooser:"
 
 
 class Status(StrEnum):
-    """Whether the sample was checked, or why not."""
+    """Whether the sample was checked, or why not.
+
+    `nothing_to_compare` is what scorers say of a share of nothing: a text without names has none that agree. It is no
+    failure, for nothing went wrong and no second try will help.
+    """
 
     SCORED = "scored"
     UNSUPPORTED_LANGUAGE = "unsupported_language"
     NO_EVIDENCE = "no_evidence"
     TOO_LONG = "too_long"
+    NOTHING_TO_COMPARE = "nothing_to_compare"
     FAILED = "failed"
 
 

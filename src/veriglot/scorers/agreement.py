@@ -43,4 +43,5 @@ def agreement(
     if empty is not None:
         return Measured(empty, found.parts(), language)
     where = {"precision": "the response", "recall": "the evidence", "f1": "either text"}[which]
-    return Unmeasured(Status.FAILED, f"no {kind} in {where}, so there is nothing to compare (empty= sets a value)")
+    reason = f"no {kind} in {where}, so there is nothing to compare (empty= sets a value)"
+    return Unmeasured(Status.NOTHING_TO_COMPARE, reason)

@@ -38,7 +38,7 @@ class EntityOverlap(AgainstEvidence):
         UsageError: no such pipeline, or it recognises no entities; a setting that makes no sense.
     """
 
-    name = "entity-overlap@1"
+    name = "entity-overlap@2"
 
     def __init__(
         self,

@@ -52,8 +52,8 @@ class NameAgreement(AgainstEvidence):
     and takes `French` for a name.
 
     Responses in scripts without capital letters, and in German, whose nouns all have one, are `unsupported_language`,
-    and so is evidence in a script other than Latin, Cyrillic, Greek or Armenian. A response without names is not
-    scored, unless `empty` says what it is worth.
+    and so is evidence in a script other than Latin, Cyrillic, Greek or Armenian. A response without names is
+    `nothing_to_compare`, unless `empty` says what it is worth.
 
     Args:
         empty: the value of a response that has no names, 0 to 1.
@@ -62,7 +62,7 @@ class NameAgreement(AgainstEvidence):
         UsageError: `empty` is out of range.
     """
 
-    name = "name-agreement@1"
+    name = "name-agreement@2"
 
     def __init__(self, empty: float | None = None) -> None:
         self.empty = checked_empty(empty)
@@ -81,7 +81,8 @@ class NameAgreement(AgainstEvidence):
             return Unmeasured(Status.UNSUPPORTED_LANGUAGE, refused)
         names = names_of(sample.response, passages, tag)
         if not names and self.empty is None:
-            return Unmeasured(Status.FAILED, "no name in the response, so there is nothing to compare (see empty=)")
+            reason = "no name in the response, so there is nothing to compare (empty= sets a value)"
+            return Unmeasured(Status.NOTHING_TO_COMPARE, reason)
         across = len({script_of(text) for text in (sample.response, *passages)} - {None}) > 1
         matched = len(_met(names, {word for text in passages for word in _words(text)}, across=across))
         value = matched / len(names) if names else float(self.empty or 0.0)

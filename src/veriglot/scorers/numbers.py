@@ -35,7 +35,7 @@ class NumberAgreement(AgainstEvidence):
         UsageError: a setting that makes no sense.
     """
 
-    name = "number-agreement@1"
+    name = "number-agreement@2"
 
     def __init__(self, value: Value = "precision", empty: float | None = None) -> None:
         self.value, self.empty = checked_value(value), checked_empty(empty)

@@ -35,7 +35,9 @@ __all__ = ["Ensemble", "Missing"]
 Missing = Literal["refuse", "rest"]
 
 _THRESHOLD = 0.5
-_GRAVE = (Status.FAILED, Status.TOO_LONG, Status.UNSUPPORTED_LANGUAGE, Status.NO_EVIDENCE)
+_GRAVE = (
+    Status.FAILED, Status.TOO_LONG, Status.UNSUPPORTED_LANGUAGE, Status.NO_EVIDENCE, Status.NOTHING_TO_COMPARE,
+)  # fmt: skip
 _VOID = ("calibration:", "words:no confidences")  # notes of members that learned weights overtake
 _NO_WORDS = "it gives spans alone, without the confidence of each word; calibrate it first, or learn a stack"
 

@@ -12,7 +12,7 @@ from faulty_data import sample, sentences, write
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veriglot.build.checking import Cleaning, NearIndex, SeamFinder, check
+from veriglot.build.checking import Cleaning, NearIndex, SeamFinder, check, checks
 from veriglot.build.checking.agreement import AgreementSums
 from veriglot.build.checking.repairs import repaired, without_ranges
 from veriglot.build.checking.splits import split_in_name
@@ -227,3 +227,12 @@ def test_rows_come_back_from_disk_in_any_order(tmp_path: Path) -> None:
     with pytest.raises(IndexError):
         spool[51]
     spool.close()
+
+
+def test_the_page_says_what_every_check_is() -> None:
+    """`docs/check.md` has a row for each, with its level, unit and meaning."""
+    page = (Path(__file__).parents[2] / "docs" / "check.md").read_text("utf-8")
+    for name, one in checks().items():
+        (row,) = [line for line in page.splitlines() if line.startswith(f"| `{name}` |")]
+        assert row.startswith(f"| `{name}` | {one.level} | {one.unit} |")
+        assert f"{one.title}. {one.meaning}" in row

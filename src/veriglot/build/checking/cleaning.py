@@ -11,6 +11,7 @@ import msgspec
 
 from veriglot.build.checking.findings import Cleaned, checks
 from veriglot.build.checking.repairs import repaired
+from veriglot.build.checking.tally import GLUED_SET
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.formats import open_writer
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Cleaner", "Cleaning", "Rejected"]
 
-_GLUED_SET = 0.1  # share of glued spans from which a file's seams are taken for glue and mended
 _FILES = {".jsonl", ".parquet"}
 
 
@@ -155,7 +155,7 @@ class Cleaner:
         if reasons:
             return sample, repairs
         sample, repairs = repaired(sample, self._cleaning.keep)
-        glued = self._first.tally.share("glued_span", path) >= _GLUED_SET
+        glued = self._first.tally.share("glued_span", path) >= GLUED_SET
         if glued and "glued_span" not in self._cleaning.keep:
             mended = self._first.glue.mended(sample)
             if mended is None:

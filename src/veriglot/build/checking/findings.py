@@ -18,6 +18,7 @@ __all__ = [
     "Example",
     "Finding",
     "LabelSet",
+    "Level",
     "SharedReferences",
     "SplitLeak",
     "checks",

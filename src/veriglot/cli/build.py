@@ -7,6 +7,8 @@ import typer
 from veriglot.cli.build_articles import articles
 from veriglot.cli.build_biographies import biographies
 from veriglot.cli.build_check import check
+from veriglot.cli.build_factual import factual
+from veriglot.cli.build_halluverse import halluverse
 from veriglot.cli.build_mt_sample import mt_sample
 from veriglot.cli.build_people import people
 from veriglot.cli.build_queries import queries
@@ -30,5 +32,7 @@ app.command("biographies")(biographies)
 app.command("responses")(responses)
 app.command("quality")(quality)
 app.command("check")(check)
+app.command("factual")(factual)
 app.command("mt-sample")(mt_sample)
 app.command("silver")(silver)
+app.command("halluverse")(halluverse)

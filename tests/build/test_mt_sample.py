@@ -276,7 +276,7 @@ def test_processes_make_no_difference(tmp_path: Path) -> None:
         (["--scorer", "top-gram"], "top-ngram"),
         (["--scorer", "top-ngram graded"], "NAME=VALUE"),
         (["--scorer", "length-ratio", "--scorer", "length-ratio"], "the same name"),
-        (["--given", "nothing:higher-is-better"], "no line that could be read"),
+        (["--given", "nothing:higher-is-better"], "what the column of scores is called. All"),
     ],
 )
 def test_wrong_words_are_refused(

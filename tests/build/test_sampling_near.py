@@ -142,14 +142,14 @@ def stored(folder: Path, texts: list[str]) -> LineStore:
 
 @pytest.mark.parametrize("at_once", [50, 2_000_000])
 def test_of_a_chain_of_near_duplicates_the_first_stays(tmp_path: Path, at_once: int) -> None:
-    texts = sentences(1_000, seed=7)
+    texts = sentences(400, seed=7)
     with stored(tmp_path / "lines", texts) as store:
         fates = np.zeros(len(texts), np.uint8)
         mark_repeats(store, fates, at_once=at_once)
         firsts = {text: number for number, text in reversed(list(enumerate(texts)))}
         assert np.flatnonzero(fates == Fate.KEPT).tolist() == sorted(firsts.values())
         np.save(tmp_path / "fates.npy", fates)
-        shards = Shards(tmp_path / "shards", len(texts), 300)
+        shards = Shards(tmp_path / "shards", len(texts), 150)
         cleaning = Cleaning("de", min_length=0, min_confidence=0.0)
         shards.run(partial(Examiner, tmp_path / "lines", tmp_path / "fates.npy", cleaning), jobs=1, watch=Silent())
         left = mark_near_duplicates(store, shards, fates, near=0.8, unique="source", watch=Silent(), at_once=at_once)
@@ -157,7 +157,7 @@ def test_of_a_chain_of_near_duplicates_the_first_stays(tmp_path: Path, at_once: 
     seen = np.flatnonzero(shards.joined("sketches") != 0)
     kept = [number for number in seen.tolist() if fates[number] == Fate.KEPT]
     fallen = np.flatnonzero(fates == Fate.NEAR_DUPLICATE).tolist()
-    assert len(fallen) > 100
+    assert len(fallen) > 40
     for number in fallen:  # one before it, fallen or not, is as near as that
         before = texts[:number]
         assert jaccard(before, [texts[number]] * number).max() >= 0.8

@@ -202,4 +202,8 @@ def mt_sample(
         scorers=scorer_sources(scorer or []),
         given=columns_given,
     )
-    sample_mt(order, output, jobs=jobs, scorer_jobs=scorer_jobs, restart=restart, fallen=fallen, json=json, quiet=quiet)
+    code = sample_mt(
+        order, output, jobs=jobs, scorer_jobs=scorer_jobs, restart=restart, fallen=fallen, json=json, quiet=quiet
+    )
+    if code:
+        raise typer.Exit(code)

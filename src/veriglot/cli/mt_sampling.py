@@ -9,7 +9,7 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
-from veriglot.errors import UsageError
+from veriglot.errors import EXIT_ROWS_FAILED, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,8 +34,8 @@ def sample_mt(
     fallen: Path | None,
     json: bool,
     quiet: bool,
-) -> None:
-    """Make the sample and print the account: as JSON, or as tables."""
+) -> int:
+    """Make the sample and print the account, as JSON or as tables; returns the exit code."""
     from veriglot.build.sampling import mt_sample
     from veriglot.cli.building import print_json, say
     from veriglot.cli.steps import Steps
@@ -56,6 +56,7 @@ def sample_mt(
         _show(account)
         for line in account_lines(account, output):
             say(line)
+    return EXIT_ROWS_FAILED if account.cleaned.unreadable else 0
 
 
 def parts_of(text: str) -> dict[str, int]:
@@ -120,7 +121,9 @@ def account_lines(account: Account, output: Path) -> Iterator[str]:
     cleaned, sample = account.cleaned, account.sample
     if cleaned.unreadable:
         where = output / "work" / "read" / "failed.jsonl"
-        yield f"{cleaned.unreadable:,} rows could not be read; why stands in {where}."
+        yield f"Rows that could not be read: {cleaned.unreadable:,}; why stands in {where}."
+    if cleaned.other_languages:
+        yield f"Other languages: {_languages(cleaned.other_languages)}."
     if cleaned.uncompared:
         yield f"{cleaned.uncompared:,} lines stood among too many alike to be held against all of them."
     if sample is None:
@@ -192,6 +195,14 @@ def _show_parts(console: Console, sample: SampleAccount) -> None:
         f" {sample.groups:,} groups of near-duplicates, the largest of {sample.largest_group:,}."
     )
     console.print(table)
+
+
+def _languages(counts: dict[str, int], shown: int = 10) -> str:
+    """The most frequent languages with their counts, the most frequent first."""
+    order = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+    rest = sum(count for _, count in order[shown:])
+    told = [f"{language} {count:,}" for language, count in order[:shown]]
+    return ", ".join([*told, f"others {rest:,}"] if rest else told)
 
 
 def _border(value: float | None) -> str:

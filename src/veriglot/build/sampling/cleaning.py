@@ -67,11 +67,13 @@ def _read(paths: Sequence[str], columns: Columns, unique: str, watch: Watch, fol
     failed_path = folder / "failed.jsonl"
     failed_path.unlink(missing_ok=True)
     failed, fates, translated, unreadable = Journal(failed_path), bytearray(), 0, 0
+    first_bad: InputError | None = None
     with LineWriter(folder) as writer:
         for row in lines_of(paths, columns):
             watch.advance()
             if isinstance(row, BadRow):
                 failed.append(msgspec.json.encode(FailedRow.of(row.error, row.raw or None)))
+                first_bad = first_bad or row.error
                 unreadable += 1
                 continue
             line, given = row
@@ -81,8 +83,13 @@ def _read(paths: Sequence[str], columns: Columns, unique: str, watch: Watch, fol
             translated += has_target
             fates.append(fate if has_target or fate else Fate.NO_TARGET)
     failed.close()
+    if first_bad is not None and not writer.count:
+        raise InputError(
+            f"no line can be read; of {unreadable:,} rows the first: {first_bad.message}",
+            remedy=f"{first_bad.remedy} All of them stand in {failed_path}.".strip(),
+        )
     if not writer.count:
-        raise InputError("the inputs hold no line that could be read", remedy=f"See {failed_path}.")
+        raise InputError("there is no line in the inputs")
     known = np.frombuffer(fates, np.uint8).copy()
     if not translated:  # these are sources alone, which are to be translated once they are clean
         known[known == Fate.NO_TARGET] = Fate.KEPT

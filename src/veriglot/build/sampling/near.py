@@ -16,7 +16,7 @@ from veriglot.build.sampling.examining import compared_text
 from veriglot.build.sampling.fates import Fate
 from veriglot.build.sampling.minhash import BANDS, apart_bits, bits_of
 from veriglot.build.sampling.repeats import AT_ONCE, in_slice, slices_of
-from veriglot.build.sampling.shingles import jaccard
+from veriglot.build.sampling.shingles import shingles
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["mark_near_duplicates"]
 
-_PAIRS = 4_096  # pairs of texts in memory at once
+_PAIRS = 512  # pairs of texts that are compared at once
+_KEPT = 500_000  # n-grams of texts that are kept from one comparison to the next: about 50 MB
 _ROUNDS = 1_000  # lines of one bucket that the others are held against
 
 
@@ -56,11 +57,11 @@ def mark_near_duplicates(
         Lines that stood in a bucket too full for all to be compared; 0 unless thousands of different lines agree.
     """
     slices = slices_of(int((fates == Fate.KEPT).sum()), at_once)
-    uncompared = 0
+    ngrams, uncompared = _Ngrams(store, unique), 0
     for band in range(BANDS):
         for slice_ in range(slices):
             bucket = _Bucket(*_selected(shards, fates, band, slice_, slices))
-            uncompared += _thin(bucket, store, fates, near, unique)
+            uncompared += _thin(bucket, ngrams, fates, near)
         watch.advance()
     return uncompared
 
@@ -101,7 +102,29 @@ def _selected(
     return np.concatenate(hashes), np.concatenate(rows), np.concatenate(sketches)
 
 
-def _thin(bucket: _Bucket, store: LineStore, fates: NDArray[np.uint8], near: float, unique: str) -> int:
+class _Ngrams:
+    """The n-grams of lines; those looked at last are kept, since of many alike each is looked at many times."""
+
+    def __init__(self, store: LineStore, unique: str) -> None:
+        self._store, self._unique = store, unique
+        self._kept: dict[int, frozenset[int]] = {}
+        self._count = 0
+
+    def of(self, rows: NDArray[np.uint32]) -> dict[int, frozenset[int]]:
+        """The n-grams of lines, in ascending order of their numbers, and of some others."""
+        if self._count > _KEPT:
+            self._kept = {row: self._kept[row] for row in rows.tolist() if row in self._kept}
+            self._count = sum(map(len, self._kept.values()))
+        missing = np.array([row for row in rows.tolist() if row not in self._kept], np.uint32)
+        found = shingles([compared_text(line, self._unique) for line in self._store.pick(missing)])
+        bounds = found.starts.tolist()
+        for place, row in enumerate(missing.tolist()):
+            self._kept[row] = frozenset(found.hashes[bounds[place] : bounds[place + 1]].tolist())
+            self._count += len(self._kept[row])
+        return self._kept
+
+
+def _thin(bucket: _Bucket, ngrams: _Ngrams, fates: NDArray[np.uint8], near: float) -> int:
     """Take near-duplicates out of buckets; returns how many lines were left without being compared."""
     most = apart_bits(near)
     for _ in range(_ROUNDS):
@@ -111,24 +134,27 @@ def _thin(bucket: _Bucket, store: LineStore, fates: NDArray[np.uint8], near: flo
         is_other = leaders != np.arange(len(leaders))
         alike = bits_of(bucket.sketches ^ bucket.sketches[leaders]) <= most
         places = np.flatnonzero(is_other & alike)
-        same = _similar(store, bucket.rows[leaders[places]], bucket.rows[places], near, unique)
+        same = _similar(ngrams, bucket.rows[leaders[places]], bucket.rows[places], near)
         fates[bucket.rows[places[same]]] = Fate.NEAR_DUPLICATE
         is_other[places[same]] = False
         bucket.keep(is_other)
     return int(bucket.rows.size)
 
 
-def _similar(
-    store: LineStore, first: NDArray[np.uint32], second: NDArray[np.uint32], near: float, unique: str
-) -> NDArray[np.bool_]:
+def _similar(ngrams: _Ngrams, first: NDArray[np.uint32], second: NDArray[np.uint32], near: float) -> NDArray[np.bool_]:
     """Which pairs of lines are as similar as `near` by their texts."""
-    found = [np.zeros(0, np.bool_)]
+    same = np.zeros(len(first), np.bool_)
     for start in range(0, len(first), _PAIRS):
-        rows, places = np.unique(
-            np.concatenate([first[start : start + _PAIRS], second[start : start + _PAIRS]]), return_inverse=True
-        )
-        texts = [compared_text(line, unique) for line in store.pick(rows)]
-        of_first, of_second = np.split(places, 2)
-        similarity = jaccard([texts[i] for i in of_first.tolist()], [texts[i] for i in of_second.tolist()])
-        found.append(similarity >= near)
-    return np.concatenate(found)
+        pairs = first[start : start + _PAIRS], second[start : start + _PAIRS]
+        own = ngrams.of(np.unique(np.concatenate(pairs)))
+        for place, (one, other) in enumerate(zip(*(rows.tolist() for rows in pairs), strict=True), start=start):
+            same[place] = _is_near(own[one], own[other], near)
+    return same
+
+
+def _is_near(one: frozenset[int], other: frozenset[int], near: float) -> bool:
+    fewer, more = sorted((len(one), len(other)))
+    if not fewer or fewer < near * more - 1e-9:
+        return False
+    shared = len(one & other)
+    return shared / (len(one) + len(other) - shared) >= near

@@ -104,6 +104,7 @@ def write_clean(path: Path, store: LineStore, kept: NDArray[np.uint32], paths: S
 
 def write_fallen(path: Path, store: LineStore, fates: NDArray[np.uint8], paths: Sequence[str]) -> None:
     """Write every line that fell out, with the reason, as JSON lines."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(path.name + ".partial")
     with partial.open("wb") as stream:
         for row in _fallen(fates):

@@ -8,7 +8,7 @@ Nothing but one number a line is ever in memory.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -20,24 +20,28 @@ from veriglot.build.sampling.grouping import groups_of
 from veriglot.build.sampling.lines import Columns
 from veriglot.build.sampling.outputs import sample_of, write_clean, write_fallen, write_parts
 from veriglot.build.sampling.scores import Scores
-from veriglot.build.sampling.scoring import GivenScores, ScorerSource
+from veriglot.build.sampling.scoring import GivenScores, ScorerSource, known
 from veriglot.build.sampling.settings import Cleaning, Sampling
 from veriglot.build.sampling.shingles import SHINGLES_VERSION
 from veriglot.build.sampling.splitting import sizes_of, split
 from veriglot.build.sampling.stages import Stages
 from veriglot.build.sampling.store import LineStore
-from veriglot.errors import UsageError
+from veriglot.errors import InputError, UsageError
 from veriglot.provenance import digest, signature
 from veriglot.run.lock import Lock
 from veriglot.run.manifest import write_whole
 from veriglot.run.watch import Silent
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
 
+    from veriglot.build.sampling.account import Cleaned
     from veriglot.build.sampling.choosing import Choice, Scored
+    from veriglot.build.sampling.cleaning import Read
+    from veriglot.build.sampling.scoring import KnownScorer
     from veriglot.run.watch import Watch
 
 __all__ = ["MtSample", "mt_sample"]
@@ -94,9 +98,10 @@ def mt_sample(
         Every count. The same order gives the same files, byte by byte, whatever the number of processes.
 
     Raises:
-        InputError: an input cannot be read at all.
-        UsageError: the folder was made in another way; another process is making it; or lines have translations and
-            there is no scorer.
+        InputError: no line can be read, no line is clean, or no line has a score.
+        UsageError: the folder was made in another way; another process is making it; lines have translations and there
+            is no scorer; or there are scorers and no translations.
+        VeriglotError: a scorer cannot be made, which is tried before anything else.
     """
     watch = watch or Silent()
     folder.mkdir(parents=True, exist_ok=True)
@@ -106,25 +111,23 @@ def mt_sample(
     lock = Lock(folder / "report.json")
     try:
         stages = Stages(folder / "work", restart=restart)
+        scorers = [known(source) for source in order.scorers]
         was_read = read(stages, order.paths, order.columns, order.cleaning, watch=watch)
-        if was_read.translated and not (order.scorers or order.given):
-            raise UsageError(
-                "The lines have translations, and nothing scores them.",
-                remedy="Name scorers, or columns of scores that the data hold.",
-            )
-        if was_read.translated and order.target is None:
-            raise UsageError("The lines have translations in a language that is not named.", remedy="Name it.")
+        _check(order, was_read)
         cleaned = clean(stages, was_read, order.cleaning, jobs=jobs, watch=watch)
         account = Account(_signature(order, stages), order.cleaning.language, order.target, cleaned)
+        of_sample: dict[str, Any] = {"sampling": order.sampling, "scorers": labels}
         if was_read.translated:  # a sample is not replaced by another one unasked
-            stages.do("sample", {"sampling": order.sampling, "scorers": labels}, lambda _: True, bool, after="near")
+            stages.check("sample", of_sample, after="near")
         _clear(folder)
         with LineStore(stages.path("read")) as store:
             if fallen is not None:
                 write_fallen(fallen, store, np.load(stages.path("near") / "fates.npy", mmap_mode="r"), order.paths)
+            _check_clean(cleaned)
             if was_read.translated:
-                sample = _sample(order, folder, stages, store, scorer_jobs, watch)
+                sample = _sample(order, scorers, folder, stages, store, scorer_jobs, watch)
                 account = msgspec.structs.replace(account, sample=sample)
+                stages.do("sample", of_sample, lambda _: True, bool, after="near")
             else:
                 kept = np.load(stages.path("near") / "kept.npy", mmap_mode="r")
                 write_clean(folder / "clean.jsonl", store, kept, order.paths)
@@ -134,14 +137,55 @@ def mt_sample(
         lock.release()
 
 
-def _sample(order: MtSample, folder: Path, stages: Stages, store: LineStore, jobs: int, watch: Watch) -> SampleAccount:
+def _check(order: MtSample, was_read: Read) -> None:
+    """Refuse an order that does not fit what was read."""
+    if was_read.translated and not (order.scorers or order.given):
+        raise UsageError(
+            "The lines have translations, and nothing scores them.",
+            remedy="Name scorers (--scorer), or columns of scores that the data hold (--given).",
+        )
+    if was_read.translated and order.target is None:
+        raise UsageError(
+            "The lines have translations in a language that is not named.", remedy="Name it by its tag (--target)."
+        )
+    if not was_read.translated and (order.scorers or order.given):
+        raise UsageError(
+            f"None of {was_read.lines:,} lines has a translation that could be scored.",
+            remedy=f"They are looked for in the column {order.columns.target!r}, or beside plain text in files of their"
+            " own (--targets). To clean sources alone, name no scorer.",
+        )
+
+
+def _check_clean(cleaned: Cleaned) -> None:
+    if cleaned.clean:
+        return
+    fates = ", ".join(f"{fate.replace('_', ' ')} {count:,}" for fate, count in cleaned.fates.items() if count)
+    others = sorted(cleaned.other_languages.items(), key=lambda one: -one[1])[:5]
+    told = f" ({', '.join(f'{language} {count:,}' for language, count in others)})" if others else ""
+    raise InputError(
+        f"no line of {cleaned.lines:,} is clean: {fates}{told}", remedy="Is the language of the sources the right one?"
+    )
+
+
+def _sample(
+    order: MtSample,
+    scorers: Sequence[KnownScorer],
+    folder: Path,
+    stages: Stages,
+    store: LineStore,
+    jobs: int,
+    watch: Watch,
+) -> SampleAccount:
     kept = np.load(stages.path("near") / "kept.npy", mmap_mode="r")
     keys = np.load(stages.path("near") / "keys.npy", mmap_mode="r")
     scores = Scores(stages, store, (order.cleaning.language, order.target or ""), jobs, watch)
     scored = [scores.given(number, one) for number, one in enumerate(order.given)]
-    scored += [scores.scored(source) for source in order.scorers]
+    scored += [scores.scored(one) for one in scorers]
     watch.begin("choosing", None)
     choice = choose(scored, keys, order.sampling)
+    if not len(choice.places):
+        reasons = "; ".join(f"{one.label}: {reason}, {n:,}" for one in scored for reason, n in one.reasons.items())
+        raise InputError(f"no line has a score: {reasons}")
     lines = store.pick(np.array(kept[choice.places]))
     groups = groups_of([[line.source for line in lines], [line.target or "" for line in lines]], order.sampling.near)
     parts = split(groups, np.array(keys[choice.places]), order.sampling.parts, order.sampling.seed)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from veriglot.build.sampling.choosing import Scored
-from veriglot.build.sampling.scoring import ScorerSource, ScorerWorker
+from veriglot.build.sampling.scoring import ScorerWorker
 from veriglot.build.sampling.shards import Shards
 from veriglot.provenance import digest
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from veriglot.build.sampling.scoring import GivenScores
+    from veriglot.build.sampling.scoring import GivenScores, KnownScorer, ScorerSource
     from veriglot.build.sampling.shards import Worker
     from veriglot.build.sampling.stages import Stages
     from veriglot.build.sampling.store import LineStore
-    from veriglot.records import Direction, Scorer
+    from veriglot.records import Direction
     from veriglot.run.watch import Watch
 
 __all__ = ["Scores"]
@@ -60,12 +60,11 @@ class Scores:
         reasons = {"the data hold no number": missing} if missing else {}
         return Scored(given.label, given.direction, values, reasons)
 
-    def scored(self, source: ScorerSource) -> Scored:
-        """Those of a scorer."""
-        here = source.make()
-        make = partial(_worker, here if self._jobs == 1 else source, self._places, self._languages)
-        settings = {"scorer": here.signature, "languages": self._languages}
-        return self._kept(source.label, here.direction, settings, make)
+    def scored(self, known: KnownScorer) -> Scored:
+        """Those of a scorer, which is made again only where lines are left."""
+        make = partial(_worker, known.source, self._places, self._languages)
+        settings = {"scorer": known.signature, "languages": self._languages}
+        return self._kept(known.source.label, known.direction, settings, make)
 
     def _kept(self, label: str, direction: Direction, settings: dict[str, Any], make: Callable[[], Worker]) -> Scored:
         name = f"scores-{re.sub(r'[^A-Za-z0-9.-]+', '_', label)[:40]}-{digest([label])[:8]}"
@@ -81,5 +80,5 @@ class Scores:
         return Scored(label, direction, partial(shards.arrays, "values"), shards.notes())
 
 
-def _worker(scorer: Scorer | ScorerSource, places: tuple[Path, Path], languages: tuple[str, str]) -> Worker:
-    return ScorerWorker(*places, scorer.make() if isinstance(scorer, ScorerSource) else scorer, languages)
+def _worker(source: ScorerSource, places: tuple[Path, Path], languages: tuple[str, str]) -> Worker:
+    return ScorerWorker(*places, source.make(), languages)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from veriglot.build.sampling.lines import Line
     from veriglot.records import Score, Scorer
 
-__all__ = ["GivenScores", "ScorerSource", "ScorerWorker", "translation"]
+__all__ = ["GivenScores", "KnownScorer", "ScorerSource", "ScorerWorker", "known", "translation"]
 
 _BATCH = 256
 _REASONS = 20  # different reasons that a range of lines is counted by; beyond, they are counted together
@@ -37,6 +37,31 @@ class ScorerSource:
 
     label: str
     make: Callable[[], Scorer]
+
+
+@dataclass(frozen=True)
+class KnownScorer:
+    """A scorer that could be made once.
+
+    Attributes:
+        source: the scorer.
+        direction: of its numbers.
+        signature: what its numbers depend on.
+    """
+
+    source: ScorerSource
+    direction: Direction
+    signature: str
+
+
+def known(source: ScorerSource) -> KnownScorer:
+    """Make the scorer, and let it go: one that cannot be made says so at once, and no two are in memory.
+
+    Raises:
+        VeriglotError: whatever keeps the scorer from being made.
+    """
+    scorer = source.make()
+    return KnownScorer(source, scorer.direction, scorer.signature)
 
 
 @dataclass(frozen=True)

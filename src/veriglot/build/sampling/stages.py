@@ -71,18 +71,10 @@ class Stages:
         Raises:
             UsageError: it was begun in another way, and `restart` is off.
         """
-        before = self._keys[after] if after is not None else ""
-        key = digest([before, name, msgspec.json.encode(settings, order="deterministic")])
-        self._keys[name] = key
-        folder = self.path(name)
+        self.check(name, settings, after=after)
+        folder, key = self.path(name), self._keys[name]
         marker = self._marker(folder)
         if marker is not None and marker.key != key:
-            if not self._restart:
-                raise UsageError(
-                    f"{folder} was made in another way: {_difference(marker.settings, settings)}.",
-                    remedy="Type the command again with --restart to do this stage and those after it again, or name"
-                    " another output.",
-                )
             shutil.rmtree(folder)
             marker = None
         if marker is not None and marker.finished:
@@ -92,6 +84,24 @@ class Stages:
         result = work(folder)
         self._write(folder, _Marker(key, settings, finished=True, result=msgspec.Raw(msgspec.json.encode(result))))
         return result
+
+    def check(self, name: str, settings: dict[str, Any], *, after: str | None = None) -> None:
+        """Refuse what `do` would refuse, before anything is done.
+
+        Raises:
+            UsageError: the stage was begun in another way, and `restart` is off.
+        """
+        before = self._keys[after] if after is not None else ""
+        key = digest([before, name, msgspec.json.encode(settings, order="deterministic")])
+        self._keys[name] = key
+        folder = self.path(name)
+        marker = self._marker(folder)
+        if marker is not None and marker.key != key and not self._restart:
+            raise UsageError(
+                f"{folder} was made in another way: {_difference(marker.settings, settings)}.",
+                remedy="Type the command again with --restart to do this stage and those after it again, or name"
+                " another output.",
+            )
 
     @staticmethod
     def _marker(folder: Path) -> _Marker | None:

@@ -7,6 +7,7 @@ over the pairs (mfava, section 4, has kappa so). Krippendorff's alpha and gamma 
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import combinations
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from veriglot.metrics.agreement.gamma import Disorder
     from veriglot.metrics.agreement.texts import Layered, Pair, PairSums
 
     Array = NDArray[np.float64]
@@ -62,69 +64,115 @@ def agreement_figures(
     texts: Sequence[Layered],
     names: Sequence[str] | None,
     *,
-    language: str = ALL,
     resamples: int = 1000,
     seed: int = 1,
     anonymous: bool = False,
     gamma: int = SAMPLES,
     wanted: Callable[[Pair], bool] | None = None,
 ) -> list[AgreementFigure]:
-    """All figures of some texts.
+    """All figures of some texts: of each language, and of all together where there are several.
 
     Args:
         texts: with the layers of those whose agreement is asked for; texts with one layer count for nothing.
         names: types in order (`typed`), or None (`binary`). Spans without a type need an empty name among them.
-        language: what the figures say they are of.
-        resamples: of whole texts; 0 for no intervals.
+        resamples: of whole texts within each language; 0 for no intervals.
         seed: of the resamples, and of gamma's chance.
         anonymous: names stand for nobody: pairs are pooled, and Scott's pi stands in for kappa.
         gamma: random annotations a text; 0 leaves gamma out, which is most of the work.
         wanted: which pairs count; all where None. Alpha and gamma, which know no pairs, are then left out.
+
+    Raises:
+        MissingExtraError: gamma is asked for, and scipy is not installed.
     """
     shared = [text for text in texts if len(text.layers) > 1]
-    drawn = Resampling.of([text.id for text in shared], resamples=resamples, seed=seed)
-    work = _Work(shared, names, language, drawn)
-    found = work.pairs(anonymous, wanted)
-    if wanted is None:
-        found.append(work.alpha())
-        if gamma:
-            found.append(work.gamma(seed, gamma))
+    languages = sorted({text.language for text in shared})
+    drawn = Resampling.of(
+        [text.id for text in shared], [text.language for text in shared], resamples=resamples, seed=seed
+    )
+    sums = [_sums(text, names, wanted, gamma, seed) for text in shared]
+    found: list[AgreementFigure] = []
+    for language in [*languages, *([ALL] if len(languages) != 1 else [])]:
+        places = [place for place, text in enumerate(shared) if language in (ALL, text.language)]
+        work = _Work([sums[place] for place in places], drawn.place[places], drawn, language, names is not None)
+        found += work.pairs(anonymous)
+        if wanted is None:
+            found.append(work.alpha(1 + (1 if names is None else len(names))))
+        if wanted is None and gamma:
+            found.append(work.gamma())
     return found
 
 
+class _Sums(NamedTuple):
+    """What one text gives: see `PairSums`, `label_sums` and `Disorder`."""
+
+    units: int
+    annotators: tuple[str, ...]
+    pairs: list[PairSums]
+    labels: Array | None
+    disorder: Disorder | None
+
+
+def _sums(
+    text: Layered, names: Sequence[str] | None, wanted: Callable[[Pair], bool] | None, gamma: int, seed: int
+) -> _Sums:
+    everyone = wanted is None
+    return _Sums(
+        len(text.bounds),
+        tuple(sorted(text.layers)),
+        [one for one in pair_sums(text, names) if wanted is None or wanted(one.pair)],
+        label_sums(text, names) if everyone else None,
+        gamma_of(text, names, seed=seed, samples=gamma) if everyone and gamma else None,
+    )
+
+
 class _Work:
-    def __init__(self, texts: Sequence[Layered], names: Sequence[str] | None, language: str, drawn: Resampling) -> None:
+    """The figures of one language.
+
+    Args:
+        texts: what each text gives.
+        clusters: the cluster of each text, shape `(n,)`.
+        drawn: how often each resample draws each cluster.
+        language: what the figures say they are of.
+        typed: whether types count.
+    """
+
+    def __init__(
+        self, texts: Sequence[_Sums], clusters: NDArray[np.int64], drawn: Resampling, language: str, typed: bool
+    ) -> None:
         self._texts = texts
-        self._names = names
-        self._scope: Scope = "binary" if names is None else "typed"
-        self._language = language
+        self._clusters = clusters
         self._drawn = drawn
+        self._language = language
+        self._scope: Scope = "typed" if typed else "binary"
 
-    def _sums(self, rows: Array, places: Sequence[int]) -> Array:
+    def _figure(self, measure: str, between: Pair, pairs: int, estimate: Estimate) -> AgreementFigure:
+        return AgreementFigure(measure, self._scope, self._language, between, pairs, estimate)
+
+    def _add(self, rows: Array, places: Sequence[int]) -> Array:
         """Sums over texts, draw by draw: `(texts, ...)` to `(1 + resamples, ...)`."""
-        clusters = self._drawn.place[list(places)]
-        weights = self._drawn.table[:, clusters].astype(np.float64)
-        return np.tensordot(weights, rows, axes=1) if len(rows) else np.zeros((len(weights), *rows.shape[1:]))
+        weights = self._drawn.table[:, self._clusters[list(places)]].astype(np.float64)
+        return np.tensordot(weights, rows, axes=1)
 
-    def pairs(self, anonymous: bool, wanted: Callable[[Pair], bool] | None) -> list[AgreementFigure]:
+    def _count(self, places: Iterable[int]) -> int:
+        return len({int(self._clusters[place]) for place in places})
+
+    def pairs(self, anonymous: bool) -> list[AgreementFigure]:
         """Kappa (or pi) and the F1 of spans, of each pair and of all."""
         by_pair: dict[Pair, list[tuple[int, PairSums]]] = defaultdict(list)
         for place, text in enumerate(self._texts):
-            for sums in pair_sums(text, self._names):
-                if wanted is None or wanted(sums.pair):
-                    by_pair[(ALL, ALL) if anonymous else sums.pair].append((place, sums))
-        cells = {pair: _Cell(self._sums, found) for pair, found in sorted(by_pair.items())}
+            for sums in text.pairs:
+                by_pair[(ALL, ALL) if anonymous else sums.pair].append((place, sums))
+        cells = {pair: _Cell(self._add, found) for pair, found in sorted(by_pair.items())}
         chosen = ("pi" if anonymous else "kappa", "span_f1", "span_f1_exact")
-        figures = [
-            AgreementFigure(measure, self._scope, self._language, pair, 1, cell.estimate(measure))
+        each = [
+            self._figure(measure, pair, 1, cell.estimate(measure, self._count(cell.places)))
             for pair, cell in cells.items()
             for measure in chosen
             if not anonymous
         ]
-        return figures + [self._mean(measure, list(cells.values())) for measure in chosen]
+        return each + [self._mean(measure, list(cells.values())) for measure in chosen]
 
     def _mean(self, measure: str, cells: Sequence[_Cell]) -> AgreementFigure:
-        places = {place for cell in cells for place in cell.places}
         defined = [cell for cell in cells if not np.isnan(cell.draws(measure)[0])]
         draws = mean_of_draws([cell.draws(measure) for cell in cells]) if cells else np.array([np.nan])
         counts = [cell.sizes(measure) for cell in cells]
@@ -132,53 +180,43 @@ class _Work:
             draws,
             items=sum(size for size, _ in counts),
             positives=sum(marked for _, marked in counts),
-            clusters=len({int(self._drawn.place[place]) for place in places}),
-            why=_CONSTANT if cells else _ALONE,
+            clusters=self._count(place for cell in cells for place in cell.places),
+            why=_why(measure) if cells else _ALONE,
         )
-        return AgreementFigure(measure, self._scope, self._language, (ALL, ALL), len(defined), estimate)
+        return self._figure(measure, (ALL, ALL), len(defined), estimate)
 
-    def alpha(self) -> AgreementFigure:
+    def alpha(self, values: int) -> AgreementFigure:
         """Of all annotators of a text."""
-        rows = [label_sums(text, self._names) for text in self._texts]
-        values = 2 if self._names is None else 1 + len(self._names)
+        rows = [text.labels for text in self._texts if text.labels is not None]
         table = np.stack(rows) if rows else np.zeros((0, values, values))
-        draws = alpha(self._sums(table, range(len(rows))))
-        labels = table.sum(axis=0)
-        units = sum(len(text.bounds) for text in self._texts)
         estimate = estimated(
-            draws,
-            items=units,
-            positives=round(float(labels[1:].sum())),
-            clusters=self._drawn.clusters() if rows else 0,
+            alpha(self._add(table, range(len(rows)))),
+            items=sum(text.units for text in self._texts),
+            positives=round(float(table.sum(axis=0)[1:].sum())),
+            clusters=self._count(range(len(rows))),
             why=_CONSTANT if rows else _ALONE,
         )
-        return AgreementFigure("alpha", self._scope, self._language, (ALL, ALL), self._all_pairs(), estimate)
+        return self._figure("alpha", (ALL, ALL), self._all_pairs(), estimate)
 
-    def gamma(self, seed: int, samples: int) -> AgreementFigure:
+    def gamma(self) -> AgreementFigure:
         """1 - observed / expected disorder, both summed over texts, each weighted by its spans."""
-        found = [
-            (place, one)
-            for place, text in enumerate(self._texts)
-            if (one := gamma_of(text, self._names, seed=seed, samples=samples)) is not None
-        ]
+        found = [(place, one.disorder) for place, one in enumerate(self._texts) if one.disorder is not None]
+        places = [place for place, _ in found]
         rows = np.array([(one.observed * one.spans, one.expected * one.spans) for _, one in found]).reshape(-1, 2)
-        sums = self._sums(rows, [place for place, _ in found])
+        sums = self._add(rows, places)
         with np.errstate(divide="ignore", invalid="ignore"):
             draws = np.where(sums[:, 1] > 0, 1 - sums[:, 0] / sums[:, 1], np.nan)
-        spans = sum(len(marks.spans) for place, _ in found for marks in self._texts[place].layers.values())
-        places = {int(self._drawn.place[place]) for place, _ in found}
-        estimate = estimated(
-            draws,
-            items=spans,
-            positives=spans,
-            clusters=len(places),
-            why="nobody marked anything" if self._texts else _ALONE,
-        )
-        return AgreementFigure("gamma", self._scope, self._language, (ALL, ALL), self._all_pairs(), estimate)
+        spans = round(sum(one.spans * len(self._texts[place].annotators) for place, one in found))
+        why = "nobody marked anything" if self._texts else _ALONE
+        estimate = estimated(draws, items=spans, positives=spans, clusters=self._count(places), why=why)
+        return self._figure("gamma", (ALL, ALL), self._all_pairs(), estimate)
 
     def _all_pairs(self) -> int:
-        pairs = {(a, b) for text in self._texts for a in text.layers for b in text.layers if a < b}
-        return len(pairs)
+        return len({pair for text in self._texts for pair in combinations(text.annotators, 2)})
+
+
+def _why(measure: str) -> str:
+    return "nobody marked anything" if measure.startswith("span") else _CONSTANT
 
 
 class _Cell:
@@ -209,8 +247,7 @@ class _Cell:
         units = int(self._tables[0].sum())
         return units, units - int(self._tables[0, 0, 0])
 
-    def estimate(self, measure: str) -> Estimate:
-        """Of this pair alone."""
+    def estimate(self, measure: str, texts: int) -> Estimate:
+        """Of this pair alone, over so many texts."""
         items, positives = self.sizes(measure)
-        why = "neither marked anything" if measure.startswith("span") else _CONSTANT
-        return estimated(self.draws(measure), items=items, positives=positives, clusters=len(set(self.places)), why=why)
+        return estimated(self.draws(measure), items=items, positives=positives, clusters=texts, why=_why(measure))

@@ -77,6 +77,9 @@ def test_make_commands_are_targets() -> None:
     assert {word for word in asked if "=" not in word} <= targets
 
 
+NESTED = {"annotate", "bench", "build", "models", "study", "train"}  # verbs with verbs of their own
+
+
 def test_commands_are_verbs_with_their_options() -> None:
     seen = 0
     for page, line in shell_lines():
@@ -88,7 +91,7 @@ def test_commands_are_verbs_with_their_options() -> None:
             assert words[1] in {*VERBS, "--version", "--help"}, f"{page}: {line}"
             if words[1] in VERBS:
                 given = {word.partition("=")[0] for word in words[2:] if re.match(r"--?[a-z]", word)}
-                nested = words[1] in {"annotate", "bench", "build", "models", "study", "train"}  # verbs with verbs of their own
+                nested = words[1] in NESTED
                 verb = words[1:3] if nested else words[1:2]
                 assert given <= options_of(*verb), f"{page}: {line}"
     assert seen > 5

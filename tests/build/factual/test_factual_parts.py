@@ -10,12 +10,14 @@ import pytest
 from misbehaving import Faults
 from wiki_server import WikiPage, WikiServer
 
+from veriglot import read
 from veriglot.build import Named, Reference
 from veriglot.build.factual import (
     Candidate,
     Choosing,
     FactualCell,
     Labels,
+    SetFiles,
     Shelf,
     WikiArticles,
     candidate_from,
@@ -24,11 +26,14 @@ from veriglot.build.factual import (
     in_order,
     totals_of,
     verdict_on,
+    write_sets,
 )
 from veriglot.cli.factual_people import WikiServers
 from veriglot.errors import UsageError
 from veriglot.http import Session
-from veriglot.records import Annotation, Kind, Sample
+from veriglot.records import Annotation, Generator, Kind, Sample, encode
+from veriglot.run import FailedRow
+from veriglot.scorers.sisters import with_sisters
 from veriglot.sources import Wikipedia
 
 if TYPE_CHECKING:
@@ -101,7 +106,7 @@ def test_articles_by_title_where_the_wiki_names_no_item_and_where_it_renames() -
         WikiPage("Eva", redirect="Evas"),
     ]
     titles = {"Q1": "anna Kroll", "Q2": "Beate", "Q3": "Carl", "own": "Carl", "Q4": "Dora", "Q5": "Diskussion"}
-    titles |= {"Q6": "Eva", "Q7": "Wrong[title]"}
+    titles |= {"Q6": "Eva", "Q7": "Wrong[title]", "Q9": "Two|titles"}
     asked = [Candidate(Named(id_, {"de": title}), {"de": title}) for id_, title in titles.items()]
     asked.append(Candidate(Named("Q8", {"de": "Nobody"})))
     with WikiServer(pages, Faults(seed=1, broken=0.1)) as server, Session(server.base_url) as session:
@@ -118,6 +123,7 @@ def test_articles_by_title_where_the_wiki_names_no_item_and_where_it_renames() -
         "Q6": "missing",
         "Q7": "invalid title",
         "Q8": "no title",
+        "Q9": "invalid title",
     }
     bea = found["Q2"]
     assert isinstance(bea, Reference)
@@ -178,3 +184,33 @@ def test_servers_of_wikis() -> None:
     assert servers.of("de") == "http://127.0.0.1:1"
     assert servers.of("yue") == "https://zh-yue.mirror.example"
     assert WikiServers([]).of("de") is None
+
+
+def response(person: str, tag: str, seed: int, text: str) -> Sample:
+    meta = {"person": person, "name": person, "query": f"{person}-{tag}"}
+    return Sample(
+        f"{person}-{tag}/m/{seed}", text, language=tag, question="?", generator=Generator("m", seed=seed), meta=meta
+    )
+
+
+def test_refusals_stay_and_are_told_and_failed_calls_find_their_language(tmp_path: Path) -> None:
+    rows = [
+        response("a-b", "zh-Hans", 1, "安娜是上田村的一位磨坊主，生于1731年。"),
+        response("a-b", "en", 1, "I'm sorry, but I do not have any information about this person."),
+        response("a-b", "en", 2, "Anna was a miller who was born in the village of Upper Field."),
+    ]
+    path = tmp_path / "m.jsonl"
+    path.write_bytes(b"".join(encode(row) + b"\n" for row in rows))
+    failed = FailedRow("gone", id="a-b-zh-Hans/m/2")
+    path.with_name("m.jsonl.failed.jsonl").write_bytes(encode(failed) + b"\n")
+    (tmp_path / "articles.jsonl").write_bytes(b"")
+    files = SetFiles(*(tmp_path / f"{name}.out" for name in ("reference", "en", "pairs", "rejected")))
+    with Shelf(tmp_path / "articles.jsonl") as shelf:
+        sets = write_sets(files, {"m": path}, shelf, ["en", "zh-Hans", "Hans"], with_sisters=with_sisters)
+    chinese, english = sets.cells
+    assert (chinese.language, chinese.asked, chinese.failed, chinese.alone) == ("zh-Hans", 2, 1, 1)
+    assert (english.asked, english.failed, english.pairs) == (2, 0, 2)
+    assert sets.without_cross == 1
+    kept = list(read(files.reference, format="jsonl"))
+    assert [one.meta.get("refused") for one in kept] == [None, True, None]
+    assert [one.evidence for one in kept] == [(), (), ()]  # there is no article, and detectors will say so

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["ArticleSource", "Titles", "WikiArticles", "given_articles"]
 
 _ITEM = re.compile(r"Q\d+")
+_IMPOSSIBLE = frozenset("|\n")  # what a wiki cannot even be asked for
 
 
 class Titles(Protocol):
@@ -55,13 +56,14 @@ class WikiArticles:
 
         Raises:
             HttpError, SourceError: no usable answer.
-            UsageError: a title that can be none, or no such Wikipedia.
+            UsageError: no such Wikipedia.
         """
         asked = {one.id: title for one in people if (title := one.title_in(tag))}
         if not asked:
             return dict.fromkeys((one.id for one in people), "no title")
         wiki = self._wikis.get(tag) or self._wikis.setdefault(tag, self._open(tag))
-        rows = list(wiki.titles(asked.values()))
+        possible = [title for title in asked.values() if not _IMPOSSIBLE.intersection(title)]
+        rows = list(wiki.titles(possible)) if possible else []
         by_item = {row.item: row for row in rows if isinstance(row, Article) and row.item is not None}
         by_title = {row.title: row for row in rows}
         found: dict[str, Reference | str] = {}
@@ -70,6 +72,9 @@ class WikiArticles:
                 found[person.id] = "no title"
                 continue
             title = asked[person.id]
+            if _IMPOSSIBLE.intersection(title):
+                found[person.id] = "invalid title"
+                continue
             row = by_item.get(person.id) or by_title.get(title) or next(iter(wiki.titles([title])), None)
             found[person.id] = self._reference(person.id, tag, row)
         return found

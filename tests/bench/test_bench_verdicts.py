@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from veriglot.bench.items import item_table
-from veriglot.bench.scoring import scores_of, sentence_samples
+from veriglot.bench.scoring import sentence_samples
 from veriglot.bench.verdicts import HARD, opinion_of_detector, opinion_of_scorer
 from veriglot.records import Annotation, Direction, Evidence, Kind, Prediction, Sample, Score, Span, Status, Word
 
@@ -99,24 +99,3 @@ def test_sentences_of_their_own_keep_evidence_and_language_and_lose_labels() -> 
     assert [one.response.strip() for one in found] == ["Red fox.", "Blue hen."]
     assert len({one.id for one in found}) == 2
     assert all(one.evidence == SAMPLE.evidence and one.language == "en" and not one.annotations for one in found)
-
-
-class Fragile:
-    """A scorer that breaks its protocol: it raises over one sample."""
-
-    name = "fragile@1"
-    direction = Direction.HIGHER_IS_WORSE
-    signature = "scorer:fragile"
-
-    def score(self, samples: list[Sample]) -> list[Score]:
-        if any(sample.id == "2" for sample in samples):
-            raise RuntimeError("too much")
-        return [Score(sample.id, Status.SCORED, self.name, 1.0) for sample in samples]
-
-
-def test_a_scorer_that_raises_loses_that_sample_alone() -> None:
-    rows = [Sample(str(number), "text") for number in range(5)]
-    found = list(scores_of(Fragile(), iter(rows), 3))
-    assert [one.id for one in found] == [row.id for row in rows]
-    assert [one.status for one in found] == ["scored", "scored", "failed", "scored", "scored"]
-    assert "too much" in (found[2].reason or "")

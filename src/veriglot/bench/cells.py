@@ -9,13 +9,13 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
 from veriglot import __version__
 from veriglot.bench.results import Cost
-from veriglot.bench.scoring import scores_of
 from veriglot.provenance import digest, signature
 from veriglot.records import Prediction, Score, encode
 from veriglot.run import Engine, Recipe, Stage
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from veriglot.bench.folder import Folder
     from veriglot.bench.systems import System
-    from veriglot.records import Detector, Sample
+    from veriglot.records import Detector, Sample, Scorer
 
 __all__ = ["Grain", "Said", "cell_key", "judged"]
 
@@ -80,7 +80,7 @@ def judged(
         folder: of the run.
         data_hash: of the data set.
         grain: what the samples are.
-        jobs: processes of a detector; 0 for one a core.
+        jobs: processes of the system; 0 for one a core.
         batch_size: most samples at a time.
         restart: judge everything anew.
         retry: judge anew where an earlier call left samples that failed.
@@ -134,28 +134,22 @@ class _Card(msgspec.Struct, frozen=True):
 
 
 def _answers(system: System, rows: Iterator[Sample], jobs: int, batch_size: int) -> Iterator[Prediction | Score]:
-    if system.scorer is not None:
-        yield from scores_of(system.scorer, rows, batch_size)
-        return
     first = next(rows, None)
     if first is None:
         return  # nothing is left to judge: no process is started
-    assert system.detector is not None
-    recipe = system.recipe if jobs != 1 and system.recipe is not None else Recipe(_itself, (system.detector,))
+    recipe = system.recipe if jobs != 1 and system.recipe is not None else Recipe(_itself, (system.maker,))
     with Engine(recipe, jobs=jobs if recipe is system.recipe else 1, batch_size=batch_size) as engine:
-        for _, prediction in engine.run(_with(first, rows)):
+        if system.scorer is not None:
+            yield from engine.scores(chain([first], rows))
+            return
+        for _, prediction in engine.run(chain([first], rows)):
             assert prediction is not None
             yield prediction
 
 
-def _itself(detector: Detector) -> Detector:
-    """The detector that was made before: models are loaded once."""
-    return detector
-
-
-def _with(first: Sample, rows: Iterator[Sample]) -> Iterator[Sample]:
-    yield first
-    yield from rows
+def _itself(maker: Detector | Scorer) -> Detector | Scorer:
+    """The detector or scorer that was made before: models are loaded once."""
+    return maker
 
 
 def _any_failed(output: Path, system: System) -> bool:
@@ -224,5 +218,5 @@ def _cpu() -> float:
 
 def _spent(system: System) -> tuple[int, int, int]:
     """Calls, tokens of prompts and of replies so far, where a system keeps count in an attribute `spent`."""
-    found = getattr(system.detector or system.scorer, "spent", None)
+    found = getattr(system.maker, "spent", None)
     return (found.calls, found.tokens_in, found.tokens_out) if found is not None else (0, 0, 0)

@@ -59,7 +59,7 @@ class Options:
     """How a bench is run; nothing here changes a figure.
 
     Attributes:
-        jobs: processes of each detector; 0 for one a core. Times are of so many together.
+        jobs: processes of each system; 0 for one a core. Times are of so many together.
         batch_size: most samples judged at once.
         restart: judge everything anew.
         retry: judge anew where samples failed.

@@ -41,7 +41,7 @@ class System:
         detector: made with words; None where it is a scorer or unavailable.
         scorer: likewise.
         kept: predictions made elsewhere, in place of either.
-        recipe: by which other processes make the detector; None where it has to stay in this one.
+        recipe: by which other processes make either; None where it has to stay in this one.
     """
 
     entry: SystemEntry
@@ -60,6 +60,18 @@ class System:
     def available(self) -> bool:
         """Whether it could be made."""
         return self.detector is not None or self.scorer is not None or self.kept is not None
+
+    @property
+    def maker(self) -> Detector | Scorer:
+        """The detector or scorer.
+
+        Raises:
+            ValueError: it has neither.
+        """
+        found = self.detector or self.scorer
+        if found is None:
+            raise ValueError(f"{self.name} is made by nothing that could be asked")
+        return found
 
     @property
     def marks(self) -> bool:
@@ -96,6 +108,7 @@ def made(entry: SystemEntry, load: LoadDetector = load_detector) -> System:
             recipe = Recipe(load, (entry.detector,), options)
             detector = load(entry.detector, **options)
         else:
+            recipe = Recipe(load_scorer, (entry.made_by,), dict(entry.options))
             scorer = load_scorer(entry.made_by, **entry.options)
     except UnknownNameError:
         raise
@@ -112,9 +125,13 @@ def made(entry: SystemEntry, load: LoadDetector = load_detector) -> System:
         signature=system.signature if system else None,
         unavailable=why,
     )
-    return System(entry, about, detector, scorer, None if _stays(detector) else recipe)
+    return System(entry, about, detector, scorer, None if _stays(system) else recipe)
 
 
-def _stays(detector: Detector | None) -> bool:
-    """Whether a detector has to be asked in this process: it counts what it spends, which others could not tell us."""
-    return hasattr(detector, "spent")
+def _stays(system: Detector | Scorer | None) -> bool:
+    """Whether it has to be asked in this process.
+
+    It counts what it spends, which others could not tell us; or it says that it is to be loaded once, since it holds a
+    network or a process of its own.
+    """
+    return hasattr(system, "spent") or bool(getattr(system, "one_process", False))

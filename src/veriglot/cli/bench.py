@@ -66,8 +66,7 @@ def run(
             metavar="N",
             min=0,
             show_default=False,
-            help="Processes of each detector; 0 is one for each core. Figures do not depend on it, times do."
-            " Default: 1.",
+            help="Processes of each system; 0 is one for each core. Figures do not depend on it, times do. Default: 1.",
         ),
     ] = 1,
     batch_size: Annotated[

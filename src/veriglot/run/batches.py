@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from veriglot.records import Sample
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from veriglot.records import Prediction
+    from veriglot.records import Prediction, Score
 
 __all__ = ["Batch", "Share", "batches"]
 
@@ -23,11 +23,11 @@ BATCH_CODE_POINTS = 2_000_000
 
 @dataclass
 class Batch(Generic[P]):
-    """Consecutive rows, the samples among them, and the predictions as they come in."""
+    """Consecutive rows, the samples among them, and the predictions (or scores) as they come in."""
 
     rows: list[Sample | P] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
-    predictions: list[Prediction | None] = field(default_factory=list)
+    predictions: list[Prediction | Score | None] = field(default_factory=list)
     code_points: int = 0
 
     def add(self, row: Sample | P) -> None:
@@ -43,7 +43,7 @@ class Batch(Generic[P]):
         """Whether every sample has its prediction."""
         return None not in self.predictions
 
-    def answered(self) -> Iterator[tuple[Sample | P, Prediction | None]]:
+    def answered(self) -> Iterator[tuple[Sample | P, Any]]:
         """The rows in order; a row that passes through comes with None."""
         predictions = iter(self.predictions)
         for row in self.rows:
@@ -68,7 +68,7 @@ class Share(Generic[P]):
         """The samples of the share."""
         return self.batch.samples[self.start : self.end]
 
-    def fill(self, predictions: Sequence[Prediction]) -> None:
+    def fill(self, predictions: Sequence[Prediction | Score]) -> None:
         """Put the answers where they belong."""
         self.batch.predictions[self.start : self.end] = predictions
 

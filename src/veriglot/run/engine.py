@@ -1,4 +1,4 @@
-"""The local engine: moves rows through a detector, in this process or over all cores.
+"""The local engine: moves rows through a detector or a scorer, in this process or over all cores.
 
 Order out is order in, and the predictions are the same, for any number of processes and any batch size. Memory is
 bounded: rows are read only as fast as predictions are taken.
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from types import TracebackType
 
-    from veriglot.records import Detector, Prediction, Sample
+    from veriglot.records import Detector, Prediction, Sample, Score, Scorer
     from veriglot.run.batches import Batch
     from veriglot.run.recipe import Recipe
 
@@ -39,10 +39,10 @@ def cores() -> int:
 
 
 class Engine:
-    """Moves rows through one detector. A context manager; leaving it stops the processes.
+    """Moves rows through one detector, or one scorer. A context manager; leaving it stops the processes.
 
     Args:
-        recipe: how to make the detector.
+        recipe: how to make it.
         jobs: number of processes; 1 stays in this one, 0 takes every core.
         batch_size: most rows in a batch, at least 1.
 
@@ -58,7 +58,7 @@ class Engine:
             raise UsageError(f"A batch holds at least 1 row, but {batch_size} was asked for.")
         self.jobs = jobs or cores()
         self.batch_size = batch_size
-        self._detector: Detector | None = None
+        self._detector: Detector | Scorer | None = None
         self._pool: Pool | None = None
         if self.jobs == 1:
             self._detector = recipe.make()
@@ -87,20 +87,27 @@ class Engine:
         What is not a `Sample` passes through in its place, with None. A sample over which the detector raises, or over
         which its process dies twice, gets a prediction of status `failed`; no row is lost.
         """
+        return self._answers(rows)
+
+    def scores(self, samples: Iterable[Sample]) -> Iterator[Score]:
+        """The same of a scorer: one score a sample, in order."""
+        return (score for _, score in self._answers(samples))
+
+    def _answers(self, rows: Iterable[Sample | P]) -> Iterator[tuple[Sample | P, Any]]:
         if self._detector is not None:
             return _alone(self._detector, batches(rows, self.batch_size))
         assert self._pool is not None, "the engine is closed"
         return _together(self._pool, batches(rows, self.batch_size), self.jobs * _BATCHES_AHEAD)
 
 
-def _alone(detector: Detector, queue: Iterator[Batch[P]]) -> Iterator[tuple[Sample | P, Prediction | None]]:
+def _alone(detector: Detector | Scorer, queue: Iterator[Batch[P]]) -> Iterator[tuple[Sample | P, Any]]:
     for batch in queue:
         if batch.samples:
             batch.predictions[:] = judge(detector, batch.samples)
         yield from batch.answered()
 
 
-def _together(pool: Pool, queue: Iterator[Batch[P]], most: int) -> Iterator[tuple[Sample | P, Prediction | None]]:
+def _together(pool: Pool, queue: Iterator[Batch[P]], most: int) -> Iterator[tuple[Sample | P, Any]]:
     """`most` bounds the batches that were read and not yet given out, those that wait for an earlier one included."""
     begun: deque[Batch[Any]] = deque()
     more = True

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from veriglot.errors import VeriglotError
 from veriglot.run.batches import Share
-from veriglot.run.judge import failed_prediction
+from veriglot.run.judge import failed_answer
 from veriglot.run.recipe import Description
 from veriglot.run.worker import Refusal, serve
 
@@ -45,7 +45,7 @@ class _Worker:
 
 
 class Pool:
-    """Worker processes with a detector each.
+    """Worker processes with a detector or a scorer each.
 
     Args:
         recipe: how a worker makes its detector; has to be picklable.
@@ -166,7 +166,7 @@ class Pool:
             return
         if share.end - share.start == 1 and share.deaths >= 1:
             reason = f"the worker process died twice over this sample ({_how(code)})"
-            share.fill([failed_prediction(share.samples[0], self.description, reason)])
+            share.fill([failed_answer(share.samples[0], self.description, reason)])
             return
         self._waiting.extendleft(reversed(share.after_death()))
 

@@ -1,4 +1,4 @@
-"""A worker process: makes its own detector, then answers one batch after the other until its pipe closes."""
+"""A worker process: makes its own detector or scorer, then answers one batch after the other until its pipe closes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-    from veriglot.records import Detector
+    from veriglot.records import Detector, Scorer
 
 __all__ = ["Refusal", "serve"]
 
@@ -32,8 +32,8 @@ def serve(connection: Connection, recipe: bytes) -> None:
     """Body of the worker process.
 
     Args:
-        connection: batches (lists of samples) come in, lists of predictions go out; the first message that goes out
-            is a `Description`, or a `Refusal` where the detector cannot be made.
+        connection: batches (lists of samples) come in, lists of predictions or scores go out; the first message that
+            goes out is a `Description`, or a `Refusal` where the detector cannot be made.
         recipe: a pickled `Recipe`; unpickled here, because that imports the detector's module.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides what it means
@@ -47,12 +47,12 @@ def serve(connection: Connection, recipe: bytes) -> None:
         return  # the parent is gone, and with it whoever wanted an answer
 
 
-def _make(connection: Connection, recipe: bytes) -> Detector | None:
+def _make(connection: Connection, recipe: bytes) -> Detector | Scorer | None:
     from veriglot.errors import VeriglotError
     from veriglot.run.recipe import Description
 
     try:
-        detector: Detector = pickle.loads(recipe).make()  # noqa: S301  # written by our own parent process
+        detector: Detector | Scorer = pickle.loads(recipe).make()  # noqa: S301  # written by our own parent process
         description = Description.of(detector)
     except VeriglotError as error:
         connection.send(Refusal(error.message, error.remedy, error.exit_code))
@@ -64,7 +64,7 @@ def _make(connection: Connection, recipe: bytes) -> Detector | None:
     return detector
 
 
-def _answer(connection: Connection, detector: Detector) -> None:
+def _answer(connection: Connection, detector: Detector | Scorer) -> None:
     from veriglot.run.judge import judge
 
     while True:

@@ -90,6 +90,8 @@ class NLI:
         UsageError: an option that makes no sense, or `con` or `diff` of a model that tells no contradiction apart.
     """
 
+    one_process = True  # it holds a network, which takes every core by itself
+
     def __init__(
         self,
         model: str | Path | Entailment,

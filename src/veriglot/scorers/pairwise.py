@@ -44,6 +44,11 @@ class Pairwise:
             raise UsageError("pairwise takes a scorer that is not pairwise itself.")
 
     @property
+    def one_process(self) -> bool:
+        """Whether the scorer is to be loaded once."""
+        return bool(getattr(self.scorer, "one_process", False))
+
+    @property
     def name(self) -> str:
         """`pairwise:` and the name of the scorer."""
         return f"pairwise:{self.scorer.name}"

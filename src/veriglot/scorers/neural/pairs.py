@@ -45,8 +45,11 @@ class PairScorer(ABC):
         name: name and revision.
         direction: which way the numbers go.
         signature: name, model and settings.
+        one_process: true, as it holds a network or another program: a copy a process would fill the memory, and a
+            network takes every core by itself.
     """
 
+    one_process = True
     name: str
     direction = Direction.HIGHER_IS_BETTER
     signature: str

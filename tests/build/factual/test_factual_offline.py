@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
-from misbehaving import ModelServer
+from misbehaving import Arrival, ModelServer, prompt_of
 
 from veriglot.cli import main
 
@@ -134,6 +134,40 @@ def test_calls_that_fail_are_counted_in_their_cell_and_can_be_made_up_for(
     assert (english["asked"], english["failed"], english["responses"]) == (6, 2, 4)
     assert (chinese["asked"], chinese["failed"]) == (4, 0)
     assert len(lines(root / "responses" / "m.jsonl.failed.jsonl")) == 2
+
+
+class Picky(ModelServer):
+    """Refuses to speak of Jan, until it is told to."""
+
+    refuses = True
+
+    def handle(self, arrival: Arrival) -> tuple[int, Any]:
+        if self.refuses and "Jan Vos" in prompt_of(arrival.body):
+            return 400, {"error": {"message": "not him"}}
+        return super().handle(arrival)
+
+
+def test_what_failed_is_taken_up_again_and_the_sets_are_made_anew(
+    factual: Callable[..., Outcome], files: list[object], tmp_path: Path
+) -> None:
+    def answer(body: dict[str, Any]) -> str:
+        return f"This person was born in the year {1700 + body['seed']} and worked as a miller in the village."
+
+    root = tmp_path / "set"
+    with Picky(answer=answer) as server:
+        words = [*files, "-m", "m", "-o", root, "-n", 2, "--samples", 2, "--base-url", server.base_url]
+        first = factual(*words)
+        assert first.code == 3
+        assert "--retry-failed" in first.err
+        assert json.loads((root / "manifest.json").read_text("utf-8"))["total"]["failed"] == 2
+        server.refuses = False
+        paid = dict(server.paid)
+        again = factual(*words, "--retry-failed")
+        assert again.code == 0, again.err
+        assert all(server.paid[digest] == 1 for digest in paid)
+    total = json.loads((root / "manifest.json").read_text("utf-8"))["total"]
+    assert (total["asked"], total["failed"], total["kept"], total["pairs"]) == (8, 0, 4, 4)
+    assert {row["meta"]["person"] for row in lines(root / "reference.jsonl")} == {"Q1", "own-2"}
 
 
 def test_several_models_and_another_one_later(

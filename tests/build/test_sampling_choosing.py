@@ -61,6 +61,26 @@ def test_the_worst_are_chosen_in_the_direction_of_each_scorer() -> None:
     assert (good.percentile, good.drawn, good.missing, good.in_sample) == (10, 2, 0, 5)
 
 
+def test_hat_s_numbers_come_out_as_hat_says() -> None:
+    draw = np.random.default_rng(4)
+    columns = [draw.normal(size=250_000) for _ in range(6)]
+    keys = draw.integers(0, 2**63, 250_000).astype(np.uint64)
+    scorers = [scored(str(number), BETTER, values.tolist(), 60_000) for number, values in enumerate(columns)]
+    chosen = choose(scorers, keys, Sampling())
+    assert [(one.worst, one.percentile, one.drawn, one.missing) for one in chosen.scorers] == [
+        (1_000, 2_500, 1_000, 0)
+    ] * 6
+    worst = [set(np.argsort(values)[:1_000].tolist()) for values in columns]
+    pools = [set(np.argsort(values)[:2_500].tolist()) for values in columns]
+    assert chosen.worst == len(set.union(*worst))
+    assert (chosen.drawn, len(chosen.places)) == (6_000, 10_000)
+    for number in range(6):
+        assert by_hand(chosen, str(number), "worst") <= worst[number]
+        assert by_hand(chosen, str(number), "drawn") <= pools[number] - set.union(*worst)
+    parts = split(np.arange(10_000), keys[chosen.places], Sampling().parts, seed=0)
+    assert {name: parts.count(name) for name in HAT} == HAT
+
+
 def test_what_one_scorer_chose_no_other_draws() -> None:
     same = [float(number) for number in range(100)]
     scorers = [scored(label, BETTER, same) for label in ("a", "b", "c")]

@@ -172,6 +172,7 @@ def mt_sample(
 
     Sources without translations are only cleaned: DIR/clean.jsonl is what to translate. Otherwise DIR gets every part
     in the native format and as HAT JSON, and report.json with all counts. Interrupted, the same command goes on.
+    Leaves with 3 where rows could not be read.
 
     \b
     Sources:      veriglot build mt-sample crawl.txt -s de -o sample

@@ -165,4 +165,5 @@ class LifeModel(ModelServer):
 
     def _completion(self, body: dict[str, Any], *, chat: bool) -> dict[str, Any]:
         plain = {key: value for key, value in body.items() if key != "response_format"}
-        return super()._completion(plain, chat=chat)
+        completion: dict[str, Any] = super()._completion(plain, chat=chat)
+        return completion

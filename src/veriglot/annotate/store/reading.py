@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from sqlalchemy import func, select
 
 from veriglot.annotate.store import tables
@@ -99,14 +100,21 @@ class Reading:
         return [item_of(row) for row in self._all(select(*_ITEM).where(*where).order_by(table.c.position))]
 
     def sample(self, item_id: int) -> Sample:
-        """The texts of an item.
+        """The texts of an item, without what others said of them: no annotations, no `meta`.
 
         Raises:
             NotFound: there is none.
         """
-        return sample_from(
-            self._one(select(tables.items.c.sample).where(tables.items.c.id == item_id), "item")["sample"]
-        )
+        return msgspec.structs.replace(self.original(item_id), annotations=(), meta={})
+
+    def original(self, item_id: int) -> Sample:
+        """An item as it was imported, with every annotation: for exports, not for those who annotate.
+
+        Raises:
+            NotFound: there is none.
+        """
+        table = tables.items
+        return sample_from(self._one(select(table.c.sample).where(table.c.id == item_id), "item")["sample"])
 
     def gold(self, item_id: int) -> Layer | None:
         """The gold layer of an item, if it has one."""

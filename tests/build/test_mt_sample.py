@@ -276,7 +276,7 @@ def test_processes_make_no_difference(tmp_path: Path) -> None:
         (["--scorer", "top-gram"], "top-ngram"),
         (["--scorer", "top-ngram graded"], "NAME=VALUE"),
         (["--scorer", "length-ratio", "--scorer", "length-ratio"], "the same name"),
-        (["--given", "nothing:higher-is-better"], "what the column of scores is called. All"),
+        (["--given", "nothing:higher-is-better"], "Name the column of scores as the data do. All"),
     ],
 )
 def test_wrong_words_are_refused(

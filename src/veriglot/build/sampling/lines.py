@@ -133,7 +133,7 @@ def _of_sample(data: dict[str, Any]) -> tuple[str, str | None]:
 
 def _text(data: dict[str, Any], name: str, *, needed: bool = True) -> str | None:
     if needed and name not in data:
-        raise InputError("there is no such column", field=name, remedy="Say what the column is called.")
+        raise InputError("there is no such column", field=name, remedy="Name the column (--source-column).")
     value = data.get(name)
     if value is not None and not isinstance(value, str):
         raise InputError(f"this is no text but {type(value).__name__}", field=name)
@@ -143,7 +143,7 @@ def _text(data: dict[str, Any], name: str, *, needed: bool = True) -> str | None
 def _number(data: dict[str, Any], name: str) -> float:
     """A score; not a number where the line has none, or one that is not finite."""
     if name not in data:
-        raise InputError("there is no such column", field=name, remedy="Say what the column of scores is called.")
+        raise InputError("there is no such column", field=name, remedy="Name the column of scores as the data do.")
     value = data[name]
     if value is None or value == "":
         return math.nan

@@ -57,6 +57,10 @@ VERBS = {
         "veriglot.cli.report:report",
         "Show the results of a study: a page, tables for papers and programs, or the terminal.",
     ),
+    "annotate": Verb(
+        "veriglot.cli.annotate:app",
+        "Annotate in a team: projects, people, the studio, agreement, exports.",
+    ),
     "train": Verb(
         "veriglot.cli.train:app",
         "Train a detector from labelled data.",

@@ -10,12 +10,13 @@ import msgspec
 
 from veriglot.build.halluverse.drawing import BalancedDraw, block_sizes, dealt
 from veriglot.build.halluverse.facts import PageFacts
-from veriglot.build.injection.made import Made
+from veriglot.build.injection.made import Made, SilverRejection
 from veriglot.build.injection.silver import CHECK_VERSION, part_rows
 from veriglot.build.injection.wording import injection_types
 from veriglot.records import Evidence, Sample, Task
 from veriglot.run import FailedRow, Stage
 from veriglot.run.journal import Journal
+from veriglot.text import sentences
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -166,10 +167,24 @@ def _outcomes(rows: Path) -> dict[str, bool]:
     return {made.id: bool(made.samples) for made in map(decoder.decode, Journal(rows).lines())}
 
 
+def _longer(made: Made, sample: Sample, seed: Seed) -> Made:
+    (unit,) = sample.annotations[0].units or ()
+    said = "the edit is more than one sentence"
+    rejection = SilverRejection(seed.id, seed.id, seed.language, unit.label, "outside", said, text=sample.response)
+    taken = {**made.taken, unit.label: 0}
+    return msgspec.structs.replace(made, samples=(), rejections=(*made.rejections, rejection), taken=taken)
+
+
 def settled(made: Made | FailedRow, seed: Seed) -> Made | FailedRow:
-    """What a maker gave, as a pair: under the sentence's id, held against the sentence and not the whole page."""
+    """What a maker gave, as a pair: under the sentence's id, held against the sentence and not the whole page.
+
+    An error that added a sentence is none of halluverse's types: it is rejected as `outside`.
+    """
     if isinstance(made, FailedRow):
         return made
+    for sample in made.samples:
+        if len(sentences(sample.response, seed.language)) > 1:
+            return settled(_longer(made, sample, seed), seed)
     page = seed.sample.evidence[0]
     evidence = (Evidence(seed.sample.response, title=page.title, language=seed.language, url=page.url),)
     samples = tuple(msgspec.structs.replace(one, id=seed.id, evidence=evidence) for one in made.samples)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from veriglot.report.assembly import colours, head, in_one_scope, opened, part
 from veriglot.report.bench.cells import plain_table
+from veriglot.report.checking.view import plural
 from veriglot.report.direction import direction
 from veriglot.report.halluverse.charts import Bar, bar_table, birth_chart, spread_chart, year_name
 from veriglot.report.halluverse.tables import (
@@ -73,7 +74,7 @@ def write_set(summary: Summary, name: str, path: str | Path) -> None:
     saved = {key: {"csv": csv_text(table), "file": f"{key}.csv"} for key, table in tables.items()}
     navigation = [tag("a", section.short, href=f"#{section.name}") for section in sections]
     total = summary.total
-    said = f"{total.pairs:,} pairs about {total.people:,} people in {len(summary.languages):,} languages"
+    said = f"{total.pairs:,} pairs about {total.people:,} people in {plural(len(summary.languages), 'language')}"
     cost = f"{total.calls:,} calls, {total.tokens_in + total.tokens_out:,} tokens" if total.calls else "by rule"
     text = Template(part(_OWN, "page.html")).substitute(
         head=head(f"{name}: pairs", script, style),

@@ -8,7 +8,7 @@ from io import StringIO
 from typing import TYPE_CHECKING
 
 import pytest
-from small_bench import written
+from small_bench import samples, written
 
 from veriglot.cli import main
 
@@ -131,3 +131,12 @@ path = "animals.jsonl"
     assert cost["tokens_in"] > 40
     assert cost["money"] == pytest.approx((2.0 * cost["tokens_in"] + 1e6 * cost["tokens_out"]) / 1e6)
     assert results["systems"][0]["options"]["client"] == '"scripted"'
+
+
+def test_labels_of_one_class_are_no_leader(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    clean = [one for number, one in enumerate(samples()) if number % 2 == 0]
+    path = written(tmp_path, BENCH.replace('levels = ["word", "response"]', 'levels = ["response"]'), clean)
+    assert main(["bench", "run", str(path), "-q"]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "Responses: no system has a figure of mcc: the labels or the marks are all the same" in printed
+    assert "leads" not in printed

@@ -233,6 +233,20 @@ def test_data_without_labels_is_refused(tmp_path: Path) -> None:
         ran(path, tmp_path / "run")
 
 
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ('languages = ["sw"]', "in any of the languages sw.*Its languages are de, en"),
+        ('annotator = "me"', "no sample has labels of 'me'.*Its annotators are gold"),
+    ],
+)
+def test_data_that_nothing_is_left_of_says_what_there_is(tmp_path: Path, setting: str, said: str) -> None:
+    path = written(tmp_path, f"{BENCH}{setting}\n")
+    with pytest.raises(InputError) as error:
+        ran(path, tmp_path / "run")
+    assert re.search(said, f"{error.value} {error.value.remedy}", re.DOTALL)
+
+
 def test_data_that_a_system_was_trained_on_is_marked_and_wins_nothing(tmp_path: Path) -> None:
     text = BENCH.replace("dev_share = 0.4", 'dev_share = 0.4\nseen = ["absent"]')
     found = ran(written(tmp_path, text), tmp_path / "run")

@@ -97,7 +97,7 @@ def read_data(entry: DataEntry, config: Config) -> DataSet:
     texts = _texts([*labelled[_TEST], *labelled[_DEV]])
     unlabelled = sum(len(chosen[part]) - len(labelled[part]) for part in chosen)
     if not labelled[_TEST]:
-        raise InputError("no sample has labels", path=str(config.places(entry.path)[0]), field=f"data {entry.name!r}")
+        raise _no_labels(entry, config, rows[_TEST], chosen[_TEST])
     if entry.dev is None:
         test, dev = _parted(labelled[_TEST], texts, entry.dev_share)
         split = f"{entry.dev_share:.0%} of the texts for tuning, by a hash of the text"
@@ -112,6 +112,20 @@ def read_data(entry: DataEntry, config: Config) -> DataSet:
     if entry.limit is not None or entry.dev_limit is not None:
         split += f"; at most {entry.limit or 'all'} test and {entry.dev_limit or 'all'} dev samples a language"
     return DataSet(entry, tuple(test), tuple(dev), texts, bad.total(), unlabelled, split)
+
+
+def _no_labels(entry: DataEntry, config: Config, rows: Sequence[Sample], chosen: Sequence[Sample]) -> InputError:
+    """The error of a data set without a sample to measure on, with what there is instead."""
+    reason, remedy = "no sample has labels", ""
+    if rows and not chosen:
+        reason = f"no sample is in any of the languages {', '.join(entry.languages)}"
+        remedy = f"Its languages are {', '.join(sorted({tag_of(one.language) for one in rows}))}."
+    elif entry.annotator is not None:
+        names = sorted({found.annotator for one in chosen for found in one.annotations})
+        if names:
+            reason = f"no sample has labels of {entry.annotator!r}"
+            remedy = f"Its annotators are {', '.join(names)}."
+    return InputError(reason, path=str(config.places(entry.path)[0]), field=f"data {entry.name!r}", remedy=remedy)
 
 
 def _rows(paths: Sequence[Path], entry: DataEntry, seen: SeenIds, bad: Counter[str]) -> Iterator[Sample]:

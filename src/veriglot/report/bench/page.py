@@ -18,6 +18,7 @@ from veriglot.report.page_data import script_safe
 from veriglot.report.printable import printable
 from veriglot.report.study.delimited import csv_text
 from veriglot.report.study.markup import joined, tag
+from veriglot.report.study.numbers import count
 from veriglot.report.study.sections import framed
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def _page(results: BenchResults) -> str:
 def _subtitle(view: View) -> Markup:
     results = view.results
     parts = (
-        f"{len(results.systems)} systems on {len(results.data)} data sets",
+        f"{count(len(results.systems), 'system')} on {count(len(results.data), 'data set')}",
         f"ranked by {results.rank_by}",
         f"thresholds tuned on dev, 95% intervals over {results.resamples:,} resamples of texts",
         f"Veriglot {results.version}",

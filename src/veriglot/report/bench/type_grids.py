@@ -83,7 +83,9 @@ def type_section(view: View) -> Iterator[Section]:
         by_data.setdefault(one.data, []).append(one)
     for data, matrices in by_data.items():
         grids = [part for one in matrices for part in (_heat(one), note(type_summary(one)))]
-        body.append(folded(f"{data}: {len(matrices)} detectors", *grids, opened=len(by_data) == 1))
+        body.append(
+            folded(f"{data}: {len(matrices)} detector{'s' * (len(matrices) > 1)}", *grids, opened=len(by_data) == 1)
+        )
     missing = untyped_grid(view)
     if missing.rows:
         body.append(plain_table(missing))

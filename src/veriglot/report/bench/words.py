@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from veriglot.report.bench.view import SEEN, number
@@ -44,12 +45,19 @@ def findings(view: View) -> list[str]:
         board = view.board(level)
         if not board.rows:
             continue
+        if not any(
+            figure is not None and figure.value is not None for row in board.rows for figure in row.cells.values()
+        ):
+            found.append(f"{level.capitalize()}s: no system has a figure of {board.measure}{_why(view, level)}.")
+            continue
         first = board.rows[0]
         win = first.win
         led = ""
         if win is not None and win.rate is not None:
             led = f", with the most {board.measure} in {win.wins} of {win.cells} cells of language and data set"
-        mean = f", mean {number(first.mean)} over {len(first.unseen)}" if first.mean is not None else ""
+        mean = (
+            f", mean {number(first.mean)} over {count(len(first.unseen), 'data set')}" if first.mean is not None else ""
+        )
         place = next((n for n, row in enumerate(board.rows, 1) if row.system.name == view.results.baseline), 1)
         other = f"; {view.results.baseline} is number {place}" if place > 1 else ""
         found.append(
@@ -67,3 +75,14 @@ def findings(view: View) -> list[str]:
     if missing:
         found.append(f"Not available here: {', '.join(sorted(missing))}.")
     return found
+
+
+def _why(view: View, level: str) -> str:
+    """What most of the undefined figures of the measure that systems are ranked by say of themselves."""
+    reasons = Counter(
+        figure.reason
+        for figure in view.results.figures
+        if (figure.level, figure.measure) == (level, view.board(level).measure) and figure.value is None
+    )
+    told = [reason for reason, _ in reasons.most_common() if reason]
+    return f": {told[0]}" if told else ""

@@ -6,6 +6,7 @@ import typer
 
 from veriglot.cli.build_articles import articles
 from veriglot.cli.build_biographies import biographies
+from veriglot.cli.build_card import card
 from veriglot.cli.build_check import check
 from veriglot.cli.build_factual import factual
 from veriglot.cli.build_halluverse import halluverse
@@ -32,6 +33,7 @@ app.command("biographies")(biographies)
 app.command("responses")(responses)
 app.command("quality")(quality)
 app.command("check")(check)
+app.command("card")(card)
 app.command("factual")(factual)
 app.command("mt-sample")(mt_sample)
 app.command("silver")(silver)

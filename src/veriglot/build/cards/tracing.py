@@ -1,0 +1,186 @@
+"""How a file was made, as far as what lies beside it says: manifests, accounts, rejected and failed rows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from veriglot.errors import UsageError
+from veriglot.run.manifest import InputFile, Manifest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+__all__ = ["Source", "Step", "trace"]
+
+_ACCOUNTS = (".account.json", ".summary.json")
+_OF_FOLDERS = ("manifest.json", "report.json", "plan.json", "study.toml")
+_UP = 3  # folders above a file in which the account of its whole folder may lie
+
+
+class Source(msgspec.Struct, frozen=True):
+    """What a step read.
+
+    Attributes:
+        name: of the file, without its folder.
+        sha256: of its content when the step began; empty for standard input.
+        state: `unchanged`, `changed`, or `absent` now.
+    """
+
+    name: str
+    sha256: str
+    state: str
+
+
+class Step(msgspec.Struct, frozen=True):
+    """A file that a run made, by what lies beside it.
+
+    Attributes:
+        output: name of the file, or of the folder for an account of all that is in it.
+        signature: one line on what made the rows: model or rules, versions of prompts; None where nothing says.
+        settings: every other option of the run, as it was recorded.
+        sources: what it was made from.
+        rows, failed: rows written, and rows that came to nothing; None where nothing says.
+        finished: whether the run came to its end; None where nothing says.
+        rejected: rows set aside, by reason; a row may have several.
+        rejected_rows: how many they are; None where no file of them is there.
+        accounts: the accounts beside it, by file name, as they stand.
+        damaged: files beside it that could not be read.
+    """
+
+    output: str
+    signature: str | None = None
+    settings: dict[str, Any] = {}
+    sources: tuple[Source, ...] = ()
+    rows: int | None = None
+    failed: int | None = None
+    finished: bool | None = None
+    rejected: dict[str, int] = {}
+    rejected_rows: int | None = None
+    accounts: dict[str, Any] = {}
+    damaged: tuple[str, ...] = ()
+
+    @property
+    def known(self) -> bool:
+        """Whether anything was found."""
+        return self != Step(self.output)
+
+
+def trace(paths: Iterable[str]) -> tuple[Step, ...]:
+    """The steps that made files, and those that made what these were made from, as far as the files are still there.
+
+    Args:
+        paths: of data files; `-` was made by nothing that is known.
+    """
+    found: dict[Path, Step] = {}
+    waiting = [Path(path) for path in paths if path != "-"]
+    while waiting:
+        path = waiting.pop(0)
+        if path.resolve() in found:
+            continue
+        step, before = _of_file(path)
+        found[path.resolve()] = step
+        waiting += [one for one in before if one.exists()]
+        for folder in _accounted(path):
+            if folder.resolve() not in found:
+                found[folder.resolve()] = _of_folder(folder)
+    return tuple(step for step in found.values() if step.known)
+
+
+def _of_file(path: Path) -> tuple[Step, list[Path]]:
+    damaged: list[str] = []
+    manifest = None
+    try:
+        manifest = Manifest.load(path.with_name(path.name + ".progress"))
+    except UsageError:
+        damaged.append(path.name + ".progress")
+    accounts: dict[str, Any] = {}
+    for suffix in _ACCOUNTS:
+        _account(path.with_name(path.name + suffix), accounts, damaged)
+    reasons, rejected = _rejected(path.with_name(path.name + ".rejected.jsonl"))
+    step = Step(
+        path.name, rejected=reasons, rejected_rows=rejected, accounts=accounts, damaged=tuple(damaged),
+    )  # fmt: skip
+    if manifest is None:
+        return step, []
+    step = msgspec.structs.replace(
+        step, signature=manifest.signature, settings=dict(manifest.options), rows=manifest.rows,
+        failed=manifest.failed, finished=manifest.finished, sources=tuple(map(_source, manifest.inputs)),
+    )  # fmt: skip
+    return step, [Path(one.path) for one in manifest.inputs if one.path != "-"]
+
+
+def _source(known: InputFile) -> Source:
+    name = "standard input" if known.path == "-" else PurePath(known.path).name
+    if known.path == "-":
+        return Source(name, "", "absent")
+    try:
+        same = InputFile.of(known.path, known).sha256 == known.sha256
+    except OSError:
+        return Source(name, known.sha256, "absent")
+    return Source(name, known.sha256, "unchanged" if same else "changed")
+
+
+def _accounted(path: Path) -> Iterator[Path]:
+    """The nearest folder above a file whose account is there."""
+    for folder in list(path.resolve().parents)[:_UP]:
+        if any((folder / name).is_file() for name in (*_OF_FOLDERS, "rejected.jsonl")):
+            yield folder
+            return
+
+
+def _of_folder(folder: Path) -> Step:
+    damaged: list[str] = []
+    accounts: dict[str, Any] = {}
+    for name in _OF_FOLDERS:
+        if name.endswith(".json"):
+            _account(folder / name, accounts, damaged)
+    accounts = {name: found for name, found in accounts.items() if _is_ours(name, found)}
+    signature = next((one["signature"] for one in accounts.values() if isinstance(one.get("signature"), str)), None)
+    settings: dict[str, Any] = next(
+        (one["made_by"] for one in accounts.values() if isinstance(one.get("made_by"), dict)), {}
+    )
+    reasons, rejected = _rejected(folder / "rejected.jsonl")
+    return Step(
+        f"{folder.name}/", signature, settings, rejected=reasons, rejected_rows=rejected, accounts=accounts,
+        damaged=tuple(damaged),
+    )  # fmt: skip
+
+
+def _is_ours(name: str, account: dict[str, Any]) -> bool:
+    """Files of these names are common; ours are known by what they hold."""
+    wanted = {"manifest.json": {"made_by", "made_from"}, "report.json": {"signature", "cleaned"}}
+    return wanted.get(name, {"responses"}) <= account.keys()
+
+
+def _account(path: Path, into: dict[str, Any], damaged: list[str]) -> None:
+    if not path.is_file():
+        return
+    try:
+        found = msgspec.json.decode(path.read_bytes())
+    except (msgspec.DecodeError, UnicodeDecodeError, OSError):
+        found = None
+    if isinstance(found, dict):
+        into[path.name] = found
+    else:
+        damaged.append(path.name)
+
+
+def _rejected(path: Path) -> tuple[dict[str, int], int | None]:
+    """Rows of a file of rejected rows by reason, read line by line."""
+    if not path.is_file():
+        return {}, None
+    reasons, rows = Counter[str](), 0
+    with path.open("rb") as file:
+        for line in file:
+            try:
+                row = msgspec.json.decode(line)
+            except msgspec.DecodeError:
+                row = {}
+            rows += 1
+            said = row.get("reasons", row.get("reason")) if isinstance(row, dict) else None
+            reasons.update([said] if isinstance(said, str) else said if isinstance(said, list) else ["not said"])
+    return dict(reasons.most_common()), rows

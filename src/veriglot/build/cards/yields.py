@@ -1,0 +1,108 @@
+"""What runs yielded and what they cost, read out of the accounts that steps of `veriglot build` leave."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from veriglot.build.cards.given import Cost
+    from veriglot.build.cards.tracing import Step
+
+__all__ = ["Counted", "Spent", "counts_of", "money_of", "spent", "yields_of"]
+
+_LINES = 40  # of an account of another shape
+
+
+class Counted(NamedTuple):
+    """What came of one type of marks, or of the passages, in all languages of a step.
+
+    Attributes:
+        name: the type.
+        asked: how many were to be made.
+        taken: how many were.
+        reasons: why others were not, where the account says.
+    """
+
+    name: str
+    asked: int
+    taken: int
+    reasons: dict[str, int]
+
+
+class Spent(NamedTuple):
+    """What a step cost. None where its account does not say.
+
+    Attributes:
+        step: its output.
+        calls, tokens_in, tokens_out: of models; tokens are estimated where a server did not count.
+        money: in the currency that people gave, where prices are known.
+    """
+
+    step: str
+    calls: int | None
+    tokens_in: int
+    tokens_out: int
+    money: float | None
+
+
+def yields_of(step: Step) -> tuple[Counted, ...]:
+    """Yield by type, of silver data (`asked`, `taken`, `reasons`) and of translations (`asked`, `dropped`)."""
+    found = []
+    for account in step.accounts.values():
+        total = account.get("total")
+        if not isinstance(total, dict):
+            continue
+        types = total.get("types")
+        parts = [("passages", total.get("passages"))]
+        parts += list(types.items()) if isinstance(types, dict) else []
+        for name, one in parts:
+            if not isinstance(one, dict) or not isinstance(one.get("asked"), int) or not one["asked"]:
+                continue
+            taken = one.get("taken", one["asked"] - one.get("dropped", 0))
+            found.append(Counted(name, one["asked"], taken, dict(one.get("reasons") or {})))
+    return tuple(found)
+
+
+def counts_of(account: dict[str, Any]) -> dict[str, int | float]:
+    """Numbers of any account by their path in it, such as `sample.union`; not those of single languages and cells."""
+    found: dict[str, int | float] = {}
+    for path, value in _numbers(account, ""):
+        if len(found) < _LINES:
+            found[path] = value
+    return found
+
+
+def _numbers(value: Any, path: str) -> Iterator[tuple[str, int | float]]:
+    if isinstance(value, bool):
+        return
+    if isinstance(value, int | float):
+        yield path, value
+    elif isinstance(value, dict):
+        for key, one in value.items():
+            if key not in {"languages", "cells", "files", "types", "passages", "version"}:
+                yield from _numbers(one, f"{path}.{key}" if path else str(key))
+
+
+def spent(step: Step, prices: Cost) -> Spent | None:
+    """What a step cost, by its account; None where no account says a token."""
+    for account in step.accounts.values():
+        total = account.get("total")
+        if not isinstance(total, dict) or "tokens_in" not in total:
+            continue
+        tokens_in, tokens_out = int(total["tokens_in"]), int(total.get("tokens_out", 0))
+        money = account.get("money")
+        if money is None and tokens_in + tokens_out == 0:
+            money = 0.0
+        elif money is None:
+            money = money_of(tokens_in, tokens_out, prices)
+        return Spent(step.output, total.get("calls"), tokens_in, tokens_out, money)
+    return None
+
+
+def money_of(tokens_in: int, tokens_out: int, prices: Cost) -> float | None:
+    """What tokens cost at the prices given; None without prices."""
+    if not prices.prompts and not prices.replies:
+        return None
+    return (tokens_in * prices.prompts + tokens_out * prices.replies) / 1e6

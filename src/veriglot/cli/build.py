@@ -15,6 +15,7 @@ from veriglot.cli.build_people import people
 from veriglot.cli.build_queries import queries
 from veriglot.cli.build_responses import quality, responses
 from veriglot.cli.build_silver import silver
+from veriglot.cli.build_translate import translate
 
 __all__ = ["app"]
 
@@ -38,3 +39,4 @@ app.command("factual")(factual)
 app.command("mt-sample")(mt_sample)
 app.command("silver")(silver)
 app.command("halluverse")(halluverse)
+app.command("translate")(translate)

@@ -1,0 +1,64 @@
+"""A language that is made of another by rule, so that it is known exactly where every word went."""
+
+from __future__ import annotations
+
+import random
+from typing import NamedTuple
+
+from veriglot.text import fold, word_bounds
+
+ROOTS = [a + b for a in "bdfgk" for b in "aeio"]
+END = "也"  # closes a word of the language without spaces, so that there is one way to read it
+HAN = "甲乙丙丁戊己庚辛壬癸子丑寅卯辰巳午未申酉"
+
+
+class Pseudo(NamedTuple):
+    """A translation whose spans are known.
+
+    Attributes:
+        text: the translation.
+        spans: per mark, where it is.
+        dictionary: the translation of every word, folded.
+    """
+
+    text: str
+    spans: list[tuple[int, int]]
+    dictionary: dict[str, tuple[str, ...]]
+
+
+def respelt(word: str, *, spaced: bool) -> str:
+    """A word of the other language: the same for the same word, another for any other."""
+    number = int.from_bytes(fold(word).encode(), "big")
+    parts = []
+    while number:
+        number, digit = divmod(number, 20)
+        parts.append(ROOTS[digit] if spaced else HAN[digit])
+    return "".join(parts) if spaced else "".join(parts) + END
+
+
+def blocks_of(text: str, tag: str, marks: list[tuple[int, int]]) -> list[tuple[list[str], list[int]]]:
+    """Words in the runs that share the same marks: what may be moved without parting a mark."""
+    blocks: list[tuple[list[str], list[int]]] = []
+    for start, end in word_bounds(text, tag).tolist():
+        inside = [n for n, (first, last) in enumerate(marks) if start < last and first < end]
+        if blocks and blocks[-1][1] == inside:
+            blocks[-1][0].append(text[start:end])
+        else:
+            blocks.append(([text[start:end]], inside))
+    return blocks
+
+
+def pseudo(text: str, tag: str, marks: list[tuple[int, int]], *, spaced: bool, seed: int) -> Pseudo:
+    """Translate word by word, and change the order of the runs of words; marks must not share words."""
+    blocks = blocks_of(text, tag, marks)
+    random.Random(seed).shuffle(blocks)
+    space = " " if spaced else ""
+    out = ""
+    places: dict[int, tuple[int, int]] = {}
+    for words, inside in blocks:
+        out += space if out else ""
+        start = len(out)
+        out += space.join(respelt(word, spaced=spaced) for word in words)
+        places.update(dict.fromkeys(inside, (start, len(out))))
+    dictionary = {fold(word): (respelt(word, spaced=spaced),) for words, _ in blocks for word in words}
+    return Pseudo(out, [places[n] for n in range(len(marks))], dictionary)

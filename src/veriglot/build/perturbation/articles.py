@@ -72,12 +72,13 @@ class Articles:
         self._kept: dict[str, dict[str, Article]] = defaultdict(dict)
         self._order: dict[str, list[tuple[int, str]]] = defaultdict(list)  # a heap; the largest hash is on top
         self._seen: dict[str, set[bytes]] = defaultdict(set)
+        self._garbled: set[bytes] = set()
         self.read: Counter[str] = Counter()
         self.left_out: Counter[str] = Counter()
 
     def languages(self) -> list[str]:
         """The languages that have articles, sorted."""
-        return sorted(self._kept)
+        return sorted(self._order)
 
     def of(self, language: str) -> list[Article]:
         """The articles of a language, in an order that depends on the seed and their texts alone."""
@@ -103,33 +104,38 @@ class Articles:
 
     def add_reference(self, reference: Reference) -> None:
         """Add one article as `veriglot build articles` writes them."""
-        if garbled(reference.text):
-            self.left_out["garbled evidence"] += 1
-            return
         known = known_language(reference.language)
         language = known.tag if known else reference.language
         self._keep(Article(reference.id, language, (reference.evidence,), Task.QA))
 
     def _keep(self, article: Article, question: str = "") -> None:
         digest = hashlib.sha256("\0".join([str(self._seed), article.language, *article.texts]).encode()).digest()
-        key, kept = digest.hex(), self._kept[article.language]
-        if digest[:8] not in self._seen[article.language]:
-            self._seen[article.language].add(digest[:8])
-            self.read[article.language] += 1
-            kept[key] = article
-            order = self._order[article.language]
-            heappush(order, (-int.from_bytes(digest[:8]), key))
-            if len(order) > self._most:
-                del kept[heappop(order)[1]]
-        if question and key in kept and question not in kept[key].questions:
-            kept[key].questions.append(question)
+        key, language = digest.hex(), article.language
+        if digest[:8] not in self._seen[language]:
+            self._seen[language].add(digest[:8])
+            if any(garbled(text) for text in article.texts):
+                self._garbled.add(digest[:8])
+            else:
+                self._insert(article, digest, key)
+        if digest[:8] in self._garbled:
+            self.left_out["garbled evidence"] += 1
+        elif question and key in self._kept[language] and question not in self._kept[language][key].questions:
+            self._kept[language][key].questions.append(question)
+
+    def _insert(self, article: Article, digest: bytes, key: str) -> None:
+        order, kept = self._order[article.language], self._kept[article.language]
+        self.read[article.language] += 1
+        kept[key] = article
+        heappush(order, (-int.from_bytes(digest[:8]), key))
+        if len(order) > self._most:
+            del kept[heappop(order)[1]]
 
 
 def _unusable(sample: Sample, passages: tuple[Evidence, ...]) -> str:
     """Why a sample gives no article; empty where it does."""
     if not passages:
         return "no evidence"
-    if "reference_garbled" in sample.meta or any(garbled(passage.text) for passage in passages):
+    if "reference_garbled" in sample.meta:
         return "garbled evidence"
     spoken = {passage.language or sample.language for passage in passages}
     if None in spoken:

@@ -20,7 +20,8 @@ __all__ = ["altered_number", "entity_error", "exchanged", "in_digits_of", "value
 _KINDS: tuple[ValueKind, ...] = ("name", "name", "number", "date")
 _NEAR = 0.35  # of the exchanges: with a value of the same article, which is harder to see
 _REWRITTEN = 0.6  # of the numbers: other digits, instead of another article's number
-_LATEST_YEAR = 2025
+_EARLIEST_YEAR, _LATEST_YEAR = 1000, 2025
+_APART = 60  # years
 
 
 def entity_error(quotation: Quotation, number: int, material: Material, rng: Random) -> Edit | None:
@@ -35,7 +36,7 @@ def entity_error(quotation: Quotation, number: int, material: Material, rng: Ran
     for start, end, value in sorted(rng.sample(found, len(found)), key=lambda one: kinds.index(one[2].kind)):
         old = quotation.text[start:end]
         new = exchanged(old, value, number, material, rng)
-        if new is not None and values_differ(old, new):
+        if new is not None and values_differ(old, new) and new.startswith("0") <= old.startswith("0"):
             return Edit(start, end, new, value.kind)
     return None
 
@@ -65,10 +66,10 @@ def _near(old: str, value: Value, number: int, material: Material, rng: Random) 
 def altered_number(number: str, rng: Random) -> str:
     """The number with other digits, as many and of the same script; a year stays one."""
     digits = [char for char in number if char.isdecimal()]
-    if len(digits) == 4 and number[:4].isdecimal() and 1000 <= int(number[:4]) <= _LATEST_YEAR:
+    if len(digits) == 4 and number[:4].isdecimal() and _EARLIEST_YEAR <= int(number[:4]) <= _LATEST_YEAR:
         year = int(number[:4])
-        other = min(year + rng.choice((-1, 1)) * rng.randint(1, 60), _LATEST_YEAR)
-        return _written(str(other if other != year else year - rng.randint(1, 60)), number[:4]) + number[4:]
+        years = range(max(_EARLIEST_YEAR, year - _APART), min(_LATEST_YEAR, year + _APART) + 1)
+        return _written(str(rng.choice([one for one in years if one != year])), number[:4]) + number[4:]
     changed = number
     while changed == number:
         changed = "".join(

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 __all__ = ["RULES_VERSION", "make_row"]
 
-RULES_VERSION = "1"
-_ATTEMPTS = 40
+RULES_VERSION = "2"
+_ATTEMPTS = 100
 _LENGTHS = (1, 2, 2, 3, 3, 4, 5, 6)  # sentences in a row
 _TOGETHER = 0.6  # of the quotations: sentences that follow on each other
 _ASKED = 0.5  # of the rows: about one of the article's questions, where it has any
@@ -46,7 +46,7 @@ def make_row(planned: Planned, material: Material, settings: RuleSettings) -> Ma
     It depends on the plan, the articles and the settings alone, not on the rows before it.
 
     Returns:
-        What became of it: one sample, or none after 40 attempts; and what was not taken, with the reasons of the check,
+        What became of it: one sample, or none after 100 attempts; and what was not taken, by the reasons of the check,
         `no_place` (the quotation has no place for an error of the type), or `too_short` (there is too little to quote).
     """
     rng = Random(f"row {settings.seed} {planned.id}")  # noqa: S311  a seeded draw, not a secret

@@ -6,8 +6,10 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from veriglot.build.perturbation.phrases import phrases_of
 from veriglot.build.perturbation.quoting import quotable
 from veriglot.build.perturbation.values import ending, has_case, values_of
 from veriglot.text import fold, words
@@ -27,11 +29,12 @@ _SYLLABLES = frozenset({"vi"})  # where spaces part syllables, one of which is s
 _SENTENCES = 5  # of an article, that give what is put elsewhere
 _ENDS = frozenset(".!?…。！？।؟۔.๚」”»\"')）")
 _OPENING = frozenset("\"'“„«»‘「『《(（¿¡")
-_MARKUP = frozenset("{}[]\\#|<>=*_^~\n`")  # of formulas, headings, notes
+_MARKUP = frozenset("{}[]\\#|<>=*_^~\n`•●◦■→⟨")  # of formulas, headings, notes
 _CLOSED = {"(": ")", "（": "）", "「": "」", "《": "》", "«": "»"}
 _LETTERS = 0.75  # of a sentence that is worth quoting
 _LAST_WORD = re.compile(r"(\w+)\.$")
 _SHORTEST_LAST = 3  # code points of the last word of a sentence that ends in a full stop
+_ADJECTIVE = 5  # code points: a shorter word before a noun is no adjective
 _SHORTEST = 4  # code points of a word that may be exchanged, where words have spaces between them
 
 
@@ -81,15 +84,50 @@ class Material:
     def values(self, sentence: str, number: int) -> list[Value]:
         """The names, numbers and dates of a sentence of an article."""
         is_name = self.rare if has_case(self.language) else self._terms(number).__contains__
-        return values_of(sentence, self.language, is_name, self.articles[number].title)
+        return values_of(sentence, self.language, is_name, self.articles[number].title, self._is_noun)
 
     def _terms(self, number: int) -> frozenset[str]:
-        """Rare words that an article says more than once: likely what it is about, where no capital tells names."""
+        """Rare words of titles, where no capital tells names; of articles without titles, those that one repeats."""
         if number not in self._repeated:
             folded = (fold(text) for text in self.articles[number].texts)
             counts = Counter(text[s:e] for text in folded for s, e in words(text, self.language))
-            self._repeated[number] = frozenset(word for word, n in counts.items() if n > 1 and self.rare(word))
+            self._repeated[number] = frozenset(
+                word
+                for word, n in counts.items()
+                if self.rare(word) and (word in self._titled if self._titled else n > 1)
+            )
         return self._repeated[number]
+
+    @cached_property
+    def _titled(self) -> frozenset[str]:
+        """The folded words of all titles."""
+        titles = (fold(article.title) for article in self.articles)
+        return frozenset(title[s:e] for title in titles for s, e in words(title, self.language))
+
+    def _is_noun(self, before: str, word: str) -> bool:
+        """Whether a capitalised word is a noun and no name, in a language that writes both with capital letters."""
+        phrases = phrases_of(self.language)
+        if phrases is None or not phrases.determiners:
+            return False
+        lowered = word.casefold()
+        return (
+            before.casefold() in phrases.determiners
+            or (before.islower() and len(before) >= _ADJECTIVE and before.endswith(phrases.noun_after))
+            or lowered.endswith(phrases.noun_endings)
+            or lowered in self._determined
+        )
+
+    @cached_property
+    def _determined(self) -> frozenset[str]:
+        """The words that stand after a determiner anywhere in the articles, casefolded."""
+        phrases = phrases_of(self.language)
+        found: set[str] = set()
+        for text in (text for article in self.articles for text in article.texts):
+            said = [text[s:e].casefold() for s, e in words(text, self.language)]
+            found.update(
+                after for before, after in pairwise(said) if phrases is not None and before in phrases.determiners
+            )
+        return frozenset(found)
 
     def middling(self, sentence: str) -> list[tuple[int, int]]:
         """Words that are neither names nor numbers, neither rare nor in every article: verbs, nouns, adjectives."""
@@ -178,7 +216,7 @@ def _whole(sentence: str) -> bool:
         return False
     if not (sentence[0].isalnum() or sentence[0] in _OPENING):
         return False
-    letters = sum(char.isalpha() or char.isspace() or unicodedata.combining(char) > 0 for char in sentence)
+    letters = sum(char.isspace() or unicodedata.category(char)[0] in "LM" for char in sentence)
     return letters >= _LETTERS * len(sentence)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from veriglot.build.perturbation.edits import Edit
+from veriglot.build.perturbation.forms import cased, occurrences
 from veriglot.build.perturbation.phrases import phrases_of
 from veriglot.text import words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from random import Random
 
     from veriglot.build.perturbation.edits import Quotation
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from veriglot.build.perturbation.phrases import Phrases
 
 __all__ = ["contradictory_error", "negated"]
-
-_TIES = frozenset("'’-\u00ad־")  # marks that tie a word to its neighbour: `c'est`, `s-a`
 
 
 def contradictory_error(quotation: Quotation, _number: int, material: Material, rng: Random) -> Edit | None:
@@ -42,30 +40,15 @@ def negated(sentence: str, language: str, phrases: Phrases) -> tuple[str, str] |
     """
     bounds = words(sentence, language)
     for form, negation in sorted(phrases.negations, key=lambda pair: -len(pair[1])):
-        for start, end in _occurrences(sentence, bounds, negation):
+        for start, end in occurrences(sentence, bounds, negation):
             return _replaced(sentence, start, end, form), "affirmed"
     if any(sentence[start:end].casefold() in phrases.negators for start, end in bounds):
         return None
     for form, negation in phrases.negations:
-        for start, end in _occurrences(sentence, bounds, form):
+        for start, end in occurrences(sentence, bounds, form):
             if _may_be_negated(sentence, bounds, start, end, phrases):
                 return _replaced(sentence, start, end, negation), "negated"
     return _ending_changed(sentence, bounds, phrases)
-
-
-def _occurrences(sentence: str, bounds: list[tuple[int, int]], form: str) -> Iterator[tuple[int, int]]:
-    """Where a form stands, from the beginning of a word to the end of one, not tied to its neighbours by a mark."""
-    starts, ends = {s for s, _ in bounds}, {e for _, e in bounds}
-    lowered = sentence.lower()
-    if len(lowered) != len(sentence):  # a letter that lowers to two, such as the dotted capital I
-        lowered = sentence
-    at = lowered.find(form.lower())
-    while at >= 0:
-        end = at + len(form)
-        tied = (at > 0 and sentence[at - 1] in _TIES) or sentence[end : end + 1] in _TIES
-        if at in starts and end in ends and not tied:
-            yield at, end
-        at = lowered.find(form.lower(), at + 1)
 
 
 def _may_be_negated(sentence: str, bounds: list[tuple[int, int]], start: int, end: int, phrases: Phrases) -> bool:
@@ -89,6 +72,4 @@ def _ending_changed(sentence: str, bounds: list[tuple[int, int]], phrases: Phras
 
 
 def _replaced(sentence: str, start: int, end: int, form: str) -> str:
-    if sentence[start].isupper():
-        form = form[0].upper() + form[1:]
-    return sentence[:start] + form + sentence[end:]
+    return sentence[:start] + cased(form, sentence[start:end]) + sentence[end:]

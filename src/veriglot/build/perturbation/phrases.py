@@ -8,7 +8,10 @@ One data file a language, `phrases/TAG.toml`, written for Veriglot. Its keys:
 - `not_after`: words after which a form is left alone, such as clitics that would have to change places.
 - `not_before`: words before which it is left alone, such as pronouns that the negation would have to follow.
 - `inside`: a form is left alone where no other word follows right after it (`ist` at the end of a German clause).
-- `opposites`: two words that say the opposite of each other, a pair a line, both ways.
+- `opposites`: two forms that say the opposite of each other, a pair a line: `more = less` both ways, `after > before`
+  from left to right only, where the second has other meanings that the first is no opposite of.
+- `determiners`, `noun_after`, `noun_endings`: where nouns have capital letters too, words that stand before a noun and
+  not before a name, what others of them end with, and what nouns end with.
 - `judgements`: sentences that say what somebody thinks; `openings` stand before one of them.
 - `claims`: sentences that nobody can check, with `{year}` and `{number}`; `hedges` make one of any `{sentence}`.
 """
@@ -28,7 +31,7 @@ from veriglot.text import identify
 
 __all__ = ["Phrases", "phrase_languages", "phrases_of", "phrases_version"]
 
-_VERSION = "1"
+_VERSION = "2"
 _WRITTEN_BOTH_WAYS = frozenset({"zh-Hans", "zh-Hant"})
 
 
@@ -45,6 +48,9 @@ class _Entry(msgspec.Struct, forbid_unknown_fields=True):
     not_before: str = ""
     openings: list[str] = []
     inside: bool = False
+    determiners: str = ""
+    noun_after: str = ""
+    noun_endings: str = ""
 
 
 @dataclass(frozen=True)
@@ -54,12 +60,12 @@ class Phrases:
     Attributes:
         negations: pairs of a form and its negation, the longest form first.
         endings: the same of what words end with, without the hyphen.
-        opposites: from each word, casefolded, to its opposite.
+        opposites: pairs of a form and what says the opposite, the longest form first.
     """
 
     negations: tuple[tuple[str, str], ...]
     endings: tuple[tuple[str, str], ...]
-    opposites: dict[str, str]
+    opposites: tuple[tuple[str, str], ...]
     negators: frozenset[str]
     not_after: frozenset[str]
     not_before: frozenset[str]
@@ -68,6 +74,9 @@ class Phrases:
     openings: tuple[str, ...]
     claims: tuple[str, ...]
     hedges: tuple[str, ...]
+    determiners: frozenset[str]
+    noun_after: tuple[str, ...]
+    noun_endings: tuple[str, ...]
 
 
 def phrases_version() -> str:
@@ -104,14 +113,10 @@ def _read(tag: str) -> Phrases:
     )
     entry = msgspec.convert(data, type=_Entry)
     pairs = _pairs(entry.negations)
-    opposites: dict[str, str] = {}
-    for one, other in _pairs(entry.opposites):
-        opposites.setdefault(one.casefold(), other)
-        opposites.setdefault(other.casefold(), one)
     return Phrases(
         negations=tuple(p for p in pairs if not p[0].startswith("-")),
         endings=tuple((a[1:], b[1:]) for a, b in pairs if a.startswith("-")),
-        opposites=opposites,
+        opposites=_opposites(entry.opposites),
         negators=frozenset(entry.negators.casefold().split()),
         not_after=frozenset(entry.not_after.casefold().split()),
         not_before=frozenset(entry.not_before.casefold().split()),
@@ -120,7 +125,21 @@ def _read(tag: str) -> Phrases:
         openings=tuple(entry.openings),
         claims=tuple(entry.claims),
         hedges=tuple(entry.hedges),
+        determiners=frozenset(entry.determiners.casefold().split()),
+        noun_after=tuple(entry.noun_after.casefold().split()),
+        noun_endings=tuple(entry.noun_endings.casefold().split()),
     )
+
+
+def _opposites(lines: str) -> tuple[tuple[str, str], ...]:
+    """Every form with its opposite, the first one named where a form has several."""
+    found: dict[str, tuple[str, str]] = {}
+    for line in filter(None, map(str.strip, lines.splitlines())):
+        one, other = _sides(line, ">" if ">" in line else "=")
+        found.setdefault(one.casefold(), (one, other))
+        if ">" not in line:
+            found.setdefault(other.casefold(), (other, one))
+    return tuple(sorted(found.values(), key=lambda pair: -len(pair[0])))
 
 
 def _pairs(lines: str) -> list[tuple[str, str]]:
@@ -131,8 +150,15 @@ def _pairs(lines: str) -> list[tuple[str, str]]:
     """
     found = []
     for line in filter(None, map(str.strip, lines.splitlines())):
-        one, equals, other = (part.strip() for part in line.partition("="))
-        if not (one and equals and other) or one.startswith("-") != other.startswith("-"):
+        one, other = _sides(line, "=")
+        if one.startswith("-") != other.startswith("-"):
             raise ValueError(f"{line!r} is no pair")
         found.append((one, other))
     return sorted(found, key=lambda pair: -len(pair[0]))
+
+
+def _sides(line: str, mark: str) -> tuple[str, str]:
+    one, _, other = (part.strip() for part in line.partition(mark))
+    if not (one and other):
+        raise ValueError(f"{line!r} is no pair")
+    return one, other

@@ -1,11 +1,13 @@
-"""Relation errors: a word gives way to its opposite or to another one, or two values change places."""
+"""Relation errors: a form gives way to its opposite, or two values change places."""
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from veriglot.build.perturbation.edits import Edit
 from veriglot.build.perturbation.entities import values_differ
+from veriglot.build.perturbation.forms import cased, differing_words, occurrences
 from veriglot.build.perturbation.phrases import phrases_of
 from veriglot.text import words
 from veriglot.text.fact_rules import rules_of
@@ -21,19 +23,22 @@ if TYPE_CHECKING:
 
 __all__ = ["relation_error"]
 
+_TURNED = 0.5  # of the errors: values in each other's place before opposites are tried
 _FARTHEST = 60  # code points between two values that change places: what stands there is part of the error
+_SENTENCE_END = re.compile(r"[.!?]\s")
 _LEAST_BETWEEN = 2  # words between two values; numbers do with a preposition: `from 1914 to 1918`
 
 
 def relation_error(quotation: Quotation, number: int, material: Material, rng: Random) -> Edit | None:
-    """A word turned into its opposite, two values in each other's place, or a word exchanged; None where none fits."""
-    ways: list[Maker] = [_opposite, _turned, _other_word]
-    first = rng.choices(ways, (3, 2, 2))[0]
-    for way in [first, *(one for one in ways if one is not first)]:
-        edit = way(quotation, number, material, rng)
-        if edit is not None:
-            return edit
-    return None
+    """A form turned into its opposite, or two values in each other's place; None where neither fits.
+
+    In a language whose opposites are not known, a word gives way to another one of its ending.
+    """
+    known = phrases_of(material.language, quotation.text) is not None
+    ways: list[Maker] = [_opposite if known else _other_word, _turned]
+    if rng.random() < _TURNED:
+        ways.reverse()
+    return next((edit for way in ways if (edit := way(quotation, number, material, rng)) is not None), None)
 
 
 def _opposite(quotation: Quotation, _number: int, material: Material, rng: Random) -> Edit | None:
@@ -41,21 +46,14 @@ def _opposite(quotation: Quotation, _number: int, material: Material, rng: Rando
     if phrases is None:
         return None
     text = quotation.text
-    found = [
-        (start, end)
-        for start, end in words(text, material.language)
-        if text[start:end].casefold() in phrases.opposites and quotation.untouched(start, end)
-    ]
-    if not found:
-        return None
-    start, end = rng.choice(found)
-    return Edit(start, end, _cased(phrases.opposites[text[start:end].casefold()], text[start:end]), "opposite")
-
-
-def _cased(word: str, like: str) -> str:
-    if like[0].isupper():
-        return word[0].upper() + word[1:]
-    return word
+    bounds = words(text, material.language)
+    found: list[Edit] = []
+    for form, opposite in phrases.opposites:
+        for start, end in occurrences(text, bounds, form):
+            if quotation.untouched(start, end) and all(end <= one.start or one.end <= start for one in found):
+                first, last, put = differing_words(text[start:end], cased(opposite, text[start:end]))
+                found.append(Edit(start + first, start + last, put, "opposite"))
+    return rng.choice(found) if found else None
 
 
 def _turned(quotation: Quotation, number: int, material: Material, rng: Random) -> Edit | None:
@@ -85,7 +83,7 @@ def _relates(between: str, names: bool, language: str) -> bool:
 
     `Ada and Bea` says the same as `Bea and Ada`.
     """
-    if len(between) > _FARTHEST or any(mark in between for mark in ",،，、;；()（）"):
+    if len(between) > _FARTHEST or _SENTENCE_END.search(between) or any(mark in between for mark in ",،，、;；()（）"):
         return False
     rules = rules_of(language)
     joining = rules.perhaps if rules is not None else frozenset[str]()

@@ -58,7 +58,7 @@ def rule_silver(
         seen: called for every row that this call added.
 
     Returns:
-        What became of all planned rows. One that 40 attempts did not make counts as done; the account tells.
+        What became of all planned rows. One that 100 attempts did not make counts as done; the account tells.
 
     Raises:
         InputError: no language has two articles.

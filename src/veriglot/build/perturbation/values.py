@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from veriglot.build.prompts import known_language
@@ -21,7 +22,9 @@ ValueKind = Literal["date", "number", "name"]
 
 _CASED = frozenset({"Latn", "Cyrl", "Grek", "Armn"})
 _MOST_WORDS = 3  # of a name
-_QUOTED = re.compile(r"[《「『“„«]([^《》「」『』“”„«»]{2,20})[》」』”“»]")
+_QUOTED = re.compile(
+    r"[《『]([^《》『』]{2,20})[》』]|[「“„«]([^「」“”„«»]{2,10})[」”“»]"
+)  # a work, or what is called so
 _TIES = frozenset("-\u2010\u2011'’")
 _NUMBER = re.compile(r"\d")
 
@@ -46,7 +49,13 @@ def ending(word: str, language: str) -> str:
     return fold(word)[-2:] if space_of(language) else str(min(len(word), 4))
 
 
-def values_of(sentence: str, language: str, rare: Callable[[str], bool], title: str = "") -> list[Value]:
+def values_of(
+    sentence: str,
+    language: str,
+    rare: Callable[[str], bool],
+    title: str = "",
+    is_noun: Callable[[str, str], bool] = lambda _before, _word: False,
+) -> list[Value]:
     """The values of a sentence, in order, not overlapping.
 
     Args:
@@ -55,6 +64,7 @@ def values_of(sentence: str, language: str, rare: Callable[[str], bool], title: 
             word in Latin letters, or a rare word.
         rare: whether a folded word stands in few articles, as those of names do.
         title: what the article is about.
+        is_noun: whether a capitalised word, after another word, is a noun and no name.
     """
     bounds = words(sentence, language)
     found = _dates(sentence, language, bounds)
@@ -64,7 +74,8 @@ def values_of(sentence: str, language: str, rare: Callable[[str], bool], title: 
         if _NUMBER.match(sentence[s:e]) and _free(found, s, e)
     ]
     if has_case(language):
-        found += _capitalised(sentence, language, bounds, rare, found)
+        named = _proper(sentence, language, bounds, found, is_noun)
+        found += _capitalised(sentence, language, named, rare)
     else:
         for start, end in _named(sentence, language, bounds, rare, title):
             if _free(found, start, end):
@@ -104,14 +115,32 @@ def _digits(word: str) -> str:
     return re.sub(r"(?<![\d])\d(?!\d)", "##", re.sub(r"\d{2,}", lambda m: "#" * len(m[0]), word))
 
 
-def _capitalised(
-    sentence: str, language: str, bounds: list[tuple[int, int]], rare: Callable[[str], bool], taken: list[Value]
-) -> list[Value]:
-    """Runs of capitalised words, but for the first of the sentence, at least one of them rare."""
-    runs: list[list[tuple[int, int]]] = []
-    for start, end in bounds[1:]:
-        if not sentence[start].isupper() or not _free(taken, start, end) or not sentence[start:end].isalpha():
+def _proper(
+    sentence: str, language: str, bounds: list[tuple[int, int]], taken: list[Value], is_noun: Callable[[str, str], bool]
+) -> list[tuple[int, int]]:
+    """The capitalised words that may be part of a name: not the first of the sentence, and no month after a number.
+
+    A month that is no part of a date has an ending that hides it: `9 Mayıstaki`.
+    """
+    rules = rules_of(language)
+    months = tuple(rules.months) if rules is not None else ()
+    found = []
+    for (before_start, before_end), (start, end) in pairwise(bounds):
+        before, word = sentence[before_start:before_end], sentence[start:end]
+        if not word[0].isupper() or not word.isalpha() or not _free(taken, start, end):
             continue
+        if (before[-1].isdecimal() and word.casefold().startswith(months)) or is_noun(before, word):
+            continue
+        found.append((start, end))
+    return found
+
+
+def _capitalised(
+    sentence: str, language: str, bounds: list[tuple[int, int]], rare: Callable[[str], bool]
+) -> list[Value]:
+    """Runs of words that may be part of a name, at least one of them rare."""
+    runs: list[list[tuple[int, int]]] = []
+    for start, end in bounds:
         if runs and len(runs[-1]) < _MOST_WORDS and sentence[runs[-1][-1][1] : start] == " ":
             runs[-1].append((start, end))
         else:
@@ -139,7 +168,7 @@ def _named(
         start = sentence.index(title)
         if _whole(bounds, start, start + len(title)):
             found.append((start, start + len(title)))
-    found += [match.span(1) for match in _QUOTED.finditer(sentence)]
+    found += [match.span(match.lastindex or 0) for match in _QUOTED.finditer(sentence)]
     shortest = 4 if space_of(language) else 2
     for start, end in bounds:
         word = sentence[start:end]

@@ -47,4 +47,4 @@ def _listed(values: Sequence[str]) -> str:
 
 def _quoted(value: str) -> str:
     """A basic string of TOML; JSON's escapes are among those of TOML, but for the delete character."""
-    return json.dumps(value, ensure_ascii=False).replace("\\x7f", "\\\\u007f")
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,63 @@
+"""`veriglot annotate` from the outside: a project from its first file to a restored backup."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+from veriglot.annotate.people import person_of_token, secret_of
+from veriglot.annotate.project import load
+from veriglot.annotate.store import Role, open_store
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+_MAIN = "import sys; from veriglot.cli import main; sys.exit(main())"
+
+
+def veriglot(*words: object, code: int = 0) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", _MAIN, "annotate", *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stderr
+    return done
+
+
+def test_a_project_from_its_file_to_a_restored_backup(tmp_path: Path) -> None:
+    folder = tmp_path / "Größe"
+    veriglot("init", folder, "--preset", "mfava", "--language", "German")
+    assert load(folder / "project.toml").slug == "grosse"
+    assert "exists already" in veriglot("init", folder, code=2).stderr
+    assert "there is no such file" in veriglot("import", folder, code=1).stderr
+    rows = ['{"id": "a", "response": "Ada war hier.", "language": "de"}', "{broken"]
+    (folder / "data.jsonl").write_text("\n".join(rows), "utf-8")
+    done = veriglot("import", folder, code=3)
+    assert "1 items added (de 1)" in done.stdout
+    assert "data.jsonl, line 2" in done.stderr
+    assert json.loads(veriglot("import", folder, "--json", code=3).stdout)["known"] == 1
+    (link,) = veriglot("invite", folder, "--role", "lead", "--url", "https://studio.example/").stdout.split()
+    assert link.startswith("https://studio.example/join/")
+    project = load(folder / "project.toml")
+    store = open_store(project.database)
+    with store.reading() as tx:
+        person = person_of_token(tx, project, secret_of(project), link.rpartition("/")[2])
+        assert person.role is Role.LEAD
+    store.close()
+    status = json.loads(veriglot("status", folder, "--json").stdout)
+    assert status["items"] == [{"role": "normal", "language": "de", "count": 1}]
+    assert [one["role"] for one in status["people"]] == ["lead"]
+    assert "people      lead       invited 1, joined 0" in veriglot("status", folder).stdout
+    file = tmp_path / "b.jsonl.gz"
+    made = json.loads(veriglot("backup", folder, file, "--json").stdout)
+    target = tmp_path / "new.sqlite"
+    restored = json.loads(veriglot("restore", folder, file, "--database", target, "--json").stdout)
+    assert made["sha256"] == restored["sha256"]
+    assert "not empty" in veriglot("restore", folder, file, "--database", target, code=1).stderr
+    assert json.loads(veriglot("status", folder, "--database", target, "--json").stdout) == status
+
+
+def test_a_store_that_is_not_there_is_not_made_by_looking(tmp_path: Path) -> None:
+    veriglot("init", tmp_path / "p")
+    assert "There is no database" in veriglot("status", tmp_path / "p", code=1).stderr
+    assert not list((tmp_path / "p").glob("*.sqlite"))

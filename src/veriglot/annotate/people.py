@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Invitation",
     "InvitationError",
+    "end_session",
     "invite",
     "join",
     "person_of_session",
@@ -279,6 +280,11 @@ def start_session(tx: Writing, project: Project, person: Person) -> str:
     tx.end_sessions(over=True)
     tx.add_session(_hash(token), person.id, now() + timedelta(days=project.entries.people.session_days))
     return token
+
+
+def end_session(tx: Writing, token: str) -> None:
+    """Forget a browser."""
+    tx.end_sessions(token_hash=_hash(token))
 
 
 def person_of_session(tx: Reading, token: str) -> Person | None:

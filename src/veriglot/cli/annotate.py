@@ -8,6 +8,7 @@ from typing import Annotated, Literal, Optional
 import typer
 
 from veriglot.cli.annotate_agreement import agreement
+from veriglot.cli.annotate_serve import serve
 
 __all__ = ["app"]
 
@@ -154,3 +155,4 @@ def restore(
 
 
 app.command("agreement")(agreement)
+app.command("serve")(serve)

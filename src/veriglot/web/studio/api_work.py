@@ -1,0 +1,180 @@
+"""Calls of those who work: what is next, an assignment, what was done to it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import APIRouter, Depends, Path, Request, Response
+
+from veriglot.annotate.checking import check
+from veriglot.annotate.store import ItemRole, NewEvent, NotFound, Purpose, Role, State
+from veriglot.web.studio.api_joining import stage_of
+from veriglot.web.studio.sessions import Asking, Caller, Writing  # noqa: TC001  FastAPI reads them
+from veriglot.web.studio.views import (
+    Answered,
+    AssignmentLine,
+    AssignmentView,
+    ConflictAnswer,
+    EventBody,
+    Next,
+    OtherLayer,
+    SharedView,
+)
+from veriglot.web.studio.wire import body_of, described, reply
+
+if TYPE_CHECKING:
+    from veriglot.annotate.store import Assignment, Reading
+    from veriglot.annotate.store import Writing as Changes
+    from veriglot.web.studio.showing import Kept, Shown
+
+__all__ = ["router"]
+
+router = APIRouter()
+Number = Annotated[int, Path(ge=1, le=2**31 - 1)]
+_AT_WORK = (State.OPEN, State.RETURNED)
+_HANDING_IN = frozenset({"submit", "confirm", "correct"})
+
+
+@router.post("/api/next", **described(Next, refusals=(401,)))
+def next_(request: Request, caller: Writing) -> Response:
+    """What to do next: what was sent back, then what is open, then something new; null where there is nothing."""
+    studio = caller.studio
+    with studio.store.reading() as tx:
+        open_ = _open(tx, caller)
+    if not open_:
+        with studio.store.writing(lock="queue") as tx:
+            _take(tx, caller)
+            open_ = _open(tx, caller)
+    with studio.store.reading() as tx:
+        view = _view(request, tx, caller, open_[0]) if open_ else None
+    stage = stage_of(studio, caller.person)
+    return reply(Next(view, len(open_), "done" if view is None and stage == "work" else stage))
+
+
+def _open(tx: Reading, caller: Caller) -> list[Assignment]:
+    """What somebody has begun or could begin: first what was sent back, then in the order in which it was given."""
+    found = tx.assignments(caller.studio.id, person_id=caller.person.id, states=_AT_WORK)
+    return sorted(found, key=lambda one: (one.state is not State.RETURNED, one.id))
+
+
+def _take(tx: Changes, caller: Caller) -> None:
+    """The next item in order that an annotator has not had."""
+    if caller.person.role is not Role.ANNOTATOR or stage_of(caller.studio, caller.person) != "work":
+        return
+    had = {one.item_id for one in tx.assignments(caller.studio.id, person_id=caller.person.id)}
+    works_in = caller.person.works_in
+    for item in tx.items(caller.studio.id, role=ItemRole.NORMAL):
+        if item.id not in had and (works_in is None or item.language in works_in):
+            tx.assign(item, caller.person.id, Purpose.ANNOTATE)
+            return
+
+
+@router.get("/api/assignments", **described(list[AssignmentLine], refusals=(401,)))
+def assignments(caller: Asking) -> Response:
+    """One's own assignments, in the order in which they were given."""
+    with caller.studio.store.reading() as tx:
+        mine = tx.assignments(caller.studio.id, person_id=caller.person.id)
+        languages = {item.id: item.language for item in tx.items(caller.studio.id)}
+    lines = [
+        AssignmentLine(
+            one.id,
+            one.purpose,
+            one.state,
+            one.version,
+            one.item_id,
+            languages.get(one.item_id),
+            one.message,
+            one.seconds,
+            one.changed_at,
+        )
+        for one in mine
+        if one.state is not State.WITHDRAWN
+    ]
+    return reply(lines)
+
+
+@router.get("/api/assignments/{number}", **described(AssignmentView, refusals=(401, 422)))
+def assignment(request: Request, caller: Asking, number: Number) -> Response:
+    """One of one's own assignments, with its item."""
+    with caller.studio.store.reading() as tx:
+        return reply(_view(request, tx, caller, _mine(tx, caller, number)))
+
+
+@router.get("/api/assignments/{number}/shared", **described(SharedView, refusals=(401, 422)))
+def shared(request: Request, caller: Asking, number: Number) -> Response:
+    """Words of the response that occur in the evidence too."""
+    with caller.studio.store.reading() as tx:
+        item_id = _mine(tx, caller, number).item_id
+    shown: Shown = request.app.state.shown
+    return reply(shown.shared(caller.studio, item_id))
+
+
+@router.post(
+    "/api/assignments/{number}/events",
+    **described(Answered, body=EventBody, refusals=(401,), answers={409: ConflictAnswer}),
+)
+def event(
+    request: Request, caller: Writing, number: Number, body: Annotated[EventBody, Depends(body_of(EventBody))]
+) -> Response:
+    """Do something to an assignment. Once this answers 200, it is on disk; the same event again answers the same."""
+    studio = caller.studio
+    if body.layer is not None:
+        sample = request.app.state.shown.sample(studio, _item_of(request, caller, number))
+        check(body.layer, studio.project.form, sample, complete=body.kind in _HANDING_IN and body.layer.skip is None)
+    new = NewEvent(body.event_id, body.kind, body.base_version, body.layer, body.comment, body.seconds, body.at)
+    done = studio.store.append(number, caller.person.id, new)
+    return reply(Answered(done.version, done.state, done.repeated))
+
+
+def _item_of(request: Request, caller: Caller, number: int) -> int:
+    """The item of somebody's assignment, which never changes.
+
+    Raises:
+        NotFound: it is not theirs.
+    """
+    kept: Kept[tuple[int, int]] = request.app.state.given
+
+    def read() -> tuple[int, int]:
+        with caller.studio.store.reading() as tx:
+            found = tx.assignment(number)
+        return found.person_id, found.item_id
+
+    person_id, item_id = kept.get((caller.studio.slug, number), read)
+    if person_id != caller.person.id:
+        raise NotFound("assignment")
+    return item_id
+
+
+def _mine(tx: Reading, caller: Caller, number: int) -> Assignment:
+    found = tx.assignment(number)
+    if found.person_id != caller.person.id:
+        raise NotFound("assignment")
+    return found
+
+
+def _view(request: Request, tx: Reading, caller: Caller, one: Assignment) -> AssignmentView:
+    shown: Shown = request.app.state.shown
+    return AssignmentView(
+        one.id,
+        one.purpose,
+        one.state,
+        one.version,
+        one.layer,
+        shown.item(caller.studio, one.item_id),
+        one.suggestions,
+        None if one.subject_id is None else _other(tx, tx.assignment(one.subject_id)),
+        _subjects(tx, one) if one.purpose is Purpose.ADJUDICATE else None,
+        one.message,
+        one.seconds,
+    )
+
+
+def _subjects(tx: Reading, one: Assignment) -> list[OtherLayer]:
+    """What is settled: every layer that was handed in."""
+    states = (State.SUBMITTED, State.ACCEPTED)
+    found = tx.assignments(one.project_id, item_id=one.item_id, purpose=Purpose.ANNOTATE, states=states)
+    return [_other(tx, other) for other in found]
+
+
+def _other(tx: Reading, other: Assignment) -> OtherLayer:
+    return OtherLayer(other.layer, tx.person(other.person_id).public_id, other.id)

@@ -1,0 +1,176 @@
+"""Who is asking: a cookie that a signed link was exchanged for, and a token against writes that others make us send.
+
+The cookie holds the project's slug, a random token of which the store keeps only the hash, and our signature over
+both: what was not made here never reaches the database. The CSRF token is a signature of the session's token: our page
+is told of it by `/api/me` and sends it in a header, which another site can neither read nor set.
+"""
+
+from __future__ import annotations
+
+import hmac
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import Depends, Request, Response
+
+from veriglot.annotate.people import person_of_session
+from veriglot.annotate.store import Person, Role
+from veriglot.annotate.store.errors import NotFound
+from veriglot.web.studio.failures import Forbidden, NotSignedIn
+
+if TYPE_CHECKING:
+    from veriglot.web.studio.rates import Rates
+    from veriglot.web.studio.settings import Settings
+    from veriglot.web.studio.studios import Studio, Studios
+
+__all__ = [
+    "CSRF_HEADER",
+    "Asking",
+    "Caller",
+    "Leading",
+    "Writing",
+    "WritingLead",
+    "address_of",
+    "end",
+    "leading",
+    "start",
+]
+
+CSRF_HEADER = "X-CSRF-Token"
+_COOKIE = "veriglot_session"
+_LONGEST = 512
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Somebody who is signed in.
+
+    Attributes:
+        studio: the project that they belong to.
+        person: who they are.
+        token: of their session.
+    """
+
+    studio: Studio
+    person: Person
+    token: str
+
+    @property
+    def csrf(self) -> str:
+        """What a write has to bring."""
+        return self.studio.sign("csrf", self.token)
+
+
+def address_of(request: Request) -> str:
+    """Where a request came from; behind a proxy that the settings trust, what that says."""
+    return "-" if request.client is None else request.client.host
+
+
+def _asking(request: Request) -> Caller:
+    studios: Studios = request.app.state.studios
+    rates: Rates = request.app.state.rates
+    found = _session(studios, request.cookies.get(cookie_name(request.app.state.settings), ""))
+    if found is None:
+        rates.count("stranger", address_of(request))
+        raise NotSignedIn
+    studio, token = found
+    rates.count("call", token)
+    with studio.store.reading() as tx:
+        person = person_of_session(tx, token)
+    if person is None or person.project_id != studio.id:
+        rates.count("stranger", address_of(request))
+        raise NotSignedIn
+    return Caller(studio, person, token)
+
+
+def _session(studios: Studios, cookie: str) -> tuple[Studio, str] | None:
+    """The project and the token of a cookie that was made here."""
+    if not cookie or len(cookie) > _LONGEST or not cookie.isascii() or cookie.count(".") != 2:
+        return None
+    slug, token, signature = cookie.split(".")
+    studio = studios.get(slug)
+    if studio is None or not studio.signed("session", f"{slug}.{token}", signature):
+        return None
+    return studio, token
+
+
+def leading(request: Request) -> Caller:
+    """The lead who asks.
+
+    Raises:
+        NotSignedIn: nobody does.
+        NotFound: somebody else does; what they may not see is not there.
+    """
+    return _leading(_asking(request))
+
+
+def _leading(caller: Annotated[Caller, Depends(_asking)]) -> Caller:
+    if caller.person.role is not Role.LEAD:
+        raise NotFound("page")
+    return caller
+
+
+def _check_csrf(request: Request, caller: Caller) -> Caller:
+    brought = request.headers.get(CSRF_HEADER, "")
+    if not brought.isascii() or not hmac.compare_digest(brought, caller.csrf):
+        raise Forbidden("The request does not carry this session's CSRF token.", "csrf")
+    request.app.state.rates.count("write", caller.token)
+    return caller
+
+
+def _writing(request: Request, caller: Annotated[Caller, Depends(_asking)]) -> Caller:
+    return _check_csrf(request, caller)
+
+
+def _writing_lead(request: Request, caller: Annotated[Caller, Depends(_leading)]) -> Caller:
+    return _check_csrf(request, caller)
+
+
+Asking = Annotated[Caller, Depends(_asking)]
+"""Whoever reads: signed in."""
+Leading = Annotated[Caller, Depends(_leading)]
+"""A lead who reads; for others there is no such page."""
+Writing = Annotated[Caller, Depends(_writing)]
+"""Whoever writes: signed in, from our page."""
+WritingLead = Annotated[Caller, Depends(_writing_lead)]
+"""A lead who writes."""
+
+
+def cookie_name(settings: Settings) -> str:
+    """The cookie's name; browsers hold `__Host-` to be from this host alone, over HTTPS."""
+    secure = settings.origin is not None and settings.origin.startswith("https:")
+    return f"__Host-{_COOKIE}" if secure and not settings.path else _COOKIE
+
+
+def start(request: Request, response: Response, studio: Studio, token: str) -> None:
+    """Put a session's cookie on an answer."""
+    settings: Settings = request.app.state.settings
+    signed = f"{studio.slug}.{token}"
+    response.set_cookie(
+        cookie_name(settings),
+        f"{signed}.{studio.sign('session', signed)}",
+        max_age=studio.project.entries.people.session_days * 86_400,
+        path=settings.path or "/",
+        secure=_is_https(request),
+        httponly=True,
+        samesite="lax",
+    )
+
+
+def end(request: Request, response: Response) -> None:
+    """Take the cookie away."""
+    settings: Settings = request.app.state.settings
+    response.delete_cookie(
+        cookie_name(settings),
+        path=settings.path or "/",
+        secure=_is_https(request),
+        httponly=True,
+        samesite="lax",
+    )
+
+
+def _is_https(request: Request) -> bool:
+    settings: Settings = request.app.state.settings
+    if settings.origin is not None:
+        return settings.origin.startswith("https:")
+    return request.url.scheme == "https"

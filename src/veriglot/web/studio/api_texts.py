@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import APIRouter, Query, Request, Response
 
 from veriglot import __version__
+from veriglot.annotate.guidelines import guidelines
 from veriglot.web.studio.sessions import Asking  # noqa: TC001  FastAPI reads it
 from veriglot.web.studio.showing import direction
 from veriglot.web.studio.views import GuidelinesView, Health, WordsView
 from veriglot.web.studio.wire import described, reply
-from veriglot.web.studio.words import guidelines, interface_languages, rendered, words_of
+from veriglot.web.studio.words import interface_languages, words_of
 
 if TYPE_CHECKING:
     from veriglot.web.studio.studios import Studios
@@ -41,5 +42,5 @@ def words(request: Request, language: str) -> Response:
 @router.get("/api/guidelines", **described(GuidelinesView, refusals=(401, 422)))
 def guideline(caller: Asking, language: Annotated[str | None, Query(max_length=64)] = None) -> Response:
     """The guidelines of the project, in the language asked for where there are such."""
-    tag, markdown = guidelines(caller.studio.project, language or caller.person.language or "en")
-    return reply(GuidelinesView(tag, direction(markdown, tag), rendered(markdown)))
+    found = guidelines(caller.studio.project, language or caller.person.language or "en")
+    return reply(GuidelinesView(found.language, direction(found.markdown, found.language), found.html))

@@ -21,7 +21,7 @@ from veriglot.build.sampling.near import mark_near_duplicates
 from veriglot.build.sampling.repeats import in_slice, mark_repeats
 from veriglot.build.sampling.settings import Cleaning
 from veriglot.build.sampling.shards import Shards
-from veriglot.build.sampling.shingles import shingles
+from veriglot.build.sampling.shingles import jaccard_with, shingle_sets, shingles
 from veriglot.build.sampling.store import LineStore, LineWriter, key_of
 from veriglot.run.watch import Silent
 from veriglot.text import fold
@@ -61,6 +61,8 @@ LETTERS = st.text("abäßçΣдя 上田的ひカ한글१२٣7 .,!?-\n", max_s
 @given(st.lists(st.tuples(LETTERS, LETTERS), max_size=6))
 def test_similarity_is_that_of_sets_of_ngrams(pairs: list[tuple[str, str]]) -> None:
     found = jaccard([one for one, _ in pairs], [other for _, other in pairs])
+    sets = [shingle_sets(pair) for pair in pairs]
+    assert [float(jaccard_with(one, [other])[0]) for one, other in sets] == pytest.approx(found.tolist())
     assert found.tolist() == pytest.approx([reference_jaccard(one, other) for one, other in pairs])
 
 

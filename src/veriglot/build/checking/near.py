@@ -1,17 +1,19 @@
 """Near-duplicates among texts that are all different: candidates by MinHash on disk, a verdict by the texts.
 
-Memory holds one band of hashes (16 bytes a text) at a time. Texts are as similar as their sets of character n-grams
-(`build.sampling.shingles`); those at least as similar as asked are one group, and so is a chain of such.
+Memory holds one band of hashes (16 bytes a text) at a time, and the n-grams of the texts that were compared last. Texts
+are as similar as their sets of character n-grams (`build.sampling.shingles`); those at least as similar as asked are
+one group, and so is a chain of such.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from veriglot.build.sampling.minhash import BANDS, apart_bits, bits_of, minhash
-from veriglot.build.sampling.shingles import jaccard, shingles
+from veriglot.build.sampling.shingles import jaccard_with, shingle_sets, shingles
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,7 +25,8 @@ __all__ = ["NEAR", "NearIndex"]
 
 NEAR = 0.8
 _BATCH = 512 << 10  # code points taken in at once
-_COMPARED = 128  # texts in memory at once
+_COMPARED = 128  # texts read at once
+_REMEMBERED = 4 << 20  # n-grams of texts in memory at once: 32 MiB
 _ROUNDS = 64  # texts of one bucket that the others are held against
 
 
@@ -44,6 +47,8 @@ class NearIndex:
         self._sketches: list[NDArray[np.uint64]] = []
         self._waiting: list[str] = []
         self._weight = 0
+        self._sets: OrderedDict[int, NDArray[np.uint64]] = OrderedDict()
+        self._remembered = 0
         self.rows: list[int] = []
         self.uncompared = 0
 
@@ -133,11 +138,25 @@ class NearIndex:
         self, leader: int, others: NDArray[np.int64], texts: Callable[[list[int]], list[str]], near: float
     ) -> NDArray[np.bool_]:
         found = [np.zeros(0, np.bool_)]
-        own = texts([self.rows[leader]]) if len(others) else []
         for start in range(0, len(others), _COMPARED):
-            part = texts([self.rows[one] for one in others[start : start + _COMPARED]])
-            found.append(jaccard(own * len(part), part) >= near)
+            own, *part = self._sets_of([leader, *map(int, others[start : start + _COMPARED])], texts)
+            found.append(jaccard_with(own, part) >= near)
         return np.concatenate(found)
+
+    def _sets_of(self, places: list[int], texts: Callable[[list[int]], list[str]]) -> list[NDArray[np.uint64]]:
+        """The n-grams of texts. Texts of one bucket meet many times, so those that were used last are kept."""
+        absent = [one for one in places if one not in self._sets]
+        if absent:
+            for one, found in zip(absent, shingle_sets(texts([self.rows[one] for one in absent])), strict=True):
+                self._sets[one] = found
+                self._remembered += len(found)
+        chosen = []
+        for one in places:
+            self._sets.move_to_end(one)
+            chosen.append(self._sets[one])
+        while self._remembered > _REMEMBERED:
+            self._remembered -= len(self._sets.popitem(last=False)[1])
+        return chosen
 
     def _united(self, parents: NDArray[np.int64]) -> Iterator[list[int]]:
         roots = np.array([_root(parents, one) for one in range(len(parents))])

@@ -21,7 +21,16 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["SHINGLES_VERSION", "Shingles", "dense_table", "jaccard", "mixed", "shingles"]
+__all__ = [
+    "SHINGLES_VERSION",
+    "Shingles",
+    "dense_table",
+    "jaccard",
+    "jaccard_with",
+    "mixed",
+    "shingle_sets",
+    "shingles",
+]
 
 SHINGLES_VERSION = "char-5-3@1"
 
@@ -105,6 +114,24 @@ def jaccard(first: Sequence[str], second: Sequence[str]) -> NDArray[np.float64]:
     shared = np.bincount(one[1][places], minlength=len(first))
     union = counts[0] + counts[1] - shared
     return np.where(union > 0, shared / np.maximum(union, 1), 0.0)
+
+
+def shingle_sets(texts: Sequence[str]) -> list[NDArray[np.uint64]]:
+    """The distinct n-grams of each text, sorted: for texts that are compared again and again."""
+    found = shingles(texts)
+    return [np.unique(found.hashes[start:end]) for start, end in zip(found.starts, found.starts[1:], strict=False)]
+
+
+def jaccard_with(one: NDArray[np.uint64], others: Sequence[NDArray[np.uint64]]) -> NDArray[np.float64]:
+    """Similarity of one text to each of others, as `jaccard` has it, by their `shingle_sets`."""
+    sizes = np.array([len(other) for other in others], np.int64)
+    if not len(one) or not len(others):
+        return np.zeros(len(others))
+    every = np.concatenate(list(others))
+    place = np.minimum(np.searchsorted(one, every), len(one) - 1)
+    owners = np.repeat(np.arange(len(others)), sizes)
+    shared = np.bincount(owners[one[place] == every], minlength=len(others))
+    return np.asarray(shared / (len(one) + sizes - shared))
 
 
 def _distinct(found: Shingles) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:

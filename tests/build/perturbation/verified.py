@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-_PIECE = 8  # code points: what a passage quotes is longer, but for a mark after a bracket that was left out
+_PIECE = 8  # code points: what a passage quotes is longer, but for its end
 _LATER = ("CJK", "HIRAGANA", "KATAKANA", "THAI")  # scripts that set no space between words
 _BRACKETS = re.compile(r"\s*[(（][^()（）]*[)）]")  # what a quotation may leave out
 _LEFT_OVER = re.compile(r"[{}]|</?\w+>")
@@ -45,10 +45,11 @@ def faults(row: dict[str, Any]) -> Iterator[str]:
 
 
 def _strange(passage: str, sources: list[str]) -> Iterator[str]:
-    """Whether the passage can be laid out with stretches of the evidence."""
+    """Whether the passage can be laid out with stretches of the evidence, white space being all the same."""
+    passage, *sources = (" ".join(one.split()) for one in (passage, *sources))
     read = 0
     while read < len(passage):
-        if passage[read].isspace():
+        if not passage[read].isalnum():  # a mark, between what is quoted from two places
             read += 1
             continue
         short, long = 0, len(passage) - read
@@ -56,11 +57,11 @@ def _strange(passage: str, sources: list[str]) -> Iterator[str]:
             middle = (short + long + 1) // 2
             piece = passage[read : read + middle]
             short, long = (middle, long) if any(piece in one for one in sources) else (short, middle - 1)
-        piece = passage[read : read + max(1, short)]
-        if short < _PIECE and read + short < len(passage) and (short == 0 or any(c.isalnum() for c in piece)):
+        whole = any(passage[max(0, read - _PIECE) : read + short] in one for one in sources)  # stretches may overlap
+        if short < _PIECE and not whole and any(char.isalnum() for char in passage[read + short :]):
             yield f"the evidence lacks {passage[read : read + 40]!r}"
             return
-        read += short or 1
+        read += max(1, short)
 
 
 def _misplaced(text: str, spans: list[dict[str, Any]]) -> Iterator[str]:

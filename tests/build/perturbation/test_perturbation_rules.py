@@ -145,6 +145,7 @@ def test_values_that_say_the_same_are_told() -> None:
         ("de", "Er wurde am 3. Mai 1902 in Kesten geboren.", ["3. Mai 1902", "Kesten"]),
         ("tr", "Burada 9 Mayıstaki Ali konuştu.", ["9", "Ali"]),
         ("zh-Hans", "他在《石桥志》里写到1902年。", ["石桥志", "1902年"]),
+        ("en", "Some 8 120 000 people and 300 of 12 came in 1902.", ["300", "12", "1902"]),
         ("en", "Nothing of that is said here.", []),
         ("en", "X", []),
     ],

@@ -27,6 +27,9 @@ _QUOTED = re.compile(
 )  # a work, or what is called so
 _TIES = frozenset("-\u2010\u2011'’")
 _NUMBER = re.compile(r"\d")
+_GROUPED = 3  # digits
+_GROUP = re.compile(r"[ \u00a0\u202f]\d{3}(?!\d)")
+_LED = re.compile(r"\d[ \u00a0\u202f]$")
 
 
 class Value(NamedTuple):
@@ -71,7 +74,7 @@ def values_of(
     found += [
         Value(s, e, "number", _digits(sentence[s:e]))
         for s, e in bounds
-        if _NUMBER.match(sentence[s:e]) and _free(found, s, e)
+        if _NUMBER.match(sentence[s:e]) and _free(found, s, e) and not _grouped(sentence, s, e)
     ]
     if has_case(language):
         named = _proper(sentence, language, bounds, found, is_noun)
@@ -85,6 +88,13 @@ def values_of(
 
 def _free(found: list[Value], start: int, end: int) -> bool:
     return all(end <= one.start or one.end <= start for one in found)
+
+
+def _grouped(sentence: str, start: int, end: int) -> bool:
+    """Whether a number is part of one that is written in groups: `8 120 000`."""
+    after = _GROUP.match(sentence, end)
+    before = _LED.search(sentence, max(0, start - 4), start)
+    return after is not None or (before is not None and end - start == _GROUPED and sentence[start:end].isdecimal())
 
 
 def _dates(sentence: str, language: str, bounds: list[tuple[int, int]]) -> list[Value]:

@@ -10,7 +10,6 @@ from veriglot.build.translating.account import (
 )
 from veriglot.build.translating.alignment import Aligner, Alignment, Link, Side, links_of, side_of
 from veriglot.build.translating.choosing import STRATEGIES, Placed, Strategy, Way, best_of
-from veriglot.build.translating.codes import FAMILIES, Family, code_of, tags_of
 from veriglot.build.translating.labels import Scheme, TokenLabels, fast_tokenizer_of, token_labels
 from veriglot.build.translating.lexical import LexicalAligner
 from veriglot.build.translating.locating import Located, locate
@@ -27,6 +26,7 @@ from veriglot.build.translating.sanity import Insane, insanity
 from veriglot.build.translating.table import ALIGNERS, TRANSLATORS, load_aligner, load_translator
 from veriglot.build.translating.translate import METHOD_VERSION, translate
 from veriglot.build.translating.translator import FunctionTranslator, Translated, Translator, Unfit, Wanted
+from veriglot.records.translation_codes import FAMILIES, Family, code_of, tags_of
 
 __all__ = [
     "ALIGNERS",

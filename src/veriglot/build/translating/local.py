@@ -22,8 +22,9 @@ __all__ = ["LocalTranslator", "codes_of_text", "tongue_of"]
 class LocalTranslator(SequenceTranslator):
     """A checkpoint of `AutoModelForSeq2SeqLM`.
 
-    Multilingual models are told the languages in their own codes (`codes.json`), and their translations begin with the
-    target's token. Where a model is made for one pair (Marian), that it is the right pair is the user's to know.
+    Multilingual models are told the languages in their own codes (`records/translation_codes.py`), and their
+    translations begin with the target's token. Where a model is made for one pair (Marian), that it is the right pair
+    is the user's to know.
 
     Args:
         model: a folder, a model of the registry, or a name on the hub.

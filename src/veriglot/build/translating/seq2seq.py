@@ -5,17 +5,17 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from veriglot.build.translating.codes import FAMILIES, code_of, tags_of
 from veriglot.build.translating.translator import Translated
 from veriglot.records.languages import language
+from veriglot.records.translation_codes import FAMILIES, code_of, tags_of
 from veriglot.text import words
 from veriglot.text.spacing import space_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from veriglot.build.translating.codes import Family
     from veriglot.build.translating.translator import Wanted
+    from veriglot.records.translation_codes import Family
 
 __all__ = ["Output", "SequenceTranslator", "Tongue"]
 

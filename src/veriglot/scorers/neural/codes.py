@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
-
-import msgspec
 
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.records import Status
 from veriglot.records.languages import language
+from veriglot.records.translation_codes import code_of
 from veriglot.scorers.against_evidence import Unmeasured
 from veriglot.scorers.neural.pairs import spoken
 
@@ -18,12 +15,6 @@ if TYPE_CHECKING:
     from veriglot.scorers.neural.pairs import Pair
 
 __all__ = ["Codes", "codes_of", "flores_codes"]
-
-
-class _Flores(msgspec.Struct, frozen=True):
-    source: str
-    codes: tuple[str, ...]
-    named: dict[str, str]
 
 
 class Codes:
@@ -94,24 +85,7 @@ def codes_of(text: str) -> dict[str, str]:
 
 def flores_codes(tag: str | None) -> str | None:
     """The FLORES-200 code of a language, such as `deu_Latn`; None where FLORES-200 does not have it."""
-    if tag is None:
-        return None
-    try:
-        found = language(tag)
-    except UnknownNameError:
-        return None
-    known, named = _flores()
-    if found.tag in named:
-        return named[found.tag]
-    candidates = (f"{name}_{found.script}" for name in (found.base, *found.aliases))
-    return next((code for code in candidates if code in known), None)
-
-
-@cache
-def _flores() -> tuple[frozenset[str], dict[str, str]]:
-    """Every code, and those that are not made of an ISO 639-3 code and a script of our table."""
-    data = msgspec.json.decode(files(__package__).joinpath("flores.json").read_bytes(), type=_Flores)
-    return frozenset(code for line in data.codes for code in line.split()), data.named
+    return code_of(tag, "nllb") if tag is not None else None
 
 
 def _own_codes(tokenizer: Any) -> dict[str, str]:

@@ -1,0 +1,34 @@
+"""The codes of translation models: one table, which translators and scorers read."""
+
+from __future__ import annotations
+
+import pytest
+
+from veriglot.records.languages import language
+from veriglot.records.translation_codes import FAMILIES, code_of, tags_of
+from veriglot.scorers.neural.codes import flores_codes
+
+
+@pytest.mark.parametrize(
+    ("tag", "nllb", "m2m100", "mbart50"),
+    [
+        ("en", "eng_Latn", "en", "en_XX"),
+        ("zh-Hant", "zho_Hant", None, None),
+        ("zh", "zho_Hans", "zh", "zh_CN"),
+        ("sr-Latn", None, None, None),
+        ("ko", "kor_Hang", "ko", "ko_KR"),
+        ("yue", "yue_Hant", None, None),
+        ("la", None, None, None),
+        ("no-such-language", None, None, None),
+    ],
+)
+def test_each_family_has_codes_of_its_own(tag: str, nllb: str, m2m100: str, mbart50: str) -> None:
+    assert [code_of(tag, family) for family in FAMILIES] == [nllb, m2m100, mbart50]
+    assert flores_codes(tag) == nllb
+
+
+def test_every_tag_is_one_of_the_language_table_and_no_code_stands_for_two() -> None:
+    for family in FAMILIES:
+        tags = tags_of(family)
+        assert all(language(tag).tag == tag for tag in tags)
+        assert len({code_of(tag, family) for tag in tags}) == len(tags)

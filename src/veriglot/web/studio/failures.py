@@ -19,7 +19,7 @@ from veriglot.errors import InputError, UsageError, VeriglotError
 if TYPE_CHECKING:
     from fastapi import FastAPI, Request
 
-__all__ = ["Forbidden", "Malformed", "NotSignedIn", "TooOften", "answer", "install", "refusal"]
+__all__ = ["CutOff", "Forbidden", "Malformed", "NotSignedIn", "TooOften", "answer", "install", "refusal"]
 
 _LOG = logging.getLogger("veriglot.studio")
 
@@ -44,6 +44,15 @@ class Forbidden(UsageError):  # noqa: N818
 
     def __init__(self, message: str, code: str, *, remedy: str = "Reload the page.") -> None:
         super().__init__(message, remedy=remedy)
+        self.code = code
+
+
+class CutOff(UsageError):  # noqa: N818
+    """A body that is too large, or does not come; the connection is closed, whatever is still on its way."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(message)
+        self.status = status
         self.code = code
 
 
@@ -109,6 +118,8 @@ def _said(error: VeriglotError) -> Response:
             status, code = 403, error.code
         case Malformed():
             status, code = error.status, "malformed"
+        case CutOff():
+            status, code, headers = error.status, error.code, {"connection": "close"}
         case TooOften():
             status, code, headers = 429, "too_often", {"retry-after": str(error.wait)}
         case InputError():

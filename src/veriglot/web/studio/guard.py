@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
 
-from veriglot.web.studio.failures import refusal
+from veriglot.web.studio.failures import CutOff, answer, refusal
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -52,14 +52,6 @@ _HEADERS = {
 _YEAR = 31_536_000
 
 
-class _TooLarge(Exception):  # noqa: N818
-    """More bytes came than may."""
-
-
-class _TooSlow(Exception):  # noqa: N818
-    """The body did not arrive in time."""
-
-
 class Guard:
     """An ASGI app around another."""
 
@@ -84,14 +76,6 @@ class Guard:
         limited = _Limited(receive, self.settings.max_body, self.settings.body_seconds)
         try:
             await self.app(scope, limited, sender)
-        except _TooLarge:
-            await sender.instead(self._too_large(), scope, receive)
-        except _TooSlow:
-            await sender.instead(
-                refusal(408, "too_slow", "The request did not arrive in time.", headers={"connection": "close"}),
-                scope,
-                receive,
-            )
         except Exception:
             _LOG.exception("a request failed")
             await sender.instead(refusal(500, "internal", "Something went wrong here.", "Try again."), scope, receive)
@@ -108,7 +92,7 @@ class Guard:
         if (said := headers.get("content-length")) is not None and (
             not (said.isascii() and said.isdigit()) or int(said[:18]) > self.settings.max_body
         ):
-            return self._too_large()
+            return answer(_too_large(self.settings.max_body))
         if scope["method"] in _WRITES and not self._ours(scope, headers, host):
             return refusal(403, "foreign_origin", "This did not come from the studio's own page.", "Reload the page.")
         return None
@@ -127,21 +111,13 @@ class Guard:
                 ours.add(f"http://{host}".lower())
         return origin.lower() in ours
 
-    def _too_large(self) -> Response:
-        return refusal(
-            413,
-            "too_large",
-            f"A request has at most {self.settings.max_body:,} bytes.",
-            headers={"connection": "close"},
-        )
-
 
 class _Limited:
     """Receives a body, up to a size and for a time."""
 
     def __init__(self, receive: Receive, most: int, seconds: float) -> None:
         self._receive = receive
-        self._left = most
+        self._most = self._left = most
         self._until = asyncio.get_running_loop().time() + seconds
         self._whole = False
 
@@ -152,10 +128,10 @@ class _Limited:
             async with asyncio.timeout_at(self._until):
                 message = await self._receive()
         except TimeoutError:
-            raise _TooSlow from None
+            raise CutOff(408, "too_slow", "The request did not arrive in time.") from None
         self._left -= len(message.get("body", b""))
         if self._left < 0:
-            raise _TooLarge
+            raise _too_large(self._most)
         self._whole = not message.get("more_body", False)
         return message
 
@@ -185,6 +161,10 @@ class _Sender:
         """Another answer, where none has begun."""
         if not self.started:
             await response(scope, receive, self)
+
+
+def _too_large(most: int) -> CutOff:
+    return CutOff(413, "too_large", f"A request has at most {most:,} bytes.")
 
 
 def _without_port(host: str) -> str:

@@ -217,6 +217,11 @@ class EventBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seconds: Annotated[float, msgspec.Meta(ge=0, le=86_400)] = 0.0
     at: Annotated[datetime, msgspec.Meta(tz=True)] | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse clocks that are out of all reason: their times cannot be told in UTC."""
+        if self.at is not None and not 1970 <= self.at.year <= 9000:
+            raise ValueError("no clock says this")
+
 
 class Answered(msgspec.Struct, frozen=True):
     """What became of an event; `repeated` where it had been sent before."""

@@ -1,0 +1,161 @@
+"""Which item somebody gets next, read from the tables; nothing is changed here.
+
+The order for annotators: items that everybody shares (`overlap`), then their own, with hidden checks strewn in.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import and_, exists, func, or_, select
+
+from veriglot.annotate.drawing import checks_due, draw
+from veriglot.annotate.store import BatchState, ItemRole, Purpose, Role, State
+from veriglot.annotate.store import tables as t
+
+if TYPE_CHECKING:
+    from sqlalchemy import ColumnElement
+
+    from veriglot.annotate.project import Project
+    from veriglot.annotate.store import Assignment, Item, Person, Reading
+
+__all__ = ["AT_WORK", "DONE", "can_judge", "can_work", "in_languages", "item_round", "next_item", "resumed"]
+
+AT_WORK = (State.OPEN, State.RETURNED)
+"""States in which an assignment waits for the person that has it."""
+DONE = (State.SUBMITTED, State.ACCEPTED, State.SKIPPED)
+"""States in which that person is through with it."""
+
+
+def can_work(person: Person, project: Project) -> bool:
+    """Whether somebody may annotate: an annotator who joined, was not shut out, and passed the exam if there is one."""
+    through = project.entries.exam is None or person.exam_passed_at is not None
+    return person.role is Role.ANNOTATOR and _is_here(person) and person.out_at is None and through
+
+
+def can_judge(person: Person) -> bool:
+    """Whether somebody may look at others' work: a reviewer or lead who joined and was not shut out."""
+    return person.role in {Role.REVIEWER, Role.LEAD} and _is_here(person)
+
+
+def _is_here(person: Person) -> bool:
+    return person.joined_at is not None and person.revoked_at is None
+
+
+def in_languages(person: Person) -> list[ColumnElement[bool]]:
+    """Conditions on `items` for the languages that somebody works in."""
+    return [] if person.works_in is None else [t.items.c.language.in_(person.works_in)]
+
+
+def resumed(tx: Reading, person: Person) -> Assignment | None:
+    """What somebody has to go on with: what was sent back first, then what is open, the oldest first."""
+    found = tx.assignments(person.project_id, person_id=person.id, states=AT_WORK)
+    found.sort(key=lambda one: (one.state is not State.RETURNED, one.id))
+    return found[0] if found else None
+
+
+def item_round(tx: Reading, item: Item) -> int:
+    """How often the item's batch was sent back."""
+    return 0 if item.batch_id is None else tx.batch(item.batch_id).round
+
+
+def next_item(tx: Reading, project: Project, person: Person) -> Item | None:
+    """The item that an annotator annotates next; None where there is none for them (any more)."""
+    if not can_work(person, project):
+        return None
+    check = _check_item(tx, project, person)
+    return check or _overlap_item(tx, person) or _own_item(tx, project, person)
+
+
+def _check_item(tx: Reading, project: Project, person: Person) -> Item | None:
+    """A hidden check, if one is due and left."""
+    checks = project.entries.checks
+    if checks is None:
+        return None
+    mine = _mine(person)
+    given = tx.count(select(t.assignments.c.id).where(*mine))
+    hidden = (t.items.c.id == t.assignments.c.item_id) & (t.items.c.role == ItemRole.CHECK)
+    had = tx.count(select(t.assignments.c.id).join(t.items, hidden).where(*mine))
+    if had >= checks_due(given, checks.share, project.slug, person.public_id):
+        return None
+    if _overlap_item(tx, person) is None and _own_item(tx, project, person) is None:
+        return None  # nobody is kept with checks alone
+    left = select(t.items.c.id).where(
+        t.items.c.project_id == person.project_id,
+        t.items.c.role == ItemRole.CHECK,
+        *in_languages(person),
+        ~_has(person),
+    )
+    ids = [row[0] for row in tx.connection.execute(left)]
+    found = draw(tx.items(person.project_id, ids=ids) if ids else [], lambda item: item.key, person.public_id)
+    return found[0] if found else None
+
+
+def _overlap_item(tx: Reading, person: Person) -> Item | None:
+    """The first shared item that this person has not had in the round that its batch is in."""
+    found = (
+        _items(person, ItemRole.OVERLAP)
+        .where(~_has(person, t.assignments.c.round == _batch_round()), _is_worked_on())
+        .order_by(_had_before(person), t.items.c.position)
+    )
+    return _first(tx, found)
+
+
+def _own_item(tx: Reading, project: Project, person: Person) -> Item | None:
+    """The first item that nobody has, if this person may have another."""
+    most = project.entries.work.per_person
+    if most is not None:
+        own = (t.items.c.id == t.assignments.c.item_id) & (t.items.c.role == ItemRole.NORMAL)
+        live = t.assignments.c.state != State.WITHDRAWN
+        if tx.count(select(t.assignments.c.id).join(t.items, own).where(*_mine(person), live)) >= most:
+            return None
+    taken = exists().where(
+        t.assignments.c.item_id == t.items.c.id,
+        t.assignments.c.purpose == Purpose.ANNOTATE,
+        t.assignments.c.state != State.WITHDRAWN,
+    )
+    found = _items(person, ItemRole.NORMAL).where(~taken, _is_worked_on())
+    return _first(tx, found.order_by(_had_before(person), t.items.c.position))
+
+
+def _items(person: Person, role: ItemRole):  # type: ignore[no-untyped-def]
+    return select(t.items.c.id).where(
+        t.items.c.project_id == person.project_id, t.items.c.role == role, *in_languages(person)
+    )
+
+
+def _first(tx: Reading, statement) -> Item | None:  # type: ignore[no-untyped-def]
+    row = tx.connection.execute(statement.limit(1)).first()
+    return None if row is None else tx.item(row[0])
+
+
+def _mine(person: Person) -> tuple[ColumnElement[bool], ...]:
+    return t.assignments.c.person_id == person.id, t.assignments.c.purpose == Purpose.ANNOTATE
+
+
+def _has(person: Person, *more: ColumnElement[bool]) -> ColumnElement[bool]:
+    """Whether the person has the item, or is through with it."""
+    live = t.assignments.c.state != State.WITHDRAWN
+    return exists().where(t.assignments.c.item_id == t.items.c.id, *_mine(person), live, *more)
+
+
+def _had_before(person: Person) -> ColumnElement[bool]:
+    """Whether it was taken from this person: then everything else comes first."""
+    gone = t.assignments.c.state == State.WITHDRAWN
+    return exists().where(t.assignments.c.item_id == t.items.c.id, *_mine(person), gone)
+
+
+def _batch_round() -> ColumnElement[int]:
+    found = select(t.batches.c.round).where(t.batches.c.id == t.items.c.batch_id).scalar_subquery()
+    return func.coalesce(found, 0)
+
+
+def _is_worked_on() -> ColumnElement[bool]:
+    """Whether the item's batch, if it is in one, still takes annotations: not while it is validated, nor after."""
+    closed = exists().where(
+        and_(
+            t.batches.c.id == t.items.c.batch_id,
+            or_(t.batches.c.state == BatchState.VALIDATING, t.batches.c.state == BatchState.ACCEPTED),
+        )
+    )
+    return ~closed

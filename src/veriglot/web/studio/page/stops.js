@@ -56,15 +56,38 @@ const firstAbove = (sorted, value) => {
 export class Stops {
   /**
    * @param {CodePoints} points
-   * @param {Range[]} words in order; they are widened to whole characters.
+   * @param {Range[] | (() => Range[])} words in order; they are widened to whole characters.
    */
   constructor(points, words) {
     this.points = points;
-    /** Where characters begin and end, in code points. */
-    this.borders = graphemeUnits(points.text).map((unit) => points.point(unit));
-    /** What keys step through: words, and runs of emoji and other symbols. @type {Range[]} */
-    this.list = this.withSymbols(words);
-    this.starts = this.list.map(([start]) => start);
+    this.words = words;
+    /** @type {number[] | undefined} */
+    this.kept = undefined;
+    /** @type {{list: Range[], starts: number[]} | undefined} */
+    this.stepped = undefined;
+  }
+
+  /** Where characters begin and end, in code points. Found when first asked for: evidence may be a whole book. */
+  get borders() {
+    this.kept ??= graphemeUnits(this.points.text).map((unit) => this.points.point(unit));
+    return this.kept;
+  }
+
+  /** What keys step through: words, and runs of emoji and other symbols. @returns {Range[]} */
+  get list() {
+    return this.steps().list;
+  }
+
+  get starts() {
+    return this.steps().starts;
+  }
+
+  steps() {
+    if (!this.stepped) {
+      const list = this.withSymbols(typeof this.words === "function" ? this.words() : this.words);
+      this.stepped = { list, starts: list.map(([start]) => start) };
+    }
+    return this.stepped;
   }
 
   /** @param {Range[]} words @returns {Range[]} */

@@ -8,6 +8,7 @@ import { same, whole } from "./layers.js";
 /** @typedef {"saved" | "waiting" | "saving" | "offline" | "conflict" | "refused" | "signedout"} Status */
 
 const PAUSE = 700; // milliseconds without a change before a save is sent
+const MOST_PUT_OFF = 3000;
 const LONGEST = 30_000;
 const PASSING = new Set([0, 408, 425, 429, 500, 502, 503, 504]);
 
@@ -26,7 +27,10 @@ export class Sync extends EventTarget {
     this.link = /** @type {"ok" | "offline" | "signedout"} */ ("ok");
     this.busy = false;
     this.failures = 0;
-    this.due = 0;
+    /** Since when something waits to be sent, or 0. */
+    this.since = 0;
+    /** Until when the server asked to be left alone. */
+    this.notBefore = 0;
     /** @type {ReturnType<typeof setTimeout> | undefined} */
     this.timer = undefined;
     addEventListener("online", () => this.soon(0));
@@ -115,14 +119,16 @@ export class Sync extends EventTarget {
     return entry;
   }
 
-  /** Send what waits after so many milliseconds; sooner calls win. @param {number} pause */
+  /**
+   * Send what waits: now, or when nothing has changed for `pause` milliseconds, but within three seconds.
+   * @param {number} pause
+   */
   soon(pause) {
-    const at = Date.now() + pause;
-    if (pause && this.due > Date.now() && pause === PAUSE) clearTimeout(this.timer); // typing puts it off
-    else if (this.due > Date.now() && this.due <= at) return;
+    const now = Date.now();
+    this.since ||= now;
+    const wait = pause ? Math.min(pause, Math.max(0, this.since + MOST_PUT_OFF - now)) : 0;
     clearTimeout(this.timer);
-    this.due = at;
-    this.timer = setTimeout(() => this.drain(), pause);
+    this.timer = setTimeout(() => this.drain(), Math.max(wait, this.notBefore - now));
     this.changed();
   }
 
@@ -130,6 +136,7 @@ export class Sync extends EventTarget {
   async drain() {
     if (this.busy) return;
     this.busy = true;
+    this.since = 0;
     this.changed();
     try {
       for (;;) {
@@ -140,8 +147,10 @@ export class Sync extends EventTarget {
       }
     } finally {
       this.busy = false;
-      this.due = 0;
-      if (this.link === "offline") this.soon(Math.min(1000 * 2 ** Math.min(this.failures, 5), LONGEST));
+      if (this.link === "offline") {
+        const wait = Math.min(1000 * 2 ** Math.min(this.failures, 5), LONGEST);
+        this.timer = setTimeout(() => this.drain(), Math.max(wait, this.notBefore - Date.now()));
+      }
       this.changed();
     }
   }
@@ -206,7 +215,8 @@ export class Sync extends EventTarget {
     if (!(failure instanceof Failure)) throw failure;
     if (PASSING.has(failure.status)) {
       this.link = "offline";
-      this.failures = failure.wait ? Math.ceil(Math.log2(failure.wait + 1)) : this.failures + 1;
+      this.failures += 1;
+      this.notBefore = Date.now() + failure.wait * 1000;
       return false;
     }
     if (failure.status === 401) {

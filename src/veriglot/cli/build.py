@@ -10,6 +10,7 @@ from veriglot.cli.build_card import card
 from veriglot.cli.build_check import check
 from veriglot.cli.build_factual import factual
 from veriglot.cli.build_halluverse import halluverse
+from veriglot.cli.build_labels import labels
 from veriglot.cli.build_mt_sample import mt_sample
 from veriglot.cli.build_people import people
 from veriglot.cli.build_queries import queries
@@ -40,3 +41,4 @@ app.command("mt-sample")(mt_sample)
 app.command("silver")(silver)
 app.command("halluverse")(halluverse)
 app.command("translate")(translate)
+app.command("labels")(labels)

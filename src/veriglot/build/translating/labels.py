@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from veriglot.errors import UsageError
+from veriglot.records import Span
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from veriglot.records import Span
-
-__all__ = ["OUTSIDE", "Scheme", "TokenLabels", "fast_tokenizer_of", "token_labels"]
+__all__ = ["OUTSIDE", "Scheme", "TokenLabels", "fast_tokenizer_of", "spans_of_labels", "token_labels"]
 
 Scheme = Literal["io", "bio"]
 OUTSIDE = "O"
@@ -43,7 +43,7 @@ def fast_tokenizer_of(model: str, *, revision: str | None = None) -> Any:
     """The tokenizer of a checkpoint.
 
     Args:
-        model: a folder, a model of the registry, or a name on the hub.
+        model: a tokenizer.json, a folder, a model of the registry, or a name on the hub.
         revision: of a model on the hub.
 
     Raises:
@@ -58,6 +58,9 @@ def fast_tokenizer_of(model: str, *, revision: str | None = None) -> Any:
         import transformers
     except ImportError as error:
         raise MissingExtraError("Labels of tokens", "local") from error
+    if Path(model).is_file():
+        with loading("tokenizer", model):
+            return transformers.PreTrainedTokenizerFast(tokenizer_file=model)
     name = checkpoint(model)
     with loading("tokenizer", name):
         tokenizer = transformers.AutoTokenizer.from_pretrained(name, **hub_options(revision))
@@ -109,6 +112,35 @@ def token_labels(
     cut = _cut_at(text, offsets, labels) if max_length is not None else None
     lost = sum(span.end > cut for span in spans) if cut is not None else 0
     return TokenLabels(tuple(encoded["input_ids"]), tuple(offsets), tuple(labels), cut, lost)
+
+
+def spans_of_labels(text: str, offsets: Sequence[tuple[int, int]], labels: Sequence[str | None]) -> tuple[Span, ...]:
+    """The spans that labels of tokens say, of either scheme.
+
+    A span goes from the first of its tokens to the last, with the white space between; spans of one type that touch are
+    one in `io`, and stay two in `bio`.
+
+    Args:
+        text: the text.
+        offsets, labels: as in `TokenLabels`; tokens without a label are passed over.
+
+    Returns:
+        The spans, in order.
+    """
+    found: list[list[Any]] = []
+    open_ = False
+    for (start, end), label in zip(offsets, labels, strict=True):
+        if label is None:
+            continue
+        letter, _, type_ = label.partition("-")
+        if label == OUTSIDE:
+            open_ = open_ and not text[start:end].strip()  # a token of white space alone ends nothing
+        elif open_ and letter != "B" and found[-1][2] == (type_ or None):
+            found[-1][1] = max(found[-1][1], end)
+        else:
+            found.append([start, end, type_ or None])
+            open_ = True
+    return tuple(Span(start, end, type_) for start, end, type_ in found if end > start)
 
 
 def _require_offsets(tokenizer: Any) -> None:

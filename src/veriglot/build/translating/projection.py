@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
@@ -11,8 +12,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Projected", "project", "with_edges", "words_inside"]
 
-_OTHER = 0.2  # share of the weight that a further part has to have
-_GAP = 1  # words of something else that a part may reach over
+_AGAINST = 0.5  # what a link to a word outside counts
+_EMPTY = 0.02  # what a word of the target costs in any case
+_OTHER = 0.5  # share of the first part's gain that a further one has to have
 
 
 class Projected(NamedTuple):
@@ -20,8 +22,8 @@ class Projected(NamedTuple):
 
     Attributes:
         parts: half-open code point ranges of the translation, in order; several where the words went apart.
-        quality: 0 to 1: the share of the mark's words that arrived in the parts, times the share of the parts' words
-            that come from the mark, times the mean weight of the links.
+        quality: 0 to 1: how much of the mark's words arrived in the parts, by the weight of their links, times the
+            share of the parts' links, by weight, that come from the mark.
     """
 
     parts: tuple[tuple[int, int], ...]
@@ -36,9 +38,10 @@ def words_inside(side: Side, mark: tuple[int, int]) -> list[int]:
 def project(source: Side, target: Side, links: Sequence[Link], mark: tuple[int, int]) -> Projected | None:
     """Lay a mark of the source onto the target; None where none of its words has a link.
 
-    A word of the target belongs to the mark if its links to words inside weigh more than those to words outside. Words
-    without a link between two that belong to it belong to it too. A word of something else parts the mark, except a
-    single one.
+    Each word of the target speaks for the mark with the weight of its links to words inside, and against it with half
+    of that to words outside. The part is the stretch that gains most; a further one is taken where it gains half as
+    much or more. Words without a link cost next to nothing between two that belong to the mark, and are left out at
+    the edges.
 
     Args:
         source, target: the text and its translation.
@@ -49,47 +52,46 @@ def project(source: Side, target: Side, links: Sequence[Link], mark: tuple[int, 
     within, outside = [0.0] * len(target.words), [0.0] * len(target.words)
     for link in links:
         weights = within if link.source in inside else outside
-        weights[link.target] = max(weights[link.target], link.weight)
-    runs = _runs(within, outside)
+        weights[link.target] += link.weight
+    runs = _runs([own - _AGAINST * other - _EMPTY for own, other in zip(within, outside, strict=True)])
     if not runs:
         return None
-    weight = [sum(within[first : last + 1]) for first, last in runs]
-    total = sum(weight)
-    kept = [run for run, w in zip(runs, weight, strict=True) if w >= _OTHER * total] or [
-        runs[weight.index(max(weight))]
-    ]
-    places = {j for first, last in kept for j in range(first, last + 1)}
-    arrived = {link.source: max(link.weight, 0.0) for link in sorted(links, key=lambda one: one.weight)
-               if link.source in inside and link.target in places}  # fmt: skip
-    foreign = sum(outside[j] > within[j] for j in places)
-    coverage, purity = len(arrived) / len(inside), 1 - foreign / len(places)
-    mean = sum(arrived.values()) / len(arrived) if arrived else 0.0
+    places = {j for first, last in runs for j in range(first, last + 1)}
+    own, other = sum(within[j] for j in places), sum(outside[j] for j in places)
+    arrived: dict[int, float] = {}
+    for link in links:
+        if link.source in inside and link.target in places:
+            arrived[link.source] = min(1.0, arrived.get(link.source, 0.0) + link.weight)
     parts = tuple(
-        with_edges(source, target, mark, (target.words[first][0], target.words[last][1])) for first, last in kept
+        with_edges(source, target, mark, (target.words[first][0], target.words[last][1])) for first, last in runs
     )
-    return Projected(parts, coverage * purity * mean)
+    return Projected(parts, sum(arrived.values()) / len(inside) * own / (own + other))
 
 
-def _runs(within: Sequence[float], outside: Sequence[float]) -> list[tuple[int, int]]:
-    """Stretches of words that belong to the mark, first and last word inclusive."""
-    runs: list[tuple[int, int]] = []
-    for j, (own, other) in enumerate(zip(within, outside, strict=True)):
-        if own <= 0 or own < other:
-            continue
-        if runs:
-            last = runs[-1][1]
-            between = range(last + 1, j)
-            foreign = sum(outside[k] > 0 for k in between)
-            if not foreign or (foreign <= _GAP and len(between) == foreign and _joins(runs[-1], j)):
-                runs[-1] = (runs[-1][0], j)
-                continue
-        runs.append((j, j))
-    return runs
+def _runs(gains: Sequence[float]) -> list[tuple[int, int]]:
+    """The stretch of words with the largest sum, and others that come near it; first and last word inclusive."""
+    found: list[tuple[int, int]] = []
+    left = list(gains)
+    least = 0.0
+    while True:
+        gain, first, last = _largest(left)
+        if gain <= least:
+            return sorted(found)
+        least = least or _OTHER * gain
+        found.append((first, last))
+        left[first : last + 1] = [-math.inf] * (last + 1 - first)
 
 
-def _joins(run: tuple[int, int], place: int) -> bool:
-    """Whether a run is long enough to reach over a word of something else."""
-    return run[1] - run[0] >= 1 and place - run[1] <= _GAP + 1
+def _largest(gains: Sequence[float]) -> tuple[float, int, int]:
+    """The largest sum of neighbours, with the first and the last of them; of equal ones the first, and the shortest."""
+    best, run, begun = (0.0, 0, -1), 0.0, 0
+    for place, gain in enumerate(gains):
+        if run <= 0:
+            run, begun = 0.0, place
+        run += gain
+        if run > best[0]:
+            best = (run, begun, place)
+    return best
 
 
 def with_edges(source: Side, target: Side, mark: tuple[int, int], part: tuple[int, int]) -> tuple[int, int]:

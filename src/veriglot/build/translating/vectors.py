@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from veriglot.build.translating.alignment import Alignment, links_of
+from veriglot.build.translating.alignment import Alignment
 from veriglot.build.translating.lexical import lexical_similarity
+from veriglot.build.translating.posterior import Weighing, posterior, soft_links
 from veriglot.encoders import load_encoder, word_vectors
 from veriglot.provenance import signature
 from veriglot.text import sentences
@@ -20,35 +21,30 @@ if TYPE_CHECKING:
 
 __all__ = ["VectorAligner", "vector_aligner"]
 
-_LEAST = 0.3
-_NONE, _ALL = 0.2, 0.7  # cosines that mean nothing, and everything: 0 and 1 on the scale of a link's weight
-
 
 class VectorAligner:
-    """Links words whose vectors lie close (SimAlign; Jalili Sabet et al. 2020), or that can be told by form.
+    """Links words whose vectors lie close, that can be told by form, and that stand where they would.
 
     Args:
         encoder: gives the vectors, each in its context.
-        least: cosine that a pair has to have.
         forms: whether equal words, numbers and names count too.
+        weighing: what counts how much.
     """
 
-    def __init__(self, encoder: Encoder, *, least: float = _LEAST, forms: bool = True) -> None:
+    def __init__(self, encoder: Encoder, *, forms: bool = True, weighing: Weighing | None = None) -> None:
         self._encoder = encoder
-        self._least = least
         self._forms = forms
-        self.signature = signature(aligner="vectors", least=least, forms=forms, encoder=encoder.signature)
+        self._weighing = weighing or Weighing()
+        given = {key: value for key, value in self._weighing._asdict().items() if forms or key != "form"}
+        self.signature = signature(aligner="vectors", forms=forms, **given, encoder=encoder.signature)
 
     def align(self, source: Side, target: Side) -> Alignment:
         """As `Aligner`."""
         if not source.words or not target.words:
             return Alignment(source, target, [])
-        ours, theirs = self._vectors(source), self._vectors(target)
-        cosine = ours @ theirs.T
-        scaled = np.clip((cosine - _NONE) / (_ALL - _NONE), 0.0, 1.0) * (cosine >= self._least)
-        if self._forms:
-            scaled = np.maximum(scaled, lexical_similarity(source, target))
-        return Alignment(source, target, links_of(scaled.astype(np.float32), least=1e-6))
+        cosine = self._vectors(source) @ self._vectors(target).T
+        form = lexical_similarity(source, target) if self._forms else None
+        return Alignment(source, target, soft_links(posterior(cosine, form, self._weighing)))
 
     def _vectors(self, side: Side) -> NDArray[np.float32]:
         encoded = self._encoder.encoded(side.text, sentences(side.text, side.tag))

@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
 import pytest
-
 from rule_rows import RULES, spans, team
+
 from veriglot.annotate.assigning import take_back
 from veriglot.annotate.people import restore, revoke
 from veriglot.annotate.store import ItemRole, Purpose, Role, State
@@ -60,7 +60,7 @@ def test_nobody_gets_work_before_they_join_or_after_they_were_shut_out(store, ma
         revoke(tx, gone.id)
     assert work.next(gone) is None
     other = work.person()
-    assert [row.item_id for row in work.do(other)][0] == begun.item_id
+    assert next(iter(work.do(other))).item_id == begun.item_id
     assert work.state(begun) is State.WITHDRAWN
 
 

@@ -6,8 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Depends, Path, Request, Response
 
+from veriglot.annotate import exam
+from veriglot.annotate.acting import act
+from veriglot.annotate.adjudicating import said_of
+from veriglot.annotate.assigning import left_for, next_assignment
 from veriglot.annotate.checking import check
-from veriglot.annotate.store import ItemRole, NewEvent, NotFound, Purpose, Role, State
+from veriglot.annotate.store import NewEvent, NotFound, Purpose, State
 from veriglot.web.studio.api_joining import stage_of
 from veriglot.web.studio.sessions import Asking, Caller, Writing  # noqa: TC001  FastAPI reads them
 from veriglot.web.studio.views import (
@@ -24,14 +28,12 @@ from veriglot.web.studio.wire import body_of, described, reply
 
 if TYPE_CHECKING:
     from veriglot.annotate.store import Assignment, Reading
-    from veriglot.annotate.store import Writing as Changes
     from veriglot.web.studio.showing import Kept, Shown
 
 __all__ = ["router"]
 
 router = APIRouter()
 Number = Annotated[int, Path(ge=1, le=2**31 - 1)]
-_AT_WORK = (State.OPEN, State.RETURNED)
 _HANDING_IN = frozenset({"submit", "confirm", "correct"})
 
 
@@ -39,34 +41,26 @@ _HANDING_IN = frozenset({"submit", "confirm", "correct"})
 def next_(request: Request, caller: Writing) -> Response:
     """What to do next: what was sent back, then what is open, then something new; null where there is nothing."""
     studio = caller.studio
+    given = next_assignment(studio.store, studio.project, caller.person.id)
     with studio.store.reading() as tx:
-        open_ = _open(tx, caller)
-    if not open_:
-        with studio.store.writing(lock="queue") as tx:
-            _take(tx, caller)
-            open_ = _open(tx, caller)
-    with studio.store.reading() as tx:
-        view = _view(request, tx, caller, open_[0]) if open_ else None
-    stage = stage_of(studio, caller.person)
-    return reply(Next(view, len(open_), "done" if view is None and stage == "work" else stage))
+        person = tx.person(caller.person.id)
+        view = None if given is None else _view(request, tx, caller, given)
+        left = left_for(tx, studio.project, person)
+    stage = stage_of(studio, person)
+    return reply(Next(view, left, "done" if view is None and stage == "work" else stage))
 
 
-def _open(tx: Reading, caller: Caller) -> list[Assignment]:
-    """What somebody has begun or could begin: first what was sent back, then in the order in which it was given."""
-    found = tx.assignments(caller.studio.id, person_id=caller.person.id, states=_AT_WORK)
-    return sorted(found, key=lambda one: (one.state is not State.RETURNED, one.id))
+@router.get("/api/exam", **described(exam.Standing, refusals=(401,)))
+def standing(caller: Asking) -> Response:
+    """Where one stands in the exam."""
+    with caller.studio.store.reading() as tx:
+        return reply(exam.standing(tx, caller.studio.project, caller.person))
 
 
-def _take(tx: Changes, caller: Caller) -> None:
-    """The next item in order that an annotator has not had."""
-    if caller.person.role is not Role.ANNOTATOR or stage_of(caller.studio, caller.person) != "work":
-        return
-    had = {one.item_id for one in tx.assignments(caller.studio.id, person_id=caller.person.id)}
-    works_in = caller.person.works_in
-    for item in tx.items(caller.studio.id, role=ItemRole.NORMAL):
-        if item.id not in had and (works_in is None or item.language in works_in):
-            tx.assign(item, caller.person.id, Purpose.ANNOTATE)
-            return
+@router.post("/api/exam/finish", **described(exam.Outcome, refusals=(401, 422)))
+def finish(caller: Writing) -> Response:
+    """Have the attempt at the exam measured, once all of its items are handed in."""
+    return reply(exam.finish(caller.studio.store, caller.studio.project, caller.person.id))
 
 
 @router.get("/api/assignments", **described(list[AssignmentLine], refusals=(401,)))
@@ -122,7 +116,7 @@ def event(
         sample = request.app.state.shown.sample(studio, _item_of(request, caller, number))
         check(body.layer, studio.project.form, sample, complete=body.kind in _HANDING_IN and body.layer.skip is None)
     new = NewEvent(body.event_id, body.kind, body.base_version, body.layer, body.comment, body.seconds, body.at)
-    done = studio.store.append(number, caller.person.id, new)
+    done = act(studio.store, studio.project, caller.person.id, number, new)
     return reply(Answered(done.version, done.state, done.repeated))
 
 
@@ -170,10 +164,9 @@ def _view(request: Request, tx: Reading, caller: Caller, one: Assignment) -> Ass
 
 
 def _subjects(tx: Reading, one: Assignment) -> list[OtherLayer]:
-    """What is settled: every layer that was handed in."""
-    states = (State.SUBMITTED, State.ACCEPTED)
-    found = tx.assignments(one.project_id, item_id=one.item_id, purpose=Purpose.ANNOTATE, states=states)
-    return [_other(tx, other) for other in found]
+    """What is settled: what everybody said who handed it in, with the corrections of reviewers."""
+    said = said_of(tx, tx.item(one.item_id))
+    return [OtherLayer(other.final, tx.person(other.person_id).public_id, other.assignment_id) for other in said]
 
 
 def _other(tx: Reading, other: Assignment) -> OtherLayer:

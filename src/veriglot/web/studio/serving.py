@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from typing import TYPE_CHECKING
 
 import uvicorn
@@ -52,6 +53,8 @@ def serve(studios: Studios, settings: Settings, *, host: str, port: int, access_
         VeriglotError: the address cannot be listened at.
     """
     server = server_of(studios, settings, host=host, port=port, access_log=access_log)
+    # uvicorn raises the signal again once it has stopped; without this, a clean end would look like a killed process
+    signal.signal(signal.SIGTERM, lambda *_: None)
     try:
         server.run()
     except SystemExit as error:  # how uvicorn says that it could not begin, after it logged why

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["RATES", "Settings"]
 
 RATES: Mapping[str, str] = {
-    "join": "30/minute",  # by address: tries of links
+    "join": "240/minute",  # by address: tries of links; a whole team may sit behind one
     "stranger": "120/minute",  # by address: calls without a session that holds
     "call": "20/second",  # by session
     "write": "600/minute",  # by session

@@ -275,12 +275,3 @@ class Health(msgspec.Struct, frozen=True):
 
     status: Literal["ok"]
     version: str
-
-
-class ExamResult(msgspec.Struct, frozen=True):
-    """What became of an attempt at the exam."""
-
-    passed: bool
-    attempt: int
-    attempts_left: int
-    figures: dict[str, float | None]

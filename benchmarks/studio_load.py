@@ -1,0 +1,309 @@
+"""How the studio's server holds under load, and that it loses nothing when it is killed.
+
+    python benchmarks/studio_load.py                         50 annotators, each saving every second for two minutes
+    python benchmarks/studio_load.py --kills 10              the same, with `kill -9` of the server ten times
+    python benchmarks/studio_load.py --database postgresql:///studio
+
+One server process and its database, on loopback. An annotator that hears no answer sends the same event again, as the
+page does, until it is answered. Afterwards the store is read: every acknowledged save has to be there once, versions
+have to count up without a gap, and nothing may be there that was not sent. Leaves with 1 where that does not hold.
+Times are those of saves that were answered at the first try: what fell into a kill waits for the restart, and is told
+apart.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from veriglot.annotate.items import import_all
+from veriglot.annotate.people import invite, secret_of
+from veriglot.annotate.project import Project, load
+from veriglot.annotate.store import Role, Store, open_store
+
+SAMPLES = Path(__file__).resolve().parents[1] / "examples" / "samples.jsonl"
+PROJECT = """
+[project]
+name = "Load"
+slug = "load"
+task = "spans"
+
+[data]
+path = "data.jsonl"
+
+[work]
+overlap = 0
+reviews = 0
+"""
+
+
+@dataclass
+class Sent:
+    """What annotators sent, and what they were told.
+
+    Attributes:
+        saves: event id to the assignment and the comment of its layer.
+        acknowledged: event id to the version that was answered.
+        seconds: of saves answered at the first try.
+        waits: of saves that had to be sent again.
+        refused: answers that were neither an acknowledgement nor no answer at all.
+        behind: saves that were due while the one before was still on its way.
+    """
+
+    saves: dict[str, tuple[int, str]] = field(default_factory=dict)
+    acknowledged: dict[str, int] = field(default_factory=dict)
+    seconds: list[float] = field(default_factory=list)
+    waits: list[float] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    behind: int = 0
+
+
+class Server:
+    """A server process that can be killed and started again at the same port."""
+
+    def __init__(self, project: Path, database: str) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._command = [sys.executable, "-c", "import sys; from veriglot.cli import main; sys.exit(main())"]
+        self._command += ["annotate", "serve", str(project)]
+        self._command += ["--port", str(self.port), "--database", database]
+        self.process: subprocess.Popen[bytes] | None = None
+        self.spent = 0.0
+
+    async def start(self) -> None:
+        """Start it and wait until it answers."""
+        self.process = subprocess.Popen(self._command, stderr=subprocess.DEVNULL)
+        async with httpx2.AsyncClient(base_url=self.url, trust_env=False) as client:
+            for _ in range(1200):
+                with suppress(httpx2.TransportError):
+                    if (await client.get("/api/health")).status_code == 200:
+                        return
+                await asyncio.sleep(0.05)
+        raise SystemExit("the server did not start")
+
+    def kill(self) -> None:
+        """`kill -9`, in the middle of whatever it does."""
+        assert self.process is not None
+        self._count()
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self) -> int:
+        """Ask it to stop; its exit code."""
+        assert self.process is not None
+        self._count()
+        self.process.terminate()
+        return self.process.wait(timeout=60)
+
+    def _count(self) -> None:
+        """Add up the processor time that it took."""
+        assert self.process is not None
+        with suppress(OSError, ValueError):
+            fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+            self.spent += (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def write_data(folder: Path, items: int, length: int) -> Project:
+    """A project with long responses in many scripts, made of the project's own examples."""
+    rows = [json.loads(line) for line in SAMPLES.read_text("utf-8").splitlines()]
+    made = []
+    for number in range(items):
+        row = rows[number % len(rows)]
+        passages = [{"text": passage["text"] * 20} for passage in row["evidence"]]
+        times = max(1, length // len(row["response"]))
+        made.append(
+            {
+                "id": f"i{number}",
+                "language": row["language"],
+                "question": row.get("question"),
+                "response": " ".join([row["response"]] * times),
+                "evidence": passages,
+            }
+        )
+    (folder / "data.jsonl").write_text("\n".join(json.dumps(row) for row in made), "utf-8")
+    (folder / "project.toml").write_text(PROJECT, "utf-8")
+    return load(folder / "project.toml")
+
+
+async def annotate(client: httpx2.AsyncClient, token: str, name: str, until: float, every: float, sent: Sent) -> None:
+    """One annotator: joins, takes an item, and saves it again and again."""
+    body = {"token": token, "name": name, "language": "en", "consent": True}
+    joined = (await client.post("/api/join", json=body)).raise_for_status()
+    headers = {"X-CSRF-Token": joined.json()["csrf"]}
+    given = (await client.post("/api/next", headers=headers)).raise_for_status().json()["assignment"]
+    number, version, words = given["id"], given["version"], given["item"]["words"]
+    due = time.monotonic() + random.uniform(0, every)
+    turn = 0
+    while due < until:
+        await asyncio.sleep(max(0.0, due - time.monotonic()))
+        turn += 1
+        spans = [
+            {"id": f"s{k}", "start": words[k][0], "end": words[k][1], "type": "entity", "note": f"note {turn}"}
+            for k in range(min(turn % 12, len(words)))
+        ]
+        layer = {"spans": spans, "comment": f"{name} {turn}"}
+        event = {"event_id": str(uuid.uuid4()), "base_version": version, "kind": "save", "layer": layer, "seconds": 1}
+        sent.saves[event["event_id"]] = (number, layer["comment"])
+        version = await save(client, f"/api/assignments/{number}/events", event, headers, sent) or version
+        due += every
+        if due < time.monotonic():
+            sent.behind += 1
+            due = time.monotonic()
+
+
+async def save(client: httpx2.AsyncClient, path: str, event: dict[str, Any], headers: Any, sent: Sent) -> int | None:
+    """Send a save until it is answered; the version that it made."""
+    first = time.monotonic()
+    tries = 0
+    while True:
+        began = time.monotonic()
+        tries += 1
+        try:
+            answer = await client.post(path, json=event, headers=headers)
+        except httpx2.TransportError:
+            await asyncio.sleep(random.uniform(0.1, 0.4))
+            continue
+        took = time.monotonic() - began
+        if answer.status_code != 200:
+            sent.refused.append(f"{answer.status_code} {answer.text[:200]}")
+            return None
+        version = int(answer.json()["version"])
+        sent.acknowledged[event["event_id"]] = version
+        (sent.seconds if tries == 1 else sent.waits).append(took if tries == 1 else time.monotonic() - first)
+        return version
+
+
+async def kill_now_and_then(server: Server, times: int, seconds: float, gone: list[float]) -> None:
+    """Kill the server so many times in the time that there is, and start it again."""
+    began = time.monotonic()
+    for number in range(times):
+        await asyncio.sleep(max(0.0, began + (number + 0.5) * seconds / times - time.monotonic()))
+        at = time.monotonic()
+        server.kill()
+        await server.start()
+        gone.append(time.monotonic() - at)
+
+
+def examine(store: Store, sent: Sent) -> list[str]:
+    """What is wrong in the store; nothing, it is to be hoped."""
+    wrong = list(sent.refused[:5])
+    with store.reading() as tx:
+        project = tx.project("load")
+        saves = list(tx.events(project.id, kinds=["save"]))
+        conflicts = sum(1 for _ in tx.events(project.id, kinds=["conflict"]))
+        assignments = {one.id: one for one in tx.assignments(project.id)}
+    kept = {event.event_id: event for event in saves}
+    if len(kept) != len(saves):
+        wrong.append(f"{len(saves) - len(kept)} saves are there twice")
+    if conflicts:
+        wrong.append(f"{conflicts} conflicts, though nobody worked on another's item")
+    lost = [id_ for id_ in sent.acknowledged if id_ not in kept]
+    if lost:
+        wrong.append(f"{len(lost)} acknowledged saves are lost")
+    strange = [id_ for id_ in kept if id_ not in sent.saves]
+    if strange:
+        wrong.append(f"{len(strange)} saves are there that nobody sent")
+    for id_, event in kept.items():
+        number, comment = sent.saves.get(id_, (None, None))
+        if event.assignment_id != number or event.layer is None or event.layer.comment != comment:
+            wrong.append(f"save {id_} says something else than was sent")
+        if id_ in sent.acknowledged and sent.acknowledged[id_] != event.version:
+            wrong.append(f"save {id_} has another version than was acknowledged")
+    for number, assignment in assignments.items():
+        mine = [event for event in saves if event.assignment_id == number]
+        if [event.version for event in mine] != list(range(1, assignment.version + 1)):
+            wrong.append(f"the versions of assignment {number} have gaps or doubles")
+        if mine and assignment.layer != mine[-1].layer:
+            wrong.append(f"assignment {number} does not hold what was saved last")
+    return wrong
+
+
+def share(values: list[float], part: float) -> float:
+    """A quantile in milliseconds."""
+    return 1000 * sorted(values)[min(len(values) - 1, int(part * len(values)))] if values else float("nan")
+
+
+async def measure(given: argparse.Namespace, folder: Path) -> bool:
+    """Do it all; whether everything held."""
+    project = write_data(folder, 2 * given.annotators, given.length)
+    database = given.database or str(folder / "load.sqlite")
+    store = open_store(database)
+    import_all(store, project)
+    with store.writing() as tx:
+        secret = secret_of(project)
+        tokens = [invite(tx, project, secret, Role.ANNOTATOR).token for _ in range(given.annotators)]
+    server = Server(project.path, database)
+    await server.start()
+    sent, gone = Sent(), []
+    began = time.monotonic()
+    until = began + given.seconds
+    clients = [httpx2.AsyncClient(base_url=server.url, trust_env=False, timeout=30) for _ in tokens]
+    work = [
+        annotate(client, token, f"a{number}", until, given.every, sent)
+        for number, (client, token) in enumerate(zip(clients, tokens, strict=True))
+    ]
+    killing = kill_now_and_then(server, given.kills, given.seconds, gone) if given.kills else asyncio.sleep(0)
+    await asyncio.gather(*work, killing)
+    took = time.monotonic() - began
+    for client in clients:
+        await client.aclose()
+    code = server.stop()
+    wrong = examine(store, sent)
+    store.close()
+    if code != 0:
+        wrong.append(f"the server left with {code} when it was asked to stop")
+    kind = "PostgreSQL" if "://" in database else "SQLite"
+    print(f"{given.annotators} annotators, a save each {given.every:g} s, {took:.0f} s, {kind}, {os.cpu_count()} cores")
+    print(f"saves sent {len(sent.saves):,}, acknowledged {len(sent.acknowledged):,} ({len(sent.seconds) / took:.1f}/s)")
+    print(
+        f"answered at the first try: p50 {share(sent.seconds, 0.5):.0f} ms, p95 {share(sent.seconds, 0.95):.0f} ms,"
+        f" p99 {share(sent.seconds, 0.99):.0f} ms, max {share(sent.seconds, 1):.0f} ms"
+    )
+    if gone:
+        print(
+            f"killed {len(gone)} times; away for {sum(gone) / len(gone):.1f} s each time; {len(sent.waits)} saves were"
+            f" sent again, answered after {share(sent.waits, 0.5) / 1000:.1f} s (median)"
+        )
+    print(f"server: {server.spent:.1f} s of processor time; {sent.behind} saves late by more than their interval")
+    print("\n".join(wrong) if wrong else "every acknowledged save is there, none twice, none that was not sent")
+    slow = share(sent.seconds, 0.95) > given.limit
+    if slow:
+        print(f"p95 is above {given.limit} ms")
+    return not wrong and not slow
+
+
+def main() -> None:
+    """Read the command line, and do it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--annotators", type=int, default=50)
+    parser.add_argument("--seconds", type=float, default=120.0)
+    parser.add_argument("--every", type=float, default=1.0, help="seconds between the saves of one annotator")
+    parser.add_argument("--kills", type=int, default=0, help="how often the server is killed with kill -9")
+    parser.add_argument("--length", type=int, default=1500, help="code points of a response, about")
+    parser.add_argument("--limit", type=float, default=float("inf"), help="milliseconds that p95 may have")
+    parser.add_argument("--database", help="postgresql://... with an empty database; default: a file of SQLite")
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        sys.exit(0 if asyncio.run(measure(given, Path(folder))) else 1)
+
+
+if __name__ == "__main__":
+    main()

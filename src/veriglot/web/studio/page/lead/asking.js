@@ -1,0 +1,80 @@
+// Answers of the server as state of a view: what was answered, whether it is asked for, why it failed.
+
+import { call } from "../api.js";
+import { Refusal } from "../join.js";
+import { t } from "../texts.js";
+import { html, useCallback, useEffect, useRef, useState } from "../view.js";
+
+/**
+ * Ask for something, and again every so often while the page is looked at.
+ * @param {string | null} path null to ask nothing yet @param {number} [seconds] 0 for never again
+ * @returns {{answer: any, failure: any, busy: boolean, again: () => Promise<void>}}
+ */
+export const useAnswer = (path, seconds = 0) => {
+  const [answer, setAnswer] = useState(/** @type {any} */ (null));
+  const [failure, setFailure] = useState(/** @type {any} */ (null));
+  const [busy, setBusy] = useState(false);
+  const current = useRef(path);
+  current.current = path;
+  const again = useCallback(async () => {
+    if (!path) return;
+    setBusy(true);
+    try {
+      const found = await call("GET", path);
+      if (current.current !== path) return;
+      setAnswer(found);
+      setFailure(null);
+    } catch (error) {
+      if (current.current === path) setFailure(error);
+    } finally {
+      if (current.current === path) setBusy(false);
+    }
+  }, [path]);
+  useEffect(() => {
+    setFailure(null);
+    again();
+    if (!seconds) return undefined;
+    const timer = setInterval(() => document.visibilityState === "visible" && again(), seconds * 1000);
+    return () => clearInterval(timer);
+  }, [again, seconds]);
+  return { answer, failure, busy, again };
+};
+
+/** While there is no answer: why. @param {{failure: any, words?: string}} props */
+export const Waiting = ({ failure, words = "join.loading" }) =>
+  failure ? html`<${Refusal} failure=${failure} />` : html`<p role="status" class="waiting">${t(words)}</p>`;
+
+/** A button that does something on the server, asks first where that is wanted, and says why it failed. */
+export const Act = (/** @type {any} */ { path, body, label, confirm, onDone, kind = "second", disabled = false, name }) => {
+  const [step, setStep] = useState(/** @type {"rest" | "sure" | "busy"} */ ("rest"));
+  const [failure, setFailure] = useState(/** @type {any} */ (null));
+  const sure = useRef(/** @type {HTMLButtonElement | null} */ (null));
+  useEffect(() => {
+    if (step === "sure") sure.current?.focus();
+  }, [step]);
+  const run = async () => {
+    setStep("busy");
+    setFailure(null);
+    try {
+      const done = await call("POST", path, body);
+      setStep("rest");
+      await onDone?.(done);
+    } catch (error) {
+      setFailure(error);
+      setStep("rest");
+    }
+  };
+  const aside = (/** @type {KeyboardEvent} */ event) => event.key === "Escape" && setStep("rest");
+  if (step === "sure") {
+    return html`<span class="act sure" role="group" aria-label=${confirm} onKeyDown=${aside}>
+      <span>${confirm}</span>
+      <button type="button" ref=${sure} class="danger" onClick=${run}>${t("lead.yes")}</button>
+      <button type="button" class="second" onClick=${() => setStep("rest")}>${t("lead.no")}</button>
+    </span>`;
+  }
+  return html`<span class="act">
+    <button type="button" class=${kind} disabled=${disabled || step === "busy"} aria-label=${name}
+      onClick=${confirm ? () => setStep("sure") : run}>${label}</button>
+    <${Refusal} failure=${failure} />
+  </span>`;
+};

@@ -39,8 +39,8 @@ task = "spans"
 path = "{slug}.jsonl"
 
 [work]
-overlap = 0
-reviews = 0
+overlap = {overlap}
+reviews = {reviews}
 
 [consent]
 en = {consent}
@@ -123,7 +123,7 @@ def layer(start: int = 0, end: int = 1, type_: str = "entity", **more: Any) -> d
     return {"spans": [{"id": "s1", "start": start, "end": end, "type": type_}], **more}
 
 
-def write_project(folder: Path, slug: str, name: str = HOSTILE) -> Path:
+def write_project(folder: Path, slug: str, name: str = HOSTILE, overlap: int = 0, reviews: int = 0) -> Path:
     rows = [
         {
             "id": f"{slug}-{number} {HOSTILE}",
@@ -137,15 +137,22 @@ def write_project(folder: Path, slug: str, name: str = HOSTILE) -> Path:
     ]
     (folder / f"{slug}.jsonl").write_text("\n".join(json.dumps(row) for row in rows), "utf-8")
     path = folder / f"{slug}.toml"
-    path.write_text(PROJECT.format(slug=slug, name=json.dumps(name), consent=json.dumps(HOSTILE)), "utf-8")
+    said = {"name": json.dumps(name), "consent": json.dumps(HOSTILE), "overlap": overlap, "reviews": reviews}
+    path.write_text(PROJECT.format(slug=slug, **said), "utf-8")
     return path
 
 
 @contextmanager
-def running(folder: Path, database: str, slugs: tuple[str, ...] = ("one", "two"), **given: Any) -> Iterator[Running]:
+def running(
+    folder: Path,
+    database: str,
+    slugs: tuple[str, ...] = ("one", "two"),
+    work: dict[str, int] | None = None,
+    **given: Any,
+) -> Iterator[Running]:
     """Two projects in one database, served on a free port of loopback until the block ends."""
     settings = Settings(**{"rates": {**RATES, "call": "1000/second", "join": "1000/minute"}, **given})
-    studios = Studios([load(write_project(folder, slug)) for slug in slugs], database)
+    studios = Studios([load(write_project(folder, slug, **(work or {}))) for slug in slugs], database)
     for studio in studios:
         import_all(studio.store, studio.project)
     listening = socket.socket()

@@ -20,6 +20,7 @@ from veriglot.web.studio.views import (
     AssignmentView,
     ConflictAnswer,
     EventBody,
+    ExamResult,
     Next,
     OtherLayer,
     SharedView,
@@ -57,10 +58,14 @@ def standing(caller: Asking) -> Response:
         return reply(exam.standing(tx, caller.studio.project, caller.person))
 
 
-@router.post("/api/exam/finish", **described(exam.Outcome, refusals=(401, 422)))
+@router.post("/api/exam/finish", **described(ExamResult, refusals=(401, 422)))
 def finish(caller: Writing) -> Response:
     """Have the attempt at the exam measured, once all of its items are handed in."""
-    return reply(exam.finish(caller.studio.store, caller.studio.project, caller.person.id))
+    done = exam.finish(caller.studio.store, caller.studio.project, caller.person.id)
+    figures = {"agreement": done.agreement}
+    if done.measure == "precision_recall":
+        figures = {"precision": done.precision, "recall": done.recall}
+    return reply(ExamResult(done.passed, done.attempt, done.attempts_left, done.measure, done.threshold, figures))
 
 
 @router.get("/api/assignments", **described(list[AssignmentLine], refusals=(401,)))

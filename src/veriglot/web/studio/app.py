@@ -9,7 +9,7 @@ from anyio.to_thread import current_default_thread_limiter
 from fastapi import FastAPI, Request, Response
 
 from veriglot import __version__
-from veriglot.web.studio import api_joining, api_texts, api_work, failures, page_files
+from veriglot.web.studio import api_export, api_items, api_joining, api_lead, api_texts, api_work, failures, page_files
 from veriglot.web.studio.guard import Guard
 from veriglot.web.studio.rates import Rates
 from veriglot.web.studio.sessions import leading
@@ -47,7 +47,7 @@ def make_app(studios: Studios, settings: Settings) -> FastAPI:
     app.state.given = Kept(100_000)
     app.state.page = page_files.PageFiles(settings)
     failures.install(app)
-    for part in (api_joining, api_texts, api_work):
+    for part in (api_joining, api_texts, api_work, api_lead, api_items, api_export):
         app.include_router(part.router)
     app.add_api_route("/api/openapi.json", _open_api, methods=["GET"], include_in_schema=False)
     app.include_router(page_files.router)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DataError, SQLAlchemyError
 from starlette.exceptions import HTTPException
 
 from veriglot.annotate.people import InvitationError
@@ -89,6 +89,8 @@ def answer(error: Exception) -> Response:
     match error:
         case VeriglotError() if not isinstance(error, StoreError):
             return _said(error)
+        case DataError():  # such as a null character, which PostgreSQL keeps in no text
+            return refusal(422, "malformed", "This holds characters or numbers that cannot be kept.")
         case StoreError() | SQLAlchemyError():
             return _broken(error, 503, "unavailable", "The database does not answer; nothing was changed.")
         case HTTPException():

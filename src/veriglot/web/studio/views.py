@@ -19,6 +19,7 @@ __all__ = [
     "ErrorAnswer",
     "EventBody",
     "EvidenceView",
+    "ExamResult",
     "GuidelinesView",
     "InvitationView",
     "ItemView",
@@ -275,3 +276,14 @@ class Health(msgspec.Struct, frozen=True):
 
     status: Literal["ok"]
     version: str
+
+
+class ExamResult(msgspec.Struct, frozen=True):
+    """What became of an attempt: `figures` are `precision` and `recall`, or `agreement`, as the project measures it."""
+
+    passed: bool
+    attempt: int
+    attempts_left: int
+    measure: str
+    threshold: float
+    figures: dict[str, float | None]

@@ -113,7 +113,8 @@ def readme_commands() -> list[str]:
 def lay_out(folder: Path, base_url: str) -> None:
     """The files that the commands of the README name; its study asks the server at `base_url`."""
     samples = (ROOT / "examples" / "samples.jsonl").read_bytes()
-    shutil.copytree(ROOT / "examples" / "study", folder / "examples" / "study")
+    for name in ("study", "bench"):
+        shutil.copytree(ROOT / "examples" / name, folder / "examples" / name)
     for path in ("examples/samples.jsonl", "answers/samples.jsonl", "labelled.jsonl"):
         (folder / path).parent.mkdir(exist_ok=True)
         (folder / path).write_bytes(samples)

@@ -5,16 +5,16 @@ The order for annotators: items that everybody shares (`overlap`), then their ow
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import and_, exists, func, or_, select
+from sqlalchemy import exists, select
 
 from veriglot.annotate.drawing import checks_due, draw
 from veriglot.annotate.store import BatchState, ItemRole, Purpose, Role, State
 from veriglot.annotate.store import tables as t
 
 if TYPE_CHECKING:
-    from sqlalchemy import ColumnElement
+    from sqlalchemy import ColumnElement, Select
 
     from veriglot.annotate.project import Project
     from veriglot.annotate.store import Assignment, Item, Person, Reading
@@ -92,10 +92,10 @@ def _check_item(tx: Reading, project: Project, person: Person) -> Item | None:
 
 
 def _overlap_item(tx: Reading, person: Person) -> Item | None:
-    """The first shared item that this person has not had in the round that its batch is in."""
+    """The first shared item that this person does not have. They have none of a batch that was sent back."""
     found = (
         _items(person, ItemRole.OVERLAP)
-        .where(~_has(person, t.assignments.c.round == _batch_round()), _is_worked_on())
+        .where(~_has(person), _is_worked_on())
         .order_by(_had_before(person), t.items.c.position)
     )
     return _first(tx, found)
@@ -133,10 +133,10 @@ def _mine(person: Person) -> tuple[ColumnElement[bool], ...]:
     return t.assignments.c.person_id == person.id, t.assignments.c.purpose == Purpose.ANNOTATE
 
 
-def _has(person: Person, *more: ColumnElement[bool]) -> ColumnElement[bool]:
+def _has(person: Person) -> ColumnElement[bool]:
     """Whether the person has the item, or is through with it."""
     live = t.assignments.c.state != State.WITHDRAWN
-    return exists().where(t.assignments.c.item_id == t.items.c.id, *_mine(person), live, *more)
+    return exists().where(t.assignments.c.item_id == t.items.c.id, *_mine(person), live)
 
 
 def _had_before(person: Person) -> ColumnElement[bool]:
@@ -145,17 +145,7 @@ def _had_before(person: Person) -> ColumnElement[bool]:
     return exists().where(t.assignments.c.item_id == t.items.c.id, *_mine(person), gone)
 
 
-def _batch_round() -> ColumnElement[int]:
-    found = select(t.batches.c.round).where(t.batches.c.id == t.items.c.batch_id).scalar_subquery()
-    return func.coalesce(found, 0)
-
-
 def _is_worked_on() -> ColumnElement[bool]:
     """Whether the item's batch, if it is in one, still takes annotations: not while it is validated, nor after."""
-    closed = exists().where(
-        and_(
-            t.batches.c.id == t.items.c.batch_id,
-            or_(t.batches.c.state == BatchState.VALIDATING, t.batches.c.state == BatchState.ACCEPTED),
-        )
-    )
-    return ~closed
+    states = (BatchState.VALIDATING, BatchState.ACCEPTED)
+    return ~exists().where(t.batches.c.id == t.items.c.batch_id, t.batches.c.state.in_(states))

@@ -11,6 +11,7 @@ from veriglot.metrics.agreement import Layered
 from veriglot.metrics.units import segmenter
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from veriglot.annotate.project import Project
@@ -74,7 +75,7 @@ def _work(tx: Reading, project_id: int, language: str | None) -> list[Item]:
     return sorted(found, key=lambda item: item.position)
 
 
-def units_in(project: Project, sample: Sample) -> NDArray:  # type: ignore[type-arg]
+def units_in(project: Project, sample: Sample) -> NDArray[np.int32]:
     """What agreement is counted in: words where spans are marked, otherwise what is labelled."""
     if project.form.has_spans:
         return segmenter("word")(sample.response, sample.language)

@@ -4,7 +4,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 # What `make test` installs beside the core. `make test EXTRAS=dev` leaves PyTorch out (and the tests that need it).
-EXTRAS ?= dev,train,vectors,local,semantic,encoders,bench,entities,reference,oracles,annotate,postgres
+EXTRAS ?= dev,train,vectors,local,semantic,encoders,bench,entities,ct2,reference,oracles,annotate,postgres
 PYTEST_ARGS ?=
 
 SHELL := /bin/bash

@@ -1,4 +1,4 @@
-"""The benchmark of projection: its marks are where it says, and its figures are right; how good these are is not said."""
+"""The benchmark of projection: its marks are where it says, and its figures add up; how good they are is its to say."""
 
 from __future__ import annotations
 

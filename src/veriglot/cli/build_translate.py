@@ -52,7 +52,8 @@ def translate(
             "-t",
             metavar="NAME",
             show_default=False,
-            help="hf:FOLDER (any sequence-to-sequence model of transformers: NLLB, M2M-100, mBART, Marian ...), or llm"
+            help="hf:FOLDER (any sequence-to-sequence model of transformers: NLLB, M2M-100, mBART, Marian ...),"
+            " ct2:FOLDER (one that CTranslate2's converter wrote), or llm"
             " (a model that is asked; name it with --model).",
         ),
     ],

@@ -63,7 +63,9 @@ def write_marian(folder: Path, *, seed: int = 0) -> Path:
 
     model = pieces(folder / "training")
     table = folder / "training" / "vocab.json"
-    table.write_text(json.dumps(vocabulary(model, ["</s>", "<unk>", "<pad>"])), "utf-8")
+    names = [name for name in vocabulary(model, ["</s>", "<unk>"]) if name != "<pad>"]
+    names.append("<pad>")  # the last, as in Marian's own models: CTranslate2 counts on it
+    table.write_text(json.dumps({name: number for number, name in enumerate(names)}), "utf-8")
     tokenizer = transformers.MarianTokenizer(str(model), str(model), str(table), source_lang="en", target_lang="de")
     tokenizer.save_pretrained(folder)
     with torch.random.fork_rng():

@@ -22,6 +22,12 @@ TRANSLATORS = Table(
             summary="any sequence-to-sequence model of transformers: hf:FOLDER",
             argument="model",
         ),
+        "ct2": Entry(
+            "veriglot.build.translating.converted:ConvertedTranslator",
+            extra="ct2",
+            summary="a model that CTranslate2's converter wrote: ct2:FOLDER",
+            argument="model",
+        ),
     },
 )
 

@@ -41,7 +41,12 @@ PROJECT = (
     + "[checks]\nshare = 0.3\n"
 )
 LAYERS = [EMPTY, spans((0, 3)), spans((0, 12), (13, 18, "relation")), spans((24, 28))]
-KINDS = ["save", "save", "submit", "submit", "submit", "skip", "reopen", "confirm", "correct", "return", "opened"]
+KINDS = {
+    Purpose.ANNOTATE: ["save", "submit", "submit", "submit", "skip", "opened", "reopen"],
+    Purpose.REVIEW: ["save", "confirm", "confirm", "correct", "return", "skip", "opened"],
+    Purpose.VALIDATE: ["save", "submit", "submit", "submit", "skip"],
+    Purpose.ADJUDICATE: ["save", "submit", "submit", "skip", "reopen"],
+}
 ACTIONS = [
     "next",
     "event",
@@ -88,10 +93,9 @@ class Play:
         mine = next_assignment(self.work.store, self.work.project, person.id) if what % 3 else self._mine(person, what)
         if mine is None:
             return
-        kind = KINDS[what % len(KINDS)]
-        if mine.purpose is Purpose.REVIEW and kind == "submit":
-            kind = "confirm"
-        layer = Layer(skip="not_sure") if kind == "skip" else LAYERS[what % len(LAYERS)]
+        kinds = KINDS[mine.purpose]
+        kind = kinds[what % len(kinds)]
+        layer = Layer(skip="not_sure") if kind == "skip" else LAYERS[what % 97 % len(LAYERS)]
         comment = "Look again." if kind == "return" else None
         new = NewEvent(str(uuid.uuid4()), kind, max(0, mine.version - late), layer, comment, 1.0)
         try:
@@ -112,7 +116,7 @@ class Play:
             act(self.work.store, self.work.project, person_id, assignment, new)
 
     def _shut(self, person, what) -> None:
-        if what % 4 == 0:
+        if what % 5 == 0:
             with self.work.store.writing() as tx:
                 revoke(tx, person.id)
 

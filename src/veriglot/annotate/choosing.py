@@ -118,13 +118,13 @@ def _own_item(tx: Reading, project: Project, person: Person) -> Item | None:
     return _first(tx, found.order_by(_had_before(person), t.items.c.position))
 
 
-def _items(person: Person, role: ItemRole):  # type: ignore[no-untyped-def]
+def _items(person: Person, role: ItemRole) -> Select[Any]:
     return select(t.items.c.id).where(
         t.items.c.project_id == person.project_id, t.items.c.role == role, *in_languages(person)
     )
 
 
-def _first(tx: Reading, statement) -> Item | None:  # type: ignore[no-untyped-def]
+def _first(tx: Reading, statement: Select[Any]) -> Item | None:
     row = tx.connection.execute(statement.limit(1)).first()
     return None if row is None else tx.item(row[0])
 

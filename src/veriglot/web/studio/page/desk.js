@@ -73,16 +73,31 @@ const useEnding = ({ editor, sync, form, onDone, onAgain }, say) => {
 const useKeys = (editor, onCommand) => {
   useEffect(() => {
     const pressed = (/** @type {KeyboardEvent} */ event) => {
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !document.querySelector("dialog[open]")) {
+        event.preventDefault();
+        onCommand("submit");
+        return;
+      }
       if (inField(event) || event.defaultPrevented || document.querySelector("dialog[open]")) return;
       const found = undoing(event);
       if (found) {
         event.preventDefault();
         editor.travel(/** @type {"undo" | "redo"} */ (found.name));
       } else if (event.key === "?") onCommand("help");
+      else if (editor.form.labels.length && !event.ctrlKey && !event.altKey && !event.metaKey) labelled(editor, event, onCommand);
     };
     document.addEventListener("keydown", pressed);
     return () => document.removeEventListener("keydown", pressed);
   });
+};
+
+/** Where the item has a label and no text to mark: a digit gives it, Enter hands in. @param {Editor} editor @param {KeyboardEvent} event @param {(name: string) => void} onCommand */
+const labelled = (editor, event, onCommand) => {
+  const { target } = event;
+  if (event.key === "Enter" && !(target instanceof HTMLButtonElement) && !(target instanceof HTMLAnchorElement)) onCommand("submit");
+  const found = /^(?:Digit|Numpad)(\d)$/.exec(event.code);
+  const choice = found && editor.form.labels.find((/** @type {any} */ one) => one.shortcut === found[1]);
+  if (choice && !event.shiftKey) editor.set({ label: choice.name });
 };
 
 /**
@@ -132,7 +147,7 @@ export const Desk = (props) => {
         <${Returned} message=${assignment.message} state=${assignment.state} />
         ${review ? html`<${Reviewed} subject=${assignment.subject} />` : null}
         ${assignment.subjects ? html`<${Adjudicated} editor=${editor} subjects=${assignment.subjects} />` : null}
-        ${item.question ? html`<div class="question"><span class="fine">${t("question")}</span><p dir=${item.question_direction} lang=${item.language}>${item.question}</p></div>` : null}
+        ${item.question ? html`<div class="question" dir=${item.question_direction}><span class="fine">${t("question")}</span><p lang=${item.language}>${item.question}</p></div>` : null}
         ${pair ? html`<${Pair} editor=${editor} />` : html`
           <${Types} editor=${editor} />
           <${Response} editor=${editor} shared=${shared} ghosts=${ghosts} onCommand=${onCommand} />

@@ -2,7 +2,7 @@
 
 import { ink, letters } from "./colours.js";
 import { interfaceLanguage, named, number, t } from "./texts.js";
-import { html, useEffect, useRef } from "./view.js";
+import { html } from "./view.js";
 
 /** @typedef {import("./editor.js").Editor} Editor @typedef {import("./layers.js").Span} Span */
 
@@ -56,13 +56,9 @@ const colourOf = (/** @type {Editor} */ editor, /** @type {string} */ type) =>
 /** @param {{editor: Editor, span: Span, sign: string}} props */
 const Line = ({ editor, span, sign }) => {
   const now = editor.active === span.id;
-  const line = useRef(/** @type {HTMLElement | null} */ (null));
-  useEffect(() => {
-    if (now) line.current?.scrollIntoView({ block: "nearest" });
-  }, [now]);
   const { form, item } = editor;
   return html`
-    <li class=${`span-line${now ? " now" : ""}`} ref=${line}>
+    <li class=${`span-line${now ? " now" : ""}`}>
       <div class="span-head">
         <button class="span-go" aria-pressed=${now} onClick=${() => editor.activate(now ? null : span.id)}>
           <b class="sign" style=${{ color: colourOf(editor, span.type) }} aria-hidden="true">${sign}</b>

@@ -29,6 +29,17 @@ const useShape = (box) => {
   return shape;
 };
 
+/** Marks with a letter, where each begins, and how many begin there before it. @param {Mark[]} marks @param {Map<string, import("./geometry.js").Box[]>} shapes */
+const lettered = (marks, shapes) => {
+  /** @type {Map<number, number>} */
+  const begun = new Map();
+  return marks.filter((mark) => mark.letter && shapes.get(mark.key)?.length).map((mark) => {
+    const before = begun.get(mark.start) ?? 0;
+    begun.set(mark.start, before + 1);
+    return { mark, before, first: /** @type {import("./geometry.js").Box[]} */ (shapes.get(mark.key))[0] };
+  });
+};
+
 const px = (/** @type {number} */ value) => `${Math.round(value * 100) / 100}px`;
 
 /** @param {Mark} mark @param {import("./geometry.js").Box[]} boxes */
@@ -81,9 +92,9 @@ export const Surface = (props) => {
         aria-describedby=${props.describedby} onKeyDown=${(/** @type {KeyboardEvent} */ event) => props.onKey?.(event, node())}
         onCopy=${props.onCopy} ...${pointing(props, text, node)}>${stops.points.text}</p>
       <div class="over" aria-hidden="true">
-        ${marks.filter((mark) => mark.letter && shapes.get(mark.key)?.length).map((mark) => {
-          const first = /** @type {import("./geometry.js").Box[]} */ (shapes.get(mark.key))[0];
-          const place = { left: px(rtl ? first.left + first.width : first.left), top: px(first.top - (mark.lane ?? 0) * 2), color: mark.colour };
+        ${lettered(marks, shapes).map(({ mark, first, before }) => {
+          const aside = before * 15 * (rtl ? -1 : 1); // marks that begin together stand side by side
+          const place = { left: px((rtl ? first.left + first.width : first.left) + aside), top: px(first.top), color: mark.colour };
           return html`<b key=${mark.key} class=${`letter ${mark.kind}${mark.active ? " now" : ""}${rtl ? " rtl" : ""}`} style=${place}
             onClick=${() => props.onMark?.(mark.key)}>${mark.letter}</b>`;
         })}
@@ -144,6 +155,9 @@ const pointing = (
   };
 };
 
+/** While a handle is dragged, what lies under it is asked for, not the handle. @param {Element} handle @param {boolean} on */
+const held = (handle, on) => /** @type {HTMLElement} */ (handle.closest(".surface")).toggleAttribute("data-dragging", on);
+
 /** Two handles that fingers drag. @param {any} props */
 const Handles = ({ boxes, rtl, stops, node, onEdge }) => {
   const first = boxes[0];
@@ -153,8 +167,12 @@ const Handles = ({ boxes, rtl, stops, node, onEdge }) => {
   const handlers = (/** @type {"start" | "end"} */ edge) => ({
     onPointerDown: (/** @type {PointerEvent} */ event) => {
       event.preventDefault();
-      /** @type {Element} */ (event.target).setPointerCapture(event.pointerId);
+      const handle = /** @type {Element} */ (event.target);
+      handle.setPointerCapture(event.pointerId);
+      held(handle, true);
     },
+    onPointerUp: (/** @type {PointerEvent} */ event) => held(/** @type {Element} */ (event.target), false),
+    onPointerCancel: (/** @type {PointerEvent} */ event) => held(/** @type {Element} */ (event.target), false),
     onPointerMove: (/** @type {PointerEvent} */ event) => {
       if (!/** @type {Element} */ (event.target).hasPointerCapture(event.pointerId)) return;
       const lift = event.pointerType === "touch" ? 26 : 0; // the finger hides what it points at

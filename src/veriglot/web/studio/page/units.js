@@ -6,7 +6,7 @@ import { reveal } from "./painting.js";
 import { CodePoints } from "./offsets.js";
 import { isAnswered, toggled, unitAt } from "./layers.js";
 import { named, number, t } from "./texts.js";
-import { html, useEffect, useRef } from "./view.js";
+import { html } from "./view.js";
 
 /** @typedef {import("./editor.js").Editor} Editor */
 
@@ -51,17 +51,13 @@ const Unit = ({ editor, place, index }) => {
   const { form, item, locked } = editor;
   const unit = unitAt(editor.layer, place);
   const now = editor.unit === index;
-  const line = useRef(/** @type {HTMLElement | null} */ (null));
-  useEffect(() => {
-    if (now) line.current?.scrollIntoView({ block: "nearest" });
-  }, [now]);
   const take = () => {
     if (editor.unit === index) return;
     editor.unit = index;
     editor.changed();
   };
   return html`
-    <li class=${`unit-line${now ? " now" : ""}${isAnswered(unit) ? " done" : ""}`} ref=${line} onFocusIn=${take}>
+    <li class=${`unit-line${now ? " now" : ""}${isAnswered(unit) ? " done" : ""}`} onFocusIn=${take}>
       <button class="unit-go" id=${`unit-${index}`} aria-pressed=${now} onClick=${take}>
         <span class="nr">${number(index + 1)}</span>
         <bdi dir=${item.direction} lang=${item.language}>${editor.points.slice(place[0], place[1])}</bdi>

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PageFiles", "router"]
 
-_PAGES = ("/", "/join/{rest:path}", "/work", "/work/{rest:path}", "/exam", "/guidelines", "/lead", "/lead/{rest:path}")
+_PAGES = ("/", "/join/{rest:path}", "/mark", "/mark/{rest:path}", "/exam", "/guidelines", "/lead", "/lead/{rest:path}")
 _TYPES = {
     ".js": "text/javascript; charset=utf-8",
     ".mjs": "text/javascript; charset=utf-8",

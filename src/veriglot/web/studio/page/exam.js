@@ -60,7 +60,7 @@ const Finish = ({ onResult, navigate }) => {
     <p><button type="button" class="primary" disabled=${busy} onClick=${finish}>${t("exam.finish")}</button></p>
     ${items.length ? html`<h3 id="exam-items">${t("exam.look_again")}</h3>
       <ol class="exam-items" aria-labelledby="exam-items">${items.map((line, index) => html`<li key=${line.id}>
-        <button type="button" class="small" aria-label=${t("exam.item", { n: index + 1 })} onClick=${() => navigate(`/work/${line.id}`)}>${index + 1}</button></li>`)}</ol>` : null}
+        <button type="button" class="small" aria-label=${t("exam.item", { n: index + 1 })} onClick=${() => navigate(`/mark/${line.id}`)}>${index + 1}</button></li>`)}</ol>` : null}
   </main>`;
 };
 
@@ -98,11 +98,11 @@ export const Screen = ({ me, params, navigate, again }) => {
   };
   const onNext = () => {
     setResult(null);
-    navigate(result.passed ? "/work" : "/exam", { replace: true });
+    navigate(result.passed ? "/mark" : "/exam", { replace: true });
   };
   if (elsewhere) return null;
   if (result) return html`<${Result} result=${result} onNext=${onNext} />`;
   if (stage === "out") return html`<${Out} />`;
   if (params.step === "finish") return html`<${Finish} onResult=${onResult} navigate=${navigate} />`;
-  return html`<${Intro} me=${me} onBegin=${() => navigate("/work")} />`;
+  return html`<${Intro} me=${me} onBegin=${() => navigate("/mark")} />`;
 };

@@ -10,5 +10,5 @@ export const ADDRESSES = [
   { name: "exam", pattern: /^\/exam(?:\/(?<step>\w+))?$/, load: async () => (await import("./exam.js")).Screen, open: false },
   { name: "lead", pattern: /^\/lead(?:\/(?<view>.+))?$/, load: async () => (await import("./lead/lead.js")).Screen, open: false },
   { name: "guidelines", pattern: /^\/guidelines$/, load: async () => (await import("./guidelines.js")).Screen, open: false },
-  { name: "work", pattern: /^\/work(?:\/(?<id>\d+))?$/, load: async () => (await import("./work.js")).Screen, open: false },
+  { name: "work", pattern: /^\/mark(?:\/(?<id>\d+))?$/, load: async () => (await import("./work.js")).Screen, open: false },
 ];

@@ -62,7 +62,7 @@ export const Screen = ({ me, params, navigate }) => {
 
   const failed = useCallback((/** @type {unknown} */ failure) => {
     if (failure instanceof Failure && failure.status === 401) navigate("/", { replace: true });
-    else if (failure instanceof Failure && failure.status === 404 && params.id) navigate("/work", { replace: true });
+    else if (failure instanceof Failure && failure.status === 404 && params.id) navigate("/mark", { replace: true });
     else setRest("unreachable");
   }, [navigate, params.id]);
 
@@ -110,7 +110,7 @@ export const Screen = ({ me, params, navigate }) => {
 
   const onDone = () => {
     setDone((before) => before + 1);
-    if (params.id) navigate("/work");
+    if (params.id) navigate("/mark");
     else next();
   };
   const { conflicts } = sync.state();
@@ -132,7 +132,7 @@ export const Screen = ({ me, params, navigate }) => {
     ${panel === "items" ? html`<${Items} current=${editor?.assignment.id ?? null} onClose=${close} onOpen=${(/** @type {number} */ id) => {
       close();
       if (String(id) === params.id) open(id);
-      else navigate(`/work/${id}`);
+      else navigate(`/mark/${id}`);
     }} />` : null}
     ${conflict ? html`<${ConflictDialog} key=${conflict.assignment} sync=${sync} form=${form} conflict=${conflict} onDone=${settle} />` : null}`;
 };

@@ -27,7 +27,7 @@ const Case = ({ one, form, people, again }) => {
         <${Link} class="button second" to=${address("items", item.id)}>${t("lead.history")}<//>
         <${Act} path="/api/lead/adjudications" body=${{ item: item.id }} kind="primary"
           label=${t(one.settled ? "lead.settle_again" : "lead.settle")} name=${t("lead.settle_item", { key: one.key })}
-          onDone=${(/** @type {any} */ done) => done.assignment ? go(`/work/${done.assignment}`) : again()} />
+          onDone=${(/** @type {any} */ done) => done.assignment ? go(`/mark/${done.assignment}`) : again()} />
       </p>
     </header>
     <${Texts} item=${item} />

@@ -54,7 +54,7 @@ export const Screen = ({ me, params, navigate, again: whoAsks }) => {
     <header class="lead-head">
       <p class="lead-project"><b dir="auto">${me.project.name}</b> <small>${t("lead.title")}</small></p>
       <p class="row">
-        <button type="button" class="tool" onClick=${() => go("/work")}>${t("lead.own_work")}</button>
+        <button type="button" class="tool" onClick=${() => go("/mark")}>${t("lead.own_work")}</button>
         <${ThemeSwitch} />
         <button type="button" class="tool" onClick=${leave}>${t("lead.leave")}</button>
       </p>

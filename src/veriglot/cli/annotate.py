@@ -8,6 +8,7 @@ from typing import Annotated, Literal, Optional
 import typer
 
 from veriglot.cli.annotate_agreement import agreement
+from veriglot.cli.annotate_export import export, settle
 from veriglot.cli.annotate_serve import serve
 
 __all__ = ["app"]
@@ -155,4 +156,6 @@ def restore(
 
 
 app.command("agreement")(agreement)
+app.command("export")(export)
+app.command("settle")(settle)
 app.command("serve")(serve)

@@ -143,13 +143,32 @@ def write_data(folder: Path, items: int, length: int) -> Project:
     return load(folder / "project.toml")
 
 
-async def annotate(client: httpx2.AsyncClient, token: str, name: str, until: float, every: float, sent: Sent) -> None:
-    """One annotator: joins, takes an item, and saves it again and again."""
+@dataclass
+class Annotator:
+    """Somebody who has joined and has an item open."""
+
+    client: httpx2.AsyncClient
+    name: str
+    headers: dict[str, str]
+    assignment: dict[str, Any]
+
+
+async def join(client: httpx2.AsyncClient, token: str, name: str) -> Annotator:
+    """Take up a link and take an item."""
     body = {"token": token, "name": name, "language": "en", "consent": True}
     joined = (await client.post("/api/join", json=body)).raise_for_status()
     headers = {"X-CSRF-Token": joined.json()["csrf"]}
-    given = (await client.post("/api/next", headers=headers)).raise_for_status().json()["assignment"]
-    number, version, words = given["id"], given["version"], given["item"]["words"]
+    given = (await client.post("/api/next", headers=headers)).raise_for_status().json()
+    return Annotator(client, name, headers, given["assignment"])
+
+
+async def annotate(one: Annotator, until: float, every: float, sent: Sent) -> None:
+    """Save the item again and again."""
+    number, version, words = (
+        one.assignment["id"],
+        one.assignment["version"],
+        one.assignment["item"]["words"],
+    )
     due = time.monotonic() + random.uniform(0, every)
     turn = 0
     while due < until:
@@ -159,10 +178,10 @@ async def annotate(client: httpx2.AsyncClient, token: str, name: str, until: flo
             {"id": f"s{k}", "start": words[k][0], "end": words[k][1], "type": "entity", "note": f"note {turn}"}
             for k in range(min(turn % 12, len(words)))
         ]
-        layer = {"spans": spans, "comment": f"{name} {turn}"}
+        layer = {"spans": spans, "comment": f"{one.name} {turn}"}
         event = {"event_id": str(uuid.uuid4()), "base_version": version, "kind": "save", "layer": layer, "seconds": 1}
         sent.saves[event["event_id"]] = (number, layer["comment"])
-        version = await save(client, f"/api/assignments/{number}/events", event, headers, sent) or version
+        version = await save(one.client, f"/api/assignments/{number}/events", event, one.headers, sent) or version
         due += every
         if due < time.monotonic():
             sent.behind += 1
@@ -253,13 +272,14 @@ async def measure(given: argparse.Namespace, folder: Path) -> bool:
     server = Server(project.path, database)
     await server.start()
     sent, gone = Sent(), []
-    began = time.monotonic()
-    until = began + given.seconds
     clients = [httpx2.AsyncClient(base_url=server.url, trust_env=False, timeout=30) for _ in tokens]
-    work = [
-        annotate(client, token, f"a{number}", until, given.every, sent)
-        for number, (client, token) in enumerate(zip(clients, tokens, strict=True))
-    ]
+    began = time.monotonic()
+    arrived = await asyncio.gather(
+        *(join(client, token, f"a{n}") for n, (client, token) in enumerate(zip(clients, tokens, strict=True)))
+    )
+    joining = time.monotonic() - began
+    began = time.monotonic()
+    work = [annotate(one, began + given.seconds, given.every, sent) for one in arrived]
     killing = kill_now_and_then(server, given.kills, given.seconds, gone) if given.kills else asyncio.sleep(0)
     await asyncio.gather(*work, killing)
     took = time.monotonic() - began
@@ -272,6 +292,7 @@ async def measure(given: argparse.Namespace, folder: Path) -> bool:
         wrong.append(f"the server left with {code} when it was asked to stop")
     kind = "PostgreSQL" if "://" in database else "SQLite"
     print(f"{given.annotators} annotators, a save each {given.every:g} s, {took:.0f} s, {kind}, {os.cpu_count()} cores")
+    print(f"all joined at once and got their items within {joining:.1f} s; load average {os.getloadavg()[0]:.1f}")
     print(f"saves sent {len(sent.saves):,}, acknowledged {len(sent.acknowledged):,} ({len(sent.seconds) / took:.1f}/s)")
     print(
         f"answered at the first try: p50 {share(sent.seconds, 0.5):.0f} ms, p95 {share(sent.seconds, 0.95):.0f} ms,"

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from zlib import crc32
@@ -42,6 +43,7 @@ class Store:
 
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
+        self._turn = threading.Lock() if engine.dialect.name == "sqlite" else nullcontext()
 
     @property
     def is_sqlite(self) -> bool:
@@ -79,7 +81,8 @@ class Store:
             lock: a word; two transactions with the same word follow each other. SQLite has one writer at a time anyway,
                 but on PostgreSQL a choice that depends on what is there (who gets which item) needs one.
         """
-        with self._connected() as connection, connection.begin():
+        # SQLite has one writer; threads of one process queue up here, for its own waiting is by sleeps that grow.
+        with self._turn, self._connected() as connection, connection.begin():
             if lock is not None and not self.is_sqlite:
                 key = crc32(lock.encode())
                 connection.execute(text("SELECT pg_advisory_xact_lock(:area, :key)"), {"area": 1, "key": key - 2**31})

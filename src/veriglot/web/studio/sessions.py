@@ -101,13 +101,20 @@ def leading(request: Request) -> Caller:
         NotSignedIn: nobody does.
         NotFound: somebody else does; what they may not see is not there.
     """
-    return _leading(_asking(request))
+    return _lead(_asking(request))
 
 
-def _leading(caller: Annotated[Caller, Depends(_asking)]) -> Caller:
+def _lead(caller: Caller) -> Caller:
     if caller.person.role is not Role.LEAD:
         raise NotFound("page")
     return caller
+
+
+# What follows waits for nothing, so it is asynchronous: a thread less for each call.
+
+
+async def _leading(caller: Annotated[Caller, Depends(_asking)]) -> Caller:
+    return _lead(caller)
 
 
 def _check_csrf(request: Request, caller: Caller) -> Caller:
@@ -118,11 +125,11 @@ def _check_csrf(request: Request, caller: Caller) -> Caller:
     return caller
 
 
-def _writing(request: Request, caller: Annotated[Caller, Depends(_asking)]) -> Caller:
+async def _writing(request: Request, caller: Annotated[Caller, Depends(_asking)]) -> Caller:
     return _check_csrf(request, caller)
 
 
-def _writing_lead(request: Request, caller: Annotated[Caller, Depends(_leading)]) -> Caller:
+async def _writing_lead(request: Request, caller: Annotated[Caller, Depends(_leading)]) -> Caller:
     return _check_csrf(request, caller)
 
 

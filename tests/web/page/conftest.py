@@ -1,35 +1,19 @@
-"""A headless Chromium and a studio that it visits. Without either, these tests say so and step aside."""
+"""A studio that a browser visits."""
 
 from __future__ import annotations
 
-import shutil
 from typing import TYPE_CHECKING
 
 import pytest
 
 pytest.importorskip("fastapi", reason="needs the extra annotate: pip install 'veriglot[annotate]'")
-pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install playwright")
 
 from page_studio import Place, served, write
-from playwright.sync_api import sync_playwright
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from playwright.sync_api import Browser
-
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Browser]:
-    found = next(filter(None, map(shutil.which, NAMES)), None)
-    if found is None:
-        pytest.skip(f"needs a Chromium browser on the path (one of {', '.join(NAMES)})")
-    with sync_playwright() as running:
-        opened = running.chromium.launch(executable_path=found, args=["--no-sandbox"])
-        yield opened
-        opened.close()
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from veriglot.annotate.layers import Layer
     from veriglot.records import Sample
 
-__all__ = ["Counts", "bounds_of", "compare", "labels_of", "likeness", "marked_share", "marks_of", "total"]
+__all__ = ["Counts", "bounds_of", "compare", "labels_of", "likeness", "marked_share", "marks_in", "marks_of", "total"]
 
 _NO_HALLUCINATION = "0"
 
@@ -89,6 +89,14 @@ def _marks(layer: Layer, form: Form, sample: Sample) -> Iterator[tuple[int, int,
             yield unit.start, unit.end, unit.label
     if layer.label not in {None, _NO_HALLUCINATION} and sample.response:
         yield 0, len(sample.response), str(layer.label)
+
+
+def marks_in(layer: Layer, form: Form) -> int:
+    """How many marks `marks_of` finds, for which the text is not needed."""
+    clean = taxonomy(form.taxonomy).clean if form.unit is not None else ()
+    units = sum(unit.label is not None and unit.label not in clean for unit in layer.units)
+    labelled = layer.label not in {None, _NO_HALLUCINATION}
+    return 0 if layer.skip is not None else len(layer.spans) + units + labelled
 
 
 def bounds_of(form: Form, sample: Sample) -> NDArray[np.int32]:

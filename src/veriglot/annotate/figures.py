@@ -9,12 +9,12 @@ import msgspec
 
 from veriglot.annotate import exam
 from veriglot.annotate.choosing import AT_WORK, DONE, can_work
-from veriglot.annotate.comparing import compare, likeness, marks_of
+from veriglot.annotate.comparing import compare, likeness, marks_in
 from veriglot.annotate.gathering import annotations_by_item
 from veriglot.annotate.pace import Pace, Work, pace_of
 from veriglot.annotate.reviewing import verdicts
 from veriglot.annotate.store import ItemRole, Purpose, Role, State
-from veriglot.annotate.validating import is_ready
+from veriglot.annotate.validating import ready
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -283,23 +283,25 @@ def _works(
 ) -> dict[int, list[Work]]:
     """What each person handed in, held against known answers and against others."""
     found: dict[int, list[Work]] = {}
+    form = project.form
     for item_id, rows in by_item.items():
         item = items[item_id]
-        sample = tx.sample(item_id)
-        gold = tx.gold(item_id) if item.role is ItemRole.CHECK else None
+        is_check = item.role is ItemRole.CHECK
+        sample = tx.sample(item_id) if is_check or len(rows) > 1 else None  # texts are many, and seldom needed
+        gold = tx.gold(item_id) if is_check else None
         for row in rows:
-            check = None
-            if gold is not None:
-                f1 = compare(row.layer, gold, project.form, sample).f1
+            check = alike = None
+            if sample is not None and gold is not None:
+                f1 = compare(row.layer, gold, form, sample).f1
                 check = 1.0 if f1 is None else f1
-            others = [other for other in rows if other.person_id != row.person_id]
-            alike = None if item.role is ItemRole.CHECK else _alike(row, others, project, sample)
+            elif sample is not None:
+                alike = _alike(row, rows, project, sample)
             found.setdefault(row.person_id, []).append(
                 Work(
                     row.submitted_at or row.changed_at,
                     item.words,
                     row.seconds,
-                    len(marks_of(row.layer, project.form, sample).spans),
+                    marks_in(row.layer, form),
                     row.layer.skip is not None,
                     check,
                     alike,
@@ -308,7 +310,8 @@ def _works(
     return found
 
 
-def _alike(row: Assignment, others: Sequence[Assignment], project: Project, sample: Sample) -> float | None:
+def _alike(row: Assignment, rows: Sequence[Assignment], project: Project, sample: Sample) -> float | None:
+    others = [other for other in rows if other.person_id != row.person_id]
     if not others:
         return None
     return sum(likeness(row.layer, other.layer, project.form, sample) for other in others) / len(others)
@@ -319,6 +322,7 @@ def _batches(tx: Reading, project: Project, project_id: int, items: Sequence[Ite
     for item in items:
         if item.role in _WORK:
             sizes[item.batch_id] = sizes.get(item.batch_id, 0) + 1
+    through = ready(tx, project, project_id)
     return [
         BatchLine(
             batch.id,
@@ -327,7 +331,7 @@ def _batches(tx: Reading, project: Project, project_id: int, items: Sequence[Ite
             batch.state.value,
             batch.round,
             sizes.get(batch.id, 0),
-            is_ready(tx, project, batch),
+            batch.id in through,
             len((batch.figures or {}).get("drawn", [])),
             list((batch.figures or {}).get("rounds", [])),
         )

@@ -15,27 +15,50 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from veriglot.annotate.choosing import AT_WORK, DONE, can_judge
+from sqlalchemy import case, exists, func, or_, select
+
+from veriglot.annotate.choosing import AT_WORK, can_judge
 from veriglot.annotate.comparing import compare, total
 from veriglot.annotate.drawing import draw
 from veriglot.annotate.reviewing import final_layer
 from veriglot.annotate.store import BatchState, ItemRole, Purpose, Refused, State
+from veriglot.annotate.store import tables as t
 
 if TYPE_CHECKING:
     from veriglot.annotate.project import Project
     from veriglot.annotate.store import Assignment, Batch, Item, Person, Reading, Store, Writing
 
-__all__ = ["after_validation", "before_validation", "is_ready", "next_validation", "validate"]
+__all__ = ["after_validation", "before_validation", "is_ready", "next_validation", "ready", "validate"]
 
 _WORK = (ItemRole.NORMAL, ItemRole.OVERLAP)
 
 
 def is_ready(tx: Reading, project: Project, batch: Batch) -> bool:
     """Whether everything of a batch is annotated (and reviewed), so that it can be validated."""
-    if project.entries.validation is None or batch.state not in {BatchState.OPEN, BatchState.RETURNED}:
-        return False
-    items = _items(tx, batch)
-    return bool(items) and all(_is_through(tx, project, item) for item in items)
+    return batch.id in ready(tx, project, batch.project_id)
+
+
+def ready(tx: Reading, project: Project, project_id: int) -> set[int]:
+    """The batches of a project that can be validated now."""
+    if project.entries.validation is None:
+        return set()
+    waiting = (State.OPEN, State.RETURNED, *((State.SUBMITTED,) if project.entries.work.reviews else ()))
+    mine = (t.assignments.c.item_id == t.items.c.id, t.assignments.c.purpose == Purpose.ANNOTATE)
+    had = exists().where(*mine, t.assignments.c.state != State.WITHDRAWN)
+    begun = exists().where(*mine, t.assignments.c.state.in_(waiting))
+    missing = case((or_(~had, begun), 1), else_=0)
+    found = (
+        select(t.batches.c.id)
+        .join(t.items, t.items.c.batch_id == t.batches.c.id)
+        .where(
+            t.batches.c.project_id == project_id,
+            t.batches.c.state.in_((BatchState.OPEN, BatchState.RETURNED)),
+            t.items.c.role.in_(_WORK),
+        )
+        .group_by(t.batches.c.id)
+        .having(func.sum(missing) == 0)
+    )
+    return {row[0] for row in tx.connection.execute(found)}
 
 
 def validate(store: Store, project: Project, batch_id: int, *, by: int | None = None) -> Batch:
@@ -64,10 +87,11 @@ def next_validation(tx: Writing, project: Project, person: Person) -> Assignment
     """Give somebody an item of a batch to check; begins the validation of a batch that is ready."""
     if project.entries.validation is None or not can_judge(person):
         return None
+    through = ready(tx, project, person.project_id)
     for batch in tx.batches(person.project_id):
         if person.works_in is not None and batch.language not in person.works_in:
             continue
-        current = _begin(tx, project, batch, None) if is_ready(tx, project, batch) else batch
+        current = _begin(tx, project, batch, None) if batch.id in through else batch
         if current.state is not BatchState.VALIDATING:
             continue
         for id_ in _drawn(current):
@@ -192,13 +216,6 @@ def _subjects(tx: Reading, project: Project, batch: Batch) -> list[Assignment]:
         for item in _items(tx, batch)
         for one in tx.assignments(batch.project_id, item_id=item.id, purpose=Purpose.ANNOTATE, states=states)
     ]
-
-
-def _is_through(tx: Reading, project: Project, item: Item) -> bool:
-    rows = tx.assignments(item.project_id, item_id=item.id, purpose=Purpose.ANNOTATE)
-    live = [one.state for one in rows if one.state is not State.WITHDRAWN]
-    waiting = {State.SUBMITTED} if project.entries.work.reviews else set()
-    return bool(live) and all(state in DONE and state not in waiting for state in live)
 
 
 def _items(tx: Reading, batch: Batch) -> list[Item]:

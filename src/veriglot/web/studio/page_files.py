@@ -25,7 +25,17 @@ if TYPE_CHECKING:
 
 __all__ = ["PageFiles", "router"]
 
-_PAGES = ("/", "/join/{rest:path}", "/mark", "/mark/{rest:path}", "/exam", "/guidelines", "/lead", "/lead/{rest:path}")
+_PAGES = (
+    "/",
+    "/join/{rest:path}",
+    "/mark",
+    "/mark/{rest:path}",
+    "/exam",
+    "/exam/{rest:path}",
+    "/guidelines",
+    "/lead",
+    "/lead/{rest:path}",
+)
 _TYPES = {
     ".js": "text/javascript; charset=utf-8",
     ".mjs": "text/javascript; charset=utf-8",

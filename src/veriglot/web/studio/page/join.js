@@ -91,14 +91,14 @@ const Form = (/** @type {any} */ { invitation, token, failure, setFailure, redra
 
 /** The page behind a link. @param {{params: {token: string}, navigate: (path: string, options?: any) => void, again: () => Promise<void>}} props */
 export const Screen = ({ params, navigate, again }) => {
-  const token = decodeURIComponent(params.token);
+  const { token } = params; // as it stands in the address, where it is passed on so
   const [invitation, setInvitation] = useState(/** @type {any} */ (null));
   const [failure, setFailure] = useState(/** @type {any} */ (null));
   const [, redraw] = useState(0);
   useEffect(() => {
     const read = async () => {
       try {
-        const found = await call("GET", `/api/join/${encodeURIComponent(token)}`);
+        const found = await call("GET", `/api/join/${token}`);
         const wanted = preferred(found.languages);
         if (wanted && wanted !== interfaceLanguage()) takeUp(await call("GET", `/api/words/${wanted}`));
         setInvitation(found);

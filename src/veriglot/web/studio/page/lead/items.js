@@ -80,5 +80,6 @@ export const ItemHistory = ({ id, form, people }) => {
       </section>`)}
     </div>
     <h3>${t("lead.history")}</h3>
+    ${found.events_left_out ? html`<p class="notice">${t("lead.events_left_out", { count: found.events_left_out })}</p>` : null}
     <ol class="events">${found.events.map((/** @type {any} */ one) => html`<${Event} key=${one.id} ...${{ one, found, form, people }} />`)}</ol>`;
 };

@@ -55,7 +55,7 @@ export const Progress = ({ overview }) => {
     </dl>
     ${flagged.length ? html`<p class="notice warn">${t("lead.flagged", { count: flagged.length })}
       <${Link} to=${address("people")}>${t("lead.see_people")}<//></p>` : null}
-    ${overview.notes.map((/** @type {string} */ note) => html`<p key=${note} class="notice" lang="en" dir="ltr">${note}</p>`)}
+    ${overview.notes.length ? html`<ul class="notice warn" lang="en" dir="ltr">${overview.notes.map((/** @type {string} */ note) => html`<li key=${note}>${note}</li>`)}</ul>` : null}
     <section><h3>${t("lead.by_language")}</h3>
       ${rows.length ? rows.map((/** @type {any} */ row) => html`<div key=${row.language} class="language-row">
         <h4>${languageName(row.language)} <small>${t("lead.items_count", { count: row.items })}</small></h4>

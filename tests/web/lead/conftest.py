@@ -1,0 +1,23 @@
+"""A studio with a lead in it, and the browser that all visitors have."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+pytest.importorskip("fastapi", reason="needs the extra annotate: pip install 'veriglot[annotate]'")
+
+from lead_studio import House, served
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from playwright.sync_api import Browser
+
+
+@pytest.fixture
+def house(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    """A running studio with one project."""
+    with served(tmp_path_factory.mktemp("lead"), browser) as found:
+        yield found

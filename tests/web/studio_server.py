@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    import uvicorn
+
     from veriglot.web.studio.studios import Studio
 
 HOSTILE = "</script><img src=x onerror=alert(1)><svg/onload=alert(2)> {{7*7}} ' OR 1=1 -- \u202e"
@@ -88,6 +90,7 @@ class Running:
     url: str
     studios: Studios
     folder: Path
+    server: uvicorn.Server
     clients: list[httpx2.Client] = field(default_factory=list)
 
     def studio(self, slug: str = "one") -> Studio:
@@ -126,7 +129,7 @@ def layer(start: int = 0, end: int = 1, type_: str = "entity", **more: Any) -> d
 def write_project(folder: Path, slug: str, name: str = HOSTILE, overlap: int = 0, reviews: int = 0) -> Path:
     rows = [
         {
-            "id": f"{slug}-{number} {HOSTILE}",
+            "id": f"../../{slug}-{number} {HOSTILE}",
             "language": "de",
             "question": HOSTILE,
             "response": text,
@@ -166,7 +169,7 @@ def running(
         assert thread.is_alive()
         assert time.monotonic() < until
         time.sleep(0.01)
-    found = Running(f"http://127.0.0.1:{port}", studios, folder)
+    found = Running(f"http://127.0.0.1:{port}", studios, folder, server)
     try:
         yield found
     finally:

@@ -114,6 +114,7 @@ def test_a_lead_takes_the_work_away(start, format_: str) -> None:
     assert answer.headers["content-disposition"].startswith(f'attachment; filename="one-{format_}-')
     with zipfile.ZipFile(io.BytesIO(answer.content)) as archive:
         assert archive.testzip() is None
+        assert not [name for name in archive.namelist() if ".." in name or name.startswith("/") or "<" in name]
         names = {name.rpartition("/")[2]: archive.read(name) for name in archive.namelist()}
     history = [json.loads(line) for line in names["history.jsonl"].splitlines()]
     assert sum(event["kind"] == "submit" for event in history) == len(items)

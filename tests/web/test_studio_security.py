@@ -411,9 +411,9 @@ def test_it_stops_once_calls_in_work_are_done(tmp_path: Path) -> None:
             thread = threading.Thread(target=lambda: said.append(one.send(number, layer=layer()).status_code))
             thread.start()
             time.sleep(0.5)
-            stopper = threading.Thread(target=lambda: setattr(studio, "stopping", True))
-            stopper.start()
-            stopper.join()
+            studio.server.should_exit = True
+            time.sleep(0.5)
+            assert not said
         thread.join(30)
     assert said == [200]
     store = open_store(database)

@@ -15,9 +15,11 @@ CONTRAST = """() => {
   const rgba = (colour) => { canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1);
     const [r, g, b, a] = canvas.getImageData(0, 0, 1, 1).data; return [r, g, b, a / 255]; };
   const over = (top, under) => top.slice(0, 3).map((v, i) => v * top[3] + under[i] * (1 - top[3]));
-  const light = (rgb) => { const [r, g, b] = rgb.map((v) => { v /= 255; return v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; });
+  const linear = (v) => (v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4);
+  const light = (rgb) => { const [r, g, b] = rgb.map(linear);
     return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
-  const ground = (element) => { const all = []; for (let e = element; e; e = e.parentElement) all.push(rgba(getComputedStyle(e).backgroundColor));
+  const ground = (element) => { const all = [];
+    for (let e = element; e; e = e.parentElement) all.push(rgba(getComputedStyle(e).backgroundColor));
     return all.reverse().reduce((under, top) => over(top, under), [255, 255, 255]); };
   const found = [];
   for (const element of document.querySelectorAll("body *")) {
@@ -25,13 +27,16 @@ CONTRAST = """() => {
     if (!says || !element.checkVisibility() || element.closest(".unseen, :disabled, option")) continue;
     const behind = ground(element);
     const [a, b] = [light(over(rgba(getComputedStyle(element).color), behind)), light(behind)];
-    found.push([Math.round(100 * (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05)) / 100, element.className || element.tagName, element.textContent.slice(0, 40)]);
+    const contrast = Math.round(100 * (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05)) / 100;
+    found.push([contrast, element.className || element.tagName, element.textContent.slice(0, 40)]);
   }
   return found;
 }"""
 
-NAMELESS = """() => Array.from(document.querySelectorAll("button, input, select, textarea, a, [tabindex='0'], dialog, progress"))
-  .filter((e) => e.checkVisibility()).filter((e) => !(e.getAttribute("aria-label") || e.textContent.trim() || e.labels?.length))
+NAMELESS = """() =>
+  Array.from(document.querySelectorAll("button, input, select, textarea, a, [tabindex='0'], dialog, progress"))
+  .filter((e) => e.checkVisibility())
+  .filter((e) => !(e.getAttribute("aria-label") || e.textContent.trim() || e.labels?.length))
   .map((e) => e.outerHTML.slice(0, 120))"""
 
 

@@ -132,13 +132,13 @@ def _project(folder: Path, name: str, more: str = "") -> Project:
     return load(folder / "project.toml")
 
 
-@pytest.mark.parametrize("name", presets())
-def test_each_preset_has_guidelines_that_show_each_of_its_types(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(("name", "tag"), [*((name, "en") for name in presets()), ("mfava", "ar"), ("mfava", "de")])
+def test_each_preset_has_guidelines_that_show_each_of_its_types(tmp_path: Path, name: str, tag: str) -> None:
     project = _project(tmp_path, name)
-    found = guidelines(project, "en")
+    found = guidelines(project, tag)
     shown = {attributes.get("data-type") for element, attributes in _Walk(found.html).elements if element == "mark"}
     choices = project.form.types or project.form.unit_labels or project.form.labels
-    assert found.language == "en"
+    assert found.language == tag
     assert shown == {choice.name for choice in choices} - {"0"}
 
 

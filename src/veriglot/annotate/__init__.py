@@ -12,8 +12,8 @@ The map of the area, by file:
 - `store/`: the tables, their migrations, and `Store`, through which everything is read and written, on SQLite and
   PostgreSQL.
   Every change of a row comes with its event in the same transaction, and events are only ever added;
-- the rules stand on these, a file each: who gets what, the exam, review, validation, adjudication, pace, figures,
-  exports;
+- the rules stand on these, a file each: `assigning` (who gets what), `acting` (what somebody does, with what follows),
+  `exam`, `reviewing`, `validating`, `adjudicating`, `pace`, `figures`, `agreeing`, `exporting`;
 - `agreement/`: how far layers agree.
 
 Nothing is imported here: the store needs the extra `annotate`, the rest does not.

@@ -109,6 +109,16 @@ def test_other_languages_and_what_is_beyond_the_limit_are_counted(store: Store, 
     assert (done.known, dict(done.added)) == (3, {})
 
 
+def test_languages_are_known_by_whatever_name_the_data_give_them(store: Store, make: Callable[..., Project]) -> None:
+    project = make(row("a", "字 字。", "zh"), row("b", "字。", "zh-CN"), row("c", "x", "qaa"), languages='["zh"]')
+    done = import_all(store, project)
+    assert (dict(done.added), dict(done.other_language)) == ({"zh-Hans": 2}, {"qaa": 1})
+    with store.reading() as tx:
+        items = tx.items(tx.project("test").id)
+        assert [item.language for item in items] == ["zh-Hans", "zh-Hans"]
+        assert tx.original(items[0].id).language == "zh"  # and exports give it back as it came
+
+
 def test_marks_of_other_layers_are_widened_to_whole_characters_and_counted(
     store: Store, make: Callable[..., Project]
 ) -> None:

@@ -14,8 +14,9 @@ from veriglot.annotate.entries import TaskKind
 from veriglot.annotate.layers import Layer, to_data
 from veriglot.annotate.store.errors import NotFound, StoreError
 from veriglot.annotate.store.rows import ItemRole
-from veriglot.errors import InputError, VeriglotError
+from veriglot.errors import InputError, UnknownNameError, VeriglotError
 from veriglot.formats import BadRow, read_rows
+from veriglot.records.languages import language as known_language
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -181,7 +182,8 @@ def _columns(sample: Sample, project: Project, role: ItemRole, done: Imported) -
             field="language",
             remedy="Name it in the project file: language = under [data].",
         )
-    if project.languages and sample.language not in project.languages:
+    language = _tag(sample.language)
+    if project.languages and language not in project.languages:
         done.other_language[sample.language] += 1
         return None
     gold, silver = (
@@ -190,13 +192,21 @@ def _columns(sample: Sample, project: Project, role: ItemRole, done: Imported) -
     _check_held_against(project, role, gold, silver)
     return {
         "key": sample.id,
-        "language": sample.language,
+        "language": language,
         "role": role,
         "words": len(word_bounds(sample.response, sample.language)),
         "sample": msgspec.to_builtins(sample),
         "gold": None if gold is None else to_data(gold),
         "silver": None if silver is None else to_data(silver),
     }
+
+
+def _tag(name: str) -> str:
+    """The tag that projects and invitations know a language by: `zh` is `zh-Hans` to all of them."""
+    try:
+        return known_language(name).tag
+    except UnknownNameError:
+        return name
 
 
 def _check_texts(sample: Sample) -> None:

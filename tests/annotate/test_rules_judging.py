@@ -8,7 +8,9 @@ import pytest
 from rule_rows import RULES, spans, team
 
 from veriglot.annotate.adjudicating import adjudicate, disagreements, said_of, settle
+from veriglot.annotate.figures import overview
 from veriglot.annotate.layers import EMPTY, Layer
+from veriglot.annotate.people import revoke
 from veriglot.annotate.reviewing import final_layer, verdicts
 from veriglot.annotate.store import BatchState, Conflict, ItemRole, Purpose, Refused, Role, State
 from veriglot.annotate.validating import is_ready, validate
@@ -194,7 +196,15 @@ def test_who_reviewed_a_thing_does_not_validate_it(store, make_project):
     while (row := work.next(reviewer)) is not None:
         assert row.purpose is Purpose.REVIEW
         work.act(row, "confirm", None)
-    assert work.next(lead).purpose is Purpose.VALIDATE
+    with store.writing() as tx:
+        revoke(tx, lead.id)
+    assert work.next(reviewer) is None  # the validation has begun, and nobody is there for it
+    with store.reading() as tx:
+        assert overview(tx, work.project).notes == ["Batch 1 waits for somebody who had no hand in it to check it."]
+    other = work.person(Role.LEAD)
+    assert work.next(other).purpose is Purpose.VALIDATE
+    with store.reading() as tx:
+        assert overview(tx, work.project).notes == []
 
 
 def test_the_last_two_checks_of_a_batch_at_once_decide_it_once(store, make_project):

@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from veriglot.annotate import exam
+from veriglot.annotate import exam, validating
 from veriglot.annotate.choosing import AT_WORK, DONE, can_work
 from veriglot.annotate.comparing import compare, likeness, marks_in
 from veriglot.annotate.gathering import annotations_by_item
 from veriglot.annotate.pace import Pace, Work, pace_of
 from veriglot.annotate.reviewing import verdicts
 from veriglot.annotate.store import ItemRole, Purpose, Role, State
-from veriglot.annotate.validating import ready
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -192,6 +191,10 @@ def _notes(tx: Reading, project: Project, project_id: int) -> list[str]:
     roles = {role for (role,) in tx.tally(project_id, "people", "role")}
     if project.entries.work.reviews and not roles & {Role.REVIEWER.value, Role.LEAD.value}:
         said.append("Work is reviewed here, and nobody was invited who reviews.")
+    said += [
+        f"Batch {number} waits for somebody who had no hand in it to check it."
+        for number in validating.stuck(tx, project_id)
+    ]
     return said
 
 
@@ -322,7 +325,7 @@ def _batches(tx: Reading, project: Project, project_id: int, items: Sequence[Ite
     for item in items:
         if item.role in _WORK:
             sizes[item.batch_id] = sizes.get(item.batch_id, 0) + 1
-    through = ready(tx, project, project_id)
+    through = validating.ready(tx, project, project_id)
     return [
         BatchLine(
             batch.id,

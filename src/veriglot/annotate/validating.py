@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from veriglot.annotate.project import Project
     from veriglot.annotate.store import Assignment, Batch, Item, Person, Reading, Store, Writing
 
-__all__ = ["after_validation", "before_validation", "is_ready", "next_validation", "ready", "validate"]
+__all__ = ["after_validation", "before_validation", "is_ready", "next_validation", "ready", "stuck", "validate"]
 
 _WORK = (ItemRole.NORMAL, ItemRole.OVERLAP)
 
@@ -102,6 +102,21 @@ def next_validation(tx: Writing, project: Project, person: Person) -> Assignment
                 more: dict[str, Any] = {"round": current.round, "subject_id": subject.id}
                 return tx.assign(item, person.id, Purpose.VALIDATE, layer=layer, **more)
     return None
+
+
+def stuck(tx: Reading, project_id: int) -> list[int]:
+    """The numbers of batches under validation of which nobody here may check the rest: all had a hand in it."""
+    judges = [person for person in tx.people(project_id) if can_judge(person)]
+    found = []
+    for batch in tx.batches(project_id):
+        able = [one for one in judges if one.works_in is None or batch.language in one.works_in]
+        for subject in map(tx.assignment, _drawn(batch)):
+            checks = tx.assignments(project_id, subject_id=subject.id, purpose=Purpose.VALIDATE, round=batch.round)
+            taken = any(one.state in {*AT_WORK, State.SUBMITTED} for one in checks)
+            if not taken and not any(_may_check(tx, batch, subject, one) for one in able):
+                found.append(batch.number)
+                break
+    return found
 
 
 def _may_check(tx: Reading, batch: Batch, subject: Assignment, person: Person) -> bool:

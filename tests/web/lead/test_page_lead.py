@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from lead_studio import HOSTILE, TEXTS
+from playwright.sync_api import expect
 
 if TYPE_CHECKING:
     from lead_studio import House, Visitor
@@ -169,7 +170,7 @@ def test_a_history_holds_what_happened_and_what_was_said_then(house: House) -> N
     assert page.locator("tbody tr").count() == len(lead.get("/api/lead/items")["items"])
     page.get_by_label("Search").fill("item-ar-0")
     page.get_by_label("Search").press("Enter")
-    page.wait_for_function("document.querySelectorAll('tbody tr').length === 1")
+    expect(page.locator("tbody tr")).to_have_count(1)
     page.locator("tbody a").click()
     page.wait_for_selector(".events")
     said = page.locator(".event b").all_inner_texts()

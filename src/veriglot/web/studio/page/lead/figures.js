@@ -62,7 +62,7 @@ export const Figure = ({ value, low, high, reason, texts, low_bound = 0 }) => {
   const has = typeof low === "number" && typeof high === "number";
   return html`<span class="figure">
     <b>${decimal(value)}</b>
-    ${has && html`<small><span class="unseen">${t("lead.interval")} </span>[${decimal(low)}, ${decimal(high)}]</small>`}
+    ${has && html`<small><span class="unseen">${t("lead.interval")} </span><bdi dir="ltr">[${decimal(low)}, ${decimal(high)}]</bdi></small>`}
     <span class="figure-bar" aria-hidden="true">
       <i style=${{ width: at(value) }}></i>
       ${has && html`<u style=${{ insetInlineStart: at(low), width: `calc(${at(high)} - ${at(low)})` }}></u>`}

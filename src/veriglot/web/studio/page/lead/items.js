@@ -53,7 +53,7 @@ const Event = (/** @type {any} */ { one, found, form, people }) => {
       <bdi>${by ? people.get(by)?.name ?? by : t("lead.by_rule")}</bdi>
       ${one.seconds ? html`<small>${time(one.seconds)}</small>` : null}</p>
     ${said ? html`<p class="event-said" dir="auto">${said}</p>` : null}
-    ${layer ? html`<details><summary>${t("lead.layer_then", { count: (layer.spans ?? []).length + (layer.units ?? []).length })}</summary>
+    ${layer && kind !== "assigned" ? html`<details><summary>${t("lead.layer_then", { count: (layer.spans ?? []).length + (layer.units ?? []).length })}</summary>
       <${Shown} item=${found.item} layer=${layer} form=${form} /></details>` : null}
   </li>`;
 };

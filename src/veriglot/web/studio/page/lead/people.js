@@ -45,7 +45,7 @@ const Person = (/** @type {any} */ { person, me, overview, again, onLink }) => {
   return html`<tr>
     <th scope="row"><bdi>${person.name ?? t("lead.not_joined")}</bdi>
       <small>${[t(`lead.role.${person.role}`), ...(person.languages ?? []).map(languageName)].join(" · ")}</small>
-      ${person.note ? html`<small dir="auto">${person.note}</small>` : null}</th>
+      ${person.note ? html`<small><bdi>${person.note}</bdi></small>` : null}</th>
     <td><span class=${`tag stage-${person.stage}`}>${t(`lead.stage.${person.stage}`)}</span>
       ${person.last_at ? html`<small>${t("lead.last", { at: moment(person.last_at) })}</small>` : null}
       <${Flags} person=${person} /></td>

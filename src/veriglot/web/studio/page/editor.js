@@ -82,10 +82,12 @@ export class Editor extends EventTarget {
 
   /** Suggestions that were neither accepted nor rejected. @returns {import("./layers.js").Span[]} */
   suggestions() {
-    const taken = new Set(this.layer.spans.map((span) => span.id));
+    const { spans } = this.layer;
+    const taken = (/** @type {any} */ one) =>
+      spans.some((span) => span.id === one.id || (span.start === one.start && span.end === one.end && span.type === one.type));
     return (this.assignment.suggestions ?? [])
       .map((/** @type {any} */ one) => ({ rating: null, note: "", ...one, id: `${SUGGESTED}${one.id ?? `${one.start}-${one.end}-${one.type}`}`.slice(0, 64) }))
-      .filter((/** @type {any} */ one) => !taken.has(one.id) && !this.rejected.has(one.id));
+      .filter((/** @type {any} */ one) => !taken(one) && !this.rejected.has(one.id));
   }
 
   /** The span or suggestion at hand. @returns {import("./layers.js").Span | undefined} */

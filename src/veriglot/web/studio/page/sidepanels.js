@@ -23,7 +23,7 @@ export const Guidelines = ({ form, onClose }) => html`
 const KEYS = [
   ["← →", "keys.step"], ["Shift ← →", "keys.far"], ["Ctrl ← →", "keys.near"], ["Alt ← →", "keys.character"], ["↑ ↓", "keys.line"],
   ["Home End", "keys.ends"], ["1 – 9", "keys.type"], ["Shift 1 – 5", "keys.rate"], ["Tab", "keys.tab"], ["Del", "keys.delete"],
-  ["Ctrl Z / Y", "keys.undo"], ["Y / X", "keys.suggestion"], ["N", "keys.note"], ["E or /", "keys.search"], ["W", "keys.shared"],
+  ["Ctrl Z / Y", "keys.undo"], ["Y / X", "keys.suggestion"], ["N", "keys.note"], ["E", "keys.search"], ["W", "keys.shared"],
   ["G", "keys.guidelines"], ["Enter", "keys.submit"], ["Ctrl Enter", "keys.submit_anywhere"], ["Esc", "keys.escape"], ["?", "keys.help"],
 ];
 
@@ -34,7 +34,7 @@ export const Help = ({ onClose }) => html`
     <p>${t("help.touch")}</p>
     <p>${t("help.direction")}</p>
     <dl class="keys">${KEYS.map(([key, words]) => html`<div key=${words}><dt>${key.split(" ").map((part) =>
-      /^(or|–|\/)$/.test(part) ? html`<span>${part === "or" ? "/" : part}</span>` : html`<kbd>${part}</kbd>`)}</dt><dd>${t(words)}</dd></div>`)}</dl>
+      /^[–/]$/.test(part) ? html`<span>${part}</span>` : html`<kbd>${part}</kbd>`)}</dt><dd>${t(words)}</dd></div>`)}</dl>
   </${Drawer}>`;
 
 /** One's own items, to go back to. @param {{current: number | null, onOpen: (id: number) => void, onClose: () => void}} props */

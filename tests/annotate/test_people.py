@@ -62,6 +62,16 @@ def test_a_link_lets_one_person_in_and_in_again(store: Store, project: Project) 
     assert again == person
 
 
+@pytest.mark.parametrize(("language", "text"), [("en", "I agree."), ("de-AT", "Ja."), ("ar", "I agree.")])
+def test_what_was_agreed_to_is_what_was_shown(
+    store: Store, make_project: Callable[..., Project], language: str, text: str
+) -> None:
+    """The page shows the nearest text that there is; that one is kept."""
+    made = make_project(PROJECT.format(slug="two") + 'de = "Ja."\n')
+    enter(store, made)
+    assert joined(store, made, invited(store, made).token, language=language).consent == text
+
+
 def test_only_hashes_are_kept(store: Store, project: Project) -> None:
     made = invited(store, project)
     person = joined(store, project, made.token)

@@ -75,9 +75,9 @@ def shortage(found: Sequence[Candidate], entry: ExamEntry) -> list[str]:
     for stratum in _strata(entry):
         fitting = [one for one in chosen if stratum.low <= one.share <= stratum.high]
         several = sum(one.spans >= stratum.spans for one in fitting)
-        what = f"{stratum.low:.0%} to {stratum.high:.0%} of the text marked" if entry.strata else "any kind"
+        what = f" with {stratum.low:.0%} to {stratum.high:.0%} of the text marked" if entry.strata else ""
         if len(fitting) < stratum.items:
-            said.append(f"{len(fitting)} of {stratum.items} exam items with {what}")
+            said.append(f"{len(fitting)} of {stratum.items} exam items{what}")
         if several < stratum.several:
-            said.append(f"{several} of {stratum.several} exam items with {what} and {stratum.spans} spans or more")
+            said.append(f"{several} of {stratum.several} exam items{what}, with {stratum.spans} spans or more")
     return said

@@ -187,7 +187,7 @@ def _cost(project: Project, seconds: float) -> float | None:
 
 
 def _notes(tx: Reading, project: Project, project_id: int) -> list[str]:
-    said = [f"The exam has {one}." for one in exam.lacks(tx, project, project_id)]
+    said = [f"The exam lacks items: {one}." for one in exam.lacks(tx, project, project_id)]
     roles = {role for (role,) in tx.tally(project_id, "people", "role")}
     if project.entries.work.reviews and not roles & {Role.REVIEWER.value, Role.LEAD.value}:
         said.append("Work is reviewed here, and nobody was invited who reviews.")

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Invitation",
     "InvitationError",
+    "consent_text",
     "end_session",
     "invite",
     "join",
@@ -211,6 +212,16 @@ def person_of_token(tx: Reading, project: Project, secret: bytes, token: str) ->
     return person
 
 
+def consent_text(project: Project, language: str) -> str:
+    """What somebody whose interface has a language is asked to agree to; empty where the project has no text.
+
+    The same order as the page's: the language, the language without script and region, English, any.
+    """
+    texts = project.entries.consent
+    order = (language, language.partition("-")[0], "en", *texts)
+    return next((texts[tag] for tag in order if texts.get(tag)), "")
+
+
 def join(
     tx: Writing, project: Project, secret: bytes, token: str, *, name: str, language: str, consent: bool
 ) -> Person:
@@ -241,7 +252,7 @@ def join(
     if not _TAG.fullmatch(language) or len(language) > 64:
         raise InputError("This is no tag of a language.", field="language")
     at = now()
-    text = project.entries.consent.get(language, "")
+    text = consent_text(project, language)
     return tx.update_person(
         person.id,
         "joined",

@@ -108,7 +108,7 @@ class Desk:
     def layers(self) -> dict[str | None, dict[str, Any]]:
         """What the server has, by the language of the item."""
         with self.studio.store.reading() as tx:
-            languages = {item.id: item.language for item in tx.items(self.studio.id)}
+            languages = {item.id: item.key.rpartition("-")[2] for item in tx.items(self.studio.id)}
             return {languages[one.item_id]: json.loads(encode(one.layer)) for one in tx.assignments(self.studio.id)}
 
     def spans(self, language: str) -> list[tuple[int, int, str]]:

@@ -42,6 +42,7 @@ def test_a_reviewer_sends_back_and_the_annotator_hears_why(team: Running) -> Non
     review = reviewer.next()
     assert (review["purpose"], review["subject"]["assignment"]) == ("review", given["id"])
     assert review["subject"]["by"] == one.get("/api/me").json()["person"]["id"]
+    assert review["subject"]["name"] is None  # reviewers judge a text, not a name
     assert review["item"]["response"] == given["item"]["response"]
     silent = reviewer.send(review["id"], "return", review["version"])
     assert (silent.status_code, silent.json()["error"]["code"]) == (422, "refused")
@@ -62,6 +63,7 @@ def test_a_lead_settles_what_two_disagree_on(team: Running) -> None:
     given = lead.post("/api/lead/adjudications", {"item": first["item"]["id"]}).json()["assignment"]
     view = lead.get(f"/api/assignments/{given}").json()
     assert (view["purpose"], len(view["subjects"])) == ("adjudicate", 2)
+    assert all(each["name"] for each in view["subjects"])  # a lead knows them
     settled = view["subjects"][1]["layer"]
     assert lead.send(given, "submit", view["version"], layer=settled).status_code == 200
     told = lead.get(f"/api/lead/items/{first['item']['id']}/history").json()

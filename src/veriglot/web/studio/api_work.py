@@ -11,7 +11,7 @@ from veriglot.annotate.acting import act
 from veriglot.annotate.adjudicating import said_of
 from veriglot.annotate.assigning import left_for, next_assignment
 from veriglot.annotate.checking import check
-from veriglot.annotate.store import NewEvent, NotFound, Purpose, State
+from veriglot.annotate.store import NewEvent, NotFound, Purpose, Role, State
 from veriglot.web.studio.api_joining import stage_of
 from veriglot.web.studio.sessions import Asking, Caller, Writing  # noqa: TC001  FastAPI reads them
 from veriglot.web.studio.views import (
@@ -28,6 +28,7 @@ from veriglot.web.studio.views import (
 from veriglot.web.studio.wire import body_of, described, reply
 
 if TYPE_CHECKING:
+    from veriglot.annotate.layers import Layer
     from veriglot.annotate.store import Assignment, Reading
     from veriglot.web.studio.showing import Kept, Shown
 
@@ -161,18 +162,24 @@ def _view(request: Request, tx: Reading, caller: Caller, one: Assignment) -> Ass
         one.layer,
         shown.item(caller.studio, one.item_id),
         one.suggestions,
-        None if one.subject_id is None else _other(tx, tx.assignment(one.subject_id)),
-        _subjects(tx, one) if one.purpose is Purpose.ADJUDICATE else None,
+        None if one.subject_id is None else _subject(tx, caller, one.subject_id),
+        _subjects(tx, caller, one) if one.purpose is Purpose.ADJUDICATE else None,
         one.message,
         one.seconds,
     )
 
 
-def _subjects(tx: Reading, one: Assignment) -> list[OtherLayer]:
+def _subjects(tx: Reading, caller: Caller, one: Assignment) -> list[OtherLayer]:
     """What is settled: what everybody said who handed it in, with the corrections of reviewers."""
     said = said_of(tx, tx.item(one.item_id))
-    return [OtherLayer(other.final, tx.person(other.person_id).public_id, other.assignment_id) for other in said]
+    return [_other(tx, caller, other.person_id, other.final, other.assignment_id) for other in said]
 
 
-def _other(tx: Reading, other: Assignment) -> OtherLayer:
-    return OtherLayer(other.layer, tx.person(other.person_id).public_id, other.id)
+def _subject(tx: Reading, caller: Caller, number: int) -> OtherLayer:
+    found = tx.assignment(number)
+    return _other(tx, caller, found.person_id, found.layer, found.id)
+
+
+def _other(tx: Reading, caller: Caller, person_id: int, layer: Layer, number: int) -> OtherLayer:
+    person = tx.person(person_id)
+    return OtherLayer(layer, person.public_id, number, person.name if caller.person.role is Role.LEAD else None)

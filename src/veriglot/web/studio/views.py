@@ -162,11 +162,12 @@ class ItemView(msgspec.Struct, frozen=True):
 
 
 class OtherLayer(msgspec.Struct, frozen=True):
-    """What somebody else said of the item, under their public id."""
+    """What somebody else said of the item, under their public id; `name` is for leads, who know the names."""
 
     layer: Layer
     by: str
     assignment: int
+    name: str | None = None
 
 
 class AssignmentView(msgspec.Struct, frozen=True):

@@ -42,9 +42,9 @@ const editorOf = (assignment, form, sync) => {
 };
 
 /**
- * @param {{me: any, params: {id?: string}, navigate: (path: string, options?: {replace?: boolean}) => void}} props
+ * @param {{me: any, params: {id?: string}, navigate: (path: string, options?: {replace?: boolean}) => void, again: () => Promise<void>}} props
  */
-export const Screen = ({ me, params, navigate }) => {
+export const Screen = ({ me, params, navigate, again }) => {
   const sync = useMemo(() => syncOf(me), [me]);
   useChanges(sync);
   const { form } = me.project;
@@ -72,15 +72,17 @@ export const Screen = ({ me, params, navigate }) => {
       const found = await call("POST", "/api/next", {});
       setLeft(found.left);
       if (found.assignment) show(found.assignment);
-      else if (found.stage !== me.person.stage || found.stage === "exam") navigate(found.stage === "exam" ? "/exam/finish" : "/", { replace: true });
-      else {
+      else if (["exam", "out"].includes(found.stage)) {
+        if (found.stage !== me.person.stage) await again(); // else the exam's page would send them back here
+        navigate(found.stage === "exam" ? "/exam/finish" : "/exam", { replace: true });
+      } else {
         setEditor(null);
         setRest("nothing");
       }
     } catch (failure) {
       failed(failure);
     }
-  }, [show, failed, me, navigate]);
+  }, [show, failed, me, navigate, again]);
 
   const open = useCallback(async (/** @type {number} */ id) => {
     setRest("loading");

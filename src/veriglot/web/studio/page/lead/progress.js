@@ -53,8 +53,7 @@ export const Progress = ({ overview }) => {
       <${Tile} label=${t("lead.time")} value=${time(overview.seconds)} />
       ${overview.cost === null || overview.cost === undefined ? null : html`<${Tile} label=${t("lead.cost")} value=${money(overview.cost, overview.currency)} />`}
     </dl>
-    ${flagged.length ? html`<p class="notice warn">${t("lead.flagged", { count: flagged.length })}
-      <${Link} to=${address("people")}>${t("lead.see_people")}<//></p>` : null}
+    ${flagged.length ? html`<p class="notice warn">${t("lead.flagged", { count: flagged.length })} <${Link} to=${address("people")}>${t("lead.see_people")}<//></p>` : null}
     ${overview.notes.length ? html`<ul class="notice warn" lang="en" dir="ltr">${overview.notes.map((/** @type {string} */ note) => html`<li key=${note}>${note}</li>`)}</ul>` : null}
     <section><h3>${t("lead.by_language")}</h3>
       ${rows.length ? rows.map((/** @type {any} */ row) => html`<div key=${row.language} class="language-row">

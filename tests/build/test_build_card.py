@@ -57,7 +57,7 @@ def test_a_card_says_how_silver_data_was_made_and_what_came_of_it(silver: Path) 
     page = card_page(card([str(silver)]))
     assert f"`{manifest['signature']}`" in page
     assert f"| articles.jsonl | `{file_sha256(silver.with_name('articles.jsonl'))}` | unchanged |" in page
-    assert f"- rows: {manifest['rows']} written, {manifest['failed']} failed" in page
+    assert f"- rows: {manifest['rows']} taken up, {manifest['failed']} failed" in page
     for name in ("entity", "contradictory"):
         one = account["types"][name]
         assert f"| {name} | {one['asked']} | {one['taken']} |" in page
@@ -189,6 +189,21 @@ def test_accounts_of_other_shapes_are_shown_as_counts_and_damaged_files_are_name
     assert "| sample.union | 40 |" in page
     assert "- made by: `mt|x`" in page
     assert "- could not be read: rows.jsonl.progress" in page
+
+
+def test_settings_are_no_counts_and_a_file_without_a_readable_row_is_on_the_card(tmp_path: Path) -> None:
+    good = write(tmp_path / "set" / "train.jsonl", sound(4, 41))
+    bad = write(tmp_path / "set" / "dev.jsonl", [b'{"id": "x", "response": 3}'])
+    manifest = {"made_by": {"count": 500, "seed": 3}, "made_from": "x", "total": {"asked": 12}}
+    (tmp_path / "set" / "manifest.json").write_text(json.dumps(manifest))
+    made = card([str(good), str(bad)])
+    page = card_page(made)
+    assert "| total.asked | 12 |" in page
+    assert "made\\_by.count" not in page
+    assert f"| dev.jsonl | `{file_sha256(bad)}` | 27 | 0 | 1 | jsonl | dev |" in page
+    assert len(made.names) == 2
+    lone = write(tmp_path / "lone.jsonl", [b'{"id": "x", "response": 3}'])
+    assert "configs" not in front(card_page(card([str(lone)])))  # no split, and nothing in it
 
 
 def test_the_command_writes_card_and_questions(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -42,6 +42,13 @@ def test_sound_rows_have_no_findings(tmp_path: Path) -> None:
     assert "check:checks@1" in report.signature
 
 
+def test_a_row_that_cannot_be_read_says_which_field_and_is_counted_among_all(tmp_path: Path) -> None:
+    report = check([str(write(tmp_path / "rows.jsonl", [*sound(3, 7), b'{"id": "nothing said"}']))])
+    found = the(report, "unreadable_row")
+    assert (found.count, found.of) == (1, 4)
+    assert found.examples[0].detail == "response: it is missing"
+
+
 def test_every_planted_fault_of_a_row_is_found_and_only_those(tmp_path: Path) -> None:
     text = "The old mill near the river was built by the widow Kroll in 1734."
     evidence = "A mill stood by the river; the widow Anna Kroll had it built in the year 1734, as the chronicle tells."
@@ -78,6 +85,7 @@ def test_every_planted_fault_of_a_row_is_found_and_only_those(tmp_path: Path) ->
     assert the(report, "garbled_reference").kinds == {"looping": 1, "unknown_characters": 1}
     assert {one.id for one in the(report, "garbled_reference").examples} == {"echo", "unknown"}
     assert report.files[0].unreadable == 3
+    assert the(report, "unreadable_row").of == len(rows)  # the row itself is one of them
 
 
 def test_a_cleaned_copy_holds_what_is_sound_repaired_and_says_why_the_rest_is_gone(tmp_path: Path) -> None:

@@ -46,12 +46,14 @@ def reference_from(data: Any, *, part: Part = "lead") -> Reference:
     """A reference from a decoded JSON object, such as an article of `veriglot build articles`.
 
     Args:
-        data: an object with `language`, `text` or `lead`, and perhaps `id` (or `page_id`), `title`, `url`.
+        data: an object with `language`, `text` or `lead`, one of `id` (or `page_id`), `title` and `item`, and perhaps
+            `url`.
         part: `lead` takes the section before the first heading, as the paper does (mfava, A.5), and the whole text
             where there is none; `text` takes all of it.
 
     Raises:
-        InputError: it is no object, or has no text or no language; `field` names what is missing.
+        InputError: it is no object, or has no text, no language or nothing that names it; `field` names what is
+            missing.
     """
     if not isinstance(data, dict):
         raise InputError("a reference is a JSON object")
@@ -64,6 +66,8 @@ def reference_from(data: Any, *, part: Part = "lead") -> Reference:
     if not isinstance(text, str) or not text.strip():
         raise InputError("the reference has no text", field=part)
     number = next((data[key] for key in _ID_KEYS if data.get(key) not in (None, "")), None)
+    if number is None and not title:
+        number = data.get("item") or None  # whom it is about names it as well
     if number is None and not title:
         raise InputError("the reference has neither id nor title", field="id")
     named = f"{language}-{title if number is None else number}"

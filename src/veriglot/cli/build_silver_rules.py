@@ -99,7 +99,7 @@ def make_by_rule(
     unmade = account.total.seeds - account.total.rows
     if unmade:
         say(f"{unmade:,} rows that were planned could not be made; {path}.rejected.jsonl says why.")
-    return tell(path, tally, what="rows")
+    return tell(path, tally, what="planned rows")
 
 
 def rule_settings(

@@ -11,7 +11,7 @@ import msgspec
 from veriglot.cli.building import Queries, ask, print_json, records_of, say, tell
 from veriglot.cli.factual_people import SetOrder, choose_people
 from veriglot.cli.sourcing import Output
-from veriglot.errors import EXIT_ROWS_FAILED
+from veriglot.errors import EXIT_ROWS_FAILED, InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -143,7 +143,18 @@ def _choose(job: FactualJob) -> dict[str, Any]:
             f"{people['looked_up']:,} people looked up, {people['chosen']:,} taken; who was not, and what is lacking,"
             f" stands in {job.root / 'people.set_aside.jsonl'}."
         )
+    if not people["chosen"]:
+        raise _nobody(told, job.root / "people.set_aside.jsonl")
     return told
+
+
+def _nobody(told: dict[str, Any], aside: Path) -> InputError:
+    """What to say where there is no set to make: why, in numbers, and where each reason stands."""
+    lacking = [f"{reason} in {tag} {count:,}" for tag, one in told["articles"].items() for reason, count in one.items()]
+    if told["people"]["unusable_rows"]:
+        lacking.append(f"rows of people or articles that cannot be used {told['people']['unusable_rows']:,}")
+    why = f" ({', '.join(lacking)})" if lacking else ""
+    return InputError(f"nobody can be taken into the set{why}", remedy=f"See {aside}, mend, and add --restart.")
 
 
 def _prompts(job: FactualJob) -> int:

@@ -93,7 +93,12 @@ def _people(path: Path) -> dict[str, Person]:
         try:
             person = msgspec.json.decode(line, type=Person)
         except msgspec.MsgspecError as error:
-            raise InputError(f"this is no person ({error})", path=str(path), line=number) from error
+            raise InputError(
+                f"this is no person ({error})",
+                path=str(path),
+                line=number,
+                remedy="Rows are those of `veriglot build people`; `id` and `sitelinks` are needed.",
+            ) from error
         found[person.id] = person
     return found
 

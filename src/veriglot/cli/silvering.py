@@ -175,10 +175,11 @@ def show_account(account: Account, output: Path, *, json: bool, prices: Prices |
         return
     _table(account)
     total = account.total
-    spent = f"{total.calls:,} calls, {total.tokens_in:,} tokens of prompts, {total.tokens_out:,} of replies"
+    spent = f" {total.calls:,} calls, {total.tokens_in:,} tokens of prompts, {total.tokens_out:,} of replies"
     if prices is not None:
         spent += f", {account.money(*prices):,.2f} at the prices given"
-    say(f"{output}: {total.rows:,} rows, {total.clean:,} of them clean. {spent}.")
+    say("Percentages: how much of what was tried was taken.")
+    say(f"{output}: {total.rows:,} rows, {total.clean:,} of them clean.{f'{spent}.' if total.calls else ''}")
     rejected = sum(sum(one.values()) for one in _reasons(total).values())
     if rejected:
         say(f"{rejected:,} rejections stand in {rejected_path(output)}:")

@@ -84,6 +84,31 @@ def script(tmp_path: Path) -> list[object]:
     return ["-m", "m", "--client", "scripted", "--script", path]
 
 
+def test_an_article_is_named_by_its_person_alone(
+    factual: Callable[..., Outcome], script: list[object], tmp_path: Path
+) -> None:
+    rows = [{key: article(PEOPLE[0], tag)[key] for key in ("item", "language", "text")} for tag in TEXTS]
+    people = write(tmp_path / "people.jsonl", PEOPLE[:1])
+    articles = write(tmp_path / "articles.jsonl", rows)
+    given = ["-l", "en,zh", "--people", people, "--articles", articles]
+    done = factual(*given, *script, "-o", tmp_path / "set", "-n", 1)
+    assert done.code == 0, done.err
+    assert [row["id"] for row in lines(tmp_path / "set" / "articles.jsonl")] == ["Q1-en", "Q1-zh-Hans"]
+
+
+def test_a_set_of_nobody_says_why_and_asks_nothing(
+    factual: Callable[..., Outcome], script: list[object], tmp_path: Path
+) -> None:
+    people = write(tmp_path / "people.jsonl", PEOPLE[:2])
+    articles = write(tmp_path / "articles.jsonl", [article(PEOPLE[0], "en"), {"language": "en", "text": "Nameless."}])
+    given = ["-l", "en,zh", "--people", people, "--articles", articles]
+    done = factual(*given, *script, "-o", tmp_path / "set", "-n", 2)
+    assert done.code == 1
+    assert "missing in zh-Hans 2, missing in en 1, rows of people or articles that cannot be used 1" in done.err
+    assert "people.set_aside.jsonl, mend" in done.err
+    assert not (tmp_path / "set" / "prompts.jsonl").exists()
+
+
 def test_files_alone_make_a_set(
     factual: Callable[..., Outcome], files: list[object], script: list[object], tmp_path: Path
 ) -> None:

@@ -20,6 +20,7 @@ from veriglot.provenance import file_sha256
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from veriglot.build.checking.findings import CheckedFile
     from veriglot.build.checking.splits import Splitting
     from veriglot.run.watch import Watch
 
@@ -49,6 +50,11 @@ class Card(msgspec.Struct, frozen=True):
     given: Given
     version: str
 
+    @property
+    def files(self) -> tuple[CheckedFile, ...]:
+        """What was read of each file, in the order of `names`; also of those in which no row could be read."""
+        return tuple(one for one in self.checks.files if one.samples or one.unreadable)
+
 
 def card(
     data: Sequence[str],
@@ -76,7 +82,7 @@ def card(
     if "-" in data:
         raise UsageError("Standard input cannot be read again.", remedy="Write it to a file first.")
     report = check(data, format=format, language=language, splits=splits, watch=watch)
-    read = {one.path for one in report.files if one.samples}
+    read = {one.path for one in report.files if one.samples or one.unreadable}
     files = [file for file in find_files(data, Report()) if file.path in read]
     paths = [file.path for file in files]
     return Card(

@@ -46,8 +46,8 @@ def _fields(card: Card) -> dict[str, Any]:
 
 def _configs(card: Card) -> list[dict[str, Any]]:
     """Which file is which split, where each is one of the Hub's three and in the native format."""
-    files = [one for one in card.checks.files if one.samples]
-    if any(one.split not in _SPLITS or one.format not in _NATIVE for one in files):
+    files = card.files
+    if not files or any(one.split not in _SPLITS or one.format not in _NATIVE for one in files):
         return []
     by_split: dict[str, list[str]] = {}
     for one, name in zip(files, card.names, strict=True):

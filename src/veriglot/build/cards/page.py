@@ -70,9 +70,7 @@ def _composition(card: Card) -> Iterator[str]:
     yield from ("## Composition", "", "### Files", "")
     rows = [
         (name, code(digest), f"{size:,}", f"{one.samples:,}", f"{one.unreadable:,}", one.format, one.split or "-")
-        for name, digest, size, one in zip(
-            card.names, card.hashes, card.sizes, (one for one in card.checks.files if one.samples), strict=True
-        )
+        for name, digest, size, one in zip(card.names, card.hashes, card.sizes, card.files, strict=True)
     ]
     yield from table(("file", "SHA-256", "bytes", "rows", "unreadable", "format", "split"), rows)
     yield from ("### Rows by language and split", "")

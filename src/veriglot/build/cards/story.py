@@ -51,7 +51,7 @@ def _step(step: Step) -> Iterator[str]:
         told.append(("settings", "; ".join(f"{inline(key)} {code(_shown(one))}" for key, one in step.settings.items())))
     if step.rows is not None:
         ended = "" if step.finished else "; the run did not come to its end"
-        told.append(("rows", f"{step.rows:,} written, {step.failed or 0:,} failed{ended}"))
+        told.append(("rows", f"{step.rows:,} taken up, {step.failed or 0:,} failed{ended}"))
     if step.rejected_rows is not None:
         reasons = ", ".join(f"{inline(reason)} {count:,}" for reason, count in step.rejected.items())
         told.append(("set aside", f"{step.rejected_rows:,}{f': {reasons}' if reasons else ''}"))

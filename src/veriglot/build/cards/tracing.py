@@ -43,7 +43,8 @@ class Step(msgspec.Struct, frozen=True):
         signature: one line on what made the rows: model or rules, versions of prompts; None where nothing says.
         settings: every other option of the run, as it was recorded.
         sources: what it was made from.
-        rows, failed: rows written, and rows that came to nothing; None where nothing says.
+        rows, failed: rows that the step took up (seeds, or rows that were planned), and those of them that failed; None
+            where nothing says. How many were written, the files and accounts say.
         finished: whether the run came to its end; None where nothing says.
         rejected: rows set aside, by reason; a row may have several.
         rejected_rows: how many they are; None where no file of them is there.

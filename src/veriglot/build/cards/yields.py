@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["Counted", "Spent", "counts_of", "money_of", "spent", "yields_of"]
 
 _LINES = 40  # of an account of another shape
+_NO_COUNTS = frozenset({"languages", "cells", "files", "types", "passages", "version", "made_by"})  # or of parts alone
 
 
 class Counted(NamedTuple):
@@ -66,7 +67,8 @@ def yields_of(step: Step) -> tuple[Counted, ...]:
 
 
 def counts_of(account: dict[str, Any]) -> dict[str, int | float]:
-    """Numbers of any account by their path in it, such as `sample.union`; not those of single languages and cells."""
+    """Numbers of any account by their path in it, such as `sample.union`; not those of single languages and cells,
+    and no settings."""
     found: dict[str, int | float] = {}
     for path, value in _numbers(account, ""):
         if len(found) < _LINES:
@@ -81,7 +83,7 @@ def _numbers(value: Any, path: str) -> Iterator[tuple[str, int | float]]:
         yield path, value
     elif isinstance(value, dict):
         for key, one in value.items():
-            if key not in {"languages", "cells", "files", "types", "passages", "version"}:
+            if key not in _NO_COUNTS:
                 yield from _numbers(one, f"{path}.{key}" if path else str(key))
 
 

@@ -33,6 +33,7 @@ __all__ = ["DataFile", "FirstPass", "find_files"]
 
 _MOVED = ":realigned_rows"
 _SPACES = ":moved_spaces"
+_OF_EVERY_ROW = ("unreadable_row", "bad_offsets", "repeated_id")
 
 
 @dataclass(frozen=True)
@@ -159,10 +160,11 @@ class FirstPass:
     def _bad(self, row: BadRow, file: DataFile) -> None:
         check = kind_of_error(row.error)
         self._seen[-1].unreadable += 1
+        for every in _OF_EVERY_ROW:  # a row that cannot be read is one of those that were looked at
+            self.tally.looked(every, file.path)
         self.tally.found(check, file.path)
-        self.tally.example(
-            check, Example(file.path, row.error.detail, line=row.line or None, text=shortened(row.raw) or None)
-        )
+        detail = row.error.detail if row.error.field is None else f"{row.error.field}: {row.error.detail}"
+        self.tally.example(check, Example(file.path, detail, line=row.line or None, text=shortened(row.raw) or None))
         self.bad.append((check, row))
 
     def _look(self, sample: Sample, place: int, file: DataFile, split: int) -> None:
@@ -196,7 +198,7 @@ class FirstPass:
         tally = self.tally
         for check in ("broken_characters", "no_language", "copied_row"):
             tally.looked(check, path)
-        for check in ("unreadable_row", "bad_offsets", "repeated_id"):
+        for check in _OF_EVERY_ROW:
             tally.looked(check, path)
         if sample.annotations:
             tally.looked("no_response", path)

@@ -191,6 +191,19 @@ def test_accounts_of_other_shapes_are_shown_as_counts_and_damaged_files_are_name
     assert "- could not be read: rows.jsonl.progress" in page
 
 
+def test_two_accounts_of_one_file_are_told_once_with_the_cost_of_all_steps(tmp_path: Path) -> None:
+    path = write(tmp_path / "set.jsonl", sound(4, 42))
+    types = {"entity": {"asked": 9, "taken": 4, "reasons": {"glued": 5}}}
+    for name, tokens in (("account", 40), ("summary", 70)):
+        total = {"types": types, "calls": tokens // 10, "tokens_in": tokens, "tokens_out": tokens}
+        (tmp_path / f"set.jsonl.{name}.json").write_text(json.dumps({"total": total}))
+    (tmp_path / "set.jsonl.rejected.jsonl").write_bytes(b'{"reasons": [{"odd": 1}]}\n{"reason": "\xff"}\n')
+    page = card_page(card([str(path)]))
+    assert page.count("| entity | 9 | 4 |") == 1
+    assert "| set.jsonl | 7 | 70 | 70 |" in page
+    assert "not said 1" in page  # of a row that cannot be read
+
+
 def test_settings_are_no_counts_and_a_file_without_a_readable_row_is_on_the_card(tmp_path: Path) -> None:
     good = write(tmp_path / "set" / "train.jsonl", sound(4, 41))
     bad = write(tmp_path / "set" / "dev.jsonl", [b'{"id": "x", "response": 3}'])

@@ -179,9 +179,11 @@ def _rejected(path: Path) -> tuple[dict[str, int], int | None]:
         for line in file:
             try:
                 row = msgspec.json.decode(line)
-            except msgspec.DecodeError:
+            except (msgspec.DecodeError, UnicodeDecodeError):
                 row = {}
             rows += 1
             said = row.get("reasons", row.get("reason")) if isinstance(row, dict) else None
-            reasons.update([said] if isinstance(said, str) else said if isinstance(said, list) else ["not said"])
+            reasons.update(
+                [said] if isinstance(said, str) else list(map(str, said)) if isinstance(said, list) else ["not said"]
+            )
     return dict(reasons.most_common()), rows

@@ -63,6 +63,8 @@ def yields_of(step: Step) -> tuple[Counted, ...]:
                 continue
             taken = one.get("taken", one["asked"] - one.get("dropped", 0))
             found.append(Counted(name, one["asked"], taken, dict(one.get("reasons") or {})))
+        if found:
+            break  # another account beside the same file says the same of it
     return tuple(found)
 
 
@@ -88,7 +90,11 @@ def _numbers(value: Any, path: str) -> Iterator[tuple[str, int | float]]:
 
 
 def spent(step: Step, prices: Cost) -> Spent | None:
-    """What a step cost, by its account; None where no account says a token."""
+    """What a step cost, by its account; None where no account says a token.
+
+    Of several the one that says most: the summary of a set counts the steps before its last too.
+    """
+    found: list[Spent] = []
     for account in step.accounts.values():
         total = account.get("total")
         if not isinstance(total, dict) or "tokens_in" not in total:
@@ -99,8 +105,8 @@ def spent(step: Step, prices: Cost) -> Spent | None:
             money = 0.0
         elif money is None:
             money = money_of(tokens_in, tokens_out, prices)
-        return Spent(step.output, total.get("calls"), tokens_in, tokens_out, money)
-    return None
+        found.append(Spent(step.output, total.get("calls"), tokens_in, tokens_out, money))
+    return max(found, key=lambda one: one.tokens_in + one.tokens_out, default=None)
 
 
 def money_of(tokens_in: int, tokens_out: int, prices: Cost) -> float | None:

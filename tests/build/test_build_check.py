@@ -47,6 +47,8 @@ def test_a_row_that_cannot_be_read_says_which_field_and_is_counted_among_all(tmp
     found = the(report, "unreadable_row")
     assert (found.count, found.of) == (1, 4)
     assert found.examples[0].detail == "response: it is missing"
+    twice = check([str(write(tmp_path / "twice.jsonl", [sample("same", "A text."), sample("same", "Another.")]))])
+    assert the(twice, "repeated_id").examples[0].detail == "the id 'same' occurred before"
 
 
 def test_every_planted_fault_of_a_row_is_found_and_only_those(tmp_path: Path) -> None:

@@ -163,7 +163,8 @@ class FirstPass:
         for every in _OF_EVERY_ROW:  # a row that cannot be read is one of those that were looked at
             self.tally.looked(every, file.path)
         self.tally.found(check, file.path)
-        detail = row.error.detail if row.error.field is None else f"{row.error.field}: {row.error.detail}"
+        named = row.error.field is not None and check != "repeated_id"  # which says itself that it is the id
+        detail = f"{row.error.field}: {row.error.detail}" if named else row.error.detail
         self.tally.example(check, Example(file.path, detail, line=row.line or None, text=shortened(row.raw) or None))
         self.bad.append((check, row))
 

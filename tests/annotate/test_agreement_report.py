@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
@@ -22,6 +23,7 @@ SPANS = {
     "ben": [(25, 29, "entity"), (50, 72, "subjective")],
     "cleo": [(33, 39, "entity")],
 }
+TAGS = ("de", "en", "fr", "it", "pt")
 MODEL = [(24, 29, "entity"), (44, 72, "invented")]
 
 
@@ -121,6 +123,17 @@ def test_order_of_nobodies_changes_nothing() -> None:
     assert {(one.measure, one.scope, one.value) for one in first.rows} == {
         (one.measure, one.scope, one.value) for one in second.rows
     }
+
+
+def test_single_texts_of_many_languages_make_an_interval_that_has_a_width() -> None:
+    """Each drawn from itself alone would tell of a certainty that five texts do not give."""
+    found = [msgspec.structs.replace(one, language=tag) for one, tag in zip(three_people(5), TAGS, strict=True)]
+    report = agreement(found, resamples=200)
+    assert all(row(report, "kappa", language=tag).low is None for tag in TAGS)
+    whole = row(report, "kappa", language="all")
+    assert whole.low is not None
+    assert whole.high is not None
+    assert whole.low < whole.value < whole.high  # type: ignore[operator]
 
 
 def test_languages_stand_alone_and_together() -> None:

@@ -75,7 +75,7 @@ def agreement_figures(
     Args:
         texts: with the layers of those whose agreement is asked for; texts with one layer count for nothing.
         names: types in order (`typed`), or None (`binary`). Spans without a type need an empty name among them.
-        resamples: of whole texts within each language; 0 for no intervals.
+        resamples: of whole texts within each language, languages of a single text together; 0 for no intervals.
         seed: of the resamples, and of gamma's chance.
         anonymous: names stand for nobody: pairs are pooled, and Scott's pi stands in for kappa.
         gamma: random annotations a text; 0 leaves gamma out, which is most of the work.
@@ -86,9 +86,7 @@ def agreement_figures(
     """
     shared = [text for text in texts if len(text.layers) > 1]
     languages = sorted({text.language for text in shared})
-    drawn = Resampling.of(
-        [text.id for text in shared], [text.language for text in shared], resamples=resamples, seed=seed
-    )
+    drawn = Resampling.of([text.id for text in shared], _strata(shared), resamples=resamples, seed=seed)
     sums = [_sums(text, names, wanted, gamma, seed) for text in shared]
     found: list[AgreementFigure] = []
     for language in [*languages, *([ALL] if len(languages) != 1 else [])]:
@@ -100,6 +98,14 @@ def agreement_figures(
         if wanted is None and gamma:
             found.append(work.gamma())
     return found
+
+
+def _strata(texts: Sequence[Layered]) -> list[str]:
+    """Where each text is drawn from: its language; one text drawn from itself would make an interval of no width."""
+    ids: dict[str, set[str]] = defaultdict(set)
+    for text in texts:
+        ids[text.language].add(text.id)
+    return [text.language if len(ids[text.language]) > 1 else "single texts" for text in texts]
 
 
 class _Sums(NamedTuple):

@@ -218,16 +218,19 @@ def test_a_project_from_the_first_command_to_the_export(browser: Browser, databa
         rev.settled()
         assert _review(rev) == [("hi-2", "Confirm")]
 
-        for tab in ("", "people", "agreement", "disagreements", "items", "exports"):
+        for tab in ("", "people", "agreement", "disagreements", "items"):
             lead.page.goto(f"{url}/lead/{tab}")
-            lead.page.wait_for_selector("h2")
             lead.page.wait_for_load_state("networkidle")
             lead.shot(f"lead-{tab or 'progress'}")
+        lead.page.emulate_media(color_scheme="dark")
         for key, whose in (("de-1", "Anna"), ("ar-1", "Anna"), ("hi-1", "Anna"), ("th-1", "Bo")):
             _settle(lead, key, whose)
         assert json.loads(command("settle", "--json"))["settled"] == 1  # the one on which both say the same
 
-        lead.page.goto(f"{url}/lead/exports")
+        for tab in ("", "people", "agreement", "disagreements", "exports"):
+            lead.page.goto(f"{url}/lead/{tab}")
+            lead.page.wait_for_load_state("networkidle")
+            lead.shot(f"dark-{tab or 'progress'}")
         ids = {one["name"]: one["id"] for one in lead.get("/api/lead/overview")["people"]}
         files = {
             name: _exported(lead, name) for name in ("Native JSONL", "mFAVA JSON", "Label Studio JSON", "Inline tags")

@@ -202,6 +202,7 @@ class Person:
         self.page.keyboard.up("Alt")
         if mark.type in TYPES:
             self.page.locator(".type").nth(TYPES.index(mark.type)).click()  # where there is but one, a drag marks
+        assert self.page.evaluate("document.activeElement.id") == "response"  # keys go on from there
 
     def end(self, button: str) -> None:
         """Hand in, or whatever ends the work on an item; until the next one is there."""
@@ -213,9 +214,9 @@ class Person:
         self.page.wait_for_selector('.sync[data-status="saved"][data-waiting="0"]')
 
 
-def _is_trouble(said: ConsoleMessage) -> bool:
+def _troubles(said: ConsoleMessage) -> list[str]:
     """Errors; but that a stranger is none of ours (401) is what the page asks first."""
-    return said.type == "error" and "status of 401" not in said.text
+    return [f"{said.text} {said.location}"] if said.type == "error" and "status of 401" not in said.text else []
 
 
 @dataclass
@@ -232,5 +233,5 @@ class Team:
         page = context.new_page()
         person = Person(name, self.url, context, page)
         page.on("pageerror", lambda error: person.trouble.append(str(error)))
-        page.on("console", lambda said: person.trouble.append(f"{said.text} {said.location}") if _is_trouble(said) else None)
+        page.on("console", lambda said: person.trouble.extend(_troubles(said)))
         return person

@@ -37,6 +37,9 @@ const marksOf = (/** @type {Editor} */ editor, /** @type {any} */ shared, /** @t
   return marks;
 };
 
+/** A mouse leaves the focus in the text, where keys go on: to rate, to undo, to move. */
+const stay = (/** @type {MouseEvent} */ event) => event.preventDefault();
+
 /** Types as buttons. @param {{editor: Editor}} props */
 export const Types = ({ editor }) => {
   const { form } = editor;
@@ -47,7 +50,7 @@ export const Types = ({ editor }) => {
     <div class="types" role="toolbar" aria-label=${t("types.label")}>
       ${form.types.map((/** @type {any} */ choice) => html`
         <button key=${choice.name} class="type" disabled=${editor.locked || (!editor.selection && !active)} style=${{ color: ink(choice.colour) }}
-          aria-pressed=${active?.type === choice.name} title=${meaning(choice)} onClick=${() => editor.mark(choice.name)}>
+          aria-pressed=${active?.type === choice.name} title=${meaning(choice)} onMouseDown=${stay} onClick=${() => editor.mark(choice.name)}>
           <b class="sign" aria-hidden="true">${signs.get(choice.name)}</b><span>${named("type", choice.name)}</span>
           ${choice.shortcut ? html`<kbd>${choice.shortcut}</kbd>` : null}
         </button>`)}

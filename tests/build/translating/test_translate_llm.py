@@ -10,7 +10,7 @@ import pytest
 from veriglot.build import rejected_path
 from veriglot.build.translating import ModelTranslator, TranslationSettings, load_translation_account, translate
 from veriglot.llm import connect
-from veriglot.records import Annotation, Kind, Sample, Span
+from veriglot.records import Annotation, Evidence, Kind, Sample, Span
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,10 +46,10 @@ def sample(name: str) -> Sample:
     return Sample(name, TEXT, language="en", annotations=(gold,))
 
 
-def run(out: Path, rules: list[dict[str, object]], **settings: object) -> None:
+def run(out: Path, rules: list[dict[str, object]], given: Sample | None = None, **settings: object) -> None:
     chosen = TranslationSettings(**{"strategies": ("tags",), "attempts": 1, **settings})
     with connect("scripted", rules=rules) as client:
-        translate(out, [sample("a")], ["de"], ModelTranslator(client, "m", jobs=1), settings=chosen)
+        translate(out, [given or sample("a")], ["de"], ModelTranslator(client, "m", jobs=1), settings=chosen)
 
 
 @pytest.mark.parametrize("reason", sorted(CASES))
@@ -99,3 +99,21 @@ def test_a_span_is_found_by_its_own_translation(tmp_path: Path) -> None:
     (span,) = made.annotations[0].spans or ()
     assert made.response[span.start : span.end] == "1879"
     assert made.meta["translated"]["marks"][0]["way"] == "spans"
+
+
+def test_a_sentence_that_the_evidence_says_as_well_is_missed_there_too(tmp_path: Path) -> None:
+    """With markers it was translated, without them refused: the response could be made, its evidence could not."""
+    out = tmp_path / "out.jsonl"
+    given = msgspec.structs.replace(sample("a"), evidence=(Evidence(TEXT),))
+    rules = [{"match": "<1>", "reply": GOOD}, CASES["refused"]]
+    run(out, rules, given, strategies=("tags", "spans"), evidence="translate")
+    account = load_translation_account(out).total
+    assert (account.kept, account.row_reasons) == (0, {"refused": 1})
+
+
+def test_a_translation_is_of_one_group_with_its_original(tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    given = msgspec.structs.replace(sample("a"), meta={"samples": ["Another."], "kept": 1})
+    run(out, [{"reply": GOOD}], given)
+    meta = msgspec.json.decode(out.read_bytes().splitlines()[0], type=Sample).meta
+    assert (meta["group"], meta["kept"], "samples" in meta) == ("a", 1, False)

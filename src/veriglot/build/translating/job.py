@@ -161,9 +161,11 @@ class _Job:
                 continue
             failed = [o for o in self._orders.values() if o.plain == self._response.piece(number) and o.fault]
             return failed[-1].fault if failed else ("markers_in_text", "no strategy is left")
-        for order in self._orders.values():
-            if order.what in {"evidence", "question"} and order.text is None and order.fault is not None:
-                return (order.fault[0], f"{order.what}: {order.fault[1]}")
+        for one in self._around.values():
+            for number, piece in enumerate(one.pieces):
+                order = self._orders[one.tag, one.piece(number)] if piece.words else None
+                if order is not None and order.text is None and order.fault is not None:
+                    return (order.fault[0], f"{one.what}: {order.fault[1]}")
         return None
 
     def _translations(self, number: int) -> list[Order]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Made", "Moved", "moved_sample"]
 
 FLAG = "spans_dropped"
+_OF_THE_TEXT = {"samples", "silver"}  # of meta: other responses, and offsets, in the language of the original
 
 
 class _Place(NamedTuple):
@@ -144,9 +145,15 @@ def moved_sample(
         question=_around(around, task.source, task.sample.question),
         evidence=_evidence(task, around),
         annotations=tuple(annotations),
-        meta={**task.sample.meta, "translated": {key: value for key, value in meta.items() if value}},
+        meta={**_kept(task.sample), "translated": {key: value for key, value in meta.items() if value}},
     )
     return Made(sample, tuple(counts), None)
+
+
+def _kept(sample: Sample) -> dict[str, Any]:
+    """What a translation keeps of the original's meta; both are of one group, so that no split parts them."""
+    meta = {key: value for key, value in sample.meta.items() if key not in _OF_THE_TEXT}
+    return {"group": sample.id, **meta}
 
 
 def _moved(

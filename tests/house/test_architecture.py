@@ -29,6 +29,8 @@ HEAVY = (
     "transformers",
     "ray",
     "fastapi",
+    "sqlalchemy",
+    "alembic",
     "onnxruntime",
     "sentencepiece",
     "onnx",

@@ -47,7 +47,7 @@ VERBS = {
     ),
     "build": Verb(
         "veriglot.cli.build:app",
-        "Make the data of a study: articles, people, queries, biographies, responses.",
+        "Make and check data: articles, queries, responses; silver, sampled, translated sets; checks and cards.",
     ),
     "study": Verb(
         "veriglot.cli.study:app",

@@ -25,7 +25,7 @@ app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=T
 
 @app.callback()
 def _build() -> None:
-    """Make the data of a study: articles, people, queries, biographies, responses, and the account of their quality."""
+    """Make and check data: articles, queries and responses; silver, sampled, translated and factual sets; cards."""
 
 
 app.command("articles")(articles)

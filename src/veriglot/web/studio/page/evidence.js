@@ -36,9 +36,10 @@ export const Evidence = ({ editor, shared, onShared, search, onSearch }) => {
   }, [search]);
   usePaint(passages, hits, hits[current], shared, editor);
   const move = (/** @type {number} */ way) => hits.length && go((current + way + hits.length) % hits.length);
+  const looked = t(editor.form.task === "translation" ? "evidence.search_source" : "evidence.search");
   return html`
     <div class="finder" role="search">
-      <input id="evidence-search" type="search" dir="auto" value=${search} placeholder=${t("evidence.search")} aria-label=${t("evidence.search")}
+      <input id="evidence-search" type="search" dir="auto" value=${search} placeholder=${looked} aria-label=${looked}
         onInput=${(/** @type {any} */ event) => onSearch(event.target.value)}
         onKeyDown=${(/** @type {KeyboardEvent} */ event) => {
           if (event.key === "Enter") move(event.shiftKey ? -1 : 1);
@@ -105,15 +106,16 @@ const Passage = ({ editor, passage }) => {
     else if (found.name === "submit") editor.point();
     else if (selection) navigator.clipboard?.writeText(passage.points.slice(selection.start, selection.end)).catch(() => undefined);
   };
+  const name = passage.title ?? (editor.form.task === "translation" ? t("evidence.source_text") : t("evidence.passage", { id: passage.id }));
   return html`
-    <article class="passage" aria-label=${passage.title ?? t("evidence.passage", { id: passage.id })}>
+    <article class="passage" aria-label=${name}>
       <header class="passage-title">
-        <bdi>${passage.title ?? t("evidence.passage", { id: passage.id })}</bdi>
+        <bdi>${name}</bdi>
         ${passage.url ? html`<a href=${passage.url} target="_blank" rel="noopener noreferrer">${t("evidence.source")}</a>` : null}
         ${selection && editor.form.evidence && !editor.locked ? html`<button class="small primary" onClick=${() => editor.point()}>${t("evidence.take", { number: editor.unit + 1 })}</button>` : null}
       </header>
       <${Surface} id=${`passage-${passage.id}`} stops=${passage.stops} language=${passage.language} direction=${passage.direction}
-        label=${passage.title ?? t("evidence.passage", { id: passage.id })} marks=${NONE} selection=${selection} onKey=${onKey}
+        label=${name} marks=${NONE} selection=${selection} onKey=${onKey}
         onSelect=${(/** @type {number} */ start, /** @type {number} */ end) => choose(select(start, end))} />
     </article>`;
 };

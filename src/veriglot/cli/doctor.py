@@ -33,6 +33,10 @@ _GIVES = {
     "entities": "named entities as a scorer, by the pipelines of spaCy that are installed",
     "reference": "what tests of ROUGE are held against",
     "vectors": "distilling word vectors from a sentence encoder, in training",
+    "annotate": "the annotation studio's server (veriglot annotate serve)",
+    "postgres": "a PostgreSQL database for the studio, in place of its SQLite file",
+    "ct2": "translation by models of CTranslate2 (ct2:<folder>)",
+    "oracles": "what tests of agreement are held against",
 }
 _COLLECTIONS = {"all", "dev"}
 _OK, _MISSING, _NEEDS_EXTRA, _NEEDS_MODEL = "ok", "missing", "needs an extra", "needs a model"

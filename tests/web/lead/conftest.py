@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def house(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
-    """A running studio with one project."""
-    with served(tmp_path_factory.mktemp("lead"), browser) as found:
+def house(browser: Browser, database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+    """A running studio with one project, on each kind of database."""
+    with served(tmp_path_factory.mktemp("lead"), database, browser) as found:
         yield found

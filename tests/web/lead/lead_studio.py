@@ -163,13 +163,13 @@ def _layer(annotator: str, kind: str) -> dict[str, Any]:
 
 
 @contextmanager
-def served(folder: Path, browser: Browser) -> Iterator[House]:
+def served(folder: Path, database: str, browser: Browser) -> Iterator[House]:
     """The project served on a free port of loopback until the block ends."""
     (folder / "house.jsonl").write_text(_rows("item", 3, annotations=[_layer("silver", "model")]), "utf-8")
     (folder / "exam.jsonl").write_text(_rows("exam", 4, annotations=[_layer("gold", "human")]), "utf-8")
     said = {"name": json.dumps(f"Gold {HOSTILE}"), "consent": json.dumps(f"I agree. {HOSTILE}")}
     (folder / "house.toml").write_text(PROJECT.format(**said), "utf-8")
-    studios = Studios([load(folder / "house.toml")], str(folder / "house.sqlite"))
+    studios = Studios([load(folder / "house.toml")], database)
     studio = studios.get("house")
     assert studio is not None
     import_all(studio.store, studio.project)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def place(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
-    """A studio with a project of each form."""
+def place(browser: Browser, database: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    """A studio with a project of each form, on each kind of database."""
     folder = tmp_path_factory.mktemp("page")
     rating = '[[ratings]]\nname = "fools_reader"\nof = "span"\n'
     paths = [
@@ -28,5 +28,5 @@ def place(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterato
         write(folder, "translation", "translation"),
         write(folder, "pairs", "pairs"),
     ]
-    with served(paths, folder / "studio.sqlite", browser) as found:
+    with served(paths, database, browser) as found:
         yield found

@@ -165,9 +165,9 @@ class Place:
 
 
 @contextmanager
-def served(paths: list[Path], database: Path, browser: Browser) -> Iterator[Place]:
+def served(paths: list[Path], database: str, browser: Browser) -> Iterator[Place]:
     """Projects served on a free port of loopback until the block ends."""
-    studios = Studios([load(path) for path in paths], str(database))
+    studios = Studios([load(path) for path in paths], database)
     for studio in studios:
         import_all(studio.store, studio.project)
     listening = socket.socket()

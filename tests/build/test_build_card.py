@@ -58,6 +58,8 @@ def test_a_card_says_how_silver_data_was_made_and_what_came_of_it(silver: Path) 
     assert f"`{manifest['signature']}`" in page
     assert f"| articles.jsonl | `{file_sha256(silver.with_name('articles.jsonl'))}` | unchanged |" in page
     assert f"- rows: {manifest['rows']} taken up, {manifest['failed']} failed" in page
+    assert f"- seconds: {manifest['seconds']:,.1f}" in page
+    assert f"- **Seconds:** {manifest['seconds']:,.1f}\n" in page
     for name in ("entity", "contradictory"):
         one = account["types"][name]
         assert f"| {name} | {one['asked']} | {one['taken']} |" in page
@@ -115,6 +117,17 @@ def test_steps_are_followed_back_to_what_the_sources_were_made_from(silver: Path
     again = silver.with_name("again.jsonl")
     main(["build", "silver", str(silver), "--rules", "--rows", "4", "-o", str(again), "-q"])
     assert [step.output for step in trace([str(again)])] == ["again.jsonl", "silver.jsonl"]
+
+
+def test_a_time_that_one_step_does_not_say_makes_the_sum_the_least(silver: Path) -> None:
+    again = silver.with_name("again.jsonl")
+    main(["build", "silver", str(silver), "--rules", "--rows", "4", "-o", str(again), "-q"])
+    both = [json.loads(path.with_name(path.name + ".progress").read_text()) for path in (again, silver)]
+    assert f"- **Seconds:** {sum(one['seconds'] for one in both):,.1f}\n" in card_page(card([str(again)]))
+    del both[1]["seconds"]
+    silver.with_name("silver.jsonl.progress").write_text(json.dumps(both[1]))
+    told = f"- **Seconds:** at least {both[0]['seconds']:,.1f}; 1 of the steps do not say"
+    assert told in card_page(card([str(again)]))
 
 
 def test_a_plain_file_has_a_card_that_claims_nothing(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ An output in another format (Parquet, HTML) is first kept as `out.parquet.rows.j
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -29,6 +30,7 @@ __all__ = ["Ledger"]
 
 P = TypeVar("P")
 
+_SAVE_EVERY = 60.0  # seconds: what a kill takes from the time that the manifest tells
 _RESTART = "Type the command again with --restart to make it anew, or name another output."
 
 
@@ -82,6 +84,8 @@ class Ledger:
         self._maker = maker
         self._manifest: Manifest | None = None
         self._lock: Lock | None = None
+        self._earlier: float | None = 0.0  # seconds of earlier calls; None where they did not say
+        self._began = self._saved = 0.0
 
     @property
     def done(self) -> int:
@@ -107,11 +111,13 @@ class Ledger:
         Raises:
             UsageError: as `check`, or another process is making the output.
         """
+        self._began = time.monotonic()
         self.output.parent.mkdir(parents=True, exist_ok=True)
         self._lock = Lock(self.output)
         try:
             self.check()
             before = self._before()
+            self._earlier = before.seconds if before is not None else 0.0
             if before is not None and self._again(before) and self._finish is not None:
                 before = None  # its rows went into the output and cannot be taken up singly
             if before is None:
@@ -154,11 +160,13 @@ class Ledger:
         self.failures.sync()
         self.rows.append(encode(record))
         self.statuses[getattr(record, "status", "done")] += 1
+        self._note_time()
 
     def fail(self, row: FailedRow) -> None:
         """Add the next row, which could not be read or done."""
         self.failures.append(encode(msgspec.structs.replace(row, row=self.done)))
         self.failed += 1
+        self._note_time()
 
     def finish(self) -> None:
         """Every row is done: make the output and say so in the manifest. An output that was finished stays as it is."""
@@ -274,8 +282,13 @@ class Ledger:
             except (msgspec.DecodeError, UnicodeDecodeError):
                 raise UsageError(f"{self.failures.path}, line {number} is damaged.", remedy=_RESTART) from None
 
+    def _note_time(self) -> None:
+        if time.monotonic() - self._saved > _SAVE_EVERY:
+            self._save(finished=False)
+
     def _save(self, *, finished: bool) -> None:
         assert self._manifest is not None
+        self._saved = time.monotonic()
         self._manifest = msgspec.structs.replace(
             self._manifest,
             rows=self.statuses.total(),
@@ -283,5 +296,6 @@ class Ledger:
             statuses=dict(sorted(self.statuses.items())),
             finished=finished,
             output_bytes=self.output.stat().st_size if finished else 0,
+            seconds=None if self._earlier is None else round(self._earlier + self._saved - self._began, 3),
         )
         self._manifest.save(self.progress)

@@ -64,6 +64,8 @@ class Manifest(msgspec.Struct, frozen=True):
         statuses: how many predictions have which status; complete once `finished`.
         finished: whether every row is done.
         output_bytes: size of the finished output.
+        seconds: wall time of all calls that worked on the output, reading of inputs included; None where a call of an
+            earlier version, which did not say, has a part in it.
         version: of this format.
     """
 
@@ -75,6 +77,7 @@ class Manifest(msgspec.Struct, frozen=True):
     statuses: dict[str, int] = {}
     finished: bool = False
     output_bytes: int = 0
+    seconds: float | None = None
     version: int = _VERSION
 
     @classmethod

@@ -52,6 +52,8 @@ def _step(step: Step) -> Iterator[str]:
     if step.rows is not None:
         ended = "" if step.finished else "; the run did not come to its end"
         told.append(("rows", f"{step.rows:,} taken up, {step.failed or 0:,} failed{ended}"))
+    if step.seconds is not None:
+        told.append(("seconds", f"{step.seconds:,.1f}"))
     if step.rejected_rows is not None:
         reasons = ", ".join(f"{inline(reason)} {count:,}" for reason, count in step.rejected.items())
         told.append(("set aside", f"{step.rejected_rows:,}{f': {reasons}' if reasons else ''}"))
@@ -134,6 +136,16 @@ def _cost(card: Card) -> Iterator[str]:
     yield from ("### Cost", "")
     if rows:
         yield from table(("step", "calls", "tokens of prompts", "tokens of replies", "money"), rows)
-    seconds = f"{prices.seconds:,.0f}" if prices.seconds else ""
-    said = {"Seconds": seconds} if rows else {"Tokens and money": "", "Seconds": seconds}
+    said = {"Seconds": _seconds(card)} if rows else {"Tokens and money": "", "Seconds": _seconds(card)}
     yield from bullets(said, "Unknown.")
+
+
+def _seconds(card: Card) -> str:
+    """What people say, or else the sum of what the steps say; empty where neither says anything."""
+    if card.given.cost.seconds:
+        return f"{card.given.cost.seconds:,.0f}"
+    known = [step.seconds for step in card.steps if step.seconds is not None]
+    if not known:
+        return ""
+    rest = len(card.steps) - len(known)
+    return f"{sum(known):,.1f}" if not rest else f"at least {sum(known):,.1f}; {rest:,} of the steps do not say"

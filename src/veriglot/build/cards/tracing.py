@@ -46,6 +46,7 @@ class Step(msgspec.Struct, frozen=True):
         rows, failed: rows that the step took up (seeds, or rows that were planned), and those of them that failed; None
             where nothing says. How many were written, the files and accounts say.
         finished: whether the run came to its end; None where nothing says.
+        seconds: how long it worked, all calls that had a part in it together; None where nothing says.
         rejected: rows set aside, by reason; a row may have several.
         rejected_rows: how many they are; None where no file of them is there.
         accounts: the accounts beside it, by file name, as they stand.
@@ -59,6 +60,7 @@ class Step(msgspec.Struct, frozen=True):
     rows: int | None = None
     failed: int | None = None
     finished: bool | None = None
+    seconds: float | None = None
     rejected: dict[str, int] = {}
     rejected_rows: int | None = None
     accounts: dict[str, Any] = {}
@@ -109,7 +111,8 @@ def _of_file(path: Path) -> tuple[Step, list[Path]]:
         return step, []
     step = msgspec.structs.replace(
         step, signature=manifest.signature, settings=dict(manifest.options), rows=manifest.rows,
-        failed=manifest.failed, finished=manifest.finished, sources=tuple(map(_source, manifest.inputs)),
+        failed=manifest.failed, finished=manifest.finished, seconds=manifest.seconds,
+        sources=tuple(map(_source, manifest.inputs)),
     )  # fmt: skip
     return step, [Path(one.path) for one in manifest.inputs if one.path != "-"]
 

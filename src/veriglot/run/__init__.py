@@ -2,7 +2,7 @@
 
 from veriglot.run.carry import Errand, Tally, carry
 from veriglot.run.engine import Engine, cores
-from veriglot.run.failed import FailedRow
+from veriglot.run.failed import FailedRow, Lost, lost_of
 from veriglot.run.journal import predictions_in
 from veriglot.run.ledger import Ledger
 from veriglot.run.manifest import InputFile, Manifest
@@ -16,6 +16,7 @@ __all__ = [
     "FailedRow",
     "InputFile",
     "Ledger",
+    "Lost",
     "Manifest",
     "Progress",
     "Recipe",
@@ -24,5 +25,6 @@ __all__ = [
     "Tally",
     "carry",
     "cores",
+    "lost_of",
     "predictions_in",
 ]

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, NamedTuple
+
 import msgspec
 
 from veriglot.errors import InputError
 
-__all__ = ["FailedRow"]
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["FailedRow", "Lost", "lost_of"]
 
 
 class FailedRow(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -21,6 +26,7 @@ class FailedRow(msgspec.Struct, frozen=True, omit_defaults=True):
         raw: the row as it stood, cut where it was too long to keep.
         row: its place among all rows of the run, counted from 0; filled in by the ledger.
         id: id of the row that was read and could not be done; None where it could not be read.
+        calls, tokens_in, tokens_out: what was spent on it before it failed, where models are asked.
     """
 
     message: str
@@ -31,6 +37,9 @@ class FailedRow(msgspec.Struct, frozen=True, omit_defaults=True):
     raw: str | None = None
     row: int | None = None
     id: str | None = None
+    calls: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
 
     @classmethod
     def of(cls, error: InputError, raw: str | None = None) -> FailedRow:
@@ -40,3 +49,30 @@ class FailedRow(msgspec.Struct, frozen=True, omit_defaults=True):
     def as_error(self) -> InputError:
         """The same as an error, with its place and its remedy."""
         return InputError(self.message, remedy=self.remedy, path=self.path, line=self.line, field=self.field)
+
+
+class Lost(NamedTuple):
+    """The failed rows of an output, and what was spent on them all the same.
+
+    Attributes:
+        rows: how many.
+        calls, tokens_in, tokens_out: the sums of theirs.
+    """
+
+    rows: int = 0
+    calls: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+
+
+def lost_of(output: Path) -> Lost:
+    """What the file of failed rows beside an output holds; nothing where there is none."""
+    path = output.with_name(output.name + ".failed.jsonl")
+    lost = Lost()
+    if path.exists():
+        decoder = msgspec.json.Decoder(FailedRow)
+        with path.open("rb") as lines:
+            for row in map(decoder.decode, lines):
+                one = (1, row.calls, row.tokens_in, row.tokens_out)
+                lost = Lost(*(a + b for a, b in zip(lost, one, strict=True)))
+    return lost

@@ -257,6 +257,22 @@ def test_what_fails_is_said_and_taken_up_again(files: list[str], tmp_path: Path)
     assert load_summary(output).total.fact_failures == 1
 
 
+def test_what_a_page_cost_before_it_failed_is_in_the_summary(files: list[str], tmp_path: Path) -> None:
+    """The page of Ivo Almgren gives one fact; the second time that it is asked for another the line is dead."""
+    reply = {"match": r"Page:\n[^\n]*\n([^\n]+)", "reply": '{"sentences": ["\\1"]}'}
+    dead = {"match": "about Ivo Almgren.*- [A-Z]", "error": "the line is dead"}
+    edit = {"match": r"\nOriginal: ([^\n]*?)\d{4}([^\n]*)\nEdited:\Z", "reply": r"\g<1>1234\g<2>"}
+    found = {}
+    for name, rules in (("sound", [reply, edit]), ("broken", [dead, reply, edit])):
+        output, script = tmp_path / f"{name}.jsonl", tmp_path / f"{name}.json"
+        script.write_text(json.dumps({"rules": rules}), "utf-8")
+        words = [files[0], "-m", "m", "--client", "scripted", "--script", script, "-o", output, "-q"]
+        run(*words, "--types", "entity", "--facts", 2, "--attempts", 2)
+        found[name] = load_summary(output).total
+    assert (found["sound"].fact_failures, found["broken"].fact_failures) == (0, 1)
+    assert found["sound"].calls - found["broken"].calls == 2  # its second call, and the error in its one fact
+
+
 def test_what_makes_no_sense_is_refused(files: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "set.jsonl"
     (tmp_path / "short.jsonl").write_text(lines_of([article(1, "en", 5)]), "utf-8")

@@ -294,6 +294,21 @@ def test_a_call_that_gives_nothing_is_a_failed_row(tmp_path: Path) -> None:
     assert load_account(path).failed == 1
 
 
+def test_what_a_seed_cost_before_it_failed_is_in_the_account(tmp_path: Path) -> None:
+    rules = [{"match": 'kind is "relation".*Passage', "error": "the line is dead"}, *RULES]
+    injector = Injector("m", "fava", ("entity", "relation"), seed=1, attempts=1)
+    costs = {}
+    for name, script in (("sound", RULES), ("broken", rules)):
+        path = tmp_path / f"{name}.jsonl"
+        made(path, Scripted(script), injector, count=2)
+        costs[name] = load_account(path)
+    assert (costs["broken"].failed, costs["broken"].total.seeds) == (2, 0)
+    assert costs["sound"].total.calls == 6  # an answer and two errors for each of two seeds
+    assert costs["broken"].total.calls == 4
+    assert 0 < costs["broken"].total.tokens_in < costs["sound"].total.tokens_in
+    assert 0 < costs["broken"].total.tokens_out < costs["sound"].total.tokens_out
+
+
 @pytest.mark.parametrize(
     ("injector", "more", "error"),
     [

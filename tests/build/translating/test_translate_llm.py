@@ -82,6 +82,18 @@ def test_another_attempt_is_made_and_both_are_counted(tmp_path: Path) -> None:
     assert (account.kept, account.calls, account.reply_reasons) == (1, 2, {"tags": {"markers_lost": 1}})
 
 
+def test_what_a_row_cost_before_a_call_gave_nothing_is_in_the_account(tmp_path: Path) -> None:
+    whole, out = tmp_path / "whole.jsonl", tmp_path / "out.jsonl"
+    dead = {"match": "Text:\n1879", "error": "the line is dead"}
+    for path, rules in ((whole, [{"reply": PLAIN}]), (out, [dead, {"reply": PLAIN}])):
+        run(path, rules, strategies=("spans",))
+    account, sound = load_translation_account(out), load_translation_account(whole)
+    assert (account.failed, account.total.rows, account.total.calls) == (1, 0, 1)
+    assert sound.total.calls == 2  # the response, and the span by itself
+    assert 0 < account.total.tokens_in < sound.total.tokens_in
+    assert 0 < account.total.tokens_out < sound.total.tokens_out
+
+
 def test_a_row_whose_spans_are_lost_never_becomes_clean(tmp_path: Path) -> None:
     for dropped in ("aside", "keep"):
         out = tmp_path / f"{dropped}.jsonl"

@@ -9,7 +9,7 @@ import msgspec
 from veriglot.build.halluverse.choosing import Chosen, Fact, FactRejection, PageText, read_sentences
 from veriglot.build.halluverse.pages import LEAST_SENTENCES, page_sentences, unfit
 from veriglot.build.halluverse.wording import choose_prompt, facts_version
-from veriglot.build.injection.support import NoReplyError, replies_of
+from veriglot.build.injection.support import NoReplyError, failed_row, replies_of
 from veriglot.build.injection.waves import in_waves
 from veriglot.build.refusals import refusals_version, refuses
 from veriglot.llm import Message, Request, Settings, Spent, schema_of
@@ -188,7 +188,7 @@ def _chosen(
         try:
             (reply,) = replies_of(answers)
         except NoReplyError as failure:
-            return FailedRow(failure.error.message, remedy=failure.error.remedy, id=page.id)
+            return failed_row(failure, page.id, spent)
         spent = spent.plus(request, reply)
         rejected += _taken(text, reply, wanted, attempt)
         if len(text.facts) == settings.count:

@@ -13,6 +13,7 @@ from veriglot.build.halluverse.facts import facts_path
 from veriglot.build.halluverse.pairs import read_facts
 from veriglot.build.injection.account import TypeAccount, load_account  # msgspec reads it at run time
 from veriglot.records import Sample
+from veriglot.run import lost_of
 from veriglot.text import words
 
 if TYPE_CHECKING:
@@ -56,7 +57,8 @@ class LanguageSummary(msgspec.Struct, frozen=True):
         balance: Pielou's evenness of the pairs over the types, 0 to 1; None without pairs.
         people: about whom there are pairs.
         words_original, words_edited: of all pairs, in our segmentation (halluverse25, Table 2, in tokens of its own).
-        calls, tokens_in, tokens_out: what it cost; tokens are estimated where a server did not say.
+        calls, tokens_in, tokens_out: what it cost (in the total also what failed, which is in no language); tokens are
+            estimated where a server did not say.
     """
 
     pages: int
@@ -145,6 +147,13 @@ def summary_of(output: Path, people: Mapping[str, Person] | None, *, fact_failur
         for tag, one in counts.items()
     }
     total = _language(rows, account.total, everything, fact_failures, account.failed)
+    lost = lost_of(facts_path(output))
+    total = msgspec.structs.replace(
+        total,
+        calls=total.calls + lost.calls,
+        tokens_in=total.tokens_in + lost.tokens_in,
+        tokens_out=total.tokens_out + lost.tokens_out,
+    )
     known = people or {}
     found = [known[group] for group in everything.groups if group in known]
     born = [one.born for one in (*known.values(),) if one.born is not None]

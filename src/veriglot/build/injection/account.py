@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from veriglot.build.injection.made import PASSAGE, ROW
+from veriglot.run import Lost
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -69,7 +70,7 @@ class Account(msgspec.Struct, frozen=True):
 
     Attributes:
         languages: by BCP 47 tag.
-        total: all languages together.
+        total: all languages together; what it cost includes what was spent on failed seeds, which are in no language.
         failed: seeds that came to nothing because a call gave nothing, or that could not be read.
     """
 
@@ -109,6 +110,10 @@ class _Tally:
         for one in made.rejections:
             self._reasons.setdefault(one.type, Counter())[one.reason] += 1
 
+    def pay(self, lost: Lost) -> None:
+        """Count what was spent on seeds that failed."""
+        self._counts.update(calls=lost.calls, tokens_in=lost.tokens_in, tokens_out=lost.tokens_out)
+
     def account(self) -> LanguageAccount:
         """The counts so far."""
         counts = self._counts
@@ -132,20 +137,21 @@ class _Tally:
         return dict(sorted(reasons.items(), key=lambda item: (-item[1], item[0])))
 
 
-def account_of(made: Iterable[Made], types: Sequence[str], *, failed: int = 0) -> Account:
+def account_of(made: Iterable[Made], types: Sequence[str], *, failed: Lost = Lost()) -> Account:  # noqa: B008
     """Account for what was made.
 
     Args:
         made: seed by seed.
         types: of the errors, in the order to show them.
-        failed: seeds that came to nothing.
+        failed: seeds that came to nothing, and what was spent on them.
     """
     languages: dict[str, _Tally] = {}
     total = _Tally(types)
     for one in made:
         languages.setdefault(one.language, _Tally(types)).add(one)
         total.add(one)
-    return Account({tag: languages[tag].account() for tag in sorted(languages)}, total.account(), failed)
+    total.pay(failed)
+    return Account({tag: languages[tag].account() for tag in sorted(languages)}, total.account(), failed.rows)
 
 
 def account_path(output: Path) -> Path:

@@ -17,11 +17,10 @@ from veriglot.build.injection.edited import Edited
 from veriglot.build.injection.made import PASSAGE, ROW, Made, SilverRejection
 from veriglot.build.injection.reading import REPLACING, Fault, read_reply
 from veriglot.build.injection.seeds import passage_of, seed_fault
-from veriglot.build.injection.support import NoReplyError, replies_of
+from veriglot.build.injection.support import NoReplyError, failed_row, replies_of
 from veriglot.build.injection.wording import injection_version
 from veriglot.llm import Spent
 from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Unit
-from veriglot.run import FailedRow
 from veriglot.text import sentences
 
 if TYPE_CHECKING:
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from veriglot.build.injection.seeds import Task
     from veriglot.build.injection.support import Support
     from veriglot.llm import Answer, Reply, Request
+    from veriglot.run import FailedRow
 
 __all__ = ["silver_rows"]
 
@@ -51,10 +51,11 @@ def silver_rows(
     Returns:
         What was made, or a failed row where a call gave nothing.
     """
+    job = _Job(injector, task, support)
     try:
-        return (yield from _Job(injector, task, support).run())
+        return (yield from job.run())
     except NoReplyError as failure:
-        return FailedRow(failure.error.message, remedy=failure.error.remedy, id=task.id)
+        return failed_row(failure, task.id, job.spent)
 
 
 @dataclass
@@ -104,10 +105,13 @@ class _Job:
 
     def _ask(self, *requests: Request) -> Working[tuple[Request, ...], list[Answer], list[Reply]]:
         answers = yield requests
-        replies = replies_of(answers)
-        for request, reply in zip(requests, replies, strict=True):
-            self.spent = self.spent.plus(request, reply)
-        return replies
+        self._pay(answers)
+        return replies_of(answers)
+
+    def _pay(self, answers: list[Answer]) -> None:
+        for answer in answers:
+            if answer.reply is not None:
+                self.spent = self.spent.plus(answer.request, answer.reply)
 
     def _passage(self) -> Working[tuple[Request, ...], list[Answer], str]:
         """A passage that nothing speaks against; empty where there is none."""
@@ -144,9 +148,7 @@ class _Job:
             except StopIteration as stop:
                 return stop.value
             answers = yield requests
-            for answer in answers:
-                if answer.reply is not None:
-                    self.spent = self.spent.plus(answer.request, answer.reply)
+            self._pay(answers)
 
     def _row(
         self, id_: str, text: str, types: tuple[str, ...]

@@ -20,7 +20,7 @@ from veriglot.build.queries import rejected_path
 from veriglot.build.refusals import refusals_version
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.records import encode
-from veriglot.run import Stage
+from veriglot.run import Stage, lost_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -150,13 +150,6 @@ def part_rows(rows: Path, target: Path, types: Sequence[str]) -> None:
                 bad.writelines(encode(rejection) + b"\n" for rejection in made.rejections)
                 yield made
 
-    found = account_of(written(), types, failed=_lines(output.with_name(output.name + ".failed.jsonl")))
+    found = account_of(written(), types, failed=lost_of(output))
     account.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=2) + b"\n")
     partial.replace(rejected)
-
-
-def _lines(path: Path) -> int:
-    if not path.exists():
-        return 0
-    with path.open("rb") as file:
-        return sum(1 for _ in file)

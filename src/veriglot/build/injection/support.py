@@ -14,18 +14,28 @@ from veriglot.build.injection.wording import injection_version, support_prompt
 from veriglot.llm import AnswerError, Message, ModelError, Request, Settings, decode_answer, schema_of
 from veriglot.provenance import signature
 from veriglot.records import Status
+from veriglot.run import FailedRow
 from veriglot.text import sentences
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
     from veriglot.build.injection.changes import Change
-    from veriglot.llm import Answer, Reply
+    from veriglot.llm import Answer, Reply, Spent
     from veriglot.records import Detector, Sample
 
     Asking = Generator[tuple[Request, ...], list[Answer], list["Verdict"]]
 
-__all__ = ["DetectorSupport", "ModelSupport", "NoReplyError", "Support", "SupportReason", "Verdict", "replies_of"]
+__all__ = [
+    "DetectorSupport",
+    "ModelSupport",
+    "NoReplyError",
+    "Support",
+    "SupportReason",
+    "Verdict",
+    "failed_row",
+    "replies_of",
+]
 
 SupportReason = Literal["supported", "unsupported", "unchecked"]
 _MARKED = 0.2  # share of a passage's code points that a detector may mark: none is without false alarms
@@ -41,6 +51,18 @@ class NoReplyError(Exception):
     def __init__(self, error: ModelError) -> None:
         super().__init__(error.message)
         self.error = error
+
+
+def failed_row(failure: NoReplyError, id_: str, spent: Spent) -> FailedRow:
+    """The row that failed by it, with what was spent on it before."""
+    return FailedRow(
+        failure.error.message,
+        remedy=failure.error.remedy,
+        id=id_,
+        calls=spent.calls,
+        tokens_in=spent.tokens_in,
+        tokens_out=spent.tokens_out,
+    )
 
 
 class Verdict(msgspec.Struct, frozen=True):

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from veriglot.run import Lost
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
@@ -85,7 +87,7 @@ class TranslationAccount(msgspec.Struct, frozen=True):
 
     Attributes:
         languages: by BCP 47 tag, in the order of the tags.
-        total: all languages together.
+        total: all languages together; what it cost includes what was spent on failed rows, which are in no language.
         failed: rows that came to nothing because a call gave nothing, or that could not be read.
     """
 
@@ -119,6 +121,9 @@ class _Tally:
         for one in row.rejections:
             self._reasons.setdefault(one.what, Counter())[one.reason] += 1
 
+    def pay(self, lost: Lost) -> None:
+        self._counts.update(calls=lost.calls, tokens_in=lost.tokens_in, tokens_out=lost.tokens_out)
+
     def account(self) -> TranslationLanguage:
         counts = self._counts
         types = {}
@@ -144,19 +149,21 @@ class _Tally:
         return dict(sorted(table.get(key, Counter()).items(), key=lambda item: (-item[1], item[0])))
 
 
-def translation_account_of(rows: Iterable[TranslatedRow], *, failed: int = 0) -> TranslationAccount:
+def translation_account_of(rows: Iterable[TranslatedRow], *, failed: Lost = Lost()) -> TranslationAccount:  # noqa: B008
     """Account for what was translated, row by row; memory does not grow with them.
 
     Args:
         rows: what became of each.
-        failed: rows that came to nothing.
+        failed: rows that came to nothing, and what was spent on them.
     """
     languages: dict[str, _Tally] = {}
     total = _Tally()
     for row in rows:
         languages.setdefault(row.language, _Tally()).add(row)
         total.add(row)
-    return TranslationAccount({tag: languages[tag].account() for tag in sorted(languages)}, total.account(), failed)
+    total.pay(failed)
+    by_language = {tag: languages[tag].account() for tag in sorted(languages)}
+    return TranslationAccount(by_language, total.account(), failed.rows)
 
 
 def translation_account_path(output: Path) -> Path:

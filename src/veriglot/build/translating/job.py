@@ -73,16 +73,23 @@ class _Job:
             if not due:
                 break
             wanted = [Wanted(one.sent, one.tag, self._task.target, one.marks > 0, attempt) for one in due]
-            for one, reply in zip(due, (yield wanted), strict=True):
-                self._cost = [
-                    a + b for a, b in zip(self._cost, (reply.calls, reply.tokens_in, reply.tokens_out), strict=True)
-                ]
+            replies = yield wanted
+            self._pay(replies)
+            for one, reply in zip(due, replies, strict=True):
                 if reply.unfit == "no_reply":
-                    return FailedRow(reply.detail, id=self._task.id)
+                    calls, tokens_in, tokens_out = self._cost
+                    return FailedRow(
+                        reply.detail, id=self._task.id, calls=calls, tokens_in=tokens_in, tokens_out=tokens_out
+                    )
                 one.take(reply, self._task.target)
                 if one.fault is not None:
                     self._reject(one.what, *one.fault, attempt=attempt, text=reply.text)
         return self._row()
+
+    def _pay(self, replies: Sequence[Translated]) -> None:
+        for one in replies:
+            paid = (one.calls, one.tokens_in, one.tokens_out)
+            self._cost = [a + b for a, b in zip(self._cost, paid, strict=True)]
 
     def _cut(self, what: str, text: str, tag: str, marks: Sequence[tuple[int, int]] = ()) -> Text:
         return Text.of(what, text, tag, marks, by_sentence=self._translator.by_sentence)

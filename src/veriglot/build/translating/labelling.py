@@ -10,7 +10,7 @@ import msgspec
 
 from veriglot.build.translating.labels import Scheme, fast_tokenizer_of, spans_of_labels, token_labels
 from veriglot.errors import InputError, MissingExtraError
-from veriglot.run import FailedRow, Stage
+from veriglot.run import FailedRow, Stage, lost_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -191,8 +191,6 @@ def load_label_account(output: Path) -> LabelAccount:
 def _finish(rows: Path, target: Path) -> None:
     """Write the rows as they were asked for, and the account."""
     output = target.with_name(target.name.removesuffix(".partial"))
-    failures = output.with_name(output.name + ".failed.jsonl")
-    failed = len(failures.read_bytes().splitlines()) if failures.exists() else 0
     counts: Counter[str] = Counter()
     tokens: Counter[str] = Counter()
     spans: Counter[str] = Counter()
@@ -220,7 +218,7 @@ def _finish(rows: Path, target: Path) -> None:
         {name: tokens[name] for name in names},
         {name: number for number, name in enumerate(names)},
         dict(sorted(spans.items())),
-        failed,
+        lost_of(output).rows,
     )
     data = msgspec.json.format(msgspec.json.encode(account), indent=2)
     label_account_path(output).write_bytes(data + b"\n")

@@ -19,7 +19,7 @@ from veriglot.build.translating.records import Task, TranslatedRow, TranslationR
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.records import Sample, encode
 from veriglot.records.languages import language
-from veriglot.run import FailedRow, Stage
+from veriglot.run import FailedRow, Stage, lost_of
 from veriglot.text import identify
 
 if TYPE_CHECKING:
@@ -169,9 +169,7 @@ def _part(rows: Path, target: Path) -> None:
                 bad.writelines(encode(one) + b"\n" for one in row.rejections)
                 yield row
 
-    failures = output.with_name(output.name + ".failed.jsonl")
-    failed = len(failures.read_bytes().splitlines()) if failures.exists() else 0
-    account = translation_account_of(written(), failed=failed)
+    account = translation_account_of(written(), failed=lost_of(output))
     data = msgspec.json.format(msgspec.json.encode(account), indent=2)
     translation_account_path(output).write_bytes(data + b"\n")
     partial.replace(rejected)

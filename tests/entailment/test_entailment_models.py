@@ -153,6 +153,15 @@ def test_other_weights_are_another_model(bert: Path, tmp_path: Path) -> None:
     assert load_entailment(bert, device="cpu", max_length=20).signature != model.signature
 
 
+def test_loading_draws_nothing(bert: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    from transformers.utils import logging
+
+    drawn = logging.is_progress_bar_enabled()
+    load_entailment(bert, device="cpu")
+    assert "Loading weights" not in capfd.readouterr().err
+    assert logging.is_progress_bar_enabled() is drawn, "other programs' setting is theirs"
+
+
 def test_what_cannot_be_loaded_says_what_to_do(bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import transformers
 

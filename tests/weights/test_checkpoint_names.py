@@ -38,10 +38,12 @@ def test_a_folder_a_name_of_the_registry_or_of_the_hub(tmp_path: Path, registry:
             checkpoint(wrong)
 
 
-def test_the_network_stays_shut_where_it_is_told_to(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert hub_options("v1") == {"revision": "v1", "local_files_only": False}
+def test_the_network_stays_shut_where_it_is_told_to(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert hub_options(tmp_path, "v1") == {"revision": "v1", "local_files_only": False}
+    for nowhere in (tmp_path / "nowhere", "./nowhere", "../no/where", "~/nowhere"):
+        assert hub_options(nowhere)["local_files_only"] is True, "no name on the hub"
     monkeypatch.setenv("VERIGLOT_OFFLINE", "1")
-    assert hub_options()["local_files_only"] is True
+    assert hub_options(tmp_path)["local_files_only"] is True
 
 
 def test_what_a_library_raises_becomes_one_error(tmp_path: Path) -> None:

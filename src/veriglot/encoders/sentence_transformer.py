@@ -11,6 +11,7 @@ import transformers
 from veriglot.encoders.windows import WindowEncoder, fast_tokenizer
 from veriglot.errors import UsageError
 from veriglot.provenance import checkpoint_revision, signature
+from veriglot.weights.checkpoints import hub_options, without_bars
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,9 +61,10 @@ class SentenceTransformer(WindowEncoder):
         given = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
         self._options = {**given, "model": str(model), "languages": tuple(languages)}
         try:
-            network: Any = sentence_transformers.SentenceTransformer(
-                str(model), revision=revision, device=device, trust_remote_code=trust_remote_code
-            )
+            with without_bars():
+                network: Any = sentence_transformers.SentenceTransformer(
+                    str(model), device=device, trust_remote_code=trust_remote_code, **hub_options(model, revision)
+                )
         except (OSError, ValueError, ImportError, RuntimeError, AttributeError) as error:
             said = (str(error).strip() or type(error).__name__).splitlines()[0]
             raise UsageError(

@@ -11,7 +11,7 @@ from veriglot.encoders.pooling import POOLINGS, pooled, pooling_of
 from veriglot.encoders.windows import WindowEncoder, fast_tokenizer
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.provenance import checkpoint_revision, signature
-from veriglot.weights.checkpoints import positions
+from veriglot.weights.checkpoints import hub_options, positions, without_bars
 from veriglot.weights.device import device_for
 
 if TYPE_CHECKING:
@@ -69,7 +69,9 @@ class Transformer(WindowEncoder):
         if pooling is not None and pooling not in POOLINGS:
             raise UnknownNameError("pooling", pooling, POOLINGS)
         self._pooling = pooling or pooling_of(model)
-        tokenizer, network = _loaded(str(model), dtype, revision=revision, trust_remote_code=trust_remote_code)
+        tokenizer, network = _loaded(
+            str(model), dtype, trust_remote_code=trust_remote_code, **hub_options(model, revision)
+        )
         if network.config.is_encoder_decoder:
             network = network.get_encoder()
         self._device = device_for(device)
@@ -108,8 +110,9 @@ def _again(options: dict[str, Any]) -> Transformer:
 
 def _loaded(model: str, dtype: str, **given: Any) -> tuple[Any, Any]:
     try:
-        tokenizer = transformers.AutoTokenizer.from_pretrained(model, **given)
-        return tokenizer, transformers.AutoModel.from_pretrained(model, dtype=dtype, **given)
+        with without_bars():
+            tokenizer = transformers.AutoTokenizer.from_pretrained(model, **given)
+            return tokenizer, transformers.AutoModel.from_pretrained(model, dtype=dtype, **given)
     except (OSError, ValueError, ImportError, RuntimeError, AttributeError) as error:
         said = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise UsageError(

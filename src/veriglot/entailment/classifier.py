@@ -80,7 +80,7 @@ class SequenceClassifier:
             known = models().get(str(model))
             languages = known.languages if known else ()
         self.languages = frozenset(language(tag).base for tag in languages)
-        tokenizer, network = _loaded(place, dtype, trust_remote_code=trust_remote_code, **hub_options(revision))
+        tokenizer, network = _loaded(place, dtype, trust_remote_code=trust_remote_code, **hub_options(place, revision))
         self.labels = labels_of(labels if labels is not None else network.config.id2label, place)
         if len(self.labels) != network.config.num_labels:
             raise UsageError(f"{place!r} has {network.config.num_labels} outputs, and {len(self.labels)} labels.")

@@ -14,6 +14,7 @@ from veriglot.llm.errors import ModelError
 from veriglot.llm.records import Reply, Token, canonical
 from veriglot.llm.schemas import asked_in_words
 from veriglot.provenance import checkpoint_revision, digest, signature
+from veriglot.weights.checkpoints import hub_options, without_bars
 from veriglot.weights.device import device_for
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["Local"]
 
 _UNUSABLE = ("frequency_penalty", "presence_penalty")  # generate() has neither
+_OF_TOKENIZERS = ("revision", "trust_remote_code", "gguf_file", "local_files_only")
 
 
 class Local(Closing):
@@ -56,13 +58,12 @@ class Local(Closing):
         trust_remote_code: bool = False,
         options: dict[str, Any] | None = None,
     ) -> None:
-        given = {"revision": revision, "trust_remote_code": trust_remote_code, **(options or {})}
-        tokenizer_given = {
-            name: given[name] for name in ("revision", "trust_remote_code", "gguf_file") if name in given
-        }
+        given = {**hub_options(model, revision), "trust_remote_code": trust_remote_code, **(options or {})}
+        tokenizer_given = {name: given[name] for name in _OF_TOKENIZERS if name in given}
         try:
-            self._tokenizer = transformers.AutoTokenizer.from_pretrained(model, **tokenizer_given)
-            loaded = transformers.AutoModelForCausalLM.from_pretrained(model, dtype=dtype, **given)
+            with without_bars():
+                self._tokenizer = transformers.AutoTokenizer.from_pretrained(model, **tokenizer_given)
+                loaded = transformers.AutoModelForCausalLM.from_pretrained(model, dtype=dtype, **given)
         except (OSError, ValueError, ImportError, RuntimeError) as error:
             raise UsageError(
                 f"The model {model!r} cannot be loaded: {_first_line(error)}",

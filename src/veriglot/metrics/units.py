@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from veriglot.errors import InputError, MissingExtraError, UnknownNameError, UsageError
+from veriglot.weights.checkpoints import hub_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,6 +31,7 @@ __all__ = ["NAMES", "char_bounds", "code_points", "is_space", "segmenter", "toke
 
 NAMES = ("char", "word", "hf:<tokenizer>")
 _PREFIX = "hf:"
+_FILE = "tokenizer.json"
 _SPACES = np.array([point for point in range(0x3001) if chr(point).isspace()], dtype=np.uint32)
 
 
@@ -66,9 +68,9 @@ def _tokenizer(name: str) -> Callable[[str], list[tuple[int, int]]]:
         raise MissingExtraError(f"The unit {_PREFIX}{name}", "hf") from error
     path = Path(name)
     if path.is_dir():
-        path = path / "tokenizer.json"
+        path = path / _FILE
     try:
-        loaded = Tokenizer.from_file(str(path)) if path.exists() else Tokenizer.from_pretrained(name)
+        loaded = Tokenizer.from_file(str(path) if path.exists() else _fetched(name))
     except Exception as error:  # the library raises bare exceptions of its own
         raise InputError(
             f"the tokenizer cannot be loaded: {error}",
@@ -82,6 +84,12 @@ def _tokenizer(name: str) -> Callable[[str], list[tuple[int, int]]]:
         return list(loaded.encode(text, add_special_tokens=False).offsets)
 
     return offsets
+
+
+def _fetched(name: str) -> str:
+    from huggingface_hub import hf_hub_download
+
+    return str(hf_hub_download(name, _FILE, **hub_options(name)))
 
 
 def token_bounds(name: str, text: str) -> Bounds:

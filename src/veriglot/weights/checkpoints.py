@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 from veriglot.errors import WeightsError
 from veriglot.weights.fetching import find
 from veriglot.weights.folder import OFFLINE, offline
+from veriglot.weights.reach import hub_answers
 from veriglot.weights.registry import models
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["checkpoint", "hub_options", "loading", "positions"]
+__all__ = ["checkpoint", "hub_options", "loading", "positions", "without_bars"]
 
 _HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
 _TROUBLE = (OSError, ValueError, ImportError, RuntimeError, AttributeError, KeyError, TypeError)
@@ -43,7 +45,7 @@ def checkpoint(model: str | Path) -> str:
     if name in models():
         found = find(name)
         return str(found.parent if found.is_file() else found)
-    if not _HUB_NAME.fullmatch(name) or name.startswith((".", os.sep)):
+    if not _may_be_on_the_hub(name):
         raise WeightsError(
             f"There is no folder {name!r}.",
             remedy="Give the folder of a checkpoint, its name on the hub, or a name that `veriglot models` lists.",
@@ -51,14 +53,50 @@ def checkpoint(model: str | Path) -> str:
     return name
 
 
-def hub_options(revision: str | None = None) -> dict[str, Any]:
-    """Arguments of `from_pretrained` that keep it from the network where `VERIGLOT_OFFLINE` is set."""
-    return {"revision": revision, "local_files_only": offline()}
+def _may_be_on_the_hub(name: str) -> bool:
+    return bool(_HUB_NAME.fullmatch(name)) and not name.startswith((".", os.sep)) and not Path(name).exists()
+
+
+def hub_options(place: str | Path, revision: str | None = None) -> dict[str, Any]:
+    """Arguments of `from_pretrained` that keep it from the network where asking there is of no use.
+
+    That is where `VERIGLOT_OFFLINE` is set, for what is neither a folder nor can be a name on the hub, and where the
+    hub does not answer: what was fetched before is loaded then, and what was not is refused at once.
+
+    Args:
+        place: what `from_pretrained` is given.
+        revision: of a model on the hub.
+    """
+    here = Path(place).is_dir()  # its configuration may still name parts that lie on the hub
+    shut = offline() or (not here and not (_may_be_on_the_hub(str(place)) and hub_answers()))
+    return {"revision": revision, "local_files_only": shut}
+
+
+@contextmanager
+def without_bars() -> Iterator[None]:
+    """Keep transformers from drawing how far it is with reading weights; downloads are shown as before."""
+    if "transformers" not in sys.modules:
+        yield
+        return
+    from huggingface_hub.utils.tqdm import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
+    from transformers.utils import logging
+
+    drawn, shown = logging.is_progress_bar_enabled(), not are_progress_bars_disabled()
+    logging.disable_progress_bar()
+    if shown:
+        enable_progress_bars()  # of downloads, which the call before has put off too
+    try:
+        yield
+    finally:
+        if drawn:
+            logging.enable_progress_bar()
+        if not shown:
+            disable_progress_bars()
 
 
 @contextmanager
 def loading(what: str, model: str) -> Iterator[None]:
-    """Turn what the libraries raise while they load a checkpoint into one error that says what to do.
+    """Turn what the libraries raise while they load a checkpoint into one error that says what to do; draw no bars.
 
     Args:
         what: what it should be, such as `entailment model`.
@@ -68,7 +106,8 @@ def loading(what: str, model: str) -> Iterator[None]:
         WeightsError: it cannot be loaded.
     """
     try:
-        yield
+        with without_bars():
+            yield
     except _TROUBLE as error:
         said = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise WeightsError(f"The {what} {model!r} cannot be loaded: {said}", remedy=_remedy(model)) from error

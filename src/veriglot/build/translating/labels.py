@@ -63,7 +63,7 @@ def fast_tokenizer_of(model: str, *, revision: str | None = None) -> Any:
             return transformers.PreTrainedTokenizerFast(tokenizer_file=model)
     name = checkpoint(model)
     with loading("tokenizer", name):
-        tokenizer = transformers.AutoTokenizer.from_pretrained(name, **hub_options(revision))
+        tokenizer = transformers.AutoTokenizer.from_pretrained(name, **hub_options(name, revision))
     _require_offsets(tokenizer)
     return tokenizer
 

@@ -125,8 +125,9 @@ def _until_end(ids: list[int], ends: set[int]) -> Output:
 
 def _loaded(name: str, revision: str | None, dtype: str) -> tuple[Any, Any]:
     with loading("translation model", name):
-        tokenizer = transformers.AutoTokenizer.from_pretrained(name, **hub_options(revision))
-        network = transformers.AutoModelForSeq2SeqLM.from_pretrained(name, dtype=dtype, **hub_options(revision))
+        given = hub_options(name, revision)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(name, **given)
+        network = transformers.AutoModelForSeq2SeqLM.from_pretrained(name, dtype=dtype, **given)
     return tokenizer, network
 
 

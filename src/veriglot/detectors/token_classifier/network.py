@@ -143,7 +143,7 @@ def load_network(
     """
     name = checkpoint(model)
     agree(model, accepted=accept_licence)
-    given = {**hub_options(revision), "trust_remote_code": trust_remote_code}
+    given = {**hub_options(name, revision), "trust_remote_code": trust_remote_code}
     with loading("token classifier", name):
         tokenizer = transformers.AutoTokenizer.from_pretrained(name, **given)
         network, report = transformers.AutoModelForTokenClassification.from_pretrained(

@@ -77,7 +77,7 @@ class LogProbability(PairScorer):
         self._prompt = prompt
         place = checkpoint(model)
         with loading("language model", place):
-            config = transformers.AutoConfig.from_pretrained(place, **hub_options(revision))
+            config = transformers.AutoConfig.from_pretrained(place, **hub_options(place, revision))
         self._halves = bool(config.is_encoder_decoder)
         self._network = load(
             transformers.AutoModelForSeq2SeqLM if self._halves else transformers.AutoModelForCausalLM,

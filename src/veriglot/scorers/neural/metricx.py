@@ -82,7 +82,7 @@ class MetricX(PairScorer):
                 f"{model!r} has {config.vocab_size:,} tokens, and MetricX reads its score off number {_READ:,}.",
                 remedy="Take a checkpoint of MetricX.",
             )
-        self._scale = head_scale(self._network.place, self._network.model, **hub_options(revision))
+        self._scale = head_scale(self._network.place, self._network.model, **hub_options(self._network.place, revision))
         self._longest = max_length
         self.signature = signature(scorer=self.name, window=max_length, **self._network.about)
 

@@ -69,11 +69,11 @@ def load(
     """
     agree(model, accepted=accept_licence)
     place, words = checkpoint(model), checkpoint(tokenizer or model)
-    options = {"trust_remote_code": trust_remote_code, **hub_options(revision)}
+    options = {"trust_remote_code": trust_remote_code, **hub_options(place, revision)}
     with loading(what, place):
         network, told = kind.from_pretrained(place, dtype=dtype, output_loading_info=True, **options)
     with loading(f"tokenizer of the {what}", words):
-        own = options if words == place else {**options, **hub_options()}
+        own = options if words == place else {**options, **hub_options(words)}
         read = transformers.AutoTokenizer.from_pretrained(words, **own)
     absent = sorted(told.get("missing_keys", ()))
     if absent:

@@ -82,7 +82,7 @@ class Seahorse(ClaimScorer):
         )
         self._answers = [_token(self._network.tokenizer, answer, str(model)) for answer in _ANSWERS]
         self._among = among
-        self._scale = head_scale(self._network.place, self._network.model, **hub_options(revision))
+        self._scale = head_scale(self._network.place, self._network.model, **hub_options(self._network.place, revision))
         tokens = Tokens(self._network.tokenizer, str(model))
         words = tokens.count(_PREMISE) + tokens.count(_HYPOTHESIS) + 4  # what joins them may part in other tokens
         super().__init__(tokens, max_length - words, level)

@@ -114,4 +114,7 @@ def _show(account: LabelAccount) -> None:
         sys.stdout.write(f"{name:24} {account.label_ids[name]:>3} {count:>12,} tokens {count / max(1, total):>7.2%}\n")
     spans = ", ".join(f"{number:,} {what}" for what, number in account.spans.items()) or "none"
     sys.stdout.write(f"spans: {spans}\n")
+    if account.unchecked:
+        names = ", ".join(f"{name!r} ({account.taxonomies[name]:,} rows)" for name in account.unchecked)
+        sys.stdout.write(f"taxonomies that are not known here, so that types could not be looked up: {names}\n")
     sys.stdout.write(f"rows: {account.rows:,}, without a span {account.clean:,}, cut {account.cut:,}\n")

@@ -155,3 +155,30 @@ def test_a_row_of_two_annotators_is_failed_until_one_is_named(tmp_path: Path) ->
     assert main([*command, "--annotator", "b", "--restart"]) == 0
     (row,) = rows_of(out)
     assert (row.annotator, set(row.labels), load_label_account(out).clean) == ("b", {"O"}, 1)
+
+
+def test_a_type_that_the_taxonomy_does_not_have_is_refused_and_never_a_label(tmp_path: Path) -> None:
+    tokenizer = write_tokenizer(tmp_path / "characters.json", characters=True)
+    rows = [{"id": name, "response": TEXTS["zh"], "annotations": [{"annotator": "gold", "kind": "human",
+             "taxonomy": taxonomy, "spans": [{"start": 0, "end": 3, "type": type_}, {"start": 5, "end": 7}]}]}
+            for name, taxonomy, type_ in (("ours", "fava", "entity"), ("typo", "fava", "entitty"),
+                                          ("mine", "mills", "sieve"))]  # fmt: skip
+    data, out = tmp_path / "data.jsonl", tmp_path / "out.jsonl"
+    data.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+    assert main(["build", "labels", str(data), "--tokenizer", str(tokenizer), "-o", str(out), "-q"]) == 3
+    assert [(row.id, row.taxonomy) for row in rows_of(out)] == [("ours", "fava"), ("mine", "mills")]
+    account = load_label_account(out)
+    assert set(account.label_ids) == {"O", "I", "I-entity", "I-sieve"}
+    assert (account.taxonomies, account.unchecked, account.failed) == ({"fava": 1, "mills": 1}, ("mills",), 1)
+    failed = msgspec.json.decode((tmp_path / "out.jsonl.failed.jsonl").read_bytes())
+    assert failed["id"] == "typo"
+    assert "'entitty', which is none of the taxonomy 'fava' (entity," in failed["message"]
+
+
+def test_a_taxonomy_of_ones_own_is_told_to_be_unchecked(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    tokenizer = write_tokenizer(tmp_path / "characters.json", characters=True)
+    layer = {"annotator": "gold", "kind": "human", "taxonomy": "mills", "spans": [{"start": 0, "end": 3}]}
+    data = write_rows(tmp_path / "data.jsonl", {"zh": TEXTS["zh"]}, annotations=[layer])
+    command = ["build", "labels", str(data), "--tokenizer", str(tokenizer), "-o", str(tmp_path / "out.jsonl")]
+    assert main(command) == 0
+    assert "types could not be looked up: 'mills' (1 rows)" in capfd.readouterr().out

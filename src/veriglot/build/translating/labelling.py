@@ -10,6 +10,7 @@ import msgspec
 
 from veriglot.build.translating.labels import Scheme, fast_tokenizer_of, spans_of_labels, token_labels
 from veriglot.errors import InputError, MissingExtraError
+from veriglot.records import taxonomies
 from veriglot.run import FailedRow, Stage, lost_of
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LabelAccount", "LabelledRow", "label_account_path", "label_samples", "load_label_account"]
 
-_VERSION = "1"
+_VERSION = "2"
 _ROWS = 512  # rows of a group of a Parquet file
 
 
@@ -32,6 +33,7 @@ class LabelledRow(msgspec.Struct, frozen=True):
         id: of the sample.
         language: its tag, or None.
         annotator: whose spans they are.
+        taxonomy: of their types.
         text: the response.
         input_ids, offsets, labels, cut: as in `TokenLabels`.
         spans: what became of each span: `exact` (the labels give it back to the code point), `cut` (by `max_length`, in
@@ -41,6 +43,7 @@ class LabelledRow(msgspec.Struct, frozen=True):
     id: str
     language: str | None
     annotator: str
+    taxonomy: str
     text: str
     input_ids: tuple[int, ...]
     offsets: tuple[tuple[int, int], ...]
@@ -59,6 +62,8 @@ class LabelAccount(msgspec.Struct, frozen=True):
         label_ids: a number for each label that occurs, `O` first, as a classifier needs it. What has no label (special
             tokens) is for the loss to pass over; transformers takes -100 for it.
         spans: what became of spans, as in `LabelledRow`.
+        taxonomies: rows by taxonomy.
+        unchecked: those of them that are not known here, so that no type of theirs could be looked up.
         failed: rows that came to nothing.
     """
 
@@ -68,6 +73,8 @@ class LabelAccount(msgspec.Struct, frozen=True):
     tokens: dict[str, int]
     label_ids: dict[str, int]
     spans: dict[str, int]
+    taxonomies: dict[str, int]
+    unchecked: tuple[str, ...]
     failed: int
 
 
@@ -93,7 +100,8 @@ def label_samples(
         tokenizer: a tokenizer.json, or what `fast_tokenizer_of` takes.
         scheme: as for `token_labels`.
         max_length: as for `token_labels`.
-        annotator: whose spans; None for the only one's who marked spans. A row where that cannot be said is failed.
+        annotator: whose spans; None for the only one's who marked spans. A row where that cannot be said is failed,
+            and so is one with a type that its taxonomy does not have.
         inputs, restart, retry, seen: as for `Stage`.
         options: further settings that change the rows.
 
@@ -137,18 +145,20 @@ def labelled(
     """One response with its tokens labelled.
 
     Raises:
-        InputError: nobody marked its spans, or it cannot be said whose count.
+        InputError: nobody marked its spans, it cannot be said whose count, or one has a type that its taxonomy does not
+            have: a label of its own would be trained on for good.
     """
     layer = _layer(sample, annotator)
     spans = layer.spans or ()
+    _check_types(layer)
     found = token_labels(sample.response, spans, tokenizer, scheme=scheme, max_length=max_length)
     back = {(span.start, span.end, span.type) for span in spans_of_labels(sample.response, found.offsets, found.labels)}
     edges = {place for place, label in zip(found.offsets, found.labels, strict=True) if label is not None}
     starts, ends = {start for start, _ in edges}, {end for _, end in edges}
     became = Counter(_became(span, back, starts, ends, found.cut) for span in dict.fromkeys(spans))
     return LabelledRow(
-        sample.id, sample.language, layer.annotator, sample.response, found.ids, found.offsets, found.labels, found.cut,
-        dict(sorted(became.items())),
+        sample.id, sample.language, layer.annotator, layer.taxonomy, sample.response, found.ids, found.offsets,
+        found.labels, found.cut, dict(sorted(became.items())),
     )  # fmt: skip
 
 
@@ -174,6 +184,19 @@ def _layer(sample: Sample, annotator: str | None) -> Annotation:
     raise InputError(f"spans of several annotators ({names})", remedy="Say whose count: --annotator NAME.")
 
 
+def _check_types(layer: Annotation) -> None:
+    """Refuse a type that is none of a known taxonomy; a taxonomy of one's own has whatever types it has."""
+    known = taxonomies().get(layer.taxonomy)
+    for span in layer.spans or ():
+        if known is not None and span.type is not None and span.type not in known.types:
+            raise InputError(
+                f"the span at {span.start} to {span.end} has the type {span.type!r}, which is none of the taxonomy"
+                f" {known.name!r} ({', '.join(known.types)})",
+                field="annotations",
+                remedy="Mend the type, or name a taxonomy of your own; `veriglot build check` counts such spans.",
+            )
+
+
 def _digest(tokenizer: Any) -> str:
     return hashlib.sha256(tokenizer.backend_tokenizer.to_str().encode("utf-8", "replace")).hexdigest()[:16]
 
@@ -194,6 +217,7 @@ def _finish(rows: Path, target: Path) -> None:
     counts: Counter[str] = Counter()
     tokens: Counter[str] = Counter()
     spans: Counter[str] = Counter()
+    named: Counter[str] = Counter()
 
     def counted() -> Iterator[LabelledRow]:
         decoder = msgspec.json.Decoder(LabelledRow)
@@ -203,6 +227,7 @@ def _finish(rows: Path, target: Path) -> None:
                 counts.update(rows=1, clean=int(not row.spans), cut=int(row.cut is not None))
                 tokens.update(label for label in row.labels if label is not None)
                 spans.update(row.spans)
+                named[row.taxonomy] += 1
                 yield row
 
     if output.suffix == ".parquet":
@@ -218,6 +243,8 @@ def _finish(rows: Path, target: Path) -> None:
         {name: tokens[name] for name in names},
         {name: number for number, name in enumerate(names)},
         dict(sorted(spans.items())),
+        dict(sorted(named.items())),
+        tuple(sorted(named.keys() - taxonomies().keys())),
         lost_of(output).rows,
     )
     data = msgspec.json.format(msgspec.json.encode(account), indent=2)
@@ -240,7 +267,8 @@ def _write_parquet(rows: Iterator[LabelledRow], target: Path) -> None:
     counts = arrow.struct([(name, number) for name in ("exact", "cut", "widened", "merged")])
     schema = arrow.schema(
         [
-            ("id", text), ("language", text), ("annotator", text), ("text", text), ("input_ids", arrow.list_(number)),
+            ("id", text), ("language", text), ("annotator", text), ("taxonomy", text), ("text", text),
+            ("input_ids", arrow.list_(number)),
             ("offsets", arrow.list_(arrow.list_(number, 2))), ("labels", arrow.list_(text)), ("cut", number),
             ("spans", counts),
         ]

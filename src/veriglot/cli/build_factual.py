@@ -199,8 +199,11 @@ def factual(
     from veriglot.cli.factual_people import WikiServers, iso_date, order_of
     from veriglot.cli.silvering import prices_of
     from veriglot.cli.sourcing import Servers
+    from veriglot.http import checked_address
     from veriglot.llm import Settings
 
+    for address in filter(None, (base_url, wikidata_server, views_server)):
+        checked_address(address)  # before anything is planned or written down
     root = Path(output)
     usual = Settings(temperature=1.0, top_p=0.9, do_sample=True if client == "transformers" else None)
     settings = Settings(temperature=temperature).over(settings_of(preset, set_ or ())).over(usual)

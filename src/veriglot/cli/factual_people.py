@@ -151,16 +151,18 @@ class WikiServers:
         given: `TAG=URL` for one language, or a URL for all others, in which `{edition}` stands for the edition.
 
     Raises:
-        UsageError: something else.
+        UsageError: something else, or an address that holds a password.
     """
 
     def __init__(self, given: Sequence[str]) -> None:
+        from veriglot.http import checked_address
         from veriglot.records.languages import language as known
 
         self._by_tag: dict[str, str] = {}
         self._pattern: str | None = None
         for one in given:
             found = re.fullmatch(r"([A-Za-z-]+)=(https?://.+)", one)
+            checked_address((found[2] if found is not None else one).replace("{edition}", "edition"))
             if found is not None:
                 self._by_tag[known(found[1]).tag] = found[2]
             elif re.match(r"https?://", one) and "{edition}" in one and self._pattern is None:

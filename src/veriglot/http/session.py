@@ -15,6 +15,7 @@ import msgspec
 
 from veriglot import __version__
 from veriglot.errors import MissingExtraError, UsageError
+from veriglot.http.address import checked_address
 from veriglot.http.errors import HttpError, of_status
 from veriglot.http.response import Response
 from veriglot.http.secrets import Secrets, refuse_secret_headers
@@ -77,7 +78,7 @@ class Session:
         longest_wait: float = 120.0,
     ) -> None:
         _check_numbers(timeout=timeout, rate=rate, retries=retries)
-        self.base_url = _checked(base_url)
+        self.base_url = checked_address(base_url)
         refuse_secret_headers(headers or {})
         self._secrets = Secrets(secrets or {})
         self._timeout = timeout
@@ -300,27 +301,6 @@ def _signing(secrets: Secrets) -> Callable[[httpx2.Request], httpx2.Request]:
 def _error_of(state: tenacity.RetryCallState) -> HttpError | None:
     error = state.outcome.exception() if state.outcome is not None else None
     return error if isinstance(error, HttpError) else None
-
-
-def _checked(base_url: str) -> str:
-    try:
-        parts = urlsplit(base_url)
-        holds_password = "@" in parts.netloc
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
-    except ValueError:
-        usable = holds_password = False
-    if holds_password:  # the address is not shown: it holds a secret
-        raise UsageError(
-            "The address of the server holds a user name or a password.",
-            remedy="Leave them out, and name the environment variable that holds the key.",
-        )
-    if not usable or parts.query or parts.fragment:
-        shown = base_url.partition("?")[0]  # keys are sometimes put behind it
-        raise UsageError(
-            f"{shown!r} is not the address of a server.",
-            remedy="Give one such as http://127.0.0.1:8000/v1, without a query.",
-        )
-    return base_url.rstrip("/")
 
 
 def _check_numbers(*, timeout: float, rate: float | None, retries: int) -> None:

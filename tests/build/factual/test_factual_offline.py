@@ -289,6 +289,31 @@ def test_wrong_words_leave_with_2_before_anything_is_made(
     assert not (tmp_path / "set" / "articles.jsonl").exists()
 
 
+@pytest.mark.parametrize("more", [("--dry-run",), ("--prompts-only",)])
+@pytest.mark.parametrize(
+    "option",
+    [
+        ("--base-url", "http://ada:s3same@127.0.0.1:1/v1"),
+        ("--wikidata-server", "http://ada:s3same@127.0.0.1:1"),
+        ("--views-server", "ada:s3same@127.0.0.1:1"),
+        ("--wiki-server", "de=http://ada:s3same@127.0.0.1:1"),
+        ("--wiki-server", "https://ada:s3same@{edition}.mirror.example"),
+    ],
+)
+def test_a_password_in_an_address_is_refused_and_shown_and_kept_nowhere(
+    factual: Callable[..., Outcome],
+    files: list[object],
+    tmp_path: Path,
+    option: tuple[str, str],
+    more: tuple[str, ...],
+) -> None:
+    done = factual(*files, "-n", 2, "-o", tmp_path / "set", "-m", "m", *option, *more)
+    assert done.code == 2
+    assert "holds a user name or a password" in done.err
+    assert "s3same" not in done.out + done.err
+    assert not (tmp_path / "set").exists()
+
+
 def test_a_file_that_is_not_there_is_named(factual: Callable[..., Outcome], tmp_path: Path) -> None:
     done = factual("-o", tmp_path / "set", "--prompts-only", "--people", tmp_path / "nowhere.jsonl")
     assert done.code == 1

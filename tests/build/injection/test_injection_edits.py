@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -131,6 +131,32 @@ def test_plain_replies(reply: str, expected: str) -> None:
         assert found.reason == expected
     else:
         assert [span.text for span in found.spans] == [expected]
+
+
+@pytest.mark.parametrize("type_", injection_types("halluverse"))
+@pytest.mark.parametrize(
+    ("passage", "more"),
+    [
+        ("Kroll sold the mill.", " It was a ruin."),
+        ("Kroll sold the mill. It burnt down in 1902.", " Senn never forgave her."),
+    ],
+)
+def test_a_sentence_more_is_no_error_of_halluverse(type_: str, passage: str, more: str) -> None:
+    changed = passage.replace("sold the mill", "bought a church")
+    told: dict[str, Any] = {"form": "plain", "taxonomy": "halluverse", "language": "en"}
+    found = read_reply(passage, Reply(changed + more), type_, **told)
+    assert isinstance(found, Fault)
+    assert (found.reason, "says more" in found.detail) == ("outside", True)
+    assert not isinstance(read_reply(passage, Reply(changed), type_, **told), Fault)
+    explained = f"{changed}\n\nI exchanged what she did. The rest is as it was."
+    assert not isinstance(read_reply(passage, Reply(explained), type_, **told), Fault)
+
+
+def test_a_sentence_more_is_what_some_types_of_fava_are() -> None:
+    passage, reply = "Kroll sold the mill.", Reply("Kroll sold the mill. It won the Golden Sieve.")
+    found = read_reply(passage, reply, "invented", form="plain", taxonomy="fava", language="en")
+    assert not isinstance(found, Fault)
+    assert "Golden Sieve" in found.spans[0].text
 
 
 def test_prompts_know_every_type_and_show_what_the_model_needs() -> None:

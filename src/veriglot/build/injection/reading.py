@@ -135,9 +135,10 @@ def _tagged(passage: str, said: str, type_: str, taxonomy: str, language: str) -
     return _put(passage, parsed.text, parsed.spans, language)
 
 
-def _plain(passage: str, said: str, type_: str, taxonomy: str, language: str) -> Edited | Fault:  # noqa: ARG001
+def _plain(passage: str, said: str, type_: str, taxonomy: str, language: str) -> Edited | Fault:
     text = _TYPED.sub("", said).strip()
-    if text.count("\n") > passage.count("\n") or (type_ == "sentence" and _longer(text, passage, language)):
+    exchanging = taxonomy == "halluverse"  # none of whose types adds a sentence; some of FAVA's do
+    if text.count("\n") > passage.count("\n") or (exchanging and _longer(text, passage, language)):
         return Fault("outside", f"the reply says more than the edited text: {text[:120]!r}")
     if fold(text) == fold(passage):
         return Fault("nothing", "the reply is the passage itself")

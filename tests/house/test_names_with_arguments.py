@@ -69,11 +69,22 @@ def test_settings_are_typed_as_in_toml(text: str, value: Any) -> None:
 
 @pytest.mark.parametrize(
     ("settings", "says"),
-    [(["model"], "NAME=VALUE"), (["=x"], "NAME=VALUE"), (["a=1", "a=2"], "twice"), (["threshold=1"], "cannot give")],
+    [
+        (["model"], "--set takes NAME=VALUE"),
+        (["=x"], "--set takes NAME=VALUE"),
+        (["a=1", "a=2"], "--set gives 'a' twice"),
+        (["threshold=1"], "--set cannot give 'threshold'"),
+    ],
 )
 def test_settings_that_are_none(settings: list[str], says: str) -> None:
     with pytest.raises(UsageError, match=says):
-        read_settings(settings)
+        detector_recipe("grounding", threshold=None, words=False, settings=settings)
+
+
+def test_settings_are_named_by_the_option_that_gave_them() -> None:
+    with pytest.raises(UsageError, match=r"^--translator-option takes NAME=VALUE"):
+        read_settings(["beams"], option="--translator-option")
+    assert read_settings(["threshold=1"], option="--scorer") == {"threshold": 1}  # a detector's own, not a scorer's
 
 
 def test_settings_reach_the_detector() -> None:

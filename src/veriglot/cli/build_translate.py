@@ -172,7 +172,7 @@ def translate(
     if translator != "llm":
         if model is not None:
             raise UsageError("--model goes with --translator llm.", remedy="Name the folder after a colon: hf:FOLDER.")
-        options = read_settings(translator_option or ())
+        options = read_settings(translator_option or (), option="--translator-option")
         code = translate_all(work, load_translator(translator, **options))
     else:
         if model is None:

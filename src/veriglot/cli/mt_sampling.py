@@ -112,7 +112,7 @@ def scorer_sources(texts: Sequence[str]) -> tuple[ScorerSource, ...]:
         if not words:
             raise UsageError("A scorer has a name.", remedy="veriglot doctor lists them.")
         SCORERS.entry(words[0])
-        found.append(ScorerSource(text, partial(load_scorer, words[0], **read_settings(words[1:]))))
+        found.append(ScorerSource(text, partial(load_scorer, words[0], **read_settings(words[1:], option="--scorer"))))
     return tuple(found)
 
 

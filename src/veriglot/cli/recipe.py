@@ -62,14 +62,21 @@ def detector_recipe(
 
     if threshold is not None and not 0.0 <= threshold <= 1.0:
         raise UsageError(f"--threshold is a probability between 0 and 1, but {threshold} was given.")
-    options: dict[str, Any] = {**read_settings(settings), "threshold": threshold, "words": words}
+    options: dict[str, Any] = {**read_settings(settings, own=_OWN), "threshold": threshold, "words": words}
     if calibration is not None:
         options["calibration_file"] = calibration
     return Recipe(load, (name,), options if level == "response" else {**options, "level": level})
 
 
-def read_settings(settings: Sequence[str]) -> dict[str, Any]:
+def read_settings(
+    settings: Sequence[str], *, option: str = "--set", own: frozenset[str] = frozenset()
+) -> dict[str, Any]:
     """Options given as `name=value`: true, false, numbers and lists are those of TOML; all else is text.
+
+    Args:
+        settings: as they were typed.
+        option: of the command line that gave them, for messages.
+        own: names that have an option of their own there.
 
     Raises:
         UsageError: there is no `=`, a name is no name, or is given twice.
@@ -79,11 +86,11 @@ def read_settings(settings: Sequence[str]) -> dict[str, Any]:
         key, equals, value = setting.partition("=")
         key = key.strip().replace("-", "_")
         if not equals or not key.isidentifier():
-            raise UsageError(f"--set takes NAME=VALUE, but {setting!r} was given.")
+            raise UsageError(f"{option} takes NAME=VALUE, but {setting!r} was given.")
         if key in found:
-            raise UsageError(f"--set gives {key!r} twice.")
-        if key in _OWN:
-            raise UsageError(f"--set cannot give {key!r}.", remedy=f"It has an option of its own: --{key}.")
+            raise UsageError(f"{option} gives {key!r} twice.")
+        if key in own:
+            raise UsageError(f"{option} cannot give {key!r}.", remedy=f"It has an option of its own: --{key}.")
         found[key] = _value(value)
     return found
 

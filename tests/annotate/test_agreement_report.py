@@ -153,6 +153,24 @@ def test_full_agreement_is_one_and_marking_nothing_is_no_agreement_by_chance_alo
     assert all(one.value is None and one.reason for one in empty.rows)
 
 
+def test_fewer_than_five_texts_give_a_figure_and_no_interval() -> None:
+    few = agreement(three_people(4), resamples=50, gamma=2)
+    assert all(one.value is not None for one in few.rows)
+    assert all((one.low, one.high) == (None, None) for one in few.rows)
+    assert all("too few texts for an interval: 4 texts" in (one.reason or "") for one in few.rows)
+    enough = agreement(three_people(5), resamples=50, gamma=2)
+    assert all(one.low is not None and one.reason is None for one in enough.rows)
+
+
+def test_a_row_that_makes_one_name_several_people_is_named() -> None:
+    samples = [*three_people(3), sample(1, layer("ben", SPANS["ben"]))]
+    report = agreement(samples, resamples=0, gamma=0, where=lambda number: f"row {number + 1}")
+    assert report.anonymous
+    assert [(one.annotator, one.first, one.again) for one in report.repeated] == [("ben", "row 2", "row 4")]
+    assert any("'ben': row 2, and row 4" in note for note in report.notes)
+    assert not agreement(three_people(3), resamples=0, gamma=0).repeated
+
+
 def test_nobody_to_compare_with_is_an_error() -> None:
     with pytest.raises(InputError, match="no text has two annotators"):
         agreement([sample(n, layer("a", SPANS["anna"])) for n in range(3)])

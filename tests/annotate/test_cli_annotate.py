@@ -61,3 +61,23 @@ def test_a_store_that_is_not_there_is_not_made_by_looking(tmp_path: Path) -> Non
     veriglot("init", tmp_path / "p")
     assert "There is no database" in veriglot("status", tmp_path / "p", code=1).stderr
     assert not list((tmp_path / "p").glob("*.sqlite"))
+
+
+def test_agreement_names_a_row_that_stands_twice_and_tells_of_too_few_texts(tmp_path: Path) -> None:
+    def row(number: int, name: str, end: int) -> str:
+        spans = [{"start": 0, "end": end, "type": "entity"}]
+        said = {"annotator": name, "kind": "human", "taxonomy": "fava", "spans": spans}
+        text = f"Ada lived in Rome {number}."
+        return json.dumps({"id": f"s{number}", "response": text, "language": "en", "annotations": [said]})
+
+    anna, ben = tmp_path / "anna.jsonl", tmp_path / "ben.jsonl"
+    anna.write_text("\n".join(row(number, "anna", 3 + 6 * (number % 2)) for number in range(3)), "utf-8")
+    ben.write_text("\n".join(row(number, "ben", 3) for number in range(3)), "utf-8")
+    done = veriglot("agreement", anna, ben)
+    assert "too few: fewer than 5 texts" in done.stdout
+    assert done.stderr == ""
+    ben.write_text(ben.read_text("utf-8") + "\n" + row(1, "ben", 9).replace("s1", "s9"), "utf-8")
+    done = veriglot("agreement", anna, ben, "--json")
+    assert f"'ben' annotated one text twice: {ben}, row 2 (id 's1'), and {ben}, row 4 (id 's9')" in done.stderr
+    told = json.loads(done.stdout)
+    assert (told["anonymous"], len(told["repeated"])) == (True, 1)

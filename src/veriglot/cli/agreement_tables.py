@@ -10,6 +10,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from veriglot.metrics.agreement import FEWEST_TEXTS
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -36,6 +38,7 @@ _LEGEND = (
     " 0 is chance for kappa, pi, alpha and gamma; 1 is full agreement."
 )
 _INTERVALS = " Under each value: its 95% interval, from a bootstrap that draws whole texts."
+_FEW = f" too few: fewer than {FEWEST_TEXTS} texts, which give no interval."
 
 
 def show(found: AgreementReport) -> None:
@@ -51,7 +54,8 @@ def show(found: AgreementReport) -> None:
             names = ("language", "annotator", "and")
             console.print(_table(f"{title}, each pair", parts, lambda row: (row.language or "?", *row.between), names))
     intervals = _INTERVALS if any(row.low is not None for row in found.rows) else ""
-    console.print(f"{_LEGEND}{intervals}", style="dim", soft_wrap=True)
+    few = _FEW if any(_is_few(row) for row in found.rows) else ""
+    console.print(f"{_LEGEND}{intervals}{few}", style="dim", soft_wrap=True)
     _close(console, found)
 
 
@@ -67,7 +71,7 @@ def _close(console: Console, found: AgreementReport) -> None:
     reasons = {
         f"{row.measure} ({row.scope}) in {row.language}: {row.reason}"
         for row in found.rows
-        if row.reason and row.between == (_ALL, _ALL)
+        if row.reason and row.between == (_ALL, _ALL) and not _is_few(row)
     }
     for line in (*found.notes, *sorted(reasons)):
         console.print(f"Note: {line}", soft_wrap=True, markup=False)
@@ -107,4 +111,11 @@ def _cell(row: AgreementRow | None) -> Text:
     text = Text(f"{row.value:.3f}")
     if row.low is not None and row.high is not None:
         text.append(f"\n{row.low:.2f} {row.high:.2f}", style="dim")
+    elif _is_few(row):
+        text.append("\ntoo few", style="dim")
     return text
+
+
+def _is_few(row: AgreementRow) -> bool:
+    """Whether a figure stands without an interval since it is of too few texts."""
+    return row.value is not None and row.texts < FEWEST_TEXTS

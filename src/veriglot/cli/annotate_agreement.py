@@ -13,6 +13,7 @@ from veriglot.errors import EXIT_ROWS_FAILED
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from veriglot.annotate.agreement import AgreementReport
     from veriglot.records import Sample
 
 __all__ = ["agreement"]
@@ -69,7 +70,8 @@ def agreement(
     which holds place and type at once. Marked or not, and by type; by language; with 95% intervals over whole texts.
 
     Rows with the same response are one text, so that each annotator may have a file. Where one name annotated a text
-    several times it stands for several people: pairs are pooled, and Scott's pi stands in for kappa.
+    several times it stands for several people: pairs are pooled, Scott's pi stands in for kappa, and a warning names
+    the rows.
 
     \b
     People:  veriglot annotate agreement anna.jsonl ben.jsonl
@@ -81,13 +83,16 @@ def agreement(
     from veriglot.cli.inputs import known_tag
 
     bad: list[str] = []
+    places: list[tuple[str, int, str]] = []
     found = measured(
-        _samples(data, format_name, known_tag(language), bad, quiet=quiet),
+        _samples(data, format_name, known_tag(language), bad, places, quiet=quiet),
         unit=unit,
         resamples=resamples,
         seed=seed,
         gamma=gamma,
+        where=lambda number: "{}, row {} (id {!r})".format(*places[number]),
     )
+    _warn(found)
     if json:
         sys.stdout.write(msgspec.json.format(msgspec.json.encode(found), indent=2).decode() + "\n")
     else:
@@ -101,10 +106,35 @@ def agreement(
         raise typer.Exit(EXIT_ROWS_FAILED)
 
 
+_MOST_REPEATS = 5  # that are named on standard error; the report has all
+
+
+def _warn(found: AgreementReport) -> None:
+    """Name the rows in which a name annotates a text again: one slip of a copy changes every figure."""
+    for one in found.repeated[:_MOST_REPEATS]:
+        print(
+            f"veriglot: {one.annotator!r} annotated one text twice: {one.first}, and {one.again}. Names are set aside,"
+            " and kappa gives way to pi. If this is a slip, delete one of the rows.",
+            file=sys.stderr,
+        )
+    more = len(found.repeated) - _MOST_REPEATS
+    if more > 0:
+        print(f"veriglot: {more:,} more texts stand twice under one name; --json lists all.", file=sys.stderr)
+
+
 def _samples(
-    data: Sequence[str], format_name: str | None, language: str | None, bad: list[str], *, quiet: bool
+    data: Sequence[str],
+    format_name: str | None,
+    language: str | None,
+    bad: list[str],
+    places: list[tuple[str, int, str]],
+    *,
+    quiet: bool,
 ) -> Iterator[Sample]:
-    """The samples of all files; annotators of one text have the same ids in files of their own, so ids may recur."""
+    """The samples of all files; annotators of one text have the same ids in files of their own, so ids may recur.
+
+    `places` is filled with the file, row (from 1, unreadable ones counted) and id of each sample.
+    """
     from veriglot.cli.inputs import find_inputs
     from veriglot.formats import BadRow, read_rows
 
@@ -113,8 +143,10 @@ def _samples(
             print(f"veriglot: {line}", file=sys.stderr)
 
     for source in find_inputs(data, format_name=format_name, skipped=skipped):
-        for row in read_rows(source.path, format=format_name, language=language):
+        rows = read_rows(source.path, format=format_name, language=language)
+        for number, row in enumerate(rows, start=1):
             if isinstance(row, BadRow):
                 bad.append(str(row.error))
             else:
+                places.append((source.path, number, row.id))
                 yield row

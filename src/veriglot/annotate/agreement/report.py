@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from veriglot.annotate.agreement.texts import join, person_and_model
+from veriglot.annotate.agreement.texts import Repeat, join, person_and_model
 from veriglot.errors import InputError
 from veriglot.metrics import segmenter
 from veriglot.metrics.agreement import ALL, SAMPLES, agreement_figures
 from veriglot.provenance import signature
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from veriglot.annotate.agreement.texts import Texts
     from veriglot.metrics.agreement import AgreementFigure
@@ -72,6 +72,7 @@ class AgreementReport(msgspec.Struct, frozen=True):
         best: language to the person who agrees most with silver: by kappa, with types where there are any.
         rows: all figures.
         notes: what to know about them.
+        repeated: texts that stand twice under one name, which is what makes the annotators `anonymous`.
         signature: how they were made.
     """
 
@@ -84,6 +85,7 @@ class AgreementReport(msgspec.Struct, frozen=True):
     rows: tuple[AgreementRow, ...]
     notes: tuple[str, ...]
     signature: str
+    repeated: tuple[Repeat, ...] = ()
 
 
 def agreement(
@@ -93,6 +95,7 @@ def agreement(
     resamples: int = 1000,
     seed: int = 1,
     gamma: int = SAMPLES,
+    where: Callable[[int], str] | None = None,
 ) -> AgreementReport:
     """Measure agreement.
 
@@ -106,13 +109,14 @@ def agreement(
         resamples: of whole texts; 0 for no intervals.
         seed: of the resamples and of chance in gamma.
         gamma: random annotations a text for gamma; 0 leaves it out, which is most of the work.
+        where: what the place of a sample is called, by its number from 0, in `repeated`; its id where nothing is given.
 
     Raises:
         InputError: no text has two annotators.
         UnknownNameError: no such unit.
         MissingExtraError: gamma is asked for, and scipy is not installed.
     """
-    texts, bounds = join(samples), segmenter(unit)
+    texts, bounds = join(samples, where=where), segmenter(unit)
     people, silver = texts.of_people(bounds), texts.against_models(bounds)
     shared = sum(len(text.layers) > 1 for text in people)
     if not shared and not silver:
@@ -141,7 +145,16 @@ def agreement(
     best = {} if texts.anonymous else _best(rows)
     notes = tuple(_notes(texts))
     return AgreementReport(
-        unit, len(texts.found), shared, texts.annotators(), texts.anonymous, best, tuple(rows), notes, made
+        unit,
+        len(texts.found),
+        shared,
+        texts.annotators(),
+        texts.anonymous,
+        best,
+        tuple(rows),
+        notes,
+        made,
+        texts.repeated,
     )
 
 
@@ -175,10 +188,12 @@ def _best(rows: Iterable[AgreementRow]) -> dict[str, str]:
 
 def _notes(texts: Texts) -> list[str]:
     notes = []
-    if texts.anonymous:
+    if texts.repeated:
+        first = texts.repeated[0]
         notes.append(
             "one name annotated a text more than once, so that it stands for several people: pairs are pooled, and"
-            " Scott's pi stands in for Cohen's kappa"
+            f" Scott's pi stands in for Cohen's kappa; the first is {first.annotator!r}: {first.first}, and"
+            f" {first.again}"
         )
     if texts.changed:
         notes.append(f"in {texts.changed:,} texts a model's labels differ from row to row; the first count")

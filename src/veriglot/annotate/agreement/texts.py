@@ -6,6 +6,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from veriglot.metrics import Marks, reference
 from veriglot.metrics.agreement import Layered
 from veriglot.metrics.reference import labelled
@@ -13,15 +15,29 @@ from veriglot.provenance import digest
 from veriglot.records import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from veriglot.metrics.units import Segmenter
     from veriglot.records import Sample
 
-__all__ = ["Texts", "join", "person_and_model"]
+__all__ = ["Repeat", "Texts", "join", "person_and_model"]
 
 _MODEL, _PERSON = "model ", "person "  # a person and a model may have the same name
 _ANYBODY = "people"
+
+
+class Repeat(msgspec.Struct, frozen=True):
+    """A text that stands twice under one name.
+
+    Attributes:
+        annotator: the name.
+        first: where it stands first.
+        again: where it stands again.
+    """
+
+    annotator: str
+    first: str
+    again: str
 
 
 @dataclass
@@ -29,6 +45,7 @@ class _Text:
     sample: Sample
     people: list[tuple[str, Marks]] = field(default_factory=list)
     models: dict[str, Marks] = field(default_factory=dict)
+    places: dict[str, str] = field(default_factory=dict)
 
     def marks(self) -> Iterator[tuple[str, Marks]]:
         yield from ((_PERSON + name, marks) for name, marks in self.people)
@@ -41,13 +58,18 @@ class Texts:
 
     Attributes:
         found: by the digest of language and response, in its order.
-        anonymous: whether one name stands for several people: it annotated a text more than once.
         changed: texts of which a model's annotations differ from row to row; the first counts.
+        repeated: every text that a name annotated again, in the order of the samples.
     """
 
     found: dict[str, _Text]
-    anonymous: bool
     changed: int
+    repeated: tuple[Repeat, ...]
+
+    @property
+    def anonymous(self) -> bool:
+        """Whether one name stands for several people: it annotated a text more than once."""
+        return bool(self.repeated)
 
     def annotators(self) -> dict[str, int]:
         """Person to how many texts they annotated, sorted; empty where `anonymous`."""
@@ -109,11 +131,17 @@ def person_and_model(pair: tuple[str, str]) -> tuple[str, str] | None:
     return person.removeprefix(_PERSON), model.removeprefix(_MODEL)
 
 
-def join(samples: Iterable[Sample]) -> Texts:
-    """Samples with the same response in the same language are one text, wherever they stand."""
+def join(samples: Iterable[Sample], *, where: Callable[[int], str] | None = None) -> Texts:
+    """Samples with the same response in the same language are one text, wherever they stand.
+
+    Args:
+        samples: with annotations.
+        where: what the place of a sample is called, by its number from 0; its id where nothing is given.
+    """
     found: dict[str, _Text] = {}
     changed = set()
-    for sample in samples:
+    repeated = []
+    for number, sample in enumerate(samples):
         key = digest([sample.language or "", sample.response])[:16]
         for annotation in labelled(sample):
             said = reference(sample, annotation.annotator)
@@ -121,11 +149,15 @@ def join(samples: Iterable[Sample]) -> Texts:
                 continue
             text = found.setdefault(key, _Text(sample))
             if annotation.kind is Kind.HUMAN:
-                text.people.append((annotation.annotator, said.marks))
+                name = annotation.annotator
+                text.people.append((name, said.marks))
+                place = f"id {sample.id!r}" if where is None else where(number)
+                first = text.places.setdefault(name, place)
+                if sum(one == name for one, _ in text.people) > 1:
+                    repeated.append(Repeat(name, first, place))
             elif not _same(text.models.setdefault(annotation.annotator, said.marks), said.marks):
                 changed.add(key)
-    anonymous = any(len({name for name, _ in text.people}) < len(text.people) for text in found.values())
-    return Texts(dict(sorted(found.items())), anonymous, len(changed))  # whatever the order of the samples
+    return Texts(dict(sorted(found.items())), len(changed), tuple(repeated))  # texts whatever the order of the samples
 
 
 def _same(first: Marks, second: Marks) -> bool:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from veriglot.metrics.agreement.coefficients import alpha, coincidences, kappa, pi
-from veriglot.metrics.agreement.figures import ALL, MEASURES, AgreementFigure, agreement_figures
+from veriglot.metrics.agreement.figures import ALL, FEWEST_TEXTS, MEASURES, AgreementFigure, agreement_figures
 from veriglot.metrics.agreement.gamma import SAMPLES, Disorder, Placed, disorder, expected_disorder
 from veriglot.metrics.agreement.texts import Layered, gamma_of, labels_of
 
 __all__ = [
     "ALL",
+    "FEWEST_TEXTS",
     "MEASURES",
     "SAMPLES",
     "AgreementFigure",

@@ -28,12 +28,15 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["ALL", "MEASURES", "AgreementFigure", "agreement_figures"]
+__all__ = ["ALL", "FEWEST_TEXTS", "MEASURES", "AgreementFigure", "agreement_figures"]
 
 Scope = Literal["binary", "typed"]
 MEASURES = ("kappa", "pi", "alpha", "span_f1", "span_f1_exact", "gamma")
 ALL = "all"
 """Stands for all languages, and for all annotators of a text."""
+
+FEWEST_TEXTS = 5
+"""Texts under which no interval is given: a bootstrap of two to four texts says next to nothing of their spread."""
 
 _ALONE = "nobody shares a text with another annotator"
 _CONSTANT = "every unit has the same label, so that chance explains it all"
@@ -49,7 +52,7 @@ class AgreementFigure(NamedTuple):
         between: two annotators, or `(ALL, ALL)`.
         pairs: pairs of annotators behind it.
         estimate: the number; `items` are units (spans, for `span_f1` and `gamma`), `positives` those that are marked
-            by at least one annotator of a pair, `clusters` texts.
+            by at least one annotator of a pair, `clusters` texts. Fewer than `FEWEST_TEXTS` give no interval.
     """
 
     measure: str
@@ -152,7 +155,7 @@ class _Work:
         self._scope: Scope = "typed" if typed else "binary"
 
     def _figure(self, measure: str, between: Pair, pairs: int, estimate: Estimate) -> AgreementFigure:
-        return AgreementFigure(measure, self._scope, self._language, between, pairs, estimate)
+        return AgreementFigure(measure, self._scope, self._language, between, pairs, _honest(estimate))
 
     def _add(self, rows: Array, places: Sequence[int]) -> Array:
         """Sums over texts, draw by draw: `(texts, ...)` to `(1 + resamples, ...)`."""
@@ -219,6 +222,15 @@ class _Work:
 
     def _all_pairs(self) -> int:
         return len({pair for text in self._texts for pair in combinations(text.annotators, 2)})
+
+
+def _honest(estimate: Estimate) -> Estimate:
+    """Without an interval where too few texts were drawn from."""
+    if estimate.value is None or estimate.clusters >= FEWEST_TEXTS:
+        return estimate
+    texts = "1 text" if estimate.clusters == 1 else f"{estimate.clusters} texts"
+    reason = f"too few texts for an interval: {texts}, and {FEWEST_TEXTS} are the fewest"
+    return estimate._replace(low=None, high=None, reason=reason)
 
 
 def _why(measure: str) -> str:

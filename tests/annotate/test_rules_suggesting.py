@@ -6,9 +6,14 @@ import pytest
 from msgspec import to_builtins
 from rule_rows import RULES, TEXTS, spans, team
 
+from veriglot.annotate.checking import check
+from veriglot.annotate.exporting import export
+from veriglot.annotate.figures import overview
+from veriglot.annotate.layers import Layer, LayerSpan, to_data
 from veriglot.annotate.store import ItemRole
-from veriglot.annotate.suggesting import suggestions_for
+from veriglot.annotate.suggesting import Suggested, suggested_id, suggestions_for, verdict
 from veriglot.errors import InputError
+from veriglot.formats import read
 from veriglot.records import Evidence, Sample
 
 WRONG = "Ada Lovelace wurde 1915 in Rom geboren und schrieb über Maschinen."
@@ -75,3 +80,49 @@ def test_on_a_share_of_the_items_only(store, make_project):
 def test_a_table_without_a_source_is_refused(make_project):
     with pytest.raises(InputError):
         make_project(RULES + "\n[suggestions]\nshare = 0.4\n")
+
+
+def test_what_became_of_each_suggestion_is_data(store, make_project, tmp_path):
+    work = team(store, make_project(RULES + "\n[suggestions]\nsilver = true\n"))
+    shown = spans((0, 3), (4, 12), (13, 18), (19, 23), (24, 26))
+    work.items(1, silver=shown)
+    person = work.person()
+    given = work.next(person)
+    accept, change, reject, leave, alike = (suggested_id(one) for one in given.suggestions)
+    marks = (
+        LayerSpan(accept, 0, 3, "entity"),
+        LayerSpan(change, 4, 12, "relation"),
+        LayerSpan("own", 24, 26, "entity"),  # by hand, and the same
+    )
+    work.act(given, "submit", Layer(spans=marks, rejected=(reject,)))
+    wanted = ["accepted", "changed", "rejected", "untouched", "accepted"]
+    assert [verdict(one, work.assignment(given.id).layer) for one in given.suggestions] == wanted
+    assert (leave, alike) != (accept, accept)
+    with store.reading() as tx:
+        (line,) = overview(tx, work.project).people
+    assert line.suggested == Suggested(items=1, shown=5, accepted=2, changed=1, rejected=1, untouched=1)
+    done = export(store, work.project, tmp_path / "out")
+    assert done.annotators[person.public_id]["suggestions"] == to_builtins(line.suggested)
+    (row,) = read(tmp_path / "out" / "data.jsonl")
+    (kept,) = row.meta["studio"]["layers"]
+    assert [one["verdict"] for one in kept["suggestions"]] == wanted
+    assert kept["layer"]["rejected"] == [reject]
+
+
+def test_without_suggestions_nothing_is_said_of_them(store, make_project):
+    work = team(store, make_project(RULES))
+    work.items(1)
+    person = work.person()
+    work.act(work.next(person), "submit", spans((0, 3)))
+    with store.reading() as tx:
+        assert overview(tx, work.project).people[0].suggested is None
+        (kept,) = tx.assignments(work.id)
+    assert "rejected" not in to_data(kept.layer)  # what is kept and compared is as it was before there were any
+
+
+def test_a_rejection_is_an_id_and_said_once(store, make_project):
+    project = make_project(RULES)
+    sample = Sample(id="s", response=WRONG, language="de")
+    for rejected in (("a", "a"), ("x" * 65,), ("\ud800",)):
+        with pytest.raises(InputError, match="rejected"):
+            check(Layer(rejected=rejected), project.form, sample)

@@ -43,6 +43,7 @@ def test_a_reviewer_sends_back_and_the_annotator_hears_why(team: Running) -> Non
     assert (review["purpose"], review["subject"]["assignment"]) == ("review", given["id"])
     assert review["subject"]["by"] == one.get("/api/me").json()["person"]["id"]
     assert review["subject"]["name"] is None  # reviewers judge a text, not a name
+    assert (review["subject"]["role"], review["subject"]["number"]) == ("annotator", 1)
     assert review["item"]["response"] == given["item"]["response"]
     silent = reviewer.send(review["id"], "return", review["version"])
     assert (silent.status_code, silent.json()["error"]["code"]) == (422, "refused")
@@ -79,6 +80,25 @@ def test_a_lead_settles_what_two_disagree_on(team: Running) -> None:
     kappa = {row["scope"]: row["value"] for row in rows if (row["measure"], row["language"]) == ("kappa", "de")}
     assert kappa["binary"] == 1.0  # the same words
     assert kappa["typed"] < 1.0  # of other types
+
+
+def test_a_lead_settles_by_a_rule_what_it_decides(team: Running) -> None:
+    one, other, lead = team.visitor(), team.visitor(), team.visitor(role="lead")
+    items = _do_all(one)
+    _do_all(other, "relation")
+    assert one.post("/api/lead/settle", {"rule": "agreed"}).status_code == 404
+    assert lead.post("/api/lead/settle", {"rule": "dice"}).status_code == 422
+    told = lead.post("/api/lead/settle", {"rule": "agreed"}).json()
+    assert told == {"settled": 0, "left": len(items), "kept": 0, "best": {}}
+    told = lead.post("/api/lead/settle", {"rule": "majority", "language": "de"}).json()
+    settled = told["settled"]
+    assert settled > 0  # of the place there is no doubt, and of two types the form's first counts
+    told = lead.post("/api/lead/settle", {"rule": "majority"}).json()
+    assert (told["kept"], told["settled"] + settled) == (settled, len(items))
+    assert lead.post("/api/lead/settle", {"rule": "majority", "again": True}).json()["settled"] == len(items)
+    refused = lead.post("/api/lead/settle", {"rule": "best_with_silver"})
+    assert (refused.status_code, refused.json()["error"]["code"]) == (422, "refused")
+    assert lead.get("/api/lead/overview").json()["disagreements"] == 0
 
 
 def test_a_lead_invites_and_shuts_out(team: Running) -> None:

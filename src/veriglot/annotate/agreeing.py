@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from veriglot.annotate.gathering import SILVER, layered
-from veriglot.metrics.agreement import ALL, agreement_figures
+from veriglot.metrics.agreement import ALL, FEWEST_TEXTS, agreement_figures
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,12 +55,14 @@ class AgreementNow(msgspec.Struct, frozen=True):
         shared: items that two people or more handed in.
         best: language to the public id of whoever agrees most with silver.
         lines: all figures.
+        fewest_texts: figures of fewer items than this have no interval.
     """
 
     unit: str
     shared: int
     best: dict[str, str]
     lines: list[AgreementLine]
+    fewest_texts: int = FEWEST_TEXTS
 
 
 def agreement_now(

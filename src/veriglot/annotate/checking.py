@@ -161,6 +161,10 @@ def _check_item(layer: Layer, form: Form) -> None:
     if layer.skip is not None:
         refuse_unknown(layer.skip, form.skip_reasons, "reason to skip", "skip")
     refuse_unsound_text(layer.comment, MAX_COMMENT, "comment")
+    _few(layer.rejected, "rejected")
+    for number, id_ in enumerate(layer.rejected):
+        refuse_unsound_text(id_, MAX_ID, f"rejected[{number}]")
+    _once(layer.rejected, "id", "rejected")
 
 
 def _check_complete(layer: Layer, form: Form, sample: Sample) -> None:

@@ -16,6 +16,7 @@ from veriglot.annotate.reviewing import final_layer
 from veriglot.annotate.store import ItemRole, Purpose, State
 from veriglot.annotate.store import tables as t
 from veriglot.annotate.store.columns import write_moment
+from veriglot.annotate.suggesting import verdict
 from veriglot.records import Kind
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ class Row:
         others: annotations that were imported and are none of these.
         skipped: who left the item out, and why.
         layers: all layers of people, as they are kept.
+        handed_in: name of an annotator to their assignment, where it is handed in.
         studio: everything else, as plain data.
         ids: name of an annotator to their public id.
         source_flags: words of the form for what is wrong with a source.
@@ -88,6 +90,7 @@ class Row:
     others: list[Annotation]
     skipped: dict[str, str]
     layers: list[Layer]
+    handed_in: dict[str, Assignment]
     studio: dict[str, Any]
     ids: dict[str, str]
     source_flags: frozenset[str]
@@ -106,6 +109,7 @@ def said_beyond(row: Row) -> Counter[str]:
         found["ratings of spans"] += sum(span.rating is not None for span in layer.spans)
         found["ratings of items"] += len(layer.ratings)
         found["comments"] += bool(layer.comment)
+        found["rejected suggestions"] += len(layer.rejected)
         found["flags"] += len(layer.flags) + sum(len(unit.flags) for unit in layer.units)
         found["places in the evidence"] += sum(len(unit.evidence) for unit in layer.units)
         found["counts of facts"] += sum(bool(unit.counts) for unit in layer.units)
@@ -163,6 +167,7 @@ def _row(tx: Reading, project: Project, item: Item, rows: list[Assignment], call
         others=imported.others,
         skipped=skipped,
         layers=[row.layer for row in handed_in],
+        handed_in={called.by_id[row.person_id]: row for row in handed_in},
         studio=studio,
         ids={one.annotator: called.about[one.annotator]["id"] for one in people},
         source_flags=frozenset(form.source_flags),
@@ -209,6 +214,13 @@ def _by_model(annotation: Annotation | None) -> Annotation | None:
     return None if annotation is None else msgspec.structs.replace(annotation, kind=Kind.MODEL)
 
 
+def _judged(row: Assignment) -> list[dict[str, Any]] | None:
+    """What was suggested, each with what the layer makes of it now."""
+    if row.suggestions is None:
+        return None
+    return [{**one, "verdict": verdict(one, row.layer)} for one in row.suggestions]
+
+
 def _kept(row: Assignment, called: Names) -> dict[str, Any]:
     """An assignment as plain data, without what says nothing."""
     found = {
@@ -220,7 +232,7 @@ def _kept(row: Assignment, called: Names) -> dict[str, Any]:
         "subject": row.subject_id,
         "version": row.version,
         "layer": None if row.layer == EMPTY and row.version == 0 else to_data(row.layer),
-        "suggestions": row.suggestions,
+        "suggestions": _judged(row),
         "message": row.message,
         "seconds": row.seconds,
         "submitted_at": None if row.submitted_at is None else write_moment(row.submitted_at),

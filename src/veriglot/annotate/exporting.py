@@ -26,6 +26,7 @@ import msgspec
 
 from veriglot.annotate.exported import Names, Row, rows_of, said_beyond
 from veriglot.annotate.store.columns import now, write_moment
+from veriglot.annotate.suggesting import tally
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.formats import open_writer
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from veriglot.annotate.project import Project
-    from veriglot.annotate.store import Event, Reading, Store
+    from veriglot.annotate.store import Assignment, Event, Reading, Store
     from veriglot.records import Annotation, Sample
 
 __all__ = ["FORMATS", "Exported", "ExportedFile", "Format", "export", "export_zip"]
@@ -65,7 +66,8 @@ class Exported(msgspec.Struct, frozen=True):
         format: that was asked for.
         at: when, in UTC.
         items: of the project that are in it.
-        annotators: name in the export to role, chosen name (where asked for) and how many layers.
+        annotators: name in the export to role, chosen name (where asked for), how many layers, and what became of the
+            suggestions that they were shown, if any.
         files: all but `export.json`.
         beyond: what layers say that the format has no place for, counted; empty for `native`.
         notes: what to know.
@@ -139,6 +141,7 @@ def _export(tx: Reading, project: Project, folder: Path, format_: str, names: bo
     files: dict[str, _File] = {}
     beyond: Counter[str] = Counter()
     layers: Counter[str] = Counter()
+    given: dict[str, list[Assignment]] = {}
     items = left_out = 0
     try:
         for one in rows_of(tx, project, row.id, called):
@@ -147,6 +150,8 @@ def _export(tx: Reading, project: Project, folder: Path, format_: str, names: bo
                 continue
             items += 1
             layers.update(annotation.annotator for annotation in one.people)
+            for name, assignment in one.handed_in.items():
+                given.setdefault(name, []).append(assignment)
             if format_ != "native":
                 beyond.update(said_beyond(one))
             for name, sample in _placed(one, format_):
@@ -157,7 +162,11 @@ def _export(tx: Reading, project: Project, folder: Path, format_: str, names: bo
         written = [file.close() for _, file in sorted(files.items())]
     written.append(_history(tx, row.id, folder, called))
     notes = _notes(format_, left_out, layers)
-    people = {name: {**about, "layers": layers[name]} for name, about in called.about.items() if about["joined"]}
+    people = {
+        name: {**about, "layers": layers[name], "suggestions": msgspec.to_builtins(tally(given.get(name, ())))}
+        for name, about in called.about.items()
+        if about["joined"]
+    }
     done = Exported(project.slug, format_, write_moment(now()), items, people, written, dict(beyond), notes)
     account = json.dumps(msgspec.to_builtins(done), ensure_ascii=False, indent=2)
     (folder / "export.json").write_text(account + "\n", "utf-8")

@@ -12,8 +12,10 @@ from veriglot.annotate.choosing import AT_WORK, DONE, can_work
 from veriglot.annotate.comparing import compare, likeness, marks_in
 from veriglot.annotate.gathering import annotations_by_item
 from veriglot.annotate.pace import Pace, Work, pace_of
+from veriglot.annotate.people import numbers
 from veriglot.annotate.reviewing import verdicts
 from veriglot.annotate.store import ItemRole, Purpose, Role, State
+from veriglot.annotate.suggesting import Suggested, tally
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,6 +72,7 @@ class PersonLine(msgspec.Struct, frozen=True):
         id: public.
         name: that they chose, or None.
         role: annotator, reviewer or lead.
+        number: among those of their role: reviewers know them as `Annotator 3`.
         stage: `invited`, `exam`, `work`, `out` or `revoked`.
         languages: that they work in; None for all.
         note: the lead's.
@@ -81,6 +84,7 @@ class PersonLine(msgspec.Struct, frozen=True):
         by_purpose: assignments handed in, by purpose.
         pace: of their annotations.
         confirmed: annotations of theirs that reviewers confirmed, `corrected`, `sent_back`.
+        suggested: what became of suggestions in what they handed in; None where they were shown none.
         seconds: of all their work, the exam, reviews and withdrawn work too.
         cost: of that time; None where the project names no hourly pay.
     """
@@ -88,6 +92,7 @@ class PersonLine(msgspec.Struct, frozen=True):
     id: str
     name: str | None
     role: str
+    number: int
     stage: str
     languages: tuple[str, ...] | None
     note: str | None
@@ -101,6 +106,7 @@ class PersonLine(msgspec.Struct, frozen=True):
     confirmed: int
     corrected: int
     sent_back: int
+    suggested: Suggested | None
     seconds: float
     cost: float | None
 
@@ -241,6 +247,7 @@ def _people(
     works = _works(tx, project, {item.id: item for item in items}, by_item)
     reviewed = verdicts(tx, people[0].project_id) if people else {}
     checks = project.entries.checks
+    called = numbers(people)
     found = []
     for person in people:
         mine = [row for row in rows if row.person_id == person.id]
@@ -251,6 +258,7 @@ def _people(
                 id=person.public_id,
                 name=person.name,
                 role=person.role.value,
+                number=called[person.id],
                 stage=_stage(person, project),
                 languages=person.works_in,
                 note=person.note,
@@ -264,6 +272,7 @@ def _people(
                 confirmed=reviewed.get((person.id, "confirm"), 0),
                 corrected=reviewed.get((person.id, "correct"), 0),
                 sent_back=reviewed.get((person.id, "return"), 0),
+                suggested=tally(row for row in handed_in if row.purpose is Purpose.ANNOTATE),
                 seconds=seconds,
                 cost=_cost(project, seconds),
             )

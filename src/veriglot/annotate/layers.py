@@ -79,6 +79,7 @@ class Layer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         source_flags: what is wrong with the source or the question.
         skip: why the item is left out, or None.
         comment: of the annotator's.
+        rejected: ids of suggestions that the annotator rejected (`suggesting.suggested_id`).
     """
 
     spans: tuple[LayerSpan, ...] = ()
@@ -89,6 +90,7 @@ class Layer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     source_flags: tuple[str, ...] = ()
     skip: str | None = None
     comment: str = ""
+    rejected: tuple[str, ...] = ()
 
 
 EMPTY = Layer()
@@ -104,8 +106,10 @@ def from_data(data: Any) -> Layer:
 
 
 def to_data(layer: Layer) -> dict[str, Any]:
-    """Plain data, with every field."""
+    """Plain data, with every field; `rejected` only where something was: layers of before are written as ever."""
     data: dict[str, Any] = msgspec.to_builtins(layer)
+    if not layer.rejected:
+        del data["rejected"]
     return data
 
 

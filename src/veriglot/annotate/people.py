@@ -22,7 +22,7 @@ from veriglot.errors import InputError, UsageError
 from veriglot.records.languages import language as known_language
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
     from pathlib import Path
 
@@ -36,6 +36,7 @@ __all__ = [
     "end_session",
     "invite",
     "join",
+    "numbers",
     "person_of_session",
     "person_of_token",
     "read_slug",
@@ -283,6 +284,22 @@ def reset_exam(tx: Writing, person_id: int, *, by: int | None = None) -> Person:
     figures = tx.person(person_id).exam_figures
     changes = {"exam_attempts": 0, "exam_passed_at": None, "out_at": None}
     return tx.update_person(person_id, "exam_reset", by=by, payload={"figures": figures}, **changes)
+
+
+def numbers(people: Iterable[Person]) -> dict[int, int]:
+    """Ids of people to the numbers that they are called by where names are not to be known (`Annotator 3`).
+
+    They count from 1 among those of a role, in the order of the invitations. Nobody is ever deleted and roles do not
+    change, so a number stays.
+
+    Args:
+        people: everybody of a project, in the order of their ids (`Reading.people`).
+    """
+    counts: dict[Role, int] = {}
+    found = {}
+    for person in people:
+        counts[person.role] = found[person.id] = counts.get(person.role, 0) + 1
+    return found
 
 
 def start_session(tx: Writing, project: Project, person: Person) -> str:

@@ -2,26 +2,86 @@
 
 They bias (those who see them agree with them more), so they are off unless the project file says otherwise, are kept
 with the assignment that showed them, and can be left out on a share of the items so that their effect can be measured.
+What became of each (accepted, changed, rejected, untouched) follows from the layer that was handed in.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
 
 from veriglot.annotate.annotations import from_annotation
 from veriglot.annotate.drawing import uniform
-from veriglot.annotate.layers import to_data
+from veriglot.annotate.layers import MAX_ID, to_data
 from veriglot.annotate.store import ItemRole
 from veriglot.records import Annotation, Kind, Status
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from veriglot.annotate.layers import Layer
     from veriglot.annotate.project import Project
-    from veriglot.annotate.store import Item, Reading
+    from veriglot.annotate.store import Assignment, Item, Reading
     from veriglot.records import Sample
     from veriglot.records.protocols import Detector
 
-__all__ = ["suggestions_for"]
+__all__ = ["Suggested", "Verdict", "suggested_id", "suggestions_for", "tally", "verdict"]
+
+Verdict = Literal["accepted", "changed", "rejected", "untouched"]
+
+
+class Suggested(msgspec.Struct, frozen=True):
+    """What became of suggestions.
+
+    Attributes:
+        items: on which any were shown.
+        shown: how many.
+        accepted: marked with the place and type that were suggested, by the button or by hand.
+        changed: accepted, and then given another place or type.
+        rejected: turned down.
+        untouched: none of these: seen, and neither marked nor turned down.
+    """
+
+    items: int = 0
+    shown: int = 0
+    accepted: int = 0
+    changed: int = 0
+    rejected: int = 0
+    untouched: int = 0
+
+
+def suggested_id(suggestion: dict[str, Any]) -> str:
+    """The id that a span has which was made of a suggestion, and by which one is rejected. The page makes the same."""
+    return f"suggested-{suggestion['id']}"[:MAX_ID]
+
+
+def verdict(suggestion: dict[str, Any], layer: Layer) -> Verdict:
+    """What a layer makes of a suggestion that was shown with it."""
+    place = (suggestion["start"], suggestion["end"], suggestion["type"])
+    if any((span.start, span.end, span.type) == place for span in layer.spans):
+        return "accepted"
+    id_ = suggested_id(suggestion)
+    if any(span.id == id_ for span in layer.spans):
+        return "changed"
+    return "rejected" if id_ in layer.rejected else "untouched"
+
+
+def tally(assignments: Iterable[Assignment]) -> Suggested | None:
+    """What became of the suggestions of some assignments; None where none of them showed any.
+
+    Items that were left out are not counted: nothing was judged there.
+    """
+    counts = dict.fromkeys(Suggested.__struct_fields__, 0)
+    for one in assignments:
+        if not one.suggestions or one.layer.skip is not None:
+            continue
+        counts["items"] += 1
+        for suggestion in one.suggestions:
+            counts["shown"] += 1
+            counts[verdict(suggestion, one.layer)] += 1
+    return Suggested(**counts) if counts["items"] else None
 
 
 def suggestions_for(tx: Reading, project: Project, item: Item) -> list[dict[str, Any]] | None:

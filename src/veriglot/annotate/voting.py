@@ -26,9 +26,9 @@ __all__ = ["best_with_silver", "majority", "plain"]
 
 
 def plain(layer: Layer) -> Layer:
-    """A layer without what is one person's own: comments, notes and answers to ratings."""
+    """A layer without what is one person's own: comments, notes, answers to ratings, rejected suggestions."""
     spans = tuple(msgspec.structs.replace(span, note="", rating=None) for span in layer.spans)
-    return msgspec.structs.replace(layer, spans=spans, comment="", ratings={})
+    return msgspec.structs.replace(layer, spans=spans, comment="", ratings={}, rejected=())
 
 
 def majority(layers: Sequence[Layer], form: Form, sample: Sample) -> Layer | None:

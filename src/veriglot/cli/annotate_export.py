@@ -116,9 +116,11 @@ def settle(
             "best-with-silver": "best_with_silver",
         }
         done = adjudicating.settle(store, loaded, rules[rule], language=tag, again=again)
+        with store.reading() as tx:
+            names = {one.public_id: one.name for one in tx.people(tx.project(loaded.slug).id)}
     if json:
         print(json_module.dumps(done._asdict(), ensure_ascii=False, indent=2))
         return
     print(f"{done.settled:,} settled, {done.left:,} left to a lead, {done.kept:,} had a gold layer.")
     for tag, who in sorted(done.best.items()):
-        print(f"  {tag}: from {who}")
+        print(f"  {tag}: from {names.get(who) or who}")

@@ -127,6 +127,51 @@ def test_agreement_is_shown_as_it_is_computed(house: House) -> None:
     assert lead.trouble == []
 
 
+def test_of_too_few_items_there_is_a_figure_and_no_interval(house: House) -> None:
+    page = _worked(house).go("/lead/agreement", ".figures")
+    cell = page.get_by_role("table", name="People with each other").get_by_role("row", name=re.compile("^German"))
+    assert "too few items" in cell.locator("td").first.inner_text()
+    assert "[" not in cell.inner_text()
+    assert "Fewer than 5 items" in (cell.locator("td small[title]").first.get_attribute("title") or "")
+
+
+def test_a_lead_reads_names_and_how_reviewers_call_them(house: House) -> None:
+    lead = _worked(house)
+    house.link("reviewer")
+    page = lead.go("/lead/people", ".people")
+    heads = [head.split("\n") for head in page.locator(".people tbody th").all_inner_texts()]
+    assert [head[0] for head in heads] == ["Ali", "Bo", "Ines", "Reviewer 1"]
+    assert [head[1] for head in heads] == [
+        "Annotator 1 to reviewers", "Annotator 2 to reviewers", "Lead 1 to reviewers", "not joined yet",
+    ]  # fmt: skip
+    ids = [person["id"] for person in lead.get("/api/lead/overview")["people"]]
+    for view in ("people", "agreement", "disagreements", "batches"):
+        lead.go(f"/lead/{view}", ".people, .figures, .case, .card")
+        said = page.locator("main").inner_text()
+        assert not [id_ for id_ in ids if id_ in said], view
+
+
+def test_many_are_settled_by_a_rule(house: House) -> None:
+    lead = _worked(house)
+    page = lead.go("/lead/disagreements", ".case")
+    open_ = lead.get("/api/lead/overview")["disagreements"]
+    page.get_by_text("Settle many by a rule").click()
+    page.get_by_label("What more than half mark").check()
+    _button(page, "Settle by this rule")
+    page.get_by_text("Settle all items that this rule decides? All languages").wait_for()
+    page.get_by_role("button", name="Yes").click()
+    page.get_by_text(re.compile(rf"{open_} settled, 0 left to a lead, 0 kept")).wait_for()
+    expect(page.locator(".case")).to_have_count(0)
+    page.get_by_label("From whoever agrees most with silver").check()
+    page.get_by_label("Also items that have a gold layer already").check()
+    _button(page, "Settle by this rule")
+    page.get_by_role("button", name="Yes").click()
+    page.locator(".by-rule .notice b").first.wait_for()
+    assert set(page.locator(".by-rule .notice b").all_inner_texts()) <= {"Ali", "Bo"}
+    assert lead.get("/api/lead/overview")["disagreements"] == 0
+    assert lead.trouble == []
+
+
 def test_without_shared_work_there_is_no_agreement(house: House) -> None:
     page = house.person("Ines", "lead").go("/lead/agreement", ".notice, .figures")
     assert "nothing to compare" in page.locator("main").inner_text()

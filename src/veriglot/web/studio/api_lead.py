@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from fastapi import APIRouter, Depends, Path, Query, Request, Response
 
-from veriglot.annotate import people, validating
-from veriglot.annotate.adjudicating import adjudicate
+from veriglot.annotate import adjudicating, people, validating
 from veriglot.annotate.agreeing import AgreementNow, agreement_now
 from veriglot.annotate.figures import Overview, overview
 from veriglot.annotate.store import NotFound, Refused
@@ -18,6 +17,8 @@ from veriglot.web.studio.lead_views import (
     InvitationBody,
     Link,
     PersonState,
+    SettleBody,
+    SettledView,
 )
 from veriglot.web.studio.sessions import Caller, Leading, WritingLead  # noqa: TC001  FastAPI reads them
 from veriglot.web.studio.wire import body_of, described, reply
@@ -54,8 +55,21 @@ def agreement(request: Request, caller: Leading, language: _Tag = None, gamma: b
 @router.post("/api/lead/adjudications", **described(Adjudication, body=AdjudicationBody, refusals=(401,)))
 def settle(caller: WritingLead, body: Annotated[AdjudicationBody, Depends(body_of(AdjudicationBody))]) -> Response:
     """Take an item on to settle; what is then handed in becomes gold."""
-    given = adjudicate(caller.studio.store, caller.studio.project, caller.person.id, body.item)
+    given = adjudicating.adjudicate(caller.studio.store, caller.studio.project, caller.person.id, body.item)
     return reply(Adjudication(given.id, given.state))
+
+
+@router.post("/api/lead/settle", **described(SettledView, body=SettleBody, refusals=(401,)))
+def settle_by_rule(
+    request: Request, caller: WritingLead, body: Annotated[SettleBody, Depends(body_of(SettleBody))]
+) -> Response:
+    """Settle by a rule every shared item that it can decide; what it cannot is left to a lead."""
+    _heavy(request, caller)
+    studio = caller.studio
+    done = adjudicating.settle(
+        studio.store, studio.project, body.rule, language=body.language, again=body.again, by=caller.person.id
+    )
+    return reply(SettledView(done.settled, done.left, done.kept, done.best))
 
 
 @router.post("/api/lead/batches/{number}/validate", **described(BatchView, refusals=(401, 422)))

@@ -11,6 +11,7 @@ from veriglot.annotate.acting import act
 from veriglot.annotate.adjudicating import said_of
 from veriglot.annotate.assigning import left_for, next_assignment
 from veriglot.annotate.checking import check
+from veriglot.annotate.people import numbers
 from veriglot.annotate.store import NewEvent, NotFound, Purpose, Role, State
 from veriglot.web.studio.api_joining import stage_of
 from veriglot.web.studio.sessions import Asking, Caller, Writing  # noqa: TC001  FastAPI reads them
@@ -182,4 +183,6 @@ def _subject(tx: Reading, caller: Caller, number: int) -> OtherLayer:
 
 def _other(tx: Reading, caller: Caller, person_id: int, layer: Layer, number: int) -> OtherLayer:
     person = tx.person(person_id)
-    return OtherLayer(layer, person.public_id, number, person.name if caller.person.role is Role.LEAD else None)
+    place = numbers(tx.people(person.project_id))[person_id]
+    name = person.name if caller.person.role is Role.LEAD else None
+    return OtherLayer(layer, person.public_id, number, person.role, place, name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import msgspec
 
@@ -25,6 +25,8 @@ __all__ = [
     "Link",
     "PersonState",
     "SaidView",
+    "SettleBody",
+    "SettledView",
 ]
 
 
@@ -63,6 +65,26 @@ class Adjudication(msgspec.Struct, frozen=True):
 
     assignment: int
     state: State
+
+
+class SettleBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A rule that settles what it can decide, of one language or of all; `again` takes in what has a gold layer."""
+
+    rule: Literal["agreed", "majority", "best_with_silver"]
+    language: Annotated[str, msgspec.Meta(max_length=64)] | None = None
+    again: bool = False
+
+
+class SettledView(msgspec.Struct, frozen=True):
+    """What a rule did: items that got a gold layer, that it left to a lead, that kept the one they had.
+
+    `best` names, by language, the public id of whoever agrees most with silver, where the rule asks for them.
+    """
+
+    settled: int
+    left: int
+    kept: int
+    best: dict[str, str]
 
 
 class BatchView(msgspec.Struct, frozen=True):

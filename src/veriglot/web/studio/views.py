@@ -162,11 +162,16 @@ class ItemView(msgspec.Struct, frozen=True):
 
 
 class OtherLayer(msgspec.Struct, frozen=True):
-    """What somebody else said of the item, under their public id; `name` is for leads, who know the names."""
+    """What somebody else said of the item, under their public id.
+
+    `role` and `number` are what people read in its place (`Annotator 3`); `name` is for leads, who know the names.
+    """
 
     layer: Layer
     by: str
     assignment: int
+    role: Role
+    number: int
     name: str | None = None
 
 

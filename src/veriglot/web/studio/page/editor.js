@@ -14,9 +14,9 @@ import {
 export class Editor extends EventTarget {
   /**
    * @param {any} assignment @param {any} form @param {Layer} layer
-   * @param {{locked: boolean, rejected: string[], onLayer: (layer: Layer, note: string | null) => void}} options
+   * @param {{locked: boolean, onLayer: (layer: Layer, note: string | null) => void}} options
    */
-  constructor(assignment, form, layer, { locked, rejected, onLayer }) {
+  constructor(assignment, form, layer, { locked, onLayer }) {
     super();
     this.assignment = assignment;
     this.item = assignment.item;
@@ -30,8 +30,6 @@ export class Editor extends EventTarget {
     this.selection = null;
     /** The id of the span, or suggestion, at hand. @type {string | null} */
     this.active = null;
-    /** @type {Set<string>} */
-    this.rejected = new Set(rejected);
     /** The unit at hand, by number. */
     this.unit = 0;
     /** A place of the evidence that is selected. @type {import("./layers.js").Pointer | null} */
@@ -87,7 +85,7 @@ export class Editor extends EventTarget {
       spans.some((span) => span.id === one.id || (span.start === one.start && span.end === one.end && span.type === one.type));
     return (this.assignment.suggestions ?? [])
       .map((/** @type {any} */ one) => ({ rating: null, note: "", ...one, id: `${SUGGESTED}${one.id ?? `${one.start}-${one.end}-${one.type}`}`.slice(0, 64) }))
-      .filter((/** @type {any} */ one) => !taken(one) && !this.rejected.has(one.id));
+      .filter((/** @type {any} */ one) => !taken(one) && !this.layer.rejected.includes(one.id));
   }
 
   /** The span or suggestion at hand. @returns {import("./layers.js").Span | undefined} */
@@ -227,10 +225,8 @@ export class Editor extends EventTarget {
   reject(id) {
     const span = this.suggestions().find((one) => one.id === (id ?? this.active));
     if (!span || this.locked) return;
-    this.rejected.add(span.id);
+    if (!this.put({ ...this.layer, rejected: [...this.layer.rejected, span.id] }, "", `suggestion rejected: ${span.id}`)) return;
     if (this.active === span.id) this.active = null;
-    this.dispatchEvent(new CustomEvent("rejected", { detail: [...this.rejected] }));
-    this.onLayer(this.layer, `suggestion rejected: ${span.id}`);
     this.say("said.rejected", { type: span.type });
     this.changed();
   }

@@ -6,12 +6,13 @@
  * @typedef {{start: number, end: number, label: string | null, evidence: Pointer[], flags: string[],
  *   counts: Record<string, number>}} Unit
  * @typedef {{spans: Span[], units: Unit[], label: string | null, ratings: Record<string, number>, flags: string[],
- *   source_flags: string[], skip: string | null, comment: string}} Layer
+ *   source_flags: string[], skip: string | null, comment: string, rejected: string[]}} Layer
  */
 
 /** @type {Layer} */
 export const EMPTY = {
   spans: [], units: [], label: null, ratings: {}, flags: [], source_flags: [], skip: null, comment: "",
+  rejected: [],
 };
 
 /** How the id of a span begins that was accepted from a suggestion: the layer itself says where it came from. */
@@ -92,7 +93,7 @@ const key = (/** @type {Layer} */ layer) => {
     Object.entries(u.counts).sort()]);
   return JSON.stringify([
     spans.sort(), units.sort(), full.label, Object.entries(full.ratings).sort(), [...full.flags].sort(),
-    [...full.source_flags].sort(), full.skip, full.comment,
+    [...full.source_flags].sort(), full.skip, full.comment, [...full.rejected].sort(),
   ]);
 };
 

@@ -69,7 +69,7 @@ export const meaning = (choice) => {
 export const Response = ({ editor, shared, ghosts, onCommand }) => {
   const { item, stops } = editor;
   const marks = useMemo(() => marksOf(editor, shared, ghosts),
-    [editor.layer, editor.active, editor.rejected.size, editor.unit, shared, ghosts]);
+    [editor.layer, editor.active, editor.unit, shared, ghosts]);
   useEffect(() => {
     const node = document.getElementById("response")?.firstChild;
     if (node && editor.selection) reveal(/** @type {Text} */ (node), editor.points, [editor.selection.start, editor.selection.end]);

@@ -1,6 +1,7 @@
 // What others said of the item: a reviewer's note, the layer under review, the layers to settle.
 
 import { whole } from "./layers.js";
+import { called } from "./names.js";
 import { t } from "./texts.js";
 import { html } from "./view.js";
 
@@ -14,7 +15,7 @@ export const Returned = ({ message, state }) => (state === "returned" || message
 /** Whose layer is under review. @param {{subject: any}} props */
 export const Reviewed = ({ subject }) => subject ? html`
   <div class="notice" role="note">
-    <strong>${t("review.of", { by: subject.name ?? subject.by })}</strong> ${t("review.how")}
+    <strong>${t("review.of", { by: called(subject) })}</strong> ${t("review.how")}
     ${subject.layer.comment ? html`<blockquote dir="auto">${subject.layer.comment}</blockquote>` : null}
   </div>` : null;
 
@@ -23,6 +24,6 @@ export const Adjudicated = ({ editor, subjects }) => html`
   <div class="notice" role="note">
     <strong>${t("adjudicate.title")}</strong>
     <ul class="subjects">${subjects.map((subject) => html`
-      <li key=${subject.assignment}><bdi>${subject.name ?? subject.by}</bdi> <span class="fine">${t("spans.title", { count: subject.layer.spans?.length ?? 0 })}</span>
+      <li key=${subject.assignment}><bdi>${called(subject)}</bdi> <span class="fine">${t("spans.title", { count: subject.layer.spans?.length ?? 0 })}</span>
         <button class="small" disabled=${editor.locked} onClick=${() => editor.replace(whole(subject.layer), true)}>${t("adjudicate.take")}</button></li>`)}</ul>
   </div>`;

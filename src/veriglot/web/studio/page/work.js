@@ -29,14 +29,10 @@ const editorOf = (assignment, form, sync) => {
   const { layer, drafted } = sync.open(assignment);
   const review = assignment.purpose === "review" && assignment.version === 0 && !drafted;
   const begin = review && assignment.subject ? whole(assignment.subject.layer) : layer;
-  const aside = sync.queue.aside(assignment.id);
   const editor = new Editor(assignment, form, begin, {
     locked: !["open", "returned"].includes(assignment.state),
-    rejected: aside.rejected ?? [],
     onLayer: (next, note) => sync.save(assignment.id, next, note),
   });
-  editor.addEventListener("rejected", (event) =>
-    sync.queue.keepAside(assignment.id, { rejected: /** @type {CustomEvent} */ (event).detail }));
   sync.act(assignment.id, "opened", null);
   return editor;
 };

@@ -1,5 +1,6 @@
 // How well people agree: with each other, and with the silver labels; by language, with intervals.
 
+import { calledBy } from "../names.js";
 import { t } from "../texts.js";
 import { html, useMemo, useState } from "../view.js";
 import { Waiting, useAnswer } from "./asking.js";
@@ -20,8 +21,8 @@ const columnsOf = (rows) =>
   MEASURES.flatMap((measure) => ["binary", "typed"].map((scope) => `${measure} ${scope}`))
     .filter((name) => rows.some((row) => column(row) === name));
 
-/** A table of figures. @param {{rows: Row[], heads: {key: string, label: any}[], keyOf: (row: Row) => string, caption: string, corner: string}} props */
-const Grid = ({ rows, heads, keyOf, caption, corner }) => {
+/** A table of figures. @param {{rows: Row[], heads: {key: string, label: any}[], keyOf: (row: Row) => string, caption: string, corner: string, fewest: number}} props */
+const Grid = ({ rows, heads, keyOf, caption, corner, fewest }) => {
   const columns = columnsOf(rows);
   const found = new Map(rows.map((row) => [`${keyOf(row)} ${column(row)}`, row]));
   return html`<div class="table-box" tabindex="0" role="region" aria-label=${caption}><table class="figures">
@@ -37,7 +38,7 @@ const Grid = ({ rows, heads, keyOf, caption, corner }) => {
       <th scope="row">${label}</th>
       ${columns.map((name) => {
         const row = found.get(`${key} ${name}`);
-        return html`<td key=${name}>${row ? html`<${Figure} ...${row} />` : "–"}</td>`;
+        return html`<td key=${name}>${row ? html`<${Figure} ...${row} fewest=${fewest} />` : "–"}</td>`;
       })}
     </tr>`)}</tbody>
   </table></div>`;
@@ -49,7 +50,7 @@ const Report = ({ report, people }) => {
   const rows = /** @type {Row[]} */ (report.lines);
   const languages = useMemo(() => [...new Set(rows.map((row) => row.language))], [rows]);
   const shown = languages.includes(language) ? language : languages.includes(ALL) ? ALL : languages[0];
-  const name = (/** @type {string} */ id) => (id === SILVER ? t("lead.silver") : people.get(id)?.name ?? id);
+  const name = (/** @type {string} */ id) => (id === SILVER ? t("lead.silver") : calledBy(people, id));
   const means = (/** @type {string} */ among) => rows.filter((row) => row.among === among && isMean(row));
   const heads = languages.map((tag) => ({ key: tag, label: languageName(tag) }));
   const pairs = rows.filter((row) => !isMean(row) && row.language === shown);
@@ -63,9 +64,9 @@ const Report = ({ report, people }) => {
     <p class="summary">${t("lead.agreement_of", { count: report.shared })} ${t(`lead.unit.${report.unit}`)}</p>
     ${rows.length ? null : html`<p class="notice">${t("lead.nothing_shared")}</p>`}
     ${means("people").length ? html`<${Grid} rows=${means("people")} heads=${heads} keyOf=${(/** @type {Row} */ row) => row.language}
-      caption=${t("lead.among_people")} corner=${t("lead.language")} />` : null}
+      caption=${t("lead.among_people")} corner=${t("lead.language")} fewest=${report.fewest_texts} />` : null}
     ${means("silver").length ? html`<${Grid} rows=${means("silver")} heads=${heads} keyOf=${(/** @type {Row} */ row) => row.language}
-      caption=${t("lead.with_silver")} corner=${t("lead.language")} />` : null}
+      caption=${t("lead.with_silver")} corner=${t("lead.language")} fewest=${report.fewest_texts} />` : null}
     ${best.length ? html`<section><h3>${t("lead.best")}</h3><ul class="plain">${best.map(([tag, id]) => html`<li key=${tag}>
       ${languageName(tag)}: <b dir="auto">${name(/** @type {string} */ (id))}</b></li>`)}</ul></section>` : null}
     ${ofPeople.length || ofSilver.length ? html`<section>
@@ -75,9 +76,9 @@ const Report = ({ report, people }) => {
           ${languages.map((tag) => html`<option key=${tag} value=${tag}>${languageName(tag)}</option>`)}
         </select></label>` : null}
       ${ofPeople.length ? html`<${Grid} rows=${ofPeople} heads=${pairHeads(ofPeople)} keyOf=${(/** @type {Row} */ row) => row.between.join(" ")}
-        caption=${t("lead.pairs")} corner=${t("lead.between")} />` : null}
+        caption=${t("lead.pairs")} corner=${t("lead.between")} fewest=${report.fewest_texts} />` : null}
       ${ofSilver.length ? html`<${Grid} rows=${ofSilver} heads=${pairHeads(ofSilver)} keyOf=${(/** @type {Row} */ row) => row.between.join(" ")}
-        caption=${t("lead.each_with_silver")} corner=${t("lead.between")} />` : null}
+        caption=${t("lead.each_with_silver")} corner=${t("lead.between")} fewest=${report.fewest_texts} />` : null}
     </section>` : null}
     <details class="how"><summary>${t("lead.how_computed")}</summary>
       <p>${t("lead.how_agreement")}</p></details>`;

@@ -1,5 +1,6 @@
 // Batches: worked on, checked on a random part, accepted or sent back whole.
 
+import { calledBy } from "../names.js";
 import { number, t } from "../texts.js";
 import { html } from "../view.js";
 import { Act } from "./asking.js";
@@ -10,7 +11,7 @@ const Round = (/** @type {any} */ { round, people }) => html`<li>
   ${t("lead.round_checked", { count: round.checked })}
   ${round.checked ? html` · ${t("lead.short.precision")} <b>${share(round.precision)}</b> · ${t("lead.short.recall")} <b>${share(round.recall)}</b>
     <small>(${t("lead.at_least", { share: share(round.threshold) })})</small>` : null}
-  ${round.by?.length ? html`<small> · ${round.by.map((/** @type {string} */ id) => people.get(id)?.name ?? id).join(", ")}</small>` : null}
+  ${round.by?.length ? html`<small> · ${round.by.map((/** @type {string} */ id) => calledBy(people, id)).join(", ")}</small>` : null}
 </li>`;
 
 /** @param {{overview: any, people: Map<string, any>, again: () => Promise<void>}} props */

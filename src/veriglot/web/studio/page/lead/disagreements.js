@@ -1,11 +1,13 @@
 // What people said of one item, side by side, those items first that they are least alike on.
 
-import { named, number, t } from "../texts.js";
+import { calledBy } from "../names.js";
+import { number, t } from "../texts.js";
 import { html, useState } from "../view.js";
 import { Act, Waiting, useAnswer } from "./asking.js";
 import { languageName, share } from "./figures.js";
 import { Marked } from "./marked.js";
 import { Link, address, go } from "./places.js";
+import { ByRule } from "./settling.js";
 
 const STEP = 10;
 
@@ -32,14 +34,14 @@ const Case = ({ one, form, people, again }) => {
     </header>
     <${Texts} item=${item} />
     <div class="sides">${said.map((/** @type {any} */ each) => html`<section key=${each.assignment} class="side">
-      <h4><bdi>${people.get(each.by)?.name ?? each.by}</bdi></h4>
+      <h4><bdi>${calledBy(people, each.by)}</bdi></h4>
       <${Marked} text=${item.response} direction=${item.direction} language=${item.language} layer=${each.final ?? each.layer} form=${form} />
     </section>`)}</div>
   </article>`;
 };
 
-/** @param {{form: any, people: Map<string, any>, overview: any}} props */
-export const Disagreements = ({ form, people, overview }) => {
+/** @param {{form: any, people: Map<string, any>, overview: any, refresh: () => Promise<void>}} props */
+export const Disagreements = ({ form, people, overview, refresh }) => {
   const [language, setLanguage] = useState("");
   const [settled, setSettled] = useState(false);
   const [limit, setLimit] = useState(STEP);
@@ -56,6 +58,7 @@ export const Disagreements = ({ form, people, overview }) => {
       <label class="tick"><input type="checkbox" checked=${settled}
         onChange=${(/** @type {any} */ event) => setSettled(event.target.checked)} /><span>${t("lead.show_settled")}</span></label>
     </p></div>
+    <${ByRule} language=${language} people=${people} onDone=${() => Promise.all([again(), refresh()])} />
     ${!answer ? html`<${Waiting} failure=${failure} />` : html`
       <p class="summary" role="status">${t("lead.disagreements_of", { count: answer.total })}</p>
       ${answer.items.map((/** @type {any} */ one) => html`<${Case} key=${one.item.id} ...${{ one, form, people, again }} />`)}

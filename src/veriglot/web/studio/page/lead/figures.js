@@ -54,7 +54,7 @@ export const languageName = (tag) => {
 };
 
 /** A figure with its interval, its bar, and what it was counted on; its reason where there is none. @param {any} props */
-export const Figure = ({ value, low, high, reason, texts, low_bound = 0 }) => {
+export const Figure = ({ value, low, high, reason, texts, fewest = 0, low_bound = 0 }) => {
   if (value === null || value === undefined) {
     return html`<span class="figure none" title=${reason ?? ""}>–<span class="unseen"> ${reason ?? t("lead.none")}</span></span>`;
   }
@@ -63,6 +63,7 @@ export const Figure = ({ value, low, high, reason, texts, low_bound = 0 }) => {
   return html`<span class="figure">
     <b>${decimal(value)}</b>
     ${has && html`<small><span class="unseen">${t("lead.interval")} </span><bdi dir="ltr">[${decimal(low)}, ${decimal(high)}]</bdi></small>`}
+    ${!has && texts < fewest && html`<small title=${t("lead.few_about", { n: fewest })}>${t("lead.too_few_items")}</small>`}
     <span class="figure-bar" aria-hidden="true">
       <i style=${{ width: at(value) }}></i>
       ${has && html`<u style=${{ insetInlineStart: at(low), width: `calc(${at(high)} - ${at(low)})` }}></u>`}

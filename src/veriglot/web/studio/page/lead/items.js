@@ -1,5 +1,6 @@
 // All items, and the whole history of one: who did what, when, and what their layer said then.
 
+import { calledBy } from "../names.js";
 import { number, t } from "../texts.js";
 import { html, useState } from "../view.js";
 import { Waiting, useAnswer } from "./asking.js";
@@ -50,7 +51,7 @@ const Event = (/** @type {any} */ { one, found, form, people }) => {
   return html`<li class=${`event event-${kind}`}>
     <p><time datetime=${at}>${moment(at)}</time>
       <b>${kind in KINDS ? t(`lead.event.${kind}`) : kind.replaceAll("_", " ")}</b>
-      <bdi>${by ? people.get(by)?.name ?? by : t("lead.by_rule")}</bdi>
+      <bdi>${by ? calledBy(people, by) : t("lead.by_rule")}</bdi>
       ${one.seconds ? html`<small>${time(one.seconds)}</small>` : null}</p>
     ${said ? html`<p class="event-said" dir="auto">${said}</p>` : null}
     ${layer && kind !== "assigned" ? html`<details><summary>${t("lead.layer_then", { count: (layer.spans ?? []).length + (layer.units ?? []).length })}</summary>
@@ -73,7 +74,7 @@ export const ItemHistory = ({ id, form, people }) => {
     <div class="sides">
       ${known.map((name) => html`<section key=${name} class="side known"><h4>${t(`lead.${name}`)}</h4><${Shown} item=${found.item} layer=${found[name]} form=${form} /></section>`)}
       ${found.assignments.map((/** @type {any} */ one) => html`<section key=${one.id} class="side">
-        <h4><bdi>${people.get(one.by)?.name ?? one.by}</bdi>
+        <h4><bdi>${calledBy(people, one.by)}</bdi>
           <small>${t(`lead.purpose.${one.purpose}`)} · ${t(`lead.state.${one.state}`)} · ${time(one.seconds)}</small></h4>
         <${Shown} item=${found.item} layer=${one.layer} form=${form} />
         ${one.message ? html`<p class="event-said" dir="auto">${one.message}</p>` : null}

@@ -25,7 +25,7 @@ const Page = (/** @type {any} */ { place, me, overview, again }) => {
   switch (tab) {
     case "people": return html`<${People} overview=${overview} me=${me} again=${again} />`;
     case "agreement": return html`<${Agreement} people=${people} />`;
-    case "disagreements": return html`<${Disagreements} form=${form} people=${people} overview=${overview} />`;
+    case "disagreements": return html`<${Disagreements} form=${form} people=${people} overview=${overview} refresh=${again} />`;
     case "batches": return html`<${Batches} overview=${overview} people=${people} again=${again} />`;
     case "items": return html`<${Items} overview=${overview} />`;
     case "exports": return html`<${Exports} />`;

@@ -1,5 +1,6 @@
 // Who takes part, what they have done and how well; inviting, shutting out, letting in again.
 
+import { called, pseudonym } from "../names.js";
 import { t } from "../texts.js";
 import { html, useState } from "../view.js";
 import { Act } from "./asking.js";
@@ -9,7 +10,7 @@ import { Invite, NewLink } from "./invite.js";
 const path = (/** @type {any} */ person, /** @type {string} */ what) => `/api/lead/people/${encodeURIComponent(person.id)}/${what}`;
 
 const Actions = (/** @type {any} */ { person, again, onLink, self }) => {
-  const name = person.name ?? person.note ?? person.id;
+  const name = person.name ?? person.note ?? called(person);
   const act = (/** @type {string} */ what, /** @type {any} */ more = {}) => html`<${Act} key=${what} path=${path(person, what)} body=${{}}
     label=${t(`lead.${what}`)} name=${t(`lead.${what}_who`, { name })} onDone=${again} ...${more} />`;
   return html`<span class="actions">
@@ -39,11 +40,19 @@ const Exam = (/** @type {any} */ { person }) => {
     <small>${[t("lead.exam_attempts", { count: person.exam_attempts }), ...said].join(" · ")}</small>`;
 };
 
+/** What became of the suggestions that somebody was shown. @param {{told: any}} props */
+const Suggested = ({ told }) => {
+  if (!told) return null;
+  const more = t("lead.suggested_about", Object.fromEntries(Object.entries(told).map(([name, n]) => [name, /** @type {number} */ (n)])));
+  return html`<small title=${more}>${t("lead.suggested", { share: share(told.accepted / told.shown) })}<span class="unseen"> ${more}</span></small>`;
+};
+
 const Person = (/** @type {any} */ { person, me, overview, again, onLink }) => {
   const { pace } = person;
   const handed = Object.entries(person.by_purpose);
   return html`<tr>
-    <th scope="row"><bdi>${person.name ?? t("lead.not_joined")}</bdi>
+    <th scope="row"><bdi>${called(person)}</bdi>
+      ${person.name ? html`<small>${t("lead.known_as", { name: pseudonym(person) })}</small>` : html`<small>${t("lead.not_joined")}</small>`}
       <small>${[t(`lead.role.${person.role}`), ...(person.languages ?? []).map(languageName)].join(" · ")}</small>
       ${person.note ? html`<small><bdi>${person.note}</bdi></small>` : null}</th>
     <td><span class=${`tag stage-${person.stage}`}>${t(`lead.stage.${person.stage}`)}</span>
@@ -59,7 +68,8 @@ const Person = (/** @type {any} */ { person, me, overview, again, onLink }) => {
     <td class="n">${pace.checks ? html`<span class="line">${decimal(pace.check_f1)} <small>${t("lead.of_checks", { count: pace.checks })}</small></span>` : null}
       ${pace.others === null ? null : html`<span class="line">${share(pace.others)} <small>${t("lead.like_others")}</small></span>`}
       ${person.confirmed + person.corrected + person.sent_back ? html`<small>${t("lead.reviewed", { confirmed: count(person.confirmed), corrected: count(person.corrected), sent_back: count(person.sent_back) })}</small>` : null}
-      ${!pace.checks && pace.others === null ? "–" : null}</td>
+      <${Suggested} told=${person.suggested} />
+      ${!pace.checks && pace.others === null && !person.suggested ? "–" : null}</td>
     <td class="n">${time(person.seconds)}${person.cost === null || person.cost === undefined ? null : html`<small>${money(person.cost, overview.currency)}</small>`}</td>
     <td><${Actions} person=${person} again=${again} onLink=${onLink} self=${person.id === me.person.id} /></td>
   </tr>`;

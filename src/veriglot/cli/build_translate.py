@@ -79,9 +79,9 @@ def translate(
             metavar="NAME",
             show_default=False,
             help="lexical (equal words, numbers, names, places) or vectors (of an encoder; vectors:NAME names one)."
-            " Default: lexical.",
+            " Default: auto, vectors where the encoder is here, else lexical; each row says which.",
         ),
-    ] = "lexical",
+    ] = "auto",
     threshold: Annotated[
         float,
         typer.Option(

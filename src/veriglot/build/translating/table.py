@@ -35,6 +35,10 @@ ALIGNERS = Table(
     "aligner",
     "veriglot.aligners",
     {
+        "auto": Entry(
+            "veriglot.build.translating.best_aligner:best_aligner",
+            summary="vectors where the encoder is here, else lexical; signatures say which",
+        ),
         "lexical": Entry(
             "veriglot.build.translating.lexical:LexicalAligner",
             summary="words that stay as they are, numbers, names by sound, places; no network",
@@ -63,7 +67,7 @@ def load_translator(name: str, **options: Any) -> Translator:
 
 
 def load_aligner(name: str, **options: Any) -> Aligner:
-    """An aligner by name, such as `lexical` or `vectors`.
+    """An aligner by name: `auto`, `lexical` or `vectors`.
 
     Raises:
         UnknownNameError: no such aligner, or no such option.

@@ -1,0 +1,58 @@
+"""The aligner that is taken where none is named: the best that is here, by its signature."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from veriglot import read
+from veriglot.build.translating import load_aligner, side_of
+from veriglot.cli import main
+from veriglot.records import Annotation, Kind, Sample, Span, encode
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SCRIPT = {"rules": [{"match": "Text:\n1879", "reply": "1879"},
+                    {"reply": "Im Jahr 1879 wurde die Brücke von Anna eröffnet."}]}  # fmt: skip
+
+
+@pytest.fixture
+def nothing_fetched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VERIGLOT_WEIGHTS", str(tmp_path / "weights"))
+
+
+def translated(folder: Path, *more: str) -> tuple[str, Sample]:
+    """The aligner that the manifest names, and the row that came of it."""
+    gold = Annotation("gold", Kind.HUMAN, "fava", spans=(Span(26, 30, "entity"),))
+    row = Sample("a", "Anna opened the bridge in 1879.", language="en", annotations=(gold,))
+    data, script, out = (folder / name for name in ("data.jsonl", "script.json", "out.jsonl"))
+    data.write_bytes(encode(row) + b"\n")
+    script.write_text(json.dumps(SCRIPT), "utf-8")
+    words = ["--to", "de", "-t", "llm", "-m", "m", "--client", "scripted", "--script", str(script), "--strategy"]
+    assert main(["build", "translate", str(data), *words, "align", *more, "-o", str(out), "-q"]) == 0
+    (made,) = read(str(out))
+    return json.loads((folder / "out.jsonl.progress").read_text("utf-8"))["options"]["aligner"], made
+
+
+@pytest.mark.usefixtures("nothing_fetched")
+def test_without_the_encoder_it_is_lexical(tmp_path: Path) -> None:
+    assert load_aligner("auto").signature == load_aligner("lexical").signature
+    named, made = translated(tmp_path)
+    assert named == load_aligner("lexical").signature
+    (span,) = made.annotations[0].spans or ()
+    assert made.response[span.start : span.end] == "1879"
+
+
+def test_with_the_encoder_it_is_vectors_unless_another_is_named(use_multilingual: Path, tmp_path: Path) -> None:
+    assert use_multilingual.is_file()
+    found = load_aligner("auto")
+    assert found.signature == load_aligner("vectors").signature
+    links = found.align(side_of("The bridge burnt down.", "en"), side_of("Die Brücke brannte ab.", "de")).links
+    assert (1, 1) in {(link.source, link.target) for link in links}
+    (tmp_path / "auto").mkdir()
+    (tmp_path / "named").mkdir()
+    assert translated(tmp_path / "auto")[0] == found.signature
+    assert translated(tmp_path / "named", "--aligner", "lexical")[0] == load_aligner("lexical").signature

@@ -11,7 +11,7 @@ from veriglot.records import taxonomies, taxonomy
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Types", "compare_types"]
+__all__ = ["Types", "compare_types", "holding"]
 
 
 @dataclass
@@ -55,7 +55,7 @@ def _mapping(source: str, target: str) -> dict[str, str] | None:
         return None
 
 
-def _holding(types: set[str], preferred: str | None) -> str | None:
+def holding(types: set[str], preferred: str | None = None) -> str | None:
     """The taxonomy that holds all of these types: the preferred one if it does, else the first."""
     if not types:
         return None
@@ -82,7 +82,7 @@ def compare_types(data: str | None, detector: str | None, asked: str | None, giv
     for name in (asked, detector):
         if name is not None:
             taxonomy(name)
-    detector = detector or _holding(given, data)
+    detector = detector or holding(given, data)
     if detector is None or data is None:
         side = "predictions" if detector is None else "labels"
         return Types(None, (), {}, f"types are not compared: the {side} are not of one known taxonomy")

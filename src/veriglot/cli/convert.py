@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from veriglot.cli.inputs import known_tag
+from veriglot.cli.predicted import account_of, labelled_rows, predicted_labels
 from veriglot.errors import EXIT_ROWS_FAILED, UsageError
 
 if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Iterator
 
+    from veriglot.bench.annotating import PredictedLabels
     from veriglot.formats import BadRow, Losses, Report, TagReport, Writer
     from veriglot.records import Sample
 
@@ -55,6 +57,28 @@ def convert(
             " Default: left unset.",
         ),
     ] = None,
+    predictions: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Predictions of `veriglot detect`, to be joined by id and written as annotations of kind `model`."
+            " Default: none.",
+        ),
+    ] = None,
+    annotator: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="With --predictions, what their annotator is called. Default: name and revision of the detector.",
+        ),
+    ] = None,
+    taxonomy: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="With --predictions, the taxonomy of their types. Default: the first that holds them all.",
+        ),
+    ] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Refuse rows that would need a repair. Default: off.")
     ] = False,
@@ -92,20 +116,24 @@ def convert(
     To native:   veriglot convert gold_dev/ -o gold.jsonl
     To Parquet:  veriglot convert answers.jsonl -o answers.parquet
     Account:     veriglot convert gold_dev/ --report
+    Annotate:    veriglot convert answers.jsonl --predictions marked.jsonl -o annotated.jsonl
     """
     if json and not report and output == "-":
         raise UsageError("--json would stand among the samples on standard output.", remedy="Add -o FILE or --report.")
     _check_target(source, output)
     request = _Request(source, output, from_, to, known_tag(language), strict, on_error == "stop", max_line_mb << 20)
-    job = _Job(request)
+    job = _Job(request, predicted_labels(predictions, annotator, taxonomy))
     losses = None
     if report and output == "-":
         job.read_only()
     else:
         losses = job.run()
     _tell(job.report, losses, quiet_files=report)
+    if job.labels is not None:
+        for line in account_of(job.labels):
+            _say(line)
     if json:
-        _print_json(job.report, losses)
+        _print_json(job.report, losses, job.labels)
     elif report:
         print("\n".join(_report_lines(job.report)))
     if job.failed or (losses is not None and losses.rows_left_out):
@@ -125,10 +153,11 @@ class _Request:
 
 
 class _Job:
-    def __init__(self, request: _Request) -> None:
+    def __init__(self, request: _Request, labels: PredictedLabels | None) -> None:
         from veriglot.formats import Report
 
         self._request = request
+        self.labels = labels
         self.report: Report = Report()
         self.failed = 0
 
@@ -148,26 +177,34 @@ class _Job:
         return writer.losses
 
     def _rows(self) -> Iterator[Sample]:
-        from veriglot.formats import BadRow, read_rows
+        from veriglot.formats import BadRow
 
         request = self._request
         failures = Path(f"{request.output}.failed.jsonl") if request.output != "-" else None
         if failures is not None:
             failures.unlink(missing_ok=True)
-        for row in read_rows(
-            request.source,
-            format=request.from_,
-            strict=request.strict,
-            max_line_bytes=request.max_line_bytes,
-            report=self.report,
-            language=request.language,
-        ):
+        for row in self._read():
             if not isinstance(row, BadRow):
                 yield row
             elif request.stop:
                 raise row.error
             else:
                 self._keep(row, failures)
+
+    def _read(self) -> Iterator[Sample | BadRow]:
+        from veriglot.formats import SeenIds, read_rows
+
+        request = self._request
+        rows = read_rows(
+            request.source,
+            format=request.from_,
+            strict=request.strict,
+            max_line_bytes=request.max_line_bytes,
+            report=self.report,
+            language=request.language,
+            seen=SeenIds() if self.labels else None,
+        )
+        return rows if self.labels is None else labelled_rows(rows, self.labels, request.source)
 
     def _keep(self, row: BadRow, failures: Path | None) -> None:
         from veriglot.records import encode
@@ -220,10 +257,12 @@ def _tell(report: Report, losses: Losses | None, *, quiet_files: bool) -> None:
         _say(f"{verb}: {what.removeprefix('row: ')}, {loss.count:,} times, such as in {loss.example!r}.")
 
 
-def _print_json(report: Report, losses: Losses | None) -> None:
+def _print_json(report: Report, losses: Losses | None, labels: PredictedLabels | None) -> None:
     import msgspec
 
     account = {"files": report.as_rows(), "unread": report.unread, "losses": losses.as_data() if losses else None}
+    if labels is not None:
+        account["predictions"] = labels.as_data()
     sys.stdout.write(msgspec.json.format(msgspec.json.encode(account), indent=2).decode() + "\n")
 
 

@@ -194,7 +194,11 @@ def test_a_cleaned_copy_says_what_was_left_out(tmp_path: Path) -> None:
 
 def test_accounts_of_other_shapes_are_shown_as_counts_and_damaged_files_are_named(tmp_path: Path) -> None:
     write(tmp_path / "set" / "rows.jsonl", sound(4, 39))
-    account = {"signature": "mt|x", "cleaned": {"lines": 900, "fates": {"kept": 700}}, "sample": {"union": 40}}
+    account = {
+        "signature": "mt|x",
+        "cleaned": {"lines": 900, "fates": {"kept": 700}},
+        "sample": {"union": 40, "parts": {"rows": {"wanted": 4, "lines": 4}}},
+    }
     (tmp_path / "set" / "report.json").write_text(json.dumps(account))
     (tmp_path / "set" / "rows.jsonl.progress").write_text("{")
     page = card_page(card([str(tmp_path / "set" / "rows.jsonl")]))
@@ -220,7 +224,8 @@ def test_two_accounts_of_one_file_are_told_once_with_the_cost_of_all_steps(tmp_p
 def test_settings_are_no_counts_and_a_file_without_a_readable_row_is_on_the_card(tmp_path: Path) -> None:
     good = write(tmp_path / "set" / "train.jsonl", sound(4, 41))
     bad = write(tmp_path / "set" / "dev.jsonl", [b'{"id": "x", "response": 3}'])
-    manifest = {"made_by": {"count": 500, "seed": 3}, "made_from": "x", "total": {"asked": 12}}
+    files = {"train.jsonl": {"rows": 4}, "dev.jsonl": {"rows": 1}}
+    manifest = {"made_by": {"count": 500, "seed": 3}, "made_from": "x", "total": {"asked": 12}, "files": files}
     (tmp_path / "set" / "manifest.json").write_text(json.dumps(manifest))
     made = card([str(good), str(bad)])
     page = card_page(made)

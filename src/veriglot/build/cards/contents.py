@@ -30,7 +30,9 @@ class Generated(msgspec.Struct, frozen=True):
         name, revision, settings: as the rows say; None and empty where they do not.
         rows: responses.
         seeds: different seeds.
-        tokens_in, tokens_out: as `meta` of the rows says, summed; `counted` rows say it.
+        again: those of them that only hold the response of another row against something else (`meta.response`), where
+            the rows themselves are there too. Their tokens are not counted again.
+        tokens_in, tokens_out: as `meta` of the others says, summed; `counted` rows say it.
     """
 
     name: str
@@ -38,6 +40,7 @@ class Generated(msgspec.Struct, frozen=True):
     settings: dict[str, Any]
     rows: int
     seeds: int
+    again: int
     tokens_in: int
     tokens_out: int
     counted: int
@@ -68,12 +71,34 @@ class Contents(msgspec.Struct, frozen=True):
 
 
 @dataclass
-class _Model:
+class _Tokens:
     rows: int = 0
-    seeds: set[int | None] = field(default_factory=set)
+    counted: int = 0
     tokens_in: int = 0
     tokens_out: int = 0
-    counted: int = 0
+
+    def add(self, sample: Sample) -> None:
+        self.rows += 1
+        tokens = [sample.meta.get(key) for key in ("tokens_in", "tokens_out")]
+        if all(isinstance(count, int) for count in tokens):
+            self.counted += 1
+            self.tokens_in += tokens[0] or 0
+            self.tokens_out += tokens[1] or 0
+
+
+@dataclass
+class _Model:
+    seeds: set[int | None] = field(default_factory=set)
+    first: _Tokens = field(default_factory=_Tokens)
+    again: _Tokens = field(default_factory=_Tokens)  # rows of the response of another row, such as `en.jsonl` of kang's
+
+    def generated(self, name: str, revision: str | None, settings: dict[str, Any]) -> Generated:
+        paid = self.first if self.first.rows else self.again
+        rows = self.first.rows + self.again.rows
+        return Generated(
+            name, revision, settings, rows, len(self.seeds - {None}), rows - paid.rows, paid.tokens_in,
+            paid.tokens_out, paid.counted,
+        )  # fmt: skip
 
 
 def contents_of(
@@ -116,13 +141,8 @@ class _Count:
             self._totals["unnamed"] += bool(sample.response.strip())
             return
         one = self._model(sample)
-        one.rows += 1
         one.seeds.add(sample.generator.seed)
-        tokens = [sample.meta.get(key) for key in ("tokens_in", "tokens_out")]
-        if all(isinstance(count, int) for count in tokens):
-            one.counted += 1
-            one.tokens_in += tokens[0] or 0
-            one.tokens_out += tokens[1] or 0
+        (one.again if "response" in sample.meta else one.first).add(sample)
 
     def _model(self, sample: Sample) -> _Model:
         said = sample.generator
@@ -134,12 +154,9 @@ class _Count:
 
     def contents(self) -> Contents:
         generated = [
-            Generated(
-                name, revision, msgspec.json.decode(settings), one.rows, len(one.seeds - {None}), one.tokens_in,
-                one.tokens_out, one.counted,
-            )
+            one.generated(name, revision, msgspec.json.decode(settings))
             for (name, revision, settings), one in self._models.items()
-        ]  # fmt: skip
+        ]
         return Contents(
             self._cells.total(), dict(sorted(self._cells.items())), dict(self._tasks.most_common()),
             tuple(sorted(generated, key=lambda one: (-one.rows, one.name))), self._totals["unnamed"],

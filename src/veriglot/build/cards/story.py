@@ -125,13 +125,14 @@ def _cost(card: Card) -> Iterator[str]:
         one = spent(step, prices)
         if one is not None:
             calls = "unknown" if one.calls is None else f"{one.calls:,}"
-            money = "unknown" if one.money is None else f"{one.money:,.2f}{currency}"
+            stated = currency if one.stated else ", in the currency of the run's prices"
+            money = "unknown" if one.money is None else f"{one.money:,.2f}{stated if one.money else currency}"
             rows.append((inline(one.step), calls, f"{one.tokens_in:,}", f"{one.tokens_out:,}", money))
     for model in card.contents.generated:
         if model.counted:
             cost = money_of(model.tokens_in, model.tokens_out, prices)
             money = "unknown" if cost is None else f"{cost:,.2f}{currency}"
-            name = f"responses of {inline(model.name)} ({model.counted:,} of {model.rows:,} counted)"
+            name = f"responses of {inline(model.name)} ({model.counted:,} of {model.rows - model.again:,} counted)"
             rows.append((name, f"{model.counted:,}", f"{model.tokens_in:,}", f"{model.tokens_out:,}", money))
     yield from ("### Cost", "")
     if rows:

@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from veriglot.build.cards.folders import REJECTED, account_in, folder_of
 from veriglot.errors import UsageError
 from veriglot.run.manifest import InputFile, Manifest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
+
+    from veriglot.build.cards.folders import Accounted
 
 __all__ = ["Source", "Step", "trace"]
 
 _ACCOUNTS = (".account.json", ".summary.json")
-_OF_FOLDERS = ("manifest.json", "report.json", "plan.json", "study.toml")
-_UP = 3  # folders above a file in which the account of its whole folder may lie
 
 
 class Source(msgspec.Struct, frozen=True):
@@ -87,9 +88,10 @@ def trace(paths: Iterable[str]) -> tuple[Step, ...]:
         step, before = _of_file(path)
         found[path.resolve()] = step
         waiting += [one for one in before if one.exists()]
-        for folder in _accounted(path):
-            if folder.resolve() not in found:
-                found[folder.resolve()] = _of_folder(folder)
+        folder = folder_of(path)
+        if folder is not None and folder.path not in found:
+            found[folder.path] = _of_folder(folder)
+            waiting += folder.before
     return tuple(step for step in found.values() if step.known)
 
 
@@ -102,7 +104,9 @@ def _of_file(path: Path) -> tuple[Step, list[Path]]:
         damaged.append(path.name + ".progress")
     accounts: dict[str, Any] = {}
     for suffix in _ACCOUNTS:
-        _account(path.with_name(path.name + suffix), accounts, damaged)
+        account = account_in(path.with_name(path.name + suffix), damaged)
+        if account is not None:
+            accounts[path.name + suffix] = account
     reasons, rejected = _rejected(path.with_name(path.name + ".rejected.jsonl"))
     step = Step(
         path.name, rejected=reasons, rejected_rows=rejected, accounts=accounts, damaged=tuple(damaged),
@@ -128,49 +132,15 @@ def _source(known: InputFile) -> Source:
     return Source(name, known.sha256, "unchanged" if same else "changed")
 
 
-def _accounted(path: Path) -> Iterator[Path]:
-    """The nearest folder above a file whose account is there."""
-    for folder in list(path.resolve().parents)[:_UP]:
-        if any((folder / name).is_file() for name in (*_OF_FOLDERS, "rejected.jsonl")):
-            yield folder
-            return
-
-
-def _of_folder(folder: Path) -> Step:
-    damaged: list[str] = []
-    accounts: dict[str, Any] = {}
-    for name in _OF_FOLDERS:
-        if name.endswith(".json"):
-            _account(folder / name, accounts, damaged)
-    accounts = {name: found for name, found in accounts.items() if _is_ours(name, found)}
-    signature = next((one["signature"] for one in accounts.values() if isinstance(one.get("signature"), str)), None)
-    settings: dict[str, Any] = next(
-        (one["made_by"] for one in accounts.values() if isinstance(one.get("made_by"), dict)), {}
-    )
-    reasons, rejected = _rejected(folder / "rejected.jsonl")
+def _of_folder(folder: Accounted) -> Step:
+    accounts = list(folder.accounts.values())
+    signature = next((one["signature"] for one in accounts if isinstance(one.get("signature"), str)), None)
+    settings: dict[str, Any] = next((one["made_by"] for one in accounts if isinstance(one.get("made_by"), dict)), {})
+    reasons, rejected = _rejected(folder.path / REJECTED) if folder.rejected else ({}, None)
     return Step(
-        f"{folder.name}/", signature, settings, rejected=reasons, rejected_rows=rejected, accounts=accounts,
-        damaged=tuple(damaged),
+        f"{folder.path.name}/", signature, settings, rejected=reasons, rejected_rows=rejected,
+        accounts=folder.accounts, damaged=folder.damaged,
     )  # fmt: skip
-
-
-def _is_ours(name: str, account: dict[str, Any]) -> bool:
-    """Files of these names are common; ours are known by what they hold."""
-    wanted = {"manifest.json": {"made_by", "made_from"}, "report.json": {"signature", "cleaned"}}
-    return wanted.get(name, {"responses"}) <= account.keys()
-
-
-def _account(path: Path, into: dict[str, Any], damaged: list[str]) -> None:
-    if not path.is_file():
-        return
-    try:
-        found = msgspec.json.decode(path.read_bytes())
-    except (msgspec.DecodeError, UnicodeDecodeError, OSError):
-        found = None
-    if isinstance(found, dict):
-        into[path.name] = found
-    else:
-        damaged.append(path.name)
 
 
 def _rejected(path: Path) -> tuple[dict[str, int], int | None]:

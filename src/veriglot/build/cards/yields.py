@@ -38,7 +38,8 @@ class Spent(NamedTuple):
     Attributes:
         step: its output.
         calls, tokens_in, tokens_out: of models; tokens are estimated where a server did not count.
-        money: in the currency that people gave, where prices are known.
+        money: at the prices that people state now, or else at those that the run was given.
+        stated: whether it is at the prices stated now, whose currency is known; a run is told no currency.
     """
 
     step: str
@@ -46,6 +47,7 @@ class Spent(NamedTuple):
     tokens_in: int
     tokens_out: int
     money: float | None
+    stated: bool = True
 
 
 def yields_of(step: Step) -> tuple[Counted, ...]:
@@ -100,12 +102,10 @@ def spent(step: Step, prices: Cost) -> Spent | None:
         if not isinstance(total, dict) or "tokens_in" not in total:
             continue
         tokens_in, tokens_out = int(total["tokens_in"]), int(total.get("tokens_out", 0))
-        money = account.get("money")
-        if money is None and tokens_in + tokens_out == 0:
-            money = 0.0
-        elif money is None:
-            money = money_of(tokens_in, tokens_out, prices)
-        found.append(Spent(step.output, total.get("calls"), tokens_in, tokens_out, money))
+        money = 0.0 if tokens_in + tokens_out == 0 else money_of(tokens_in, tokens_out, prices)
+        stated = money is not None
+        money = money if stated else account.get("money")
+        found.append(Spent(step.output, total.get("calls"), tokens_in, tokens_out, money, stated))
     return max(found, key=lambda one: one.tokens_in + one.tokens_out, default=None)
 
 

@@ -132,7 +132,15 @@ def _project(folder: Path, name: str, more: str = "") -> Project:
     return load(folder / "project.toml")
 
 
-@pytest.mark.parametrize(("name", "tag"), [*((name, "en") for name in presets()), ("mfava", "ar"), ("mfava", "de")])
+_TRANSLATED = [
+    (name, tag) for name in presets() if name != "mfava" for tag in ("ar", "de", "es", "fr", "hi", "th", "zh")
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "tag"),
+    [*((name, "en") for name in presets()), ("mfava", "ar"), ("mfava", "de"), *_TRANSLATED],
+)
 def test_each_preset_has_guidelines_that_show_each_of_its_types(tmp_path: Path, name: str, tag: str) -> None:
     project = _project(tmp_path, name)
     found = guidelines(project, tag)
@@ -140,6 +148,20 @@ def test_each_preset_has_guidelines_that_show_each_of_its_types(tmp_path: Path, 
     choices = project.form.types or project.form.unit_labels or project.form.labels
     assert found.language == tag
     assert shown == {choice.name for choice in choices} - {"0"}
+
+
+@pytest.mark.parametrize(("name", "tag"), _TRANSLATED)
+def test_translated_guidelines_are_built_as_the_english_ones(tmp_path: Path, name: str, tag: str) -> None:
+    """The same headings, lists, tables and examples, and no `*` that was not understood as emphasis."""
+
+    def built(language: str) -> tuple[list[str], str]:
+        walk = _Walk(guidelines(_project(tmp_path, name), language).html)
+        return [element for element, _ in walk.elements if element not in {"mark", "span", "em", "strong"}], walk.text
+
+    elements, text = built(tag)
+    assert elements == built("en")[0]
+    assert "*" not in text
+    assert "<" not in text
 
 
 def test_a_language_without_guidelines_of_its_own_gets_the_nearest(tmp_path: Path) -> None:

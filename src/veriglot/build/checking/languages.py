@@ -50,24 +50,22 @@ class TextFacts(NamedTuple):
         script: the ISO 15924 code that most of them are of, or None.
         shares: of each script among the letters, 0 to 1.
         identified: its language, or None.
-        garbled: `looping`, `unknown_characters` or None.
     """
 
     letters: int
     script: str | None
     shares: dict[str, float]
     identified: Identified | None
-    garbled: str | None
 
 
 class LanguageCheck:
-    """Holds texts against what they say; passages that come again are looked at once."""
+    """Holds texts against what they say; texts that come again are looked at once."""
 
     def __init__(self) -> None:
         self._known: dict[int, TextFacts] = {}
 
-    def passage(self, text: str) -> TextFacts:
-        """What is known of a passage."""
+    def facts(self, text: str) -> TextFacts:
+        """What is known of a response or a passage."""
         key = hash(text)
         found = self._known.get(key)
         if found is None:
@@ -78,8 +76,8 @@ class LanguageCheck:
 
     def faults(self, sample: Sample) -> Iterator[Fault]:
         """Script and language of the response and of its evidence, and garbled evidence."""
-        response = _facts(sample.response)
-        if response.garbled == "looping":
+        response = self.facts(sample.response)
+        if _broken(sample.response) == "looping":
             yield Fault("looping_response", "it goes round in circles", text=sample.response)
         tag = sample.language
         wrong = None if tag is None else _misfit(tag, response)
@@ -101,12 +99,12 @@ class LanguageCheck:
         said = plain(sample.response)
         return any(
             said in plain(passage.text)
-            and _misfit(passage.language or sample.language or "", self.passage(passage.text)) is None
+            and _misfit(passage.language or sample.language or "", self.facts(passage.text)) is None
             for passage in sample.evidence
         )
 
     def _evidence_faults(self, sample: Sample, tag: str, text: str, response: TextFacts | None) -> Iterator[Fault]:
-        known = self.passage(text)
+        known = self.facts(text)
         same = sample.language is not None and _base(tag) == _base(sample.language)
         own = response.script if response is not None else None
         apart = own and known.script and _apart(own, known.script)
@@ -148,10 +146,10 @@ def _facts(text: str) -> TextFacts:
     part = text if len(text) <= _LOOKED_AT else text[:_LOOKED_AT]
     letters = sum(map(str.isalpha, part))
     if letters < _FEWEST_LETTERS:
-        return TextFacts(letters, None, {}, None, _broken(text))
+        return TextFacts(letters, None, {}, None)
     shares = script_shares(part)
     script, share = next(iter(shares.items()), (None, 0.0))
-    return TextFacts(letters, script if share >= _MOST else None, shares, identify(text), _broken(text))
+    return TextFacts(letters, script if share >= _MOST else None, shares, identify(text))
 
 
 def _broken(text: str) -> str | None:

@@ -227,12 +227,6 @@ def test_texts_that_name_nothing_are_coverage_and_no_failure(tmp_path: Path) -> 
     assert (cell.status, cell.coverage) == ("unscored", 0.0)
 
 
-def test_data_without_labels_is_refused(tmp_path: Path) -> None:
-    path = written(tmp_path, rows=[msgspec.structs.replace(row, annotations=()) for row in samples()])
-    with pytest.raises(InputError, match="no sample has labels"):
-        ran(path, tmp_path / "run")
-
-
 @pytest.mark.parametrize(
     ("setting", "said"),
     [

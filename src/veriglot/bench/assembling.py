@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from veriglot import __version__
 from veriglot.bench.belonging import tag_of
 from veriglot.bench.boards import comparisons, correlations, wins
+from veriglot.bench.correlating import METHODS
 from veriglot.bench.groups import scopes
 from veriglot.bench.results import BenchData, BenchResults
 from veriglot.bench.statistics import statistics_of
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["assembled"]
 
-METHOD = "pearson"  # of the correlations of systems with each other, as in kang's Figure 1
-
 
 def assembled(config: Config, state: State) -> BenchResults:
     """Everything that views show; the same answers give the same record."""
@@ -34,13 +33,14 @@ def assembled(config: Config, state: State) -> BenchResults:
     for board in state.boards.values():
         if baseline is not None:
             compared += comparisons(board, baseline, config.bench.rank_by, config.bench.correction)
-        try:
-            matrix = correlations(board, METHOD)
-        except MissingExtraError as error:
-            notes.append(f"Correlations are not tested: {error}")
-            continue
-        if matrix is not None:
-            matrices.append(matrix)
+        for method in METHODS:
+            try:
+                matrix = correlations(board, method)
+            except MissingExtraError as error:
+                notes.append(f"Correlations are not tested: {error}")
+                continue
+            if matrix is not None:
+                matrices.append(matrix)
     bench = config.bench
     return BenchResults(
         title=config.title,
@@ -67,12 +67,14 @@ def assembled(config: Config, state: State) -> BenchResults:
         signature=_signature(config, state),
         version=__version__,
         confusions=tuple(state.confusions),
+        answers=tuple(state.answers),
     )
 
 
 def _groups(config: Config, state: State) -> dict[str, tuple[str, ...]]:
     """Scope to its cells, over all data sets."""
-    cells = {f"{data.name}/{tag}": pair for data in state.data for tag, pair in data.pairs().items()}
+    labelled = [data for data in state.data if data.labelled]
+    cells = {f"{data.name}/{tag}": pair for data in labelled for tag, pair in data.pairs().items()}
     return scopes(cells, config.bench.groups, config.entries.groups)
 
 
@@ -87,7 +89,7 @@ def _described(state: State, data: DataSet) -> BenchData:
     entry = data.entry
     boards = {level: board.tables[data.name] for level, board in state.boards.items() if data.name in board.tables}
     languages = {tag: [one for one in data.test if tag_of(one.language) == tag] for tag in data.pairs()}
-    counts = statistics_of(data.test, annotator=entry.annotator).row()
+    counts = statistics_of(data.test, annotator=entry.annotator).row() if data.labelled else {}
     return BenchData(
         name=data.name,
         levels=tuple(boards),
@@ -97,13 +99,14 @@ def _described(state: State, data: DataSet) -> BenchData:
         bad_rows=data.bad_rows,
         unlabelled=data.unlabelled,
         items={level: len(table) for level, table in boards.items()},
-        nonfactual={level: int(table.nonfactual.sum()) for level, table in boards.items()},
+        nonfactual={level: int(table.nonfactual.sum()) for level, table in boards.items() if table.labelled},
         license=entry.license,
         split=data.split,
         seen=entry.seen,
         sha256=data.hashed(),
         note=entry.note,
         statistics={name: value for name, value in counts.items() if value is not None},
+        labelled=data.labelled,
     )
 
 
@@ -111,12 +114,14 @@ def _notes(config: Config, state: State) -> list[str]:
     """What a reader of the tables must know, in words."""
     notes = []
     for data in state.data:
+        if not data.labelled:
+            notes.append(f"{data.name} has no labels: nobody is ranked by it.")
         if data.bad_rows:
             notes.append(f"{data.name}: {data.bad_rows} rows could not be read and are in no figure.")
         if data.entry.seen:
             notes.append(f"{data.name} was in the training of {', '.join(data.entry.seen)}.")
     related = any(measure in CORRELATIONS for level in state.boards for measure in config.measures(level))
-    if related:
+    if related and any(data.labelled for data in state.data):
         notes.append(
             "Correlations have the sign that makes a good system positive: its opinion of how good an item is with the"
             " support rate, of how bad it is with the unverified rate."

@@ -90,7 +90,7 @@ def comparisons(board: Board, baseline: str, measure: str, correction: str) -> l
     for data, judgements in board.judgements.items():
         table = board.tables[data]
         by_name = {one.system: one for one in judgements}
-        if baseline not in by_name:
+        if baseline not in by_name or not table.labelled:
             continue
         theirs = _contender(board, data, by_name[baseline], measure)
         for name, judgement in by_name.items():
@@ -123,8 +123,17 @@ def _contender(board: Board, data: str, judgement: Judgement, measure: str) -> C
     return Contender(items, np.array([cuts[tag] for tag in table.languages.tolist()]))
 
 
+def _said(judgement: Judgement, method: str) -> Array | None:
+    """Of each item, what is held against what others said: a verdict for `kappa`, else a number."""
+    return judgement.test.verdict if method == "kappa" else judgement.test.badness
+
+
 def correlations(board: Board, method: str) -> BenchCorrelations | None:
-    """How systems' numbers go together, averaged over cells (kang, Figure 1); None where there are not two systems.
+    """How what systems said goes together, averaged over cells (kang, Figure 1); None where there are not two systems.
+
+    Args:
+        board: of one level.
+        method: of `METHODS`.
 
     Raises:
         MissingExtraError: the extra `stats` is not installed.
@@ -134,7 +143,9 @@ def correlations(board: Board, method: str) -> BenchCorrelations | None:
         table = board.tables[data]
         for tag in table.tags():
             mask = table.languages == tag
-            scores[f"{data}/{tag}"] = {one.system: one.test.badness[mask] for one in judgements}
+            scores[f"{data}/{tag}"] = {
+                one.system: said[mask] for one in judgements if (said := _said(one, method)) is not None
+            }
     names = tuple(dict.fromkeys(name for row in scores.values() for name in row))
     if len(names) < 2:
         return None

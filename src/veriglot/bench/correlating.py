@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from veriglot.errors import UnknownNameError
+from veriglot.metrics.agreement.coefficients import kappa
 from veriglot.metrics.bootstrap import percentile
 from veriglot.metrics.item_measures import CORRELATIONS, ITEM_MEASURES, draws
 from veriglot.rates.correlation import correlate
@@ -27,7 +28,10 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["Association", "CorrelationMatrix", "associate", "correlation_matrix"]
+__all__ = ["METHODS", "Association", "CorrelationMatrix", "associate", "correlation_matrix"]
+
+METHODS = ("pearson", "spearman", "kappa")
+"""How systems are held against each other: kang's, the same of ranks, and Cohen's kappa of verdicts."""
 
 _POINTS = 3  # fewer have no correlation
 
@@ -111,7 +115,7 @@ class CorrelationMatrix:
         r: mean of the cells' correlations, `(k, k)`; NaN where no cell has one, 1 on the diagonal.
         cells: number of cells behind each mean.
         largest_p: the greatest p-value among them: below 0.05 where every cell's correlation is significant.
-        method: `pearson` or `spearman`.
+        method: of `METHODS`.
     """
 
     systems: tuple[str, ...]
@@ -129,7 +133,7 @@ def correlation_matrix(
     Args:
         scores: cell to system to its badness (greater is worse) of the cell's items, shape `(n,)`, NaN where it gave
             none. Systems of a cell are over the same items; each pair is correlated on the items that both scored.
-        method: `pearson` or `spearman`.
+        method: of `METHODS`; for `kappa` the numbers are verdicts, 1 and 0, and there is no p-value.
         systems: the order; None for the order of first occurrence.
 
     Raises:
@@ -169,5 +173,9 @@ def _pair(first: Array, second: Array, method: str) -> tuple[float, float] | Non
     if len(first) != len(second):
         raise ValueError(f"systems of one cell are over the same items, not {len(first)} and {len(second)}")
     known = ~np.isnan(first) & ~np.isnan(second)
+    if method == "kappa":
+        pairs = (2 * first[known] + second[known]).astype(np.int64)
+        value = float(kappa(np.bincount(pairs, minlength=4).reshape(2, 2).astype(np.float64)))
+        return None if math.isnan(value) else (value, math.nan)
     found = correlate(first[known], second[known], method=method)
     return None if found is None else (found.r, found.p)

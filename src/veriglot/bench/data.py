@@ -39,12 +39,13 @@ class DataSet:
 
     Attributes:
         entry: what the bench file says of it.
-        test: labelled samples that figures stand on, in order.
+        test: labelled samples that figures stand on, in order; every sample where none has labels.
         dev: labelled samples that thresholds are tuned on.
         texts: id of a sample to the text that it belongs to.
         bad_rows: rows that could not be read.
         unlabelled: samples without labels of the annotator.
         split: how dev and test were parted, in words.
+        labelled: whether there are labels at all.
     """
 
     entry: DataEntry
@@ -54,6 +55,7 @@ class DataSet:
     bad_rows: int
     unlabelled: int
     split: str
+    labelled: bool = True
 
     @property
     def name(self) -> str:
@@ -79,10 +81,11 @@ class DataSet:
 
 
 def read_data(entry: DataEntry, config: Config) -> DataSet:
-    """Read, choose and part a data set.
+    """Read, choose and part a data set. One without a single label is not parted: there is nothing to tune on.
 
     Raises:
-        InputError: a file cannot be read at all, or no sample has labels.
+        InputError: a file cannot be read at all, it holds no sample of the languages, or none has labels of the
+            annotator that is named.
         UsageError: the labels cannot be chosen without a name of their annotator.
     """
     seen, bad = SeenIds(), Counter[str]()
@@ -96,6 +99,8 @@ def read_data(entry: DataEntry, config: Config) -> DataSet:
     }
     texts = _texts([*labelled[_TEST], *labelled[_DEV]])
     unlabelled = sum(len(chosen[part]) - len(labelled[part]) for part in chosen)
+    if chosen[_TEST] and not labelled[_TEST] and entry.annotator is None:
+        return _unlabelled(entry, config, chosen[_TEST], bad.total())
     if not labelled[_TEST]:
         raise _no_labels(entry, config, rows[_TEST], chosen[_TEST])
     if entry.dev is None:
@@ -112,6 +117,14 @@ def read_data(entry: DataEntry, config: Config) -> DataSet:
     if entry.limit is not None or entry.dev_limit is not None:
         split += f"; at most {entry.limit or 'all'} test and {entry.dev_limit or 'all'} dev samples a language"
     return DataSet(entry, tuple(test), tuple(dev), texts, bad.total(), unlabelled, split)
+
+
+def _unlabelled(entry: DataEntry, config: Config, samples: list[Sample], bad_rows: int) -> DataSet:
+    texts = _texts(samples)
+    test = _limited(samples, texts, entry.limit, config.bench.seed)
+    split = "no labels, so nothing is tuned"
+    split += f"; at most {entry.limit} samples a language" if entry.limit is not None else ""
+    return DataSet(entry, tuple(test), (), texts, bad_rows, len(samples), split, labelled=False)
 
 
 def _no_labels(entry: DataEntry, config: Config, rows: Sequence[Sample], chosen: Sequence[Sample]) -> InputError:

@@ -45,6 +45,11 @@ class Folder:
         return self.path / "leaderboard.tex"
 
     @property
+    def unranked(self) -> tuple[Path, Path]:
+        """What systems say where no data set has labels, as HTML and as Markdown: that is no leaderboard."""
+        return self.path / "answers.html", self.path / "answers.md"
+
+    @property
     def tables(self) -> Path:
         """The folder of tables as CSV."""
         return self.path / "tables"

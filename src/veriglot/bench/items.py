@@ -42,6 +42,7 @@ class ItemTable:
         support: share of its facts that are supported, NaN where it has none; None at level `word`.
         unverified: share of its facts that the evidence does not speak of, NaN where the labels do not tell; None at
             level `word`.
+        labelled: whether there are labels; where not, `nonfactual` says nothing.
     """
 
     level: str
@@ -53,6 +54,7 @@ class ItemTable:
     nonfactual: Mask
     support: Array | None
     unverified: Array | None
+    labelled: bool = True
 
     def __len__(self) -> int:
         return len(self.owner)
@@ -71,18 +73,28 @@ class ItemTable:
 
 
 def item_table(
-    samples: Sequence[Sample], texts: Mapping[str, str], level: str, *, annotator: str | None = None, unit: str = "word"
+    samples: Sequence[Sample],
+    texts: Mapping[str, str],
+    level: str,
+    *,
+    annotator: str | None = None,
+    unit: str = "word",
+    labelled: bool = True,
 ) -> ItemTable:
-    """Lay out the items of labelled samples.
+    """Lay out the items of samples.
 
     Args:
-        samples: with labels of the annotator.
+        samples: with labels of the annotator, unless `labelled` is false.
         texts: id of a sample to the text that it belongs to.
         level: `word`, `sentence` or `response`.
         annotator: whose labels; see `metrics.reference`.
         unit: what level `word` counts.
+        labelled: whether they have labels.
     """
-    rows = _words(samples, annotator, unit) if level == "word" else _labelled(samples, level, annotator)
+    if not labelled:
+        rows = _bare(samples, level, unit)
+    else:
+        rows = _words(samples, annotator, unit) if level == "word" else _labelled(samples, level, annotator)
     owner = np.array([row[0] for row in rows], dtype=np.int64)
     rates = [np.array([row[place] for row in rows], dtype=np.float64) for place in (4, 5)]
     return ItemTable(
@@ -95,6 +107,7 @@ def item_table(
         np.array([row[3] for row in rows], dtype=bool),
         None if level == "word" else rates[0],
         None if level == "word" else rates[1],
+        labelled,
     )
 
 
@@ -107,6 +120,22 @@ def _labelled(samples: Sequence[Sample], level: str, annotator: str | None) -> l
         for index, sample in enumerate(samples)
         for one in item_labels(sample, level, annotator) or ()
     ]
+
+
+def _bare(samples: Sequence[Sample], level: str, unit: str) -> list[_Row]:
+    """The items of samples without labels."""
+    from veriglot.text import sentences
+
+    segment = segmenter(unit)
+    rows: list[_Row] = []
+    for index, sample in enumerate(samples):
+        tag = tag_of(sample.language)
+        if level == "response":
+            places = [(0, len(sample.response))]
+        else:
+            places = segment(sample.response, tag).tolist() if level == "word" else sentences(sample.response, tag)
+        rows += [(index, start, end, False, np.nan, np.nan) for start, end in places]
+    return rows
 
 
 def _words(samples: Sequence[Sample], annotator: str | None, unit: str) -> list[_Row]:

@@ -1,4 +1,4 @@
-"""The results of a bench as records: what `results.json` in a run's folder holds, and what every view is made of."""
+"""The results of a bench as records: what `results.json` holds, and what every view is made of."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from veriglot.bench.answers import BenchAnswers
 from veriglot.errors import InputError
 from veriglot.records import decode_json, from_mapping
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MEAN",
+    "BenchAnswers",
     "BenchCell",
     "BenchComparison",
     "BenchConfusion",
@@ -57,6 +59,7 @@ class BenchData(msgspec.Struct, frozen=True):
         sha256: of the samples as read, test and dev.
         note: what the bench file says that a reader must know of it.
         statistics: see `bench.statistics`, as names to numbers.
+        labelled: whether it has labels; without them it is in no figure, and `nonfactual` is empty.
     """
 
     name: str
@@ -74,6 +77,7 @@ class BenchData(msgspec.Struct, frozen=True):
     sha256: str
     note: str | None = None
     statistics: dict[str, float] = {}
+    labelled: bool = True
 
 
 class BenchSystem(msgspec.Struct, frozen=True):
@@ -260,7 +264,7 @@ class BenchComparison(msgspec.Struct, frozen=True):
         system, baseline: which minus which.
         difference: of the means over languages, on items that both scored; None where it is undefined.
         low, high: its 95% interval.
-        p, adjusted: two-sided p-value, and corrected for all comparisons of this level and measure.
+        p, adjusted: two-sided p-value, and corrected for all of this level and measure.
         items, clusters: common items and texts.
         left_out: items that only the system, and only the baseline, scored.
         correction: `holm` or `bh`.
@@ -290,7 +294,7 @@ class BenchCorrelations(msgspec.Struct, frozen=True):
 
     Attributes:
         level: of the items.
-        method: `pearson` or `spearman`.
+        method: `pearson` or `spearman` of their numbers; `kappa` (Cohen's) of their verdicts at their own thresholds.
         systems: in the order of rows and columns.
         r: the mean correlation; None where no cell has one.
         cells: how many cells are behind each.
@@ -348,12 +352,11 @@ class BenchResults(msgspec.Struct, frozen=True):
         correction: of the p-values.
         data, systems: in the order of the bench file.
         cells: every system on every data set at every level, whatever became of it.
-        figures, thresholds, wins, comparisons, correlations, confusions: as their records say.
+        figures, thresholds, wins, comparisons, correlations, confusions, answers: as their records say.
         groups: scope to its cells, each as `data/language`.
         notes: what a reader must know.
         signature: one line that says how all of it was made.
-        version: of Veriglot.
-        schema: of these records.
+        version, schema: of Veriglot, and of these records.
     """
 
     title: str
@@ -377,6 +380,7 @@ class BenchResults(msgspec.Struct, frozen=True):
     version: str
     schema: int = SCHEMA
     confusions: tuple[BenchConfusion, ...] = ()
+    answers: tuple[BenchAnswers, ...] = ()
 
 
 def read_results(path: Path) -> BenchResults:

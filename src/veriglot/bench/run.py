@@ -25,6 +25,7 @@ from veriglot.bench.results import BenchCell
 from veriglot.bench.scoring import sentence_samples
 from veriglot.bench.span_figures import span_figures
 from veriglot.bench.systems import made
+from veriglot.bench.unlabelled import answered
 from veriglot.bench.verdicts import Opinion, opinion_of_detector, opinion_of_scorer
 from veriglot.detectors import load_detector
 from veriglot.errors import InputError, VeriglotError
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from veriglot.bench.entries import SystemEntry
     from veriglot.bench.folder import Folder
     from veriglot.bench.items import ItemTable
-    from veriglot.bench.results import BenchConfusion, BenchFigure, BenchResults, Level
+    from veriglot.bench.results import BenchAnswers, BenchConfusion, BenchFigure, BenchResults, Level
     from veriglot.bench.systems import LoadDetector, System
     from veriglot.records import Prediction, Sample, Score
     from veriglot.run.watch import Watch
@@ -81,6 +82,7 @@ class State:
         boards: by level, those that any data set is judged at.
         cells: what became of every system on every data set at every level.
         confusions: which types detectors take for which.
+        answers: what systems said of data without labels.
     """
 
     systems: list[System]
@@ -88,6 +90,7 @@ class State:
     boards: dict[Level, Board] = field(default_factory=dict)
     cells: list[BenchCell] = field(default_factory=list)
     confusions: list[BenchConfusion] = field(default_factory=list)
+    answers: list[BenchAnswers] = field(default_factory=list)
 
 
 def run(
@@ -109,7 +112,7 @@ def run(
 
     Raises:
         UnknownNameError: a system has no such option.
-        InputError: a data set cannot be read, or has no labels; predictions cannot be read.
+        InputError: a data set cannot be read, or has no labels of its annotator; predictions cannot be read.
         UsageError: another process is at work in the folder.
     """
     options, watch = options or Options(), watch or Silent()
@@ -123,6 +126,8 @@ def run(
         for entry in config.data:
             data = read_data(entry, config)
             state.data.append(data)
+            if not data.labelled:
+                watch.say(f"{data.name} has no labels: what systems say of it is shown, and nobody is ranked by it")
             _judge_all(config, folder, state, data, options, watch)
         for system in state.systems:
             if system.kept is not None and (unused := system.kept.unused()):
@@ -147,7 +152,8 @@ def _judge_all(config: Config, folder: Folder, state: State, data: DataSet, opti
         board = state.boards.setdefault(level, Board(level))
         unit, annotator = config.bench.unit, data.entry.annotator
         test, dev = (
-            item_table(part, data.texts, level, annotator=annotator, unit=unit) for part in (data.test, data.dev)
+            item_table(part, data.texts, level, annotator=annotator, unit=unit, labelled=data.labelled)
+            for part in (data.test, data.dev)
         )
         judgements = []
         for system in state.systems:
@@ -160,6 +166,9 @@ def _judge_all(config: Config, folder: Folder, state: State, data: DataSet, opti
         resampling = Resampling.of(test.texts, test.languages.tolist(), resamples=bench.resamples, seed=bench.seed)
         board.tables[data.name], board.resamplings[data.name] = test, resampling
         board.judgements[data.name] = judgements
+        if not data.labelled:
+            state.answers += answered(data.name, test, judgements, resampling, suffix=_suffix(config, data))
+            continue
         board.measured[data.name] = measured(
             data.name,
             test,
@@ -225,9 +234,9 @@ class _Work:
             self._opinion(system, table, answers)
             for table, answers in ((test, said.answers[:split]), (dev, said.answers[split:]))
         ]
-        if system.marks and level == "word":
+        if system.marks and level == "word" and test.labelled:
             self._measure_spans(system, said.answers[: len(self._data.test)])  # type: ignore[arg-type]
-        if system.marks and system.name not in self.confusions:
+        if system.marks and test.labelled and system.name not in self.confusions:
             self.confusions[system.name] = self._confused(system, said)
         judgement = Judgement(system.name, system.about.direction or "", opinions[0], opinions[1], seen, said.key)
         return msgspec.structs.replace(cell, notes=opinions[0].notes), judgement

@@ -111,8 +111,8 @@ def show(
         typer.Option(
             metavar="NAME",
             show_default=False,
-            help="Which table, for csv: leaderboard_LEVEL, languages, wins, comparisons, correlations, type_confusions,"
-            " cells, coverage, thresholds, data, systems or figures. Default: figures.",
+            help="Which table, for csv: leaderboard_LEVEL, languages, wins, comparisons, answers, correlations,"
+            " type_confusions, cells, coverage, thresholds, data, systems or figures. Default: figures.",
         ),
     ] = None,
     output: Annotated[

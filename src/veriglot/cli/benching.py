@@ -70,7 +70,10 @@ def carry_out(request: Request) -> int:
         _terminal(results)
     failed = _failed(results)
     if not request.quiet:
-        print(f"veriglot: the leaderboard is {folder.page}", file=sys.stderr)
+        what = (
+            f"leaderboard is {folder.page}" if _ranks(results) else f"page, which ranks nobody, is {folder.unranked[0]}"
+        )
+        print(f"veriglot: the {what}", file=sys.stderr)
         if failed:
             print(f"veriglot: failures in {', '.join(failed)}. The option --retry tries again.", file=sys.stderr)
     return EXIT_ROWS_FAILED if failed else 0
@@ -90,10 +93,19 @@ def render(results: BenchResults, folder: Folder) -> None:
     """Write every view into the folder of a run."""
     from veriglot.report.bench import write_bench, write_bench_tables
 
-    write_bench(results, folder.page)
-    _write(results, "markdown", None, str(folder.markdown))
-    _write(results, "latex", None, str(folder.latex))
+    ranked, bare = (folder.page, folder.markdown, folder.latex), folder.unranked
+    page, markdown = ranked[:2] if _ranks(results) else bare
+    for stale in bare if _ranks(results) else ranked:  # of a time when the data had labels, or had none
+        stale.unlink(missing_ok=True)
+    write_bench(results, page)
+    _write(results, "markdown", None, str(markdown))
+    if _ranks(results):
+        _write(results, "latex", None, str(folder.latex))
     write_bench_tables(results, folder.tables)
+
+
+def _ranks(results: BenchResults) -> bool:
+    return any(one.labelled for one in results.data)
 
 
 def show_results(run: Path, kind: str, table: str | None, output: str) -> None:

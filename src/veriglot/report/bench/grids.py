@@ -8,12 +8,12 @@ from veriglot.bench.results import MEAN
 from veriglot.report.bench.view import ALL, ends, figure_text, number
 
 if TYPE_CHECKING:
-    from veriglot.bench.results import BenchCell, BenchWin
+    from veriglot.bench.results import BenchAnswers, BenchCell, BenchCorrelations, BenchData, BenchWin
     from veriglot.report.bench.view import Board, View
 
 __all__ = [
-    "Grid", "board_grid", "comparison_grid", "correlation_grid", "cost_grid", "data_grid", "language_grid",
-    "measure_grid", "missing_grid", "statistics_grid", "win_grid",
+    "Grid", "answer_grids", "board_grid", "comparison_grid", "correlation_grids", "cost_grid", "data_grid",
+    "language_grid", "measure_grid", "missing_grid", "related_title", "statistics_grid", "win_grid",
 ]  # fmt: skip
 
 _SHOWN_STATISTICS = (
@@ -170,10 +170,7 @@ def data_grid(view: View) -> Grid:
     rows = []
     for one in view.results.data:
         test, texts = (sum(counts[place] for counts in one.languages.values()) for place in (0, 1))
-        items = "; ".join(
-            f"{level} {one.items[level]:,} ({100 * one.nonfactual[level] / max(one.items[level], 1):.0f}% unsupported)"
-            for level in one.levels
-        )
+        items = "; ".join(f"{level} {one.items[level]:,} ({_unsupported(one, level)})" for level in one.levels)
         rows.append(
             (
                 one.name, " ".join(one.languages), f"{test:,}", f"{texts:,}", f"{one.dev:,}", items,
@@ -184,21 +181,53 @@ def data_grid(view: View) -> Grid:
     return Grid("Data", heads, tuple(rows))
 
 
+def _unsupported(data: BenchData, level: str) -> str:
+    if level not in data.nonfactual:
+        return "no labels"
+    return f"{100 * data.nonfactual[level] / max(data.items[level], 1):.0f}% unsupported"
+
+
+def answer_grids(view: View) -> list[Grid]:
+    """What systems said of data without labels, a table for each data set and level."""
+    found: dict[tuple[str, str], list[BenchAnswers]] = {}
+    for one in view.results.answers:
+        found.setdefault((one.data, one.level), []).append(one)
+    heads = ("system", "language", "items / texts", "coverage", "marked", "mean of its numbers")
+    return [
+        Grid(f"{data}, {level}s: what systems say, without labels", heads, tuple(map(_answer_row, rows)))
+        for (data, level), rows in found.items()
+    ]
+
+
+def _answer_row(one: BenchAnswers) -> tuple[str, ...]:
+    flagged = f"{number(one.flagged)} {ends(one.flagged_low, one.flagged_high)}".rstrip()
+    mean = f"{number(one.mean)} {ends(one.mean_low, one.mean_high)}".rstrip()
+    return (one.system, one.language, f"{one.items:,} / {one.clusters:,}", f"{100 * one.coverage:.0f}%", flagged, mean)
+
+
 def statistics_grid(view: View) -> Grid:
     """Statistics of the test parts, as hat's Tables 1 and 2 and halluverse's Table 2 have them."""
     rows = tuple(
-        (one.name, *(number(one.statistics.get(name)) for name in _SHOWN_STATISTICS)) for one in view.results.data
+        (one.name, *(number(one.statistics.get(name)) for name in _SHOWN_STATISTICS))
+        for one in view.results.data
+        if one.labelled
     )
     return Grid("Statistics of the test parts", ("data", *_SHOWN_STATISTICS), rows)
 
 
-def correlation_grid(view: View, level: str) -> Grid | None:
-    """How systems' numbers go together at one level; None where there are not two."""
-    found = next((one for one in view.results.correlations if one.level == level), None)
-    if found is None:
-        return None
-    rows = tuple(
-        (name, *(number(value, 2) for value in values)) for name, values in zip(found.systems, found.r, strict=True)
-    )
-    title = f"{found.method.title()} correlation between systems' numbers of {level}s, averaged over languages"
-    return Grid(title, ("system", *found.systems), rows)
+def related_title(found: BenchCorrelations) -> str:
+    """What a matrix of systems shows, in words."""
+    if found.method == "kappa":
+        return f"Cohen's kappa of systems' verdicts on {found.level}s, averaged over languages"
+    return f"{found.method.title()} correlation between systems' numbers of {found.level}s, averaged over languages"
+
+
+def correlation_grids(view: View, level: str) -> list[Grid]:
+    """How what systems say goes together at one level."""
+    found = []
+    for one in (matrix for matrix in view.results.correlations if matrix.level == level):
+        rows = tuple(
+            (name, *(number(value, 2) for value in values)) for name, values in zip(one.systems, one.r, strict=True)
+        )
+        found.append(Grid(related_title(one), ("system", *one.systems), rows))
+    return found

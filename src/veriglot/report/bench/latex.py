@@ -16,6 +16,8 @@ __all__ = ["latex_boards"]
 
 def latex_boards(view: View) -> str:
     """A `table*` for each level: values over their intervals, the best value of a column in bold."""
+    if not view.levels:
+        return f"% no data set has labels: there is nothing to rank\n% {view.results.signature}\n"
     return "\n".join(_board(view, view.board(level)) for level in view.levels)
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from veriglot.report.bench.grids import (
+    answer_grids,
     board_grid,
     comparison_grid,
-    correlation_grid,
+    correlation_grids,
     cost_grid,
     data_grid,
     language_grid,
@@ -35,9 +36,11 @@ def markdown_report(view: View) -> str:
     lines += [*_list(reading(view)), ""]
     for level in view.levels:
         lines += _level(view, level)
-    lines += _types(view)
+    lines += [*_unlabelled(view), *_types(view)]
     lines += ["## Against the baseline", "", *_table(comparison_grid(view))] if view.results.comparisons else []
-    lines += ["## Data", "", *_table(data_grid(view)), *_table(statistics_grid(view), titled=True)]
+    lines += ["## Data", "", *_table(data_grid(view))]
+    counted = statistics_grid(view)
+    lines += _table(counted, titled=True) if counted.rows else []
     lines += ["## Cost and coverage", "", *_table(cost_grid(view))]
     missing = missing_grid(view)
     if missing.rows:
@@ -66,9 +69,20 @@ def _level(view: View, level: str) -> Iterator[str]:
         if len(data.languages) > 1:
             yield from _table(language_grid(view, level, data.name), titled=True)
     yield from _table(win_grid(view, level), titled=True)
-    correlated = correlation_grid(view, level)
-    if correlated is not None:
-        yield from _table(correlated, titled=True)
+    for grid in correlation_grids(view, level):
+        yield from _table(grid, titled=True)
+
+
+def _unlabelled(view: View) -> Iterator[str]:
+    """Of data without labels: what systems say, and how it goes together where no leaderboard shows that."""
+    if not view.results.answers:
+        return
+    yield from ("## Without labels", "")
+    related = [
+        grid for level in view.results.measures if level not in view.levels for grid in correlation_grids(view, level)
+    ]
+    for grid in (*answer_grids(view), *related):
+        yield from _table(grid, titled=True)
 
 
 def _types(view: View) -> Iterator[str]:

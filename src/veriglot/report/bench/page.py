@@ -77,8 +77,8 @@ def _subtitle(view: View) -> Markup:
     results = view.results
     parts = (
         f"{count(len(results.systems), 'system')} on {count(len(results.data), 'data set')}",
-        f"ranked by {results.rank_by}",
-        f"thresholds tuned on dev, 95% intervals over {results.resamples:,} resamples of texts",
+        f"ranked by {results.rank_by}, thresholds tuned on dev" if view.levels else "no labels: nobody is ranked",
+        f"95% intervals over {results.resamples:,} resamples of texts",
         f"Veriglot {results.version}",
     )
     return joined([tag("span", text) for text in parts], " ")

@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from veriglot.report.bench.cells import absent, figure_cell, mean_cell, plain_table, shade, sortable, win_cell
-from veriglot.report.bench.grids import comparison_grid, cost_grid, data_grid, missing_grid, statistics_grid
+from veriglot.report.bench.grids import (
+    answer_grids,
+    comparison_grid,
+    cost_grid,
+    data_grid,
+    missing_grid,
+    related_title,
+    statistics_grid,
+)
 from veriglot.report.bench.type_grids import type_section
 from veriglot.report.bench.view import ALL, number
 from veriglot.report.bench.words import findings, reading
@@ -23,7 +31,8 @@ __all__ = ["bench_sections"]
 
 def bench_sections(view: View) -> list[Section]:
     """Findings, the leaderboards, what stands behind them."""
-    found = [_findings(view), *(_board(view, level) for level in view.levels), *type_section(view), *_correlated(view)]
+    boards = (_board(view, level) for level in view.levels)
+    found = [_findings(view), *boards, *_unlabelled(view), *type_section(view), *_correlated(view)]
     if view.results.comparisons:
         intro = note(
             "Both systems are measured on the items that both scored, under the same resamples. Systems that were"
@@ -107,12 +116,21 @@ def _languages(view: View, level: str, data: str) -> Markup:
     return sortable(f"{rank_by} by language: {data}", ("system", *tags), rows)
 
 
+def _unlabelled(view: View) -> Iterator[Section]:
+    grids = answer_grids(view)
+    if grids:
+        intro = note("How much a system marks, and how high its numbers are. Neither says whether it is right.")
+        body = (intro, *(markup for grid in grids for markup in (tag("h3", grid.title), plain_table(grid))))
+        yield Section("unlabelled", "Without labels", "No labels", body, ("answers",))
+
+
 def _correlated(view: View) -> Iterator[Section]:
     if not view.results.correlations:
         return
     intro = note(
-        "How the numbers of two systems go together on the same items, greater being worse in both; the mean over"
-        " languages of data sets. Dark grounds are strong relations of either sign."
+        "How the numbers of two systems go together on the same items, greater being worse in both, and how far their"
+        " verdicts agree beyond chance (kappa); the mean over languages of data sets. Dark grounds are strong relations"
+        " of either sign."
     )
     body = [intro, *(_matrix(one) for one in view.results.correlations)]
     yield Section("correlations", "How systems go together", "Correlations", body, ("correlations",))
@@ -123,7 +141,7 @@ def _matrix(found: BenchCorrelations) -> Markup:
         (name, [_r(value, cells) for value, cells in zip(values, counts, strict=True)])
         for name, values, counts in zip(found.systems, found.r, found.cells, strict=True)
     )
-    return sortable(f"{found.level}s, {found.method} correlation", ("system", *found.systems), rows)
+    return sortable(related_title(found), ("system", *found.systems), rows)
 
 
 def _r(value: float | None, cells: int) -> Markup:
@@ -136,7 +154,8 @@ def _r(value: float | None, cells: int) -> Markup:
 
 
 def _data(view: View) -> Section:
-    body = (plain_table(data_grid(view)), plain_table(statistics_grid(view)))
+    grids = (data_grid(view), statistics_grid(view))
+    body = tuple(plain_table(grid) for grid in grids if grid.rows)
     return Section("sets", "Data", "Data", body, ("data",))
 
 

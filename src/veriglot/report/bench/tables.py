@@ -166,7 +166,16 @@ def _languages(view: View) -> Table:
     return Table("languages", f"{rank_by} in each language", columns, rows)
 
 
+def _answers(view: View) -> Table:
+    columns = (
+        "system", "data", "level", "language", "items", "clusters", "coverage", "flagged", "flagged_low",
+        "flagged_high", "mean", "mean_low", "mean_high", "signature",
+    )  # fmt: skip
+    rows = tuple(tuple(getattr(one, name) for name in columns) for one in view.results.answers)
+    return Table("answers", "What systems say of data without labels", columns, rows)
+
+
 _TABLES: tuple[Callable[[View], Table], ...] = (
-    _languages, _wins, _comparisons, _correlations, type_table, _cells, _coverage, _thresholds, _data, _systems,
-    _figures,
+    _languages, _wins, _comparisons, _answers, _correlations, type_table, _cells, _coverage, _thresholds, _data,
+    _systems, _figures,
 )  # fmt: skip

@@ -105,13 +105,13 @@ class View:
 
     Attributes:
         results: the results.
-        levels: those that any data set was judged at.
+        levels: those that any labelled data set was judged at, so that there is something to rank by.
         confusions: which types detectors take for which.
     """
 
     def __init__(self, results: BenchResults) -> None:
         self.results = results
-        self.levels = tuple(results.measures)
+        self.levels = tuple(level for level in results.measures if any(level in d.levels for d in _labelled(results)))
         self.confusions: tuple[BenchConfusion, ...] = getattr(results, "confusions", ())
         self._figures: dict[tuple[str | None, ...], BenchFigure] = {
             (f.level, f.measure, f.at, f.data, f.system, f.language): f for f in results.figures
@@ -136,8 +136,8 @@ class View:
         return self._wins.get((level, measure, at, scope, system))
 
     def data(self, level: str) -> tuple[BenchData, ...]:
-        """The data sets that were judged at a level."""
-        return tuple(one for one in self.results.data if level in one.levels)
+        """The data sets with labels that were judged at a level."""
+        return tuple(one for one in _labelled(self.results) if level in one.levels)
 
     def at(self, measure: str, wanted: str | None = None) -> str | None:
         """How a measure is taken: at tuned thresholds, or those wanted, where it takes one; of spans at their own."""
@@ -178,6 +178,10 @@ class View:
     def missing(self) -> list[BenchCell]:
         """Cells without figures, or with figures of a part of the samples."""
         return [cell for cell in self.results.cells if cell.status not in {"done", "unsuited"}]
+
+
+def _labelled(results: BenchResults) -> list[BenchData]:
+    return [one for one in results.data if one.labelled]
 
 
 def _rank(row: Row) -> tuple[float, float, str]:

@@ -14,17 +14,27 @@ if TYPE_CHECKING:
 __all__ = ["findings", "reading"]
 
 
+_RANKED = (
+    "Thresholds are tuned on the dev part of each data set for each system and measure (precision and recall take that"
+    " of F1), and never on the test part that figures stand on.",
+    "A win is a language of a data set in which no system has more, at two decimals; all who tie are credited. A dash"
+    " is a figure that is undefined or was not measured; it is never a zero.",
+)
+
+
 def reading(view: View) -> list[str]:
     """How to read the tables."""
     results = view.results
-    words = [
+    words = list(_RANKED) if view.levels else []
+    words[:0] = [
         "Figures are means over a data set's languages, each measured alone, with 95% intervals over"
         f" {results.resamples:,} resamples of whole texts; all systems share the resamples of a data set.",
-        "Thresholds are tuned on the dev part of each data set for each system and measure (precision and recall take"
-        " that of F1), and never on the test part that figures stand on.",
-        "A win is a language of a data set in which no system has more, at two decimals; all who tie are credited. A"
-        " dash is a figure that is undefined or was not measured; it is never a zero.",
     ]
+    if results.answers:
+        words.append(
+            "Of data without labels it is shown how much a system marks and how high its numbers are. Who marks more,"
+            " or agrees with more of the others, is not better by that: without labels nobody is ranked."
+        )
     if any(figure.seen for figure in results.figures):
         words.append(
             f"{SEEN} marks figures on data that the system was trained on. Such data is in no mean over data sets and"
@@ -39,8 +49,11 @@ def reading(view: View) -> list[str]:
 
 
 def findings(view: View) -> list[str]:
-    """Who leads at each level, and what of it is beyond chance."""
+    """Who leads at each level, and what of it is beyond chance; what there is where there are no labels."""
+    bare = [one.name for one in view.results.data if not one.labelled]
     found = []
+    if bare:
+        found.append(f"Without labels, so that nobody is ranked by it: {', '.join(bare)}.")
     for level in view.levels:
         board = view.board(level)
         if not board.rows:

@@ -172,7 +172,7 @@ class NLI:
         if not any(passage.text.strip() for passage in sample.evidence):
             return _Unmeasured(Status.NO_EVIDENCE, "there is no evidence to hold the response against")
         if not sample.response.strip():
-            return _Unmeasured(Status.FAILED, "the response is empty")
+            return _Unmeasured(Status.NOTHING_TO_COMPARE, "the response is empty")
         try:
             tag = language_of(sample)
             if tag is None:
@@ -188,7 +188,7 @@ class NLI:
         if not premises:
             return _Unmeasured(Status.NO_EVIDENCE, "the evidence holds no word, only marks or symbols")
         if not claims:
-            return _Unmeasured(Status.FAILED, "the response holds no word, only marks or symbols")
+            return _Unmeasured(Status.NOTHING_TO_COMPARE, "the response holds no word, only marks or symbols")
         return _Held(sample, tag, claims, premises)
 
     def _supports(self, held: list[_Held]) -> list[Support | _Unmeasured]:

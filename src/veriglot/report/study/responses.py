@@ -22,7 +22,6 @@ __all__ = ["response_section"]
 
 _AXIS = Axis(0.0, 1.0, (0.0, 0.25, 0.5, 0.75, 1.0))
 _SCORED = "scored"
-_REASONS = ("no_evidence", "unsupported_language", "too_long", "failed")
 _SLOTS = {
     _SCORED: "moss",
     "no_evidence": "ochre",

@@ -66,7 +66,7 @@ class ClaimScorer(PairScorer):
         """For each claim, the windows that it is held against."""
         claims = self._claims(pair)
         if not claims:
-            return Unmeasured(Status.FAILED, f"the response holds no {self._level}")
+            return Unmeasured(Status.NOTHING_TO_COMPARE, f"the response holds no {self._level}")
         plan = []
         for claim in claims:
             left = self._room - self._tokens.count(claim)

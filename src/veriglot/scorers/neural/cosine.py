@@ -94,5 +94,5 @@ def _again(kind: type[Cosine], options: dict[str, Any]) -> Cosine:
 def _cosine(left: np.ndarray[Any, Any], right: np.ndarray[Any, Any]) -> Measured | Unmeasured:
     length = float(np.linalg.norm(left) * np.linalg.norm(right))
     if not length:
-        return Unmeasured(Status.FAILED, "a text without any token has no vector")
+        return Unmeasured(Status.NOTHING_TO_COMPARE, "a text without any token has no vector")
     return Measured(float(np.clip(left @ right / length, -1.0, 1.0)), {})

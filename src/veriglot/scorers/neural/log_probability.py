@@ -126,7 +126,9 @@ class LogProbability(PairScorer):
         if self._room is not None and longest > self._room:
             reason = f"{longest:,} tokens, and the model takes {self._room:,}"
             return Unmeasured(Status.TOO_LONG, reason)
-        return Measured(0.0, {}) if row[1] else Unmeasured(Status.FAILED, "the response holds no token of the model")
+        if not row[1]:
+            return Unmeasured(Status.NOTHING_TO_COMPARE, "the response holds no token of the model")
+        return Measured(0.0, {})
 
     def _halved(self, pair: Pair) -> tuple[list[int], list[int]] | Unmeasured:
         assert self._codes is not None

@@ -87,7 +87,7 @@ def _pair(sample: Sample) -> Pair | Unmeasured:
     if not passages:
         return Unmeasured(Status.NO_EVIDENCE, "there is no evidence to hold the response against")
     if not sample.response.strip():
-        return Unmeasured(Status.FAILED, "the response is blank, which these networks were not trained on")
+        return Unmeasured(Status.NOTHING_TO_COMPARE, "the response is blank")
     languages = {passage.language for passage in sample.evidence}
     return Pair(
         _writable("\n".join(passages)),

@@ -226,7 +226,7 @@ class FirstPass:
                 self.found(Fault("malformed_tags", detail, text=sample.response, layer=layer), place, sample, file.path)
                 for kind, count in faults.items():
                     self.tally.kind("malformed_tags", kind, count)
-        for layer in changed.tags.keys() - {"response"}:
+        for layer in (name for name in changed.tags if name != "response"):  # in order: reports are compared
             self.tally.looked("moved_text", file.path, layer=layer)
             for note, kind in ((f"{layer}{_MOVED}", "letters"), (f"{layer}{_SPACES}", "white space")):
                 if note in changed.notes:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import re
-import sys
 import tomllib
 from functools import partial
-from importlib import import_module
 from typing import TYPE_CHECKING, Literal
 
 from veriglot.errors import UsageError
@@ -31,7 +27,6 @@ DETECTOR_HELP = (
 )
 SET_HELP = "A further option of the detector, such as model=NAME; may be repeated. Default: none."
 
-_CLASS = re.compile(r"(?P<module>[A-Za-z_]\w*(\.[A-Za-z_]\w*)*):(?P<attribute>[A-Za-z_]\w*)")
 _OWN = frozenset({"threshold", "words", "level"})  # options of the command itself
 
 
@@ -130,38 +125,6 @@ def load(
         return Calibrated(
             partial(load, name, **settings), calibration=calibration_file, threshold=threshold, words=words
         )
-    from veriglot.detectors import DETECTORS, load_detector
+    from veriglot.detectors.own_class import load_named
 
-    found = _CLASS.fullmatch(name)
-    if found is None or name in DETECTORS:
-        return load_detector(name, threshold=threshold, words=words, **settings)
-    return _of_class(name, found["module"], found["attribute"], {"threshold": threshold, "words": words, **settings})
-
-
-def _of_class(name: str, module: str, attribute: str, options: dict[str, Any]) -> Detector:
-    from veriglot.records import Detector
-
-    if os.getcwd() not in sys.path and "" not in sys.path:  # noqa: PTH109  # sys.path holds text
-        sys.path.append(os.getcwd())  # noqa: PTH109
-    try:
-        factory = getattr(import_module(module), attribute)
-    except ModuleNotFoundError as error:
-        raise UsageError(
-            f"The detector {name!r} cannot be loaded: {error}.",
-            remedy="Is the module in the working folder, or installed?",
-        ) from error
-    except AttributeError as error:
-        raise UsageError(f"The detector {name!r} cannot be loaded: {error}.") from error
-    try:
-        detector = factory(**options)
-    except TypeError as error:
-        raise UsageError(
-            f"The detector {name!r} cannot be made: {error}.",
-            remedy="Its class has to take the keyword arguments threshold and words, and those of --set.",
-        ) from error
-    if not isinstance(detector, Detector):
-        raise UsageError(
-            f"{name!r} is no detector: it lacks some of name, taxonomy, threshold, signature and predict.",
-            remedy="See the protocol veriglot.records.Detector.",
-        )
-    return detector
+    return load_named(name, threshold=threshold, words=words, **settings)

@@ -113,6 +113,18 @@ def test_a_member_that_is_not_installed(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert "ensemble:without semantic (not installed)" in found.notes
 
 
+def test_a_class_of_ones_own_is_a_member() -> None:
+    sample = told("one", "The mill is old.")
+    own = Member("told_words:ToldWords", options=A.options)
+    (found,) = ensemble(own, B).predict([sample])
+    (same,) = ensemble(A, B).predict([sample])
+    assert (found.words, found.score, found.spans) == (same.words, same.score, same.spans)
+    again = pickle.loads(pickle.dumps(Ensemble("told_words:ToldWords+grounding")))
+    assert [one.detector for one in again._members] == ["told_words:ToldWords", "grounding"]
+    with pytest.raises(UsageError, match="No module named 'no_such_module'"):
+        Ensemble("grounding+no_such_module:Mine")
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [("grounding", "at least two"), ("grounding+grounding", "twice"), ("", "at least two")],

@@ -212,9 +212,9 @@ class Calibrated:
 
 
 def _named(name: str, options: dict[str, Any]) -> Make:
-    from veriglot.detectors.detect import load_detector
+    from veriglot.detectors.own_class import load_named
 
-    return partial(load_detector, name, **options)
+    return partial(load_named, name, **options)
 
 
 def _remade(detector: str | Make, options: dict[str, Any]) -> Calibrated:

@@ -24,7 +24,7 @@ class Member(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     """One detector of an ensemble.
 
     Attributes:
-        detector: its name, as `load_detector` takes it.
+        detector: its name, as `load_detector` takes it, or `package.module:Class` of a class of one's own.
         calibration: a file that `veriglot evaluate --calibrate` wrote for it, or None.
         weight: of its confidences in the mean; above 0.
         options: further options of the detector.
@@ -90,9 +90,9 @@ def _beside(member: Member, folder: Path) -> Member:
 def made(member: Member, *, threshold: float | None) -> Detector:
     """The detector of a member, calibrated where it has a calibration, with the confidences of words."""
     from veriglot.detectors.confidences.calibrated import Calibrated
-    from veriglot.detectors.detect import load_detector
+    from veriglot.detectors.own_class import load_named
 
-    make: Make = partial(load_detector, member.detector, **member.options)
+    make: Make = partial(load_named, member.detector, **member.options)
     if member.calibration is not None:
         return Calibrated(make, calibration=member.calibration, threshold=threshold, words=True)
     return make(threshold=threshold, words=True)

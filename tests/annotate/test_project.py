@@ -78,7 +78,7 @@ def test_presets_hold_any_name_and_path(tmp_path_factory: pytest.TempPathFactory
         (HEAD + 'flags = ["<b>"]', "project.flags"),
         (HEAD + "[wrok]\noverlap = 1", "Did you mean work"),
         (HEAD + "[work]\noverlap = -1", "work.overlap"),
-        (HEAD + "[work]\nreviews = 2", "work.reviews"),
+        (HEAD + "[work]\nreviews = 3", "work.reviews"),
         (HEAD + "[exam]\nitems = 3\n[[exam.strata]]\nitems = 2", "exam"),
         (HEAD + "[exam]\nthreshold = 1.5", "exam.threshold"),
         (HEAD + "[validation]\nshare = 0.0", "validation.share"),

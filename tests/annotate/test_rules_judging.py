@@ -56,6 +56,42 @@ def test_a_review_confirms_corrects_or_sends_back(store, make_project):
     assert work.next(reviewer) is None
 
 
+def test_two_reviewers_look_one_after_the_other(store, make_project):
+    work = team(store, make_project(RULES.replace("reviews = 0", "reviews = 2")))
+    work.items(3)
+    person, first = work.person(), work.person(Role.REVIEWER)
+    corrected, undone, sent_back = work.do(person, MINE)
+    with store.reading() as tx:
+        assert any("Two people review" in note for note in overview(tx, work.project).notes)
+    second = work.person(Role.REVIEWER)
+    for layer in (THEIRS, THEIRS):
+        work.act(work.next(first), "correct", layer)
+    work.act(work.next(first), "confirm", None)
+    assert work.next(first) is None  # nobody passes the same work twice
+    assert {work.state(one) for one in (corrected, undone, sent_back)} == {State.SUBMITTED}
+    with pytest.raises(Refused, match="looking"):
+        work.act(corrected, "reopen", None)
+    one = work.next(second)
+    assert (one.subject_id, one.layer) == (corrected.id, THEIRS)  # as the first reviewer left it
+    work.act(one, "save", spans((4, 12)))
+    work.act(one, "confirm", None)
+    work.act(work.next(second), "correct", MINE)  # the annotator was right after all
+    work.act(work.next(second), "return", None, comment="A mark is missing.")
+    assert [work.state(one) for one in (corrected, undone, sent_back)] == [
+        State.ACCEPTED, State.ACCEPTED, State.RETURNED,
+    ]  # fmt: skip
+    with store.reading() as tx:
+        finals = [final_layer(tx, tx.assignment(one.id)) for one in (corrected, undone)]
+        assert not [note for note in overview(tx, work.project).notes if "review" in note]
+    reviewers = (first.id, second.id)
+    assert finals == [(THEIRS, first.id, reviewers), (MINE, person.id, reviewers)]
+    work.act(work.next(person), "submit", THEIRS)
+    for reviewer in (second, first):  # both look again at what was sent back
+        assert work.state(sent_back) is State.SUBMITTED
+        work.act(work.next(reviewer), "confirm", None)
+    assert work.state(sent_back) is State.ACCEPTED
+
+
 def test_work_that_is_looked_at_is_not_opened_again(store, make_project):
     work = team(store, make_project(REVIEWED))
     work.items(1)

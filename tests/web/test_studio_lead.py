@@ -53,6 +53,24 @@ def test_a_reviewer_sends_back_and_the_annotator_hears_why(team: Running) -> Non
     assert back["layer"]["spans"]  # with everything that they had marked
 
 
+def test_a_second_reviewer_sees_what_the_first_left(database: str, tmp_path: Path) -> None:
+    with running(tmp_path, database, work={"overlap": 50, "reviews": 2}) as studio:
+        one, first, second = studio.visitor(), studio.visitor(role="reviewer"), studio.visitor(role="reviewer")
+        given = one.next()
+        word, other = given["item"]["words"][:2]
+        one.send(given["id"], "submit", layer=layer(*word))
+        review = first.next()
+        first.send(review["id"], "correct", review["version"], layer=layer(*other))
+        again = second.next()
+        place = [(span["start"], span["end"]) for span in again["subject"]["layer"]["spans"]]
+        assert (again["subject"]["assignment"], place) == (given["id"], [tuple(other)])
+        assert again["layer"] == again["subject"]["layer"]
+        assert second.send(again["id"], "confirm", again["version"]).json()["state"] == "submitted"
+        looked = first.get(f"/api/assignments/{review['id']}").json()  # what they looked at stays what they looked at
+        assert [(span["start"], span["end"]) for span in looked["subject"]["layer"]["spans"]] == [tuple(word)]
+        assert one.get(f"/api/assignments/{given['id']}").json()["state"] == "accepted"
+
+
 def test_a_lead_settles_what_two_disagree_on(team: Running) -> None:
     one, other, lead = team.visitor(), team.visitor(), team.visitor(role="lead")
     items = _do_all(one)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from veriglot.annotate.adjudicating import after_adjudication
-from veriglot.annotate.reviewing import after_review, before_review, refuse_while_reviewed
+from veriglot.annotate.reviewing import after_review, before_review, final_layer, refuse_while_reviewed
 from veriglot.annotate.store import BatchState, Conflict, Purpose, Refused
 from veriglot.annotate.validating import after_validation, before_validation
 
@@ -54,10 +54,12 @@ def act(store: Store, project: Project, person_id: int, assignment_id: int, new:
 
 
 def _confirmed(store: Store, assignment_id: int, sent: Layer | None) -> Layer | None:
-    """What is confirmed is the annotator's layer, whatever the reviewer had tried out."""
+    """What is confirmed is the layer that was to be reviewed, whatever the reviewer had tried out."""
     with store.reading() as tx:
         review = tx.assignment(assignment_id)
-        return sent if review.subject_id is None else tx.assignment(review.subject_id).layer
+        if review.subject_id is None:
+            return sent
+        return final_layer(tx, tx.assignment(review.subject_id), before=review.id).layer
 
 
 @dataclass(frozen=True)

@@ -167,13 +167,13 @@ class WorkEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Attributes:
         overlap: items of each language that everybody gets first, for agreement.
         per_person: items of a person's own after these; None for as many as there are.
-        reviews: reviewers that look at each annotation: 0 or 1.
+        reviews: reviewers that look at each annotation, one after the other: 0, 1 or 2.
         adjudicate: whether a lead settles what was annotated more than once.
     """
 
     overlap: int = 50
     per_person: int | None = 50
-    reviews: Literal[0, 1] = 1
+    reviews: Literal[0, 1, 2] = 1
     adjudicate: bool = True
 
 

@@ -194,9 +194,12 @@ def _cost(project: Project, seconds: float) -> float | None:
 
 def _notes(tx: Reading, project: Project, project_id: int) -> list[str]:
     said = [f"The exam lacks items: {one}." for one in exam.lacks(tx, project, project_id)]
-    roles = {role for (role,) in tx.tally(project_id, "people", "role")}
-    if project.entries.work.reviews and not roles & {Role.REVIEWER.value, Role.LEAD.value}:
+    roles = tx.tally(project_id, "people", "role")
+    wanted, able = project.entries.work.reviews, sum(roles.get((role.value,), 0) for role in (Role.REVIEWER, Role.LEAD))
+    if wanted and not able:
         said.append("Work is reviewed here, and nobody was invited who reviews.")
+    elif able < wanted:
+        said.append("Two people review each piece of work here, and only one was invited who reviews.")
     said += [
         f"Batch {number} waits for somebody who had no hand in it to check it."
         for number in validating.stuck(tx, project_id)

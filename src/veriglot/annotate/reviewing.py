@@ -1,9 +1,10 @@
 """Reviews: somebody else confirms an annotation, corrects it, or sends it back with a reason.
 
-Confirmed and corrected work is accepted once as many reviewers as `work.reviews` asks for have passed it. What is sent
-back comes first in its annotator's queue, with everything that they had marked (hat, section 3.1: at no cost to them),
-and is reviewed again. The annotator's layer stays theirs: a correction is the reviewer's layer, and `final_layer` says
-which of them counts.
+Confirmed and corrected work is accepted once as many reviewers as `work.reviews` asks for have passed it, one after the
+other: the second looks at what the first left, a correction where there is one, and decides. What is sent back comes
+first in its annotator's queue, with everything that they had marked (hat, section 3.1: at no cost to them), and is
+reviewed again. The annotator's layer stays theirs: a correction is the reviewer's layer, and `final_layer` says which
+of them counts.
 
 Hidden checks look like all other work, so they are accepted beside it.
 """
@@ -47,7 +48,7 @@ class Final(NamedTuple):
 def next_review(tx: Writing, project: Project, person: Person) -> Assignment | None:
     """Give somebody an annotation to review: of their languages, not their own, the one that has waited longest.
 
-    Its layer is the annotator's, to be corrected where that is needed.
+    Its layer is the annotator's, or a first reviewer's correction, to be corrected where that is needed.
     """
     row = tx.connection.execute(_candidates(project, person).limit(1)).first()
     if row is None:
@@ -55,7 +56,9 @@ def next_review(tx: Writing, project: Project, person: Person) -> Assignment | N
     subject = tx.assignment(row[0], lock=True)
     rounds = len(tx.assignments(project_id=subject.project_id, subject_id=subject.id, purpose=Purpose.REVIEW))
     item = tx.item(subject.item_id)
-    return tx.assign(item, person.id, Purpose.REVIEW, round=rounds, subject_id=subject.id, layer=subject.layer)
+    return tx.assign(
+        item, person.id, Purpose.REVIEW, round=rounds, subject_id=subject.id, layer=final_layer(tx, subject).layer
+    )
 
 
 def waiting(tx: Reading, project: Project, person: Person) -> int:
@@ -168,16 +171,18 @@ def refuse_while_reviewed(tx: Reading, assignment: Assignment) -> None:
         raise Refused("Somebody is looking at this now.", remedy="Wait until they are through with it.")
 
 
-def final_layer(tx: Reading, annotation: Assignment) -> Final:
-    """What counts of an annotation: its own layer, or that of the reviewer who corrected it last."""
-    passed = _passed(tx, annotation)
-    if not passed:
-        return Final(annotation.layer, annotation.person_id, ())
-    last = passed[-1]
-    reviewers = tuple(one.person_id for one in passed)
-    if last.layer == annotation.layer:
-        return Final(annotation.layer, annotation.person_id, reviewers)
-    return Final(last.layer, last.person_id, reviewers)
+def final_layer(tx: Reading, annotation: Assignment, *, before: int | None = None) -> Final:
+    """What counts of an annotation: its own layer, or that of the reviewer who corrected it last.
+
+    Args:
+        tx: the transaction.
+        annotation: the annotator's assignment.
+        before: a review of it, to leave it and later ones aside: what it looks at, or looked at.
+    """
+    passed = [one for one in _passed(tx, annotation) if before is None or one.id < before]
+    layer = passed[-1].layer if passed else annotation.layer
+    author = next(one for one in (annotation, *passed) if one.layer == layer)  # a confirmation is nobody's layer
+    return Final(layer, author.person_id, tuple(one.person_id for one in passed))
 
 
 def verdicts(tx: Reading, project_id: int) -> dict[tuple[int, str], int]:

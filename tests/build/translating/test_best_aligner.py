@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from veriglot import read
+from veriglot import read, weights
 from veriglot.build.translating import load_aligner, side_of
+from veriglot.build.translating.best_aligner import ENCODERS
 from veriglot.cli import main
 from veriglot.records import Annotation, Kind, Sample, Span, encode
 
@@ -37,6 +38,20 @@ def translated(folder: Path, *more: str) -> tuple[str, Sample]:
     return json.loads((folder / "out.jsonl.progress").read_text("utf-8"))["options"]["aligner"], made
 
 
+def test_of_two_encoders_the_first_is_taken(use_multilingual: Path) -> None:
+    assert use_multilingual.is_file()
+    by_one = load_aligner("vectors", encoder="use-multilingual").signature
+    assert load_aligner("auto", encoders=["use-multilingual", "e5-multilingual"]).signature == by_one
+    assert load_aligner("auto", encoders=[]).signature == load_aligner("lexical").signature
+
+
+def is_here(name: str) -> bool:
+    try:
+        return weights.find(name).is_file()
+    except weights.MissingWeightsError:
+        return False
+
+
 @pytest.mark.usefixtures("nothing_fetched")
 def test_without_the_encoder_it_is_lexical(tmp_path: Path) -> None:
     assert load_aligner("auto").signature == load_aligner("lexical").signature
@@ -46,10 +61,11 @@ def test_without_the_encoder_it_is_lexical(tmp_path: Path) -> None:
     assert made.response[span.start : span.end] == "1879"
 
 
-def test_with_the_encoder_it_is_vectors_unless_another_is_named(use_multilingual: Path, tmp_path: Path) -> None:
+def test_with_an_encoder_it_is_vectors_unless_another_is_named(use_multilingual: Path, tmp_path: Path) -> None:
     assert use_multilingual.is_file()
     found = load_aligner("auto")
-    assert found.signature == load_aligner("vectors").signature
+    here = [name for name in ENCODERS if name == "use-multilingual" or is_here(name)]
+    assert found.signature == load_aligner("vectors", encoder=here[0]).signature
     links = found.align(side_of("The bridge burnt down.", "en"), side_of("Die Brücke brannte ab.", "de")).links
     assert (1, 1) in {(link.source, link.target) for link in links}
     (tmp_path / "auto").mkdir()

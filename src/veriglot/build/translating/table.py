@@ -37,7 +37,7 @@ ALIGNERS = Table(
     {
         "auto": Entry(
             "veriglot.build.translating.best_aligner:best_aligner",
-            summary="vectors where the encoder is here, else lexical; signatures say which",
+            summary="vectors of the best encoder that is here, else lexical; signatures say which",
         ),
         "lexical": Entry(
             "veriglot.build.translating.lexical:LexicalAligner",

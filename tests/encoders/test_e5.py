@@ -116,7 +116,9 @@ def test_it_travels_to_other_processes(tiny: tuple[Path, Any]) -> None:
     assert (again.sentences(TEXTS) == encoder.sentences(TEXTS)).all()
 
 
-@pytest.mark.parametrize("damage", ["nothing there", "another file", "cut off early", "cut off late", "no layer"])
+@pytest.mark.parametrize(
+    "damage", ["nothing there", "another file", "cut off early", "cut off late", "no layer", "odd heads"]
+)
 def test_what_is_not_that_model_is_refused(tiny: tuple[Path, Any], tmp_path: Path, damage: str) -> None:
     data, path = tiny[0].read_bytes(), tmp_path / "model.bin"
     if damage != "nothing there":
@@ -126,6 +128,7 @@ def test_what_is_not_that_model_is_refused(tiny: tuple[Path, Any], tmp_path: Pat
                 "cut off early": data[:100],
                 "cut off late": data[:-1000],
                 "no layer": data.replace(b"l3.ao.w", b"x3.ao.w"),
+                "odd heads": data[:16] + (7).to_bytes(4, "little") + data[20:],
             }[damage]
         )
     with pytest.raises(WeightsError) as caught:

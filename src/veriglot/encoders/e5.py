@@ -13,7 +13,7 @@ from veriglot.encoders.e5_file import E5File
 from veriglot.encoders.e5_graph import built
 from veriglot.encoders.quality import languages_of, strength_of
 from veriglot.encoders.windows import WindowEncoder
-from veriglot.errors import WeightsError
+from veriglot.errors import UsageError, WeightsError
 from veriglot.provenance import file_sha256, signature
 
 if TYPE_CHECKING:
@@ -57,7 +57,10 @@ class E5(WindowEncoder):
             self._session = _session(built(self._file, _LAYER))
             self._place = self._file.numbers("emb.pos").reshape(-1, self._file.sizes.width)
             self._kind = self._file.numbers("emb.type")[: self._file.sizes.width]
-            tokenizer = _tokenizer(self._file)
+            room = min(self._file.sizes.room, len(self._place))
+            super().__init__(_tokenizer(self._file), room=room, prompt=_PROMPT, languages=(), cache_mb=cache_mb)
+        except UsageError:
+            raise
         except Exception as error:  # the errors of tokenizers and ONNX Runtime share no base
             raise _unusable(place, error) from error
         self.signature = signature(
@@ -67,7 +70,6 @@ class E5(WindowEncoder):
             tokens=f"layer{_LAYER}",
             prompt=_PROMPT.strip(),
         )
-        super().__init__(tokenizer, room=self._file.sizes.room, prompt=_PROMPT, languages=(), cache_mb=cache_mb)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _again, (type(self), self._options)
@@ -112,7 +114,8 @@ def _unusable(place: Path, error: Exception) -> WeightsError:
 
 def _tokenizer(file: E5File) -> Tokenizer:
     """That of XLM-RoBERTa, from the pieces in the file."""
-    tokenizer = Tokenizer(models.Unigram(file.pieces, unk_id=file.unknown))
+    pieces = file.pieces()
+    tokenizer = Tokenizer(models.Unigram(pieces, unk_id=file.unknown))
     tokenizer.normalizer = normalizers.Sequence(
         [
             normalizers.Replace(Regex(_VANISH), ""),
@@ -123,7 +126,7 @@ def _tokenizer(file: E5File) -> Tokenizer:
         ]
     )
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="always")
-    begin, end = ((file.pieces[place][0], place) for place in (file.begin, file.end))
+    begin, end = ((pieces[place][0], place) for place in (file.begin, file.end))
     tokenizer.post_processor = processors.TemplateProcessing(
         single=f"{begin[0]} $A {end[0]}", special_tokens=[begin, end]
     )

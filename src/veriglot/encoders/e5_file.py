@@ -55,7 +55,6 @@ class E5File:
 
     Attributes:
         sizes: of the network.
-        pieces: of the tokenizer, with log probabilities; the place is the token id.
         begin, end, unknown: token ids.
 
     Raises:
@@ -67,7 +66,7 @@ class E5File:
         self._data: NDArray[np.uint8] = np.memmap(path, np.uint8, "r")
         try:
             self._read()
-        except (struct.error, IndexError, UnicodeDecodeError) as error:
+        except (struct.error, IndexError) as error:
             raise ValueError("it ends early or is no file of the format E5S1") from error
 
     def _read(self) -> None:
@@ -86,10 +85,7 @@ class E5File:
         places = reader.array("<u4", count + 1)
         scores = reader.array("<f4", count)
         texts = reader.bytes(length)
-        self.pieces = [
-            (texts[low:high].decode("utf-8"), float(score))
-            for low, high, score in zip(places[:-1], places[1:], scores, strict=True)
-        ]
+        self._pieces = texts, places, scores
         _, table = reader.numbers("iI")
         reader.bytes(table)
         (tensors,) = reader.numbers("i")
@@ -101,6 +97,18 @@ class E5File:
             if start + taken > len(self._data):
                 raise ValueError("it ends early")
             self._directory[name] = count, start, taken
+
+    def pieces(self) -> list[tuple[str, float]]:
+        """The tokenizer's pieces with their log probabilities; the place in the list is the token id.
+
+        Raises:
+            ValueError: a piece is no UTF-8.
+        """
+        texts, places, scores = self._pieces
+        return [
+            (texts[low:high].decode("utf-8"), float(score))
+            for low, high, score in zip(places[:-1], places[1:], scores, strict=True)
+        ]
 
     def numbers(self, name: str) -> NDArray[np.float32]:
         """A tensor that is kept whole, as float32, flat."""

@@ -45,7 +45,8 @@ def translate_all(work: Work, translator: Translator) -> int:
 
     source = Queries(work.data, format_name=work.format_name, language=work.language)
     targets = [language(part.strip()).tag for part in work.to.split(",") if part.strip()]
-    aligner = load_aligner(work.aligner) if "align" in work.settings.strategies else None
+    options = {"begun": _begun(work)} if work.aligner == "auto" else {}
+    aligner = load_aligner(work.aligner, **options) if "align" in work.settings.strategies else None
 
     def total() -> int | None:
         found = count_rows(source.inputs)
@@ -68,6 +69,15 @@ def translate_all(work: Work, translator: Translator) -> int:
     if not work.quiet:
         _show(load_translation_account(work.output), work.output, json=work.json)
     return tell(work.output, tally, what="rows")
+
+
+def _begun(work: Work) -> str | None:
+    """The signature of the aligner that an output was begun with, if it is to be continued."""
+    from veriglot.run.manifest import Manifest
+
+    before = None if work.restart else Manifest.load(work.output.with_name(f"{work.output.name}.progress"))
+    begun = before.options.get("aligner") if before is not None else None
+    return begun if isinstance(begun, str) else None
 
 
 def _show(account: TranslationAccount, output: Path, *, json: bool) -> None:

@@ -45,6 +45,15 @@ def test_of_two_encoders_the_first_is_taken(use_multilingual: Path) -> None:
     assert load_aligner("auto", encoders=[]).signature == load_aligner("lexical").signature
 
 
+def test_an_output_goes_on_with_the_aligner_that_began_it(use_multilingual: Path, tmp_path: Path) -> None:
+    assert use_multilingual.is_file()
+    named, _ = translated(tmp_path, "--aligner", "lexical")
+    assert translated(tmp_path)[0] == named
+    best = load_aligner("auto").signature
+    assert named != best == load_aligner("auto", begun="another that is gone").signature
+    assert translated(tmp_path, "--restart")[0] == best
+
+
 def is_here(name: str) -> bool:
     try:
         return weights.find(name).is_file()

@@ -13,7 +13,7 @@ from misbehaving import Arrival, Faults, FaultyServer, ModelServer
 
 from veriglot import llm
 from veriglot.errors import UsageError
-from veriglot.http import HttpError, Session
+from veriglot.http import HttpError, Session, checked_address
 from veriglot.http.secrets import Secrets
 
 if TYPE_CHECKING:
@@ -176,3 +176,24 @@ def test_an_address_with_a_password_is_refused_unseen() -> None:
         Session("http://user:Geheim0123@127.0.0.1/v1")
     assert "Geheim0123" not in str(caught.value)
     assert "Geheim0123" not in repr(caught.value)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        f"https://user:{KEY}@host/v1",
+        f"https://user:{KEY}@host:99999/v1",
+        f"http://user:{KEY}@[::1/v1",
+        f"http:/user:{KEY}@host/v1",
+        f"user:{KEY}@host/v1",
+    ],
+)
+def test_an_address_that_cannot_be_read_shows_no_password(address: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        checked_address(address)
+    assert KEY not in str(caught.value)
+    assert "holds a user name or a password" in str(caught.value)
+
+
+def test_an_address_may_hold_the_sign_behind_its_host() -> None:
+    assert checked_address("https://host/v1/@team/") == "https://host/v1/@team"

@@ -15,12 +15,14 @@ def checked_address(base_url: str) -> str:
     Raises:
         UsageError: it is none, or holds a user name, a password or a query, which manifests would keep.
     """
+    holds_password = "@" in base_url  # of an address that cannot be read, any may stand before a secret's end
     try:
         parts = urlsplit(base_url)
-        holds_password = "@" in (parts.netloc or base_url.partition("/")[0])
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+        if usable:
+            holds_password = "@" in parts.netloc
     except ValueError:
-        usable = holds_password = False
+        usable = False
     if holds_password:  # the address is not shown: it holds a secret
         raise UsageError(
             "The address of the server holds a user name or a password.",

@@ -9,7 +9,7 @@ from rule_rows import RULES, spans, team
 
 from veriglot.annotate.adjudicating import adjudicate, disagreements, said_of, settle
 from veriglot.annotate.figures import overview
-from veriglot.annotate.layers import EMPTY, Layer
+from veriglot.annotate.layers import EMPTY, Layer, LayerSpan
 from veriglot.annotate.people import revoke
 from veriglot.annotate.reviewing import final_layer, verdicts
 from veriglot.annotate.store import BatchState, Conflict, ItemRole, Purpose, Refused, Role, State
@@ -83,6 +83,10 @@ def test_two_reviewers_look_one_after_the_other(store, make_project):
     with store.reading() as tx:
         finals = [final_layer(tx, tx.assignment(one.id)) for one in (corrected, undone)]
         assert not [note for note in overview(tx, work.project).notes if "review" in note]
+        assert verdicts(tx, work.id) == {
+            (person.id, "correct"): 1, (person.id, "confirm"): 1, (person.id, "return"): 1,
+            (first.id, "confirm"): 1, (first.id, "correct"): 1, (first.id, "return"): 1,
+        }  # fmt: skip
     reviewers = (first.id, second.id)
     assert finals == [(THEIRS, first.id, reviewers), (MINE, person.id, reviewers)]
     work.act(work.next(person), "submit", THEIRS)
@@ -90,6 +94,31 @@ def test_two_reviewers_look_one_after_the_other(store, make_project):
         assert work.state(sent_back) is State.SUBMITTED
         work.act(work.next(reviewer), "confirm", None)
     assert work.state(sent_back) is State.ACCEPTED
+    with store.reading() as tx:
+        found = verdicts(tx, work.id)
+    assert (found[person.id, "confirm"], found[second.id, "confirm"]) == (2, 1)
+
+
+def test_annotators_are_judged_by_the_layer_that_counts(store, make_project):
+    """Of two reviewers the second judges the first: what they undo was never the annotator's mistake."""
+    work = team(store, make_project(RULES.replace("reviews = 0", "reviews = 2")))
+    work.items(2)
+    person, first, second = work.person(), work.person(Role.REVIEWER), work.person(Role.REVIEWER)
+    work.do(person, MINE)
+    for _ in range(2):
+        work.act(work.next(first), "correct", THEIRS)
+    with store.reading() as tx:
+        assert verdicts(tx, work.id) == {}  # nothing is through yet
+    drawn_anew = Layer(spans=(LayerSpan("s7", 0, 3, "entity", note="as it was"),), comment="The annotator was right.")
+    work.act(work.next(second), "correct", drawn_anew)
+    with store.reading() as tx:
+        assert verdicts(tx, work.id) == {(person.id, "confirm"): 1, (first.id, "correct"): 1}
+    work.act(work.next(second), "confirm", None)
+    with store.reading() as tx:
+        lines = {line.id: line for line in overview(tx, work.project).people}
+    annotator, reviewer = lines[person.public_id], lines[first.public_id]
+    assert (annotator.confirmed, annotator.corrected, annotator.sent_back) == (1, 1, 0)
+    assert (reviewer.confirmed, reviewer.corrected, reviewer.sent_back) == (1, 1, 0)
 
 
 def test_work_that_is_looked_at_is_not_opened_again(store, make_project):

@@ -83,7 +83,8 @@ class PersonLine(msgspec.Struct, frozen=True):
         begun: assignments that wait for them.
         by_purpose: assignments handed in, by purpose.
         pace: of their annotations.
-        confirmed: annotations of theirs that reviewers confirmed, `corrected`, `sent_back`.
+        confirmed: work of theirs that reviewers confirmed, `corrected`, `sent_back`: annotations by the layer that
+            counts in the end, and what they passed as the first of two reviewers by what the second left of it.
         suggested: what became of suggestions in what they handed in; None where they were shown none.
         seconds: of all their work, the exam, reviews and withdrawn work too.
         cost: of that time; None where the project names no hourly pay.

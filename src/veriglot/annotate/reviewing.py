@@ -11,22 +11,36 @@ Hidden checks look like all other work, so they are accepted beside it.
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import exists, func, select
+import msgspec
+from sqlalchemy import and_, exists, func, or_, select
 
 from veriglot.annotate.choosing import AT_WORK, can_judge, in_languages
 from veriglot.annotate.store import ItemRole, Purpose, Refused, State
 from veriglot.annotate.store import tables as t
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
     from sqlalchemy import Select
 
     from veriglot.annotate.layers import Layer
     from veriglot.annotate.project import Project
     from veriglot.annotate.store import Assignment, NewEvent, Person, Reading, Writing
 
-__all__ = ["Final", "after_review", "before_review", "final_layer", "next_review", "refuse_while_reviewed", "waiting"]
+__all__ = [
+    "Final",
+    "after_review",
+    "before_review",
+    "final_layer",
+    "next_review",
+    "refuse_while_reviewed",
+    "verdicts",
+    "waiting",
+]
 
 _REVIEWED = (ItemRole.NORMAL, ItemRole.OVERLAP)
 
@@ -138,12 +152,16 @@ def after_review(tx: Writing, project: Project, review: Assignment, new: NewEven
 
 def _passed(tx: Reading, subject: Assignment) -> list[Assignment]:
     """Reviews that passed the annotation as it stands, in order."""
-    if subject.submitted_at is None:
-        return []
     reviews = tx.assignments(
         subject.project_id, subject_id=subject.id, purpose=Purpose.REVIEW, states=(State.SUBMITTED,)
     )
-    return [one for one in reviews if one.created_at >= subject.submitted_at]
+    return _since(subject, reviews)
+
+
+def _since(subject: Assignment, reviews: Iterable[Assignment]) -> list[Assignment]:
+    """Of its reviews those that were given since it was handed in last."""
+    at = subject.submitted_at
+    return [] if at is None else [one for one in reviews if one.created_at >= at]
 
 
 def _accept_checks(tx: Writing, subject: Assignment) -> None:
@@ -186,15 +204,69 @@ def final_layer(tx: Reading, annotation: Assignment, *, before: int | None = Non
 
 
 def verdicts(tx: Reading, project_id: int) -> dict[tuple[int, str], int]:
-    """How often whose annotations were confirmed, corrected and sent back, by (annotator, verdict)."""
-    review, subject = t.assignments.alias(), t.assignments.alias()
-    kinds = ("confirm", "correct", "return")
-    found = (
-        select(subject.c.person_id, t.events.c.kind, func.count())
-        .select_from(t.events)
-        .join(review, review.c.id == t.events.c.assignment_id)
-        .join(subject, subject.c.id == review.c.subject_id)
-        .where(t.events.c.project_id == project_id, t.events.c.kind.in_(kinds))
-        .group_by(subject.c.person_id, t.events.c.kind)
+    """How often whose work was confirmed, corrected and sent back, by (person, `confirm` | `correct` | `return`).
+
+    Annotators are judged by what became of their layer: once it is accepted, it is confirmed where the layer that
+    counts says the same, and otherwise corrected, whoever changed it in between. A second review judges the first
+    reviewer too, in the same way. What is sent back counts each time, for its annotator and for whoever had passed it.
+    """
+    found = Counter(_sent_back(tx, project_id))
+    reviews: dict[int | None, list[Assignment]] = {}
+    for review in tx.assignments(project_id, purpose=Purpose.REVIEW, states=(State.SUBMITTED,)):
+        reviews.setdefault(review.subject_id, []).append(review)
+    if reviews:
+        for subject in tx.assignments(project_id, purpose=Purpose.ANNOTATE, states=(State.ACCEPTED,)):
+            found.update(_judged(subject, _since(subject, reviews.get(subject.id, ()))))
+    return dict(found)
+
+
+def _judged(subject: Assignment, passed: Sequence[Assignment]) -> Iterator[tuple[int, str]]:
+    """Whose layers were confirmed or corrected: the annotator's by the last review, a first review by the second."""
+    pairs = [(subject, passed[-1])] if passed else []
+    for mine, later in (*pairs, *pairwise(passed)):
+        yield mine.person_id, "confirm" if _content(mine.layer) == _content(later.layer) else "correct"
+
+
+def _content(layer: Layer) -> Layer:
+    """What a layer says of the item: a mark that was drawn anew has another id, and a note corrects nothing."""
+    spans = sorted((msgspec.structs.replace(span, id="", note="") for span in layer.spans), key=msgspec.json.encode)
+    return msgspec.structs.replace(
+        layer,
+        spans=tuple(spans),
+        units=tuple(sorted(layer.units, key=lambda unit: (unit.start, unit.end))),
+        flags=tuple(sorted(layer.flags)),
+        source_flags=tuple(sorted(layer.source_flags)),
+        comment="",
+        rejected=(),
     )
-    return {(person, kind): int(count) for person, kind, count in tx.connection.execute(found)}
+
+
+def _sent_back(tx: Reading, project_id: int) -> Iterator[tuple[int, str]]:
+    """Whose work a review sent back: the annotator's, and that of a reviewer who had passed it as it was."""
+    review, events = t.assignments.alias(), t.events.alias()
+    returned = (
+        select(review.c.subject_id)
+        .join(events, events.c.assignment_id == review.c.id)
+        .where(events.c.project_id == project_id, events.c.kind == "return")
+    )
+    of, row = t.events.c, t.assignments.c
+    told = (
+        select(func.coalesce(row.subject_id, row.id), row.person_id, of.kind)
+        .join(t.assignments, row.id == of.assignment_id)
+        .where(of.kind.in_(("submit", "confirm", "correct", "return")))
+        .where(
+            or_(
+                and_(row.purpose == Purpose.ANNOTATE, row.id.in_(returned)),
+                and_(row.purpose == Purpose.REVIEW, row.subject_id.in_(returned)),
+            )
+        )
+        .order_by(of.id)
+    )
+    hands: dict[int, list[int]] = {}  # by annotation: who handed it in, then who passed it
+    for subject_id, person_id, kind in tx.connection.execute(told):
+        if kind == "submit":
+            hands[subject_id] = [person_id]
+        elif kind == "return":
+            yield from ((one, "return") for one in hands[subject_id])
+        else:
+            hands[subject_id].append(person_id)

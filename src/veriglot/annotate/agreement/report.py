@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 __all__ = ["AgreementReport", "AgreementRow", "agreement"]
 
-Among = Literal["people", "silver"]
+Among = Literal["people", "silver", "models"]
 
 
 class AgreementRow(msgspec.Struct, frozen=True):
     """One figure.
 
     Attributes:
-        among: `people` with each other, or people with models (`silver`).
+        among: `people` with each other, people with models (`silver`), or `models` with each other.
         measure: kappa, pi, alpha, span_f1 (intersection over union of at least 0.5), span_f1_exact, or gamma.
         scope: binary (marked or not) or typed.
         language: BCP 47 tag (empty where none is stated), or `all`.
@@ -117,9 +117,9 @@ def agreement(
         MissingExtraError: gamma is asked for, and scipy is not installed.
     """
     texts, bounds = join(samples, where=where), segmenter(unit)
-    people, silver = texts.of_people(bounds), texts.against_models(bounds)
+    people, silver, models = texts.of_people(bounds), texts.against_models(bounds), texts.of_models(bounds)
     shared = sum(len(text.layers) > 1 for text in people)
-    if not shared and not silver:
+    if not (shared or silver or models):
         raise InputError(
             "no text has two annotators, so that there is nothing to compare",
             field="annotations",
@@ -139,6 +139,9 @@ def agreement(
                 silver, names, resamples=resamples, seed=seed, wanted=lambda pair: person_and_model(pair) is not None
             )
             rows += [_row("silver", one) for one in figures]
+        if models:
+            figures = agreement_figures(models, names, resamples=resamples, seed=seed)
+            rows += [_row("models", one) for one in figures]
     made = signature(
         agreement=texts.digest()[:16], unit=unit, resamples=resamples, seed=seed, gamma=gamma if shared else None
     )
@@ -194,6 +197,10 @@ def _notes(texts: Texts) -> list[str]:
             "one name annotated a text more than once, so that it stands for several people: pairs are pooled, and"
             f" Scott's pi stands in for Cohen's kappa; the first is {first.annotator!r}: {first.first}, and"
             f" {first.again}"
+        )
+    if texts.settled:
+        notes.append(
+            f"in {texts.settled:,} texts a layer `gold` stands beside people's own: it was made of theirs, and is left out"
         )
     if texts.changed:
         notes.append(f"in {texts.changed:,} texts a model's labels differ from row to row; the first count")

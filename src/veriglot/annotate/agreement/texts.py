@@ -24,6 +24,7 @@ __all__ = ["Repeat", "Texts", "join", "person_and_model"]
 
 _MODEL, _PERSON = "model ", "person "  # a person and a model may have the same name
 _ANYBODY = "people"
+_GOLD = "gold"  # who labels are called after that were made of several people's, or of which nobody says whose they are
 
 
 class Repeat(msgspec.Struct, frozen=True):
@@ -60,11 +61,13 @@ class Texts:
         found: by the digest of language and response, in its order.
         changed: texts of which a model's annotations differ from row to row; the first counts.
         repeated: every text that a name annotated again, in the order of the samples.
+        settled: texts with a layer `gold` beside people's own, which was made of theirs and counts as nobody's.
     """
 
     found: dict[str, _Text]
     changed: int
     repeated: tuple[Repeat, ...]
+    settled: int
 
     @property
     def anonymous(self) -> bool:
@@ -91,6 +94,14 @@ class Texts:
             for key, text in self.found.items()
             if text.people
         ]  # fmt: skip
+
+    def of_models(self, bounds: Segmenter) -> list[Layered]:
+        """The texts that two models or more annotated, with their layers alone."""
+        return [
+            self._layered(key, text, bounds, list(text.models.items()))
+            for key, text in self.found.items()
+            if len(text.models) > 1
+        ]
 
     def against_models(self, bounds: Segmenter) -> list[Layered]:
         """The texts that models annotated, with people's layers and theirs (`parted` tells them apart).
@@ -157,7 +168,18 @@ def join(samples: Iterable[Sample], *, where: Callable[[int], str] | None = None
                     repeated.append(Repeat(name, first, place))
             elif not _same(text.models.setdefault(annotation.annotator, said.marks), said.marks):
                 changed.add(key)
-    return Texts(dict(sorted(found.items())), len(changed), tuple(repeated))  # texts whatever the order of the samples
+    settled = sum(_without_gold(text) for text in found.values())
+    # Texts whatever the order of the samples.
+    return Texts(dict(sorted(found.items())), len(changed), tuple(repeated), settled)
+
+
+def _without_gold(text: _Text) -> bool:
+    """Leave out gold that stands beside what it was made of, as in an export of the studio; whether there was such."""
+    others = [(name, marks) for name, marks in text.people if name != _GOLD]
+    if not others or len(others) == len(text.people):
+        return False
+    text.people = others
+    return True
 
 
 def _same(first: Marks, second: Marks) -> bool:

@@ -106,8 +106,10 @@ def test_two_detectors_are_two_annotators(samples: Path, tmp_path: Path, capsys:
         "taxonomy": "halluverse",
         "joined": 2,
         "unchecked": {"no_evidence": 1},
+        "refused": 0,
         "samples_without": {"count": 1, "such_as": ["left"]},
         "predictions_of_no_sample": {"count": 1, "such_as": ["gone"]},
+        "lost": {},
     }
     wrong, right, *_ = formats.read(twice)
     assert [one.annotator for one in wrong.annotations] == ["anna", "mine@2.0", "second"]

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from veriglot.bench.belonging import tag_of
 from veriglot.bench.type_mapping import holding
 from veriglot.errors import InputError, UsageError
+from veriglot.formats import Losses
 from veriglot.records import Annotation, Kind, Sample, Status, taxonomy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from veriglot.records import Prediction
 
@@ -23,6 +25,8 @@ UNCHECKED = "unchecked"
 """Key of `meta` that holds, by annotator, why a sample bears no annotation of it."""
 
 _NAMED = 5  # ids that an account gives as examples
+_SHOWN = 40  # code points of a text that an error quotes
+_OF_OTHERS = "Are these predictions of other data? They are joined by id alone."
 
 
 @dataclass
@@ -36,6 +40,8 @@ class PredictedLabels:
         joined: how many samples got an annotation.
         unchecked: how many samples were not checked, by status.
         missing: ids of samples that have no prediction.
+        refused: how many samples have a prediction that cannot be theirs, or that they have no place for.
+        losses: what an annotation has no place for.
     """
 
     predictions: dict[str, Prediction]
@@ -44,6 +50,8 @@ class PredictedLabels:
     joined: int = 0
     unchecked: Counter[str] = field(default_factory=Counter)
     missing: list[str] = field(default_factory=list)
+    refused: int = 0
+    losses: Losses = field(default_factory=Losses)
     _used: set[str] = field(default_factory=set)
 
     @classmethod
@@ -77,43 +85,62 @@ class PredictedLabels:
         """Ids of the predictions that belong to none of the samples so far."""
         return [id_ for id_ in self.predictions if id_ not in self._used]
 
+    @property
+    def fit(self) -> bool:
+        """Whether any sample so far has a prediction that could be put into it."""
+        return bool(self.joined or self.unchecked)
+
     def put_into(self, sample: Sample) -> Sample:
         """The sample with its prediction as an annotation.
 
         A sample that was not checked gets none, and says why in `meta`: one without spans would read as clean.
 
         Raises:
-            InputError: it has an annotation by that name already, or a span ends beyond its response.
+            InputError: it has an annotation by that name already; the prediction marks a text that the response does
+                not have there, or was made in another language; or `meta` has no place for why it was not checked.
         """
         found = self.predictions.get(sample.id)
         if found is None:
             self.missing.append(sample.id)
             return sample
         self._used.add(sample.id)
+        try:
+            self._check_name(sample)
+            _check_belongs(found, sample)
+            made = self._unchecked(found, sample) if found.status is not Status.SCORED else self._marked(found, sample)
+        except InputError:
+            self.refused += 1
+            raise
+        self.losses.note_all(_lost(found, sample), sample.id)
+        return made
+
+    def _check_name(self, sample: Sample) -> None:
         if any(one.annotator == self.annotator for one in sample.annotations):
             raise InputError(
                 f"{sample.id!r} has an annotation by {self.annotator!r} already",
                 field="annotations",
                 remedy="Give another name: --annotator NAME.",
             )
-        if found.status is not Status.SCORED:
-            self.unchecked[found.status] += 1
-            why = {**sample.meta.get(UNCHECKED, {}), self.annotator: f"{found.status}: {found.reason}"}
-            return msgspec.structs.replace(sample, meta={**sample.meta, UNCHECKED: why})
-        annotations = (*sample.annotations, self._annotation(found, sample))
-        self.joined += 1
-        return msgspec.structs.replace(sample, annotations=annotations)
 
-    def _annotation(self, found: Prediction, sample: Sample) -> Annotation:
-        spans = found.spans or ()
-        end = max((span.end for span in spans), default=0)
-        if end > len(sample.response):
+    def _unchecked(self, found: Prediction, sample: Sample) -> Sample:
+        """The sample with why it was not checked; nothing that its `meta` holds already is replaced."""
+        held, why = sample.meta.get(UNCHECKED, {}), f"{found.status}: {found.reason}"
+        if not isinstance(held, dict):
             raise InputError(
-                f"the prediction of {sample.id!r} marks up to {end}, but its response has {len(sample.response)}"
-                " characters",
-                field="spans",
-                remedy="Are these predictions of other data, or offsets in bytes or UTF-16? They are in code points.",
+                f"{sample.id!r} was not checked, and the place that says so holds something else: {_quoted(str(held))}",
+                field=f"meta.{UNCHECKED}",
+                remedy="Rename that key of the data.",
             )
+        if held.get(self.annotator, why) != why:
+            raise InputError(
+                f"{sample.id!r} says already why {self.annotator!r} did not check it",
+                field=f"meta.{UNCHECKED}",
+                remedy="Give another name: --annotator NAME.",
+            )
+        self.unchecked[found.status] += 1
+        return msgspec.structs.replace(sample, meta={**sample.meta, UNCHECKED: {**held, self.annotator: why}})
+
+    def _marked(self, found: Prediction, sample: Sample) -> Sample:
         said: dict[str, float | str | None] = {
             "score": found.score,
             "detector": found.detector,
@@ -121,7 +148,9 @@ class PredictedLabels:
             "notes": "; ".join(found.notes) or None,
         }
         ratings = {name: value for name, value in said.items() if value is not None}
-        return Annotation(self.annotator, Kind.MODEL, self.taxonomy, spans=spans, ratings=ratings)
+        made = Annotation(self.annotator, Kind.MODEL, self.taxonomy, spans=found.spans or (), ratings=ratings)
+        self.joined += 1
+        return msgspec.structs.replace(sample, annotations=(*sample.annotations, made))
 
     def as_data(self) -> dict[str, Any]:
         """The account: what was joined, and what was not, with some ids of each."""
@@ -130,9 +159,62 @@ class PredictedLabels:
             "taxonomy": self.taxonomy,
             "joined": self.joined,
             "unchecked": dict(self.unchecked),
+            "refused": self.refused,
             "samples_without": {"count": len(self.missing), "such_as": self.missing[:_NAMED]},
             "predictions_of_no_sample": {"count": len(self.unused), "such_as": self.unused[:_NAMED]},
+            "lost": self.losses.as_data()["lost"],
         }
+
+
+def _check_belongs(found: Prediction, sample: Sample) -> None:
+    """Refuse a prediction that shows that it was made of another text.
+
+    What shows it: a mark beyond the end of the response, a span whose `text` is not what stands there, and another
+    language. Scripts are not held against each other: a detector goes by the text where a tag does not name one.
+    """
+    spans, words, units = found.spans or (), found.words or (), found.units or ()
+    end = max([0, *(one.end for one in spans), *(one.end for one in words), *(one.end for one in units)])
+    if end > len(sample.response):
+        raise InputError(
+            f"the prediction of {sample.id!r} marks up to {end}, but its response has {len(sample.response)}"
+            " characters",
+            field="spans",
+            remedy="Are these predictions of other data, or offsets in bytes or UTF-16? They are in code points.",
+        )
+    for span in spans:
+        there = sample.response[span.start : span.end]
+        if span.text is not None and span.text != there:
+            raise InputError(
+                f"the prediction of {sample.id!r} marks {_quoted(span.text)}, but its response has {_quoted(there)} at"
+                f" [{span.start}, {span.end})",
+                field="spans",
+                remedy=_OF_OTHERS,
+            )
+    if found.language is None or sample.language is None:
+        return
+    theirs, ours = tag_of(found.language), tag_of(sample.language)
+    if theirs.partition("-")[0].casefold() != ours.partition("-")[0].casefold():
+        raise InputError(
+            f"the prediction of {sample.id!r} was made in {theirs}, but the sample is in {ours}",
+            field="language",
+            remedy=_OF_OTHERS,
+        )
+
+
+def _lost(found: Prediction, sample: Sample) -> Iterator[str]:
+    """What of a prediction an annotation has no place for: its units bear labels of the taxonomy, and no score."""
+    if found.words:
+        yield "words of predictions"
+    if found.units:
+        yield "units of predictions"
+    if found.language is not None and sample.language is None:
+        yield "language of predictions, where the sample states none"
+    if found.status is not Status.SCORED and (found.notes or found.signature):
+        yield "notes and signature of predictions that were not scored"
+
+
+def _quoted(text: str) -> str:
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
 
 
 def _annotator(predictions: Iterable[Prediction]) -> str:

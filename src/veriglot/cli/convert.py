@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -171,8 +172,10 @@ class _Job:
         from veriglot.formats import open_writer
 
         writer: Writer
+        rows = self._rows()
+        first = list(islice(rows, 1))  # where nothing can be read or joined, what stands in the output's place stays
         with open_writer(self._request.output, format=self._request.to) as writer:
-            for sample in self._rows():
+            for sample in chain(first, rows):
                 writer.write(sample)
         return writer.losses
 
@@ -181,9 +184,11 @@ class _Job:
 
         request = self._request
         failures = Path(f"{request.output}.failed.jsonl") if request.output != "-" else None
+        rows = self._read()
+        first = list(islice(rows, 1))
         if failures is not None:
             failures.unlink(missing_ok=True)
-        for row in self._read():
+        for row in chain(first, rows):
             if not isinstance(row, BadRow):
                 yield row
             elif request.stop:

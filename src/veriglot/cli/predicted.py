@@ -42,26 +42,46 @@ def predicted_labels(path: str | None, annotator: str | None, taxonomy: str | No
 def labelled_rows(rows: Iterable[Sample | BadRow], labels: PredictedLabels, source: str) -> Iterator[Sample | BadRow]:
     """The rows, samples with their predictions as annotations; one that these cannot belong to is a bad row.
 
+    Nothing is yielded before one of the predictions fits, so that what is written of the rows is not begun in vain.
+
     Raises:
-        InputError: not one of the predictions belongs to a sample.
+        InputError: not one of the predictions fits a sample.
     """
+    held: list[Sample | BadRow] = []  # at worst all rows: no more than the predictions, which are in memory too
+    refused: InputError | None = None
+    for row in rows:
+        made, error = _labelled(row, labels, source)
+        refused = refused or error
+        held.append(made)
+        if labels.fit:
+            yield from held
+            held.clear()
+    if not labels.fit:
+        raise _no_fit(labels, refused, source)
+
+
+def _labelled(row: Sample | BadRow, labels: PredictedLabels, source: str) -> tuple[Sample | BadRow, InputError | None]:
+    """A row with its prediction, or as a bad one with what stands against it."""
     from veriglot.formats import BadRow
     from veriglot.records import Sample, encode
 
-    for row in rows:
-        if not isinstance(row, Sample):
-            yield row
-            continue
-        try:
-            yield labels.put_into(row)
-        except InputError as error:
-            yield BadRow(source, 0, error.at(path=source), encode(row).decode())
-    if len(labels.unused) == len(labels.predictions):
-        raise InputError(
-            f"not one of the {len(labels.predictions):,} predictions belongs to a sample: no id is the same",
-            path=source,
-            remedy="Give the samples that the predictions were made of.",
-        )
+    if not isinstance(row, Sample):
+        return row, None
+    try:
+        return labels.put_into(row), None
+    except InputError as error:
+        return BadRow(source, 0, error.at(path=source), encode(row).decode()), error
+
+
+def _no_fit(labels: PredictedLabels, refused: InputError | None, source: str) -> InputError:
+    what, remedy = "no id is the same", "Give the samples that the predictions were made of."
+    if refused is not None:
+        what, remedy = f"{labels.refused:,} have the id of one, but the first of them: {refused.detail}", refused.remedy
+    return InputError(
+        f"not one of the {len(labels.predictions):,} predictions belongs to a sample: {what}",
+        path=source,
+        remedy=remedy,
+    )
 
 
 def account_of(labels: PredictedLabels) -> Iterator[str]:
@@ -72,9 +92,13 @@ def account_of(labels: PredictedLabels) -> Iterator[str]:
     if labels.unchecked:
         told = ", ".join(f"{status} {count:,}" for status, count in labels.unchecked.most_common())
         yield f"{labels.unchecked.total():,} samples were not checked and got none: {told}."
+    if labels.refused:
+        yield f"{labels.refused:,} samples have a prediction that could not be put into them."
     for ids, what in (
         (labels.missing, "samples have no prediction and got no annotation"),
         (labels.unused, "predictions belong to no sample"),
     ):
         if ids:
             yield f"{len(ids):,} {what}, such as {', '.join(map(repr, ids[:_NAMED]))}."
+    for what, loss in labels.losses.lost.items():
+        yield f"lost: {what}, {loss.count:,} times, such as in {loss.example!r}."

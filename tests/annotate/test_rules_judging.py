@@ -362,3 +362,29 @@ def test_whoever_agrees_most_with_silver_can_settle(store, make_project):
     assert done.best == {"de": people[1].public_id}
     with store.reading() as tx:
         assert all(tx.gold(id_) == THEIRS for id_ in ids)
+
+
+def test_the_best_are_told_of_the_language_that_is_settled(store, make_project):
+    work = team(store, make_project(RULES.replace("overlap = 0", "overlap = 2")))
+    for language in ("de", "zh"):
+        work.items(2, language, silver=spans((0, 12)))
+    work.items(2, "hi")
+    people = [work.person() for _ in range(2)]
+    for person, layer in zip(people, (MINE, THEIRS), strict=True):
+        work.do(person, layer)
+    done = settle(store, work.project, "best_with_silver", language="de")
+    assert (done.settled, done.best) == (2, {"de": people[1].public_id})
+    with pytest.raises(Refused, match="in hi can be held"):
+        settle(store, work.project, "best_with_silver", language="hi")
+    done = settle(store, work.project, "best_with_silver", again=True)
+    assert (done.settled, done.left, done.kept) == (4, 2, 0)
+    assert set(done.best) == {"de", "zh"}
+
+
+def test_what_a_rule_cannot_decide_anew_keeps_its_gold(store, make_project):
+    work, _, ids = _overlapping(store, make_project, [MINE, THEIRS])
+    work.act(adjudicate(store, work.project, work.person(Role.LEAD).id, ids[0]), "submit", MINE)
+    done = settle(store, work.project, "agreed", again=True)
+    assert (done.settled, done.left, done.kept) == (0, 1, 1)
+    with store.reading() as tx:
+        assert tx.gold(ids[0]) == MINE

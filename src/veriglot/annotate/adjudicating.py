@@ -77,9 +77,10 @@ class Settled(NamedTuple):
 
     Attributes:
         settled: items that got a gold layer.
-        left: items that it could not decide: they wait for a lead.
-        kept: items that had one already.
-        best: language to the public id of whoever agrees most with silver, where the rule asks for them.
+        left: items without one that it could not decide: they wait for a lead.
+        kept: items that had one already, and have it still: it was not to be changed, or the rule could not decide.
+        best: language to the public id of whoever agrees most with silver, where the rule asks for them; of the
+            languages that were to be settled.
     """
 
     settled: int
@@ -224,17 +225,22 @@ def settle(
 def _settle(tx: Writing, project: Project, rule: Rule, language: str | None, again: bool, by: int | None) -> Settled:
     project_id = tx.project(project.slug).id
     shared = disagreements(tx, project, project_id, language=language, settled=True)
-    best = best_with_silver(tx, project, project_id) if rule == "best_with_silver" else {}
+    best = best_with_silver(tx, project, project_id, language=language) if rule == "best_with_silver" else {}
     if rule == "best_with_silver" and not best:
-        raise Refused("Nobody's work can be held against a silver layer.", remedy="Name it: silver = under [data].")
+        where = "" if language is None else f" in {language}"
+        raise Refused(
+            f"Nobody's work{where} can be held against a silver layer.", remedy="Name it: silver = under [data]."
+        )
     counts = {"settled": 0, "left": 0, "kept": 0}
     for one in shared:
         if one.settled and not again:
             counts["kept"] += 1
             continue
         gold = _chosen(tx, project, rule, one, best)
-        counts["settled" if gold is not None else "left"] += 1
-        if gold is not None:
+        if gold is None:
+            counts["kept" if one.settled else "left"] += 1
+        else:
+            counts["settled"] += 1
             tx.set_gold(one.item.id, gold, f"settled_{rule}"[:32], by=by)
             _accept(tx, one.item, by=by)
     names = {tag: tx.person(person_id).public_id for tag, person_id in best.items()}

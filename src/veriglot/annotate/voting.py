@@ -95,13 +95,20 @@ def _units(said: Sequence[Layer]) -> tuple[LayerUnit, ...] | None:
     return tuple(found)
 
 
-def best_with_silver(tx: Reading, project: Project, project_id: int) -> dict[str, int]:
+def best_with_silver(tx: Reading, project: Project, project_id: int, *, language: str | None = None) -> dict[str, int]:
     """Language to the id of whoever agrees most with the silver layer (mfava, section 3).
 
     By Cohen's kappa of words (of labels, where units or pairs are labelled), with types where the form has several.
     Only shared items count, so that all are asked about the same texts. Ties go to whoever was invited first.
+
+    Args:
+        tx: the transaction.
+        project: the project.
+        project_id: of its row.
+        language: the only one that is asked about; None for all.
     """
-    texts = [text for text in layered(tx, project, project_id, silver=True, shared=True) if SILVER in text.layers]
+    shared = layered(tx, project, project_id, silver=True, shared=True, language=language)
+    texts = [text for text in shared if SILVER in text.layers]
     types = sorted({type_ or "" for text in texts for marks in text.layers.values() for type_ in marks.types})
     figures = agreement_figures(
         texts, types if len(types) > 1 else None, resamples=0, gamma=0, wanted=_with_silver(SILVER)

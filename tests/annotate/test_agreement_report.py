@@ -187,3 +187,35 @@ def test_people_agree_on_real_gold_about_as_the_paper_says(shared_data: Path) ->
     silver = row(report, "kappa", among="silver", language="all")
     assert 0.6 < (silver.value or 0.0) < 0.8
     assert silver.texts == 571
+
+
+def test_gold_that_was_made_of_peoples_layers_is_nobodys() -> None:
+    without = three_people()
+    settled = [
+        msgspec.structs.replace(one, annotations=(*one.annotations, layer("gold", SPANS["anna"]))) for one in without
+    ]
+    report, plain = (agreement(samples, resamples=20, gamma=0) for samples in (settled, without))
+    assert report.rows == plain.rows
+    assert report.annotators == {"anna": 6, "ben": 6, "cleo": 6}
+    assert [note for note in report.notes if "`gold`" in note and note.startswith("in 6 texts")]
+    assert plain.notes == ()
+
+
+def test_gold_alone_stands_for_people() -> None:
+    """In data sets that leave names out, the same response stands there once for each of them."""
+    twice = [sample(n, layer("gold", SPANS[name])) for n in range(6) for name in ("anna", "ben")]
+    report = agreement(twice, resamples=20, gamma=0)
+    assert report.anonymous
+    assert row(report, "pi").texts == 6
+
+
+def test_two_models_are_held_against_each_other() -> None:
+    samples = [
+        sample(n, layer("one@1", MODEL, Kind.MODEL), layer("two@1", [(24, 29 + n % 2, "entity")], Kind.MODEL))
+        for n in range(6)
+    ]
+    report = agreement(samples, resamples=20, gamma=0)
+    assert {one.among for one in report.rows} == {"models"}
+    first, second = ([word != "-" for one in samples for word in labels(one, name)] for name in ("one@1", "two@1"))
+    found = row(report, "kappa", among="models", between=("one@1", "two@1"))
+    assert found.value == pytest.approx(cohen_kappa_score(first, second))

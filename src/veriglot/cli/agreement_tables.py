@@ -31,7 +31,11 @@ _HEADS = {
     "span_f1_exact": "exact",
     "gamma": "gamma",
 }
-_TITLES = {"people": "People with each other", "silver": "People with silver labels"}
+_TITLES = {
+    "people": "People with each other",
+    "silver": "People with silver labels",
+    "models": "Models with each other",
+}
 _LEGEND = (
     "kappa (pi): of pairs, averaged; alpha, gamma: of all annotators of a text at once. span F1: spans with an"
     " intersection over union of at least 0.5; exact: with the same ends. typed: of the same type as well."

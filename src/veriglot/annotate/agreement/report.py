@@ -140,10 +140,14 @@ def agreement(
             )
             rows += [_row("silver", one) for one in figures]
         if models:
-            figures = agreement_figures(models, names, resamples=resamples, seed=seed)
+            figures = agreement_figures(models, names, resamples=resamples, seed=seed, gamma=gamma)
             rows += [_row("models", one) for one in figures]
     made = signature(
-        agreement=texts.digest()[:16], unit=unit, resamples=resamples, seed=seed, gamma=gamma if shared else None
+        agreement=texts.digest()[:16],
+        unit=unit,
+        resamples=resamples,
+        seed=seed,
+        gamma=gamma if shared or models else None,
     )
     best = {} if texts.anonymous else _best(rows)
     notes = tuple(_notes(texts))
@@ -200,7 +204,8 @@ def _notes(texts: Texts) -> list[str]:
         )
     if texts.settled:
         notes.append(
-            f"in {texts.settled:,} texts a layer `gold` stands beside people's own: it was made of theirs, and is left out"
+            f"in {texts.settled:,} texts a layer `gold` stands beside people's own: it was made of theirs, and is left"
+            " out"
         )
     if texts.changed:
         notes.append(f"in {texts.changed:,} texts a model's labels differ from row to row; the first count")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from veriglot.bench.results import MEAN
+from veriglot.report.bench.leading import ranks
 from veriglot.report.bench.type_grids import type_table
 from veriglot.report.study.tables import Table
 
@@ -25,13 +26,13 @@ def bench_tables(view: View) -> dict[str, Table]:
 
 
 def board_table(board: Board, name: str) -> Table:
-    """A leaderboard: a row a system, value and interval of each data set, mean and win rate."""
+    """A leaderboard: a row a system, value and interval of each data set, mean and win rate; see `leading.ranks`."""
     columns = ["rank", "system", "kind"]
     for data in board.data:
         columns += [data.name, f"{data.name}_low", f"{data.name}_high", f"{data.name}_seen"]
     columns += ["mean", "data_sets", "win_rate", "win_low", "win_high", "wins", "ties", "cells", "played"]
     rows = []
-    for rank, row in enumerate(board.rows, start=1):
+    for rank, row in zip(ranks(board), board.rows, strict=True):
         values: list[Value] = [rank, row.system.name, row.system.kind]
         for data in board.data:
             figure = row.cells[data.name]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from veriglot.report.bench.view import SEEN, number
-from veriglot.report.study.numbers import count
+from veriglot.report.bench.leading import headline
+from veriglot.report.bench.view import SEEN
 
 if TYPE_CHECKING:
     from veriglot.report.bench.view import View
@@ -63,19 +63,7 @@ def findings(view: View) -> list[str]:
         ):
             found.append(f"{level.capitalize()}s: no system has a figure of {board.measure}{_why(view, level)}.")
             continue
-        first = board.rows[0]
-        win = first.win
-        led = ""
-        if win is not None and win.rate is not None:
-            led = f", with the most {board.measure} in {win.wins} of {win.cells} cells of language and data set"
-        mean = (
-            f", mean {number(first.mean)} over {count(len(first.unseen), 'data set')}" if first.mean is not None else ""
-        )
-        place = next((n for n, row in enumerate(board.rows, 1) if row.system.name == view.results.baseline), 1)
-        other = f"; {view.results.baseline} is number {place}" if place > 1 else ""
-        found.append(
-            f"{level.capitalize()}s: {first.system.name} leads{led}{mean} ({count(len(board.rows), 'system')}){other}."
-        )
+        found.append(headline(board, view.results.baseline))
     compared = [one for one in view.results.comparisons if one.adjusted is not None]
     firm = [one.difference or 0.0 for one in compared if one.adjusted is not None and one.adjusted < 0.05]
     if compared:

@@ -1,0 +1,66 @@
+"""Who leads a bench: nobody where all are equal, several together, and no place for those without a figure."""
+
+from __future__ import annotations
+
+import csv
+from io import StringIO
+from typing import TYPE_CHECKING
+
+import pytest
+from bench_made import bench_of
+
+from veriglot.report.bench import bench_document
+from veriglot.report.bench.view import View
+from veriglot.report.bench.words import findings
+
+if TYPE_CHECKING:
+    from veriglot.bench.results import BenchResults
+
+_CELLS = "cells of language and data set"
+
+
+@pytest.mark.parametrize(
+    ("systems", "said"),
+    [
+        (
+            {"a": (0.61, 3), "b": (0.5, 2), "c": (0.4, 0)},
+            f"a leads, with the most mcc in 3 of 5 {_CELLS}, mean 0.610 over 1 data set (3 systems); c is number 3.",
+        ),
+        (
+            {"g": (1.0, 5), "h": (1.0, 5)},
+            f"nobody leads: g and h are equal, each with the most mcc in 5 of 5 {_CELLS}, mean 1.000 over 1 data set"
+            " (2 systems).",
+        ),
+        (
+            {"g": (0.9, 4), "h": (0.9001, 4), "i": (0.9, 4), "k": (0.1, 1)},
+            f"h, g and i lead together, each with the most mcc in 4 of 5 {_CELLS}, mean 0.900 over 1 data set"
+            " (4 systems); k is number 4.",
+        ),
+        (
+            {"semantic": (0.61, 4), "grounding": (0.62, 4), "k": (0.1, 1)},
+            f"grounding and semantic lead together, each with the most mcc in 4 of 5 {_CELLS}; grounding has the"
+            " greatest mean, 0.620 over 1 data set (3 systems); k is number 3.",
+        ),
+        ({"a": (0.61, 5), "b": (None, 0)}, "a alone has figures that count, mean 0.610 over 1 data set."),
+    ],
+)
+def test_who_leads(systems: dict[str, tuple[float | None, int]], said: str) -> None:
+    assert findings(View(bench_of(systems)))[0] == f"Responses: {said}"
+
+
+def test_nobody_leads_where_a_system_was_trained_on_all_data() -> None:
+    found = bench_of({"a": (0.61, 0), "b": (0.9, 0)}, seen=("b",))
+    assert "nobody leads: a system was trained on all data that has figures (sums)" in findings(View(found))[0]
+    assert _ranks(found) == {"a": "", "b": ""}
+
+
+def test_equal_systems_share_a_place_and_those_without_a_figure_have_none() -> None:
+    shared = bench_of({"a": (0.9, 4), "b": (0.9, 4), "c": (0.7, 1), "d": (None, 0)})
+    assert _ranks(shared) == {"a": "1", "b": "1", "c": "3", "d": ""}
+    nothing = bench_of({"a": (None, 0), "b": (None, 0), "c": (None, 0)})
+    assert _ranks(nothing) == {"a": "", "b": "", "c": ""}
+
+
+def _ranks(results: BenchResults) -> dict[str, str]:
+    rows = csv.DictReader(StringIO(bench_document(results, "csv", table="leaderboard_response")))
+    return {row["system"]: row["rank"] for row in rows}

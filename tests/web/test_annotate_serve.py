@@ -6,12 +6,15 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from typing import TYPE_CHECKING
 
 import httpx2
 import pytest
-from studio_server import write_project
+from studio_server import layer, running, write_project
+
+from veriglot.annotate.store import open_store
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -76,3 +79,26 @@ def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "Is the port free?" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_it_stops_once_calls_in_work_are_done(tmp_path: Path) -> None:
+    """A save that waits for the database while the server is told to stop: answered, and on disk."""
+    database = str(tmp_path / "studio.sqlite")
+    said: list[int] = []
+    with running(tmp_path, database, ("one",)) as studio:
+        one = studio.visitor()
+        number = one.next()["id"]
+        here = studio.studio()
+        with here.store.writing():  # SQLite has one writer: the save waits
+            thread = threading.Thread(target=lambda: said.append(one.send(number, layer=layer()).status_code))
+            thread.start()
+            time.sleep(0.5)
+            studio.server.should_exit = True
+            time.sleep(0.5)
+            assert not said
+        thread.join(30)
+    assert said == [200]
+    store = open_store(database)
+    with store.reading() as tx:
+        assert tx.assignment(number).version == 1
+    store.close()

@@ -14,6 +14,8 @@ from veriglot.annotate.store import Role, open_store
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pytest
+
 _MAIN = "import sys; from veriglot.cli import main; sys.exit(main())"
 
 
@@ -55,6 +57,14 @@ def test_a_project_from_its_file_to_a_restored_backup(tmp_path: Path) -> None:
     assert made["sha256"] == restored["sha256"]
     assert "not empty" in veriglot("restore", folder, file, "--database", target, code=1).stderr
     assert json.loads(veriglot("status", folder, "--database", target, "--json").stdout) == status
+
+
+def test_data_is_found_where_the_command_was_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "answers.jsonl").write_text('{"id": "a", "response": "Ada war hier.", "language": "de"}\n', "utf-8")
+    veriglot("init", "p", "--data", "answers.jsonl")
+    assert '"../answers.jsonl"' in (tmp_path / "p" / "project.toml").read_text("utf-8")
+    assert "1 items added (de 1)" in veriglot("import", "p").stdout
 
 
 def test_a_store_that_is_not_there_is_not_made_by_looking(tmp_path: Path) -> None:

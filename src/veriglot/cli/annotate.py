@@ -49,7 +49,7 @@ def init(
         typer.Option(
             metavar="PATH",
             show_default=False,
-            help="What is annotated; may be given several times. Default: data.jsonl.",
+            help="What is annotated; may be given several times. Default: data.jsonl in FOLDER.",
         ),
     ] = None,
     name: Annotated[
@@ -66,7 +66,7 @@ def init(
     """Write a project file to begin with, after one of the papers."""
     from veriglot.cli.annotating import write_project
 
-    write_project(folder, preset, data or ["data.jsonl"], name, language or [])
+    write_project(folder, preset, data or [], name, language or [])
 
 
 @app.command("import")

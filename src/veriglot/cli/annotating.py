@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json as json_module
+import os
 import re
 import sys
 import unicodedata
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from veriglot.annotate.presets import preset as preset_text
@@ -16,7 +18,6 @@ from veriglot.records.languages import language as known_language
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from pathlib import Path
 
     from veriglot.annotate.backup import Backup
     from veriglot.annotate.items import Imported
@@ -68,6 +69,13 @@ def opened(project: Project, database: str | None, *, create: bool = False) -> I
 def write_project(folder: Path, preset: str, data: Sequence[str], name: str | None, languages: Sequence[str]) -> None:
     """Write a project file.
 
+    Args:
+        folder: where it is written.
+        preset: what it begins with.
+        data: files, as seen from where the command is typed; with none, `data.jsonl` beside the project file.
+        name: of the project; None for the folder's.
+        languages: of responses; with none, all.
+
     Raises:
         UsageError: there is one already, or no slug can be made of the name.
         UnknownNameError: no such preset or language.
@@ -77,11 +85,19 @@ def write_project(folder: Path, preset: str, data: Sequence[str], name: str | No
         raise UsageError(f"{path} exists already.", remedy="Name another folder.")
     title = name or folder.resolve().name
     tags = [known_language(one).tag for one in languages]
-    text = preset_text(preset, title=title, slug=_slug(title), data=data, languages=tags)
+    seen = [_seen_from(folder, one) for one in data] or ["data.jsonl"]
+    text = preset_text(preset, title=title, slug=_slug(title), data=seen, languages=tags)
     folder.mkdir(parents=True, exist_ok=True)
     path.write_text(text, "utf-8")
     print(path)
     print(f"Look through it, then type: veriglot annotate import {folder}", file=sys.stderr)
+
+
+def _seen_from(folder: Path, path: str) -> str:
+    """A path as the project file says it: given from where the command is typed, it is written from the folder."""
+    if os.path.isabs(path) or ((folder / path).exists() and not os.path.exists(path)):
+        return path
+    return Path(os.path.relpath(path, folder)).as_posix()
 
 
 def _slug(title: str) -> str:

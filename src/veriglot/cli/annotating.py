@@ -95,7 +95,7 @@ def write_project(folder: Path, preset: str, data: Sequence[str], name: str | No
 
 def _seen_from(folder: Path, path: str) -> str:
     """A path as the project file says it: given from where the command is typed, it is written from the folder."""
-    if os.path.isabs(path) or ((folder / path).exists() and not os.path.exists(path)):
+    if Path(path).is_absolute() or ((folder / path).exists() and not Path(path).exists()):
         return path
     return Path(os.path.relpath(path, folder)).as_posix()
 

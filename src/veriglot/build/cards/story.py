@@ -55,8 +55,9 @@ def _step(step: Step) -> Iterator[str]:
     if step.seconds is not None:
         told.append(("seconds", f"{step.seconds:,.1f}"))
     if step.rejected_rows is not None:
-        reasons = ", ".join(f"{inline(reason)} {count:,}" for reason, count in step.rejected.items())
-        told.append(("set aside", f"{step.rejected_rows:,}{f': {reasons}' if reasons else ''}"))
+        told.append(("set aside", f"{step.rejected_rows:,}{_listed(step.rejected)}"))
+    if step.tries:
+        told.append(("replies or tries not taken", f"{sum(step.tries.values()):,}{_listed(step.tries)}"))
     if step.damaged:
         told.append(("could not be read", ", ".join(map(inline, step.damaged))))
     yield from (f"- {name}: {text}" for name, text in told)
@@ -64,6 +65,11 @@ def _step(step: Step) -> Iterator[str]:
     if step.sources:
         rows = [(inline(one.name), code(one.sha256), one.state) for one in step.sources]
         yield from table(("made from", "SHA-256 then", "now"), rows)
+
+
+def _listed(reasons: dict[str, int]) -> str:
+    listed = ", ".join(f"{inline(reason)} {count:,}" for reason, count in reasons.items())
+    return f": {listed}" if listed else ""
 
 
 def _shown(value: object) -> str:
@@ -124,10 +130,10 @@ def _cost(card: Card) -> Iterator[str]:
     for step in card.steps:
         one = spent(step, prices)
         if one is not None:
-            calls = "unknown" if one.calls is None else f"{one.calls:,}"
             stated = currency if one.stated else ", in the currency of the run's prices"
             money = "unknown" if one.money is None else f"{one.money:,.2f}{stated if one.money else currency}"
-            rows.append((inline(one.step), calls, f"{one.tokens_in:,}", f"{one.tokens_out:,}", money))
+            calls = "none of a service: the model runs here" if one.here else _count(one.calls)
+            rows.append((inline(one.step), calls, _count(one.tokens_in), _count(one.tokens_out), money))
     for model in card.contents.generated:
         if model.counted:
             cost = money_of(model.tokens_in, model.tokens_out, prices)
@@ -139,6 +145,10 @@ def _cost(card: Card) -> Iterator[str]:
         yield from table(("step", "calls", "tokens of prompts", "tokens of replies", "money"), rows)
     said = {"Seconds": _seconds(card)} if rows else {"Tokens and money": "", "Seconds": _seconds(card)}
     yield from bullets(said, "Unknown.")
+
+
+def _count(known: int | None) -> str:
+    return "unknown" if known is None else f"{known:,}"
 
 
 def _seconds(card: Card) -> str:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from veriglot.build.cards.folders import REJECTED, account_in, folder_of
+from veriglot.build.cards.rejections import Rejected, rejected_in
 from veriglot.errors import UsageError
 from veriglot.run.manifest import InputFile, Manifest
 
@@ -50,6 +50,8 @@ class Step(msgspec.Struct, frozen=True):
         seconds: how long it worked, all calls that had a part in it together; None where nothing says.
         rejected: rows set aside, by reason; a row may have several.
         rejected_rows: how many they are; None where no file of them is there.
+        tries: replies and tries that were not taken, by what they were of and reason; their rows may have come to
+            something in the end.
         accounts: the accounts beside it, by file name, as they stand.
         damaged: files beside it that could not be read.
     """
@@ -64,6 +66,7 @@ class Step(msgspec.Struct, frozen=True):
     seconds: float | None = None
     rejected: dict[str, int] = {}
     rejected_rows: int | None = None
+    tries: dict[str, int] = {}
     accounts: dict[str, Any] = {}
     damaged: tuple[str, ...] = ()
 
@@ -107,9 +110,10 @@ def _of_file(path: Path) -> tuple[Step, list[Path]]:
         account = account_in(path.with_name(path.name + suffix), damaged)
         if account is not None:
             accounts[path.name + suffix] = account
-    reasons, rejected = _rejected(path.with_name(path.name + ".rejected.jsonl"))
+    rejected = rejected_in(path.with_name(path.name + ".rejected.jsonl"), path)
     step = Step(
-        path.name, rejected=reasons, rejected_rows=rejected, accounts=accounts, damaged=tuple(damaged),
+        path.name, rejected=rejected.reasons, rejected_rows=rejected.rows, tries=rejected.tries, accounts=accounts,
+        damaged=tuple(damaged),
     )  # fmt: skip
     if manifest is None:
         return step, []
@@ -136,27 +140,8 @@ def _of_folder(folder: Accounted) -> Step:
     accounts = list(folder.accounts.values())
     signature = next((one["signature"] for one in accounts if isinstance(one.get("signature"), str)), None)
     settings: dict[str, Any] = next((one["made_by"] for one in accounts if isinstance(one.get("made_by"), dict)), {})
-    reasons, rejected = _rejected(folder.path / REJECTED) if folder.rejected else ({}, None)
+    rejected = rejected_in(folder.path / REJECTED) if folder.rejected else Rejected()
     return Step(
-        f"{folder.path.name}/", signature, settings, rejected=reasons, rejected_rows=rejected,
-        accounts=folder.accounts, damaged=folder.damaged,
+        f"{folder.path.name}/", signature, settings, rejected=rejected.reasons, rejected_rows=rejected.rows,
+        tries=rejected.tries, accounts=folder.accounts, damaged=folder.damaged,
     )  # fmt: skip
-
-
-def _rejected(path: Path) -> tuple[dict[str, int], int | None]:
-    """Rows of a file of rejected rows by reason, read line by line."""
-    if not path.is_file():
-        return {}, None
-    reasons, rows = Counter[str](), 0
-    with path.open("rb") as file:
-        for line in file:
-            try:
-                row = msgspec.json.decode(line)
-            except (msgspec.DecodeError, UnicodeDecodeError):
-                row = {}
-            rows += 1
-            said = row.get("reasons", row.get("reason")) if isinstance(row, dict) else None
-            reasons.update(
-                [said] if isinstance(said, str) else list(map(str, said)) if isinstance(said, list) else ["not said"]
-            )
-    return dict(reasons.most_common()), rows

@@ -40,14 +40,16 @@ class Spent(NamedTuple):
         calls, tokens_in, tokens_out: of models; tokens are estimated where a server did not count.
         money: at the prices that people state now, or else at those that the run was given.
         stated: whether it is at the prices stated now, whose currency is known; a run is told no currency.
+        here: whether its model ran in the process itself, so that no service was called; nobody counted its tokens.
     """
 
     step: str
     calls: int | None
-    tokens_in: int
-    tokens_out: int
+    tokens_in: int | None
+    tokens_out: int | None
     money: float | None
     stated: bool = True
+    here: bool = False
 
 
 def yields_of(step: Step) -> tuple[Counted, ...]:
@@ -101,12 +103,33 @@ def spent(step: Step, prices: Cost) -> Spent | None:
         total = account.get("total")
         if not isinstance(total, dict) or "tokens_in" not in total:
             continue
-        tokens_in, tokens_out = int(total["tokens_in"]), int(total.get("tokens_out", 0))
+        calls, tokens_in, tokens_out = total.get("calls"), int(total["tokens_in"]), int(total.get("tokens_out", 0))
+        if tokens_in + tokens_out == 0 and (calls or not _counts(step)):
+            found.append(Spent(step.output, calls or None, None, None, account.get("money"), False, _is_here(step)))
+            continue
         money = 0.0 if tokens_in + tokens_out == 0 else money_of(tokens_in, tokens_out, prices)
         stated = money is not None
         money = money if stated else account.get("money")
-        found.append(Spent(step.output, total.get("calls"), tokens_in, tokens_out, money, stated))
-    return max(found, key=lambda one: one.tokens_in + one.tokens_out, default=None)
+        found.append(Spent(step.output, calls, tokens_in, tokens_out, money, stated))
+    return max(found, key=lambda one: (one.tokens_in or 0) + (one.tokens_out or 0), default=None)
+
+
+def _counts(step: Step) -> bool:
+    """Whether a count of 0 is one: clients and rules count, a translator of another kind may just have told nothing."""
+    if step.signature is None:
+        return False
+    translates = str(step.settings.get("method", "")).startswith("translating@")
+    return not translates or _translator(step) == "llm"
+
+
+def _is_here(step: Step) -> bool:
+    return _translator(step) in {"hf", "ct2"}
+
+
+def _translator(step: Step) -> str:
+    """The kind of translator that a signature names; empty where it names none."""
+    kind, _, name = (step.signature or "").partition("|")[0].partition(":")
+    return name if kind == "translator" else ""
 
 
 def money_of(tokens_in: int, tokens_out: int, prices: Cost) -> float | None:

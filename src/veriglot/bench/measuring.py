@@ -33,9 +33,11 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Mask = NDArray[np.bool_]
 
-__all__ = ["Drawn", "Judgement", "Measured", "by_cell", "measured"]
+__all__ = ["UNTUNED", "Drawn", "Judgement", "Measured", "by_cell", "measured"]
 
 _ALIKE = "all items are marked, or none: marks that go with nothing count as 0"
+UNTUNED = "no threshold could be tuned"
+"""What the reason of a figure begins with that has no threshold."""
 Cuts = dict[str, float]  # language to the badness from which items are marked
 
 
@@ -120,31 +122,41 @@ def measured(
         maker = _Maker(data, test, judgement, suffix)
         for name in measures:
             if name not in AT_THRESHOLD:
-                _add(found, maker, name, None, judgement.test.badness, {}, resampling)
+                _add(found, maker, name, None, judgement.test.badness, {}, {}, resampling)
                 continue
-            cuts = _tuned(found, data, dev, judgement, name, test.tags(), by_language=by_language)
-            _add(found, maker, name, "tuned", judgement.test.badness, cuts, resampling)
+            cuts, without = _tuned(found, data, dev, judgement, name, test.tags(), by_language=by_language)
+            _add(found, maker, name, "tuned", judgement.test.badness, cuts, without, resampling)
             found.cuts[judgement.system, name] = cuts
             if judgement.test.verdict is not None:
                 own = dict.fromkeys(test.tags(), 0.5)
-                _add(found, maker, name, "own", judgement.test.verdict, own, resampling)
+                _add(found, maker, name, "own", judgement.test.verdict, own, {}, resampling)
     return found
 
 
 def _tuned(
     into: Measured, data: str, dev: ItemTable, judgement: Judgement, measure: str, tags: Sequence[str], *,
     by_language: bool,
-) -> Cuts:  # fmt: skip
-    """Language to its cut; languages for which none can be tuned are absent."""
+) -> tuple[Cuts, dict[str, str]]:  # fmt: skip
+    """Language to its cut, and to why it has none where none can be tuned."""
     sign = 1.0 if Direction(judgement.direction) is Direction.HIGHER_IS_WORSE else -1.0
     cuts: Cuts = {}
+    without: dict[str, str] = {}
     for tag in tags if by_language else [MEAN]:
         chosen = dev.languages == tag if by_language else np.ones(len(dev), dtype=bool)
         found = tune(sign * judgement.dev.badness[chosen], dev.nonfactual[chosen], measure, judgement.direction)
         into.thresholds.append(_threshold(data, dev.level, judgement.system, measure, tag, found))
+        meant = [tag] if by_language else tags
         if found.cut is not None:
-            cuts |= dict.fromkeys([tag] if by_language else tags, found.cut)
-    return cuts
+            cuts |= dict.fromkeys(meant, found.cut)
+        else:
+            without |= dict.fromkeys(meant, _why_not(found))
+    return cuts, without
+
+
+def _why_not(found: Threshold) -> str:
+    """Why no threshold could be tuned, and on how much it was tried."""
+    scored = f" ({found.items:,} scored item{'' if found.items == 1 else 's'})" if found.items else ""
+    return f"{UNTUNED}: {found.reason}{scored}"
 
 
 def _threshold(data: str, level: str, system: str, measure: str, tag: str, found: Threshold) -> BenchThreshold:
@@ -156,7 +168,7 @@ def _threshold(data: str, level: str, system: str, measure: str, tag: str, found
 
 def _add(
     into: Measured, maker: _Maker, name: str, at: At | None, badness: Array, cuts: Mapping[str, float],
-    resampling: Resampling,
+    without: Mapping[str, str], resampling: Resampling,
 ) -> None:  # fmt: skip
     """The figures of one measure: of each language, then the mean over them."""
     parts: dict[str, tuple[Array, Estimate]] = {}
@@ -165,7 +177,9 @@ def _add(
     for tag in table.tags():
         mask = table.languages == tag
         if name in AT_THRESHOLD and tag not in cuts:
-            into.figures.append(maker.untuned(name, tag, int(np.count_nonzero(items.scored & mask)), mask))
+            into.figures.append(
+                maker.untuned(name, tag, int(np.count_nonzero(items.scored & mask)), mask, without[tag])
+            )
             continue
         kept, drawing = items.select(mask), resampling.select(mask)
         values, alike = bench_draws(name, kept, drawing, cut=cuts.get(tag))
@@ -175,7 +189,7 @@ def _add(
         parts[tag] = values, estimate
         into.drawn.append(Drawn(maker.judgement.system, name, at, tag, values))
         into.figures.append(maker.figure(name, at, tag, estimate, mask, _p(name, kept, drawing, values)))
-    into.figures.append(maker.mean(name, at, parts))
+    into.figures.append(maker.mean(name, at, parts, "; ".join(dict.fromkeys(without.values()))))
 
 
 def _p(name: str, items: Items, resampling: Resampling, values: Array) -> float | None:
@@ -225,13 +239,14 @@ class _Maker:
             signature=self._signature(name, at, tag),
         )
 
-    def untuned(self, name: str, tag: str, items: int, mask: Mask) -> BenchFigure:
+    def untuned(self, name: str, tag: str, items: int, mask: Mask, why: str) -> BenchFigure:
         """Of a language for which no threshold could be tuned."""
-        why = "no threshold could be tuned: see the thresholds"
         return self.figure(name, "tuned", tag, Estimate(None, None, None, items, 0, 0, None, why), mask)
 
-    def mean(self, name: str, at: At | None, parts: Mapping[str, tuple[Array, Estimate]]) -> BenchFigure:
-        """Over the languages in which the measure is defined."""
+    def mean(
+        self, name: str, at: At | None, parts: Mapping[str, tuple[Array, Estimate]], untuned: str = ""
+    ) -> BenchFigure:
+        """Over the languages in which the measure is defined; `untuned` says why there are no parts."""
         every = self.table.tags()
         defined = [tag for tag, (values, _) in parts.items() if not np.isnan(values[0])]
         behind = [parts[tag][1] for tag in defined or parts]
@@ -242,7 +257,7 @@ class _Maker:
             items=sum(one.items for one in behind),
             positives=sum(one.positives for one in behind),
             clusters=sum(one.clusters for one in behind),
-            why=ITEM_MEASURES[name].why if parts else "no threshold could be tuned",
+            why=ITEM_MEASURES[name].why if parts else untuned or UNTUNED,
             chance=float(np.mean(chances)) if chances else None,
         )
         missing = [tag for tag in every if tag not in defined]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from veriglot.bench.results import MEAN
-from veriglot.report.bench.view import ALL, ends, figure_text, number
+from veriglot.report.bench.view import ALL, ends, figure_text, number, taken
 
 if TYPE_CHECKING:
     from veriglot.bench.results import BenchAnswers, BenchCell, BenchCorrelations, BenchData, BenchWin
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Grid", "answer_grids", "board_grid", "comparison_grid", "correlation_grids", "cost_grid", "data_grid",
-    "language_grid", "measure_grid", "missing_grid", "related_title", "statistics_grid", "win_grid",
+    "language_grid", "measure_grid", "missing_grid", "related_title", "statistics_grid", "undefined_grid", "win_grid",
 ]  # fmt: skip
 
 _SHOWN_STATISTICS = (
@@ -165,6 +165,16 @@ def missing_grid(view: View) -> Grid:
     return Grid("Not judged, and why", ("systems", "data", "status", "why"), rows)
 
 
+def undefined_grid(view: View, level: str) -> Grid:
+    """Figures of a leaderboard that are undefined, and why; those with one reason in one row."""
+    found: dict[tuple[str, str], dict[str, None]] = {}
+    for one in view.undefined(level):
+        found.setdefault((one.data, one.reason or ""), {})[one.system] = None
+    rows = tuple((", ".join(systems), *key) for key, systems in found.items())
+    title = f"Judged, but without {view.results.rank_by} of {level}s, and why"
+    return Grid(title, ("systems", "data", "why"), rows)
+
+
 def data_grid(view: View) -> Grid:
     """The data sets."""
     rows = []
@@ -174,11 +184,16 @@ def data_grid(view: View) -> Grid:
         rows.append(
             (
                 one.name, " ".join(one.languages), f"{test:,}", f"{texts:,}", f"{one.dev:,}", items,
-                one.license or "not stated", one.split, one.note or "",
+                one.license or "not stated", _split(one), one.note or "",
             )
         )  # fmt: skip
     heads = ("data", "languages", "test", "texts", "dev", "items of the test part", "licence", "split", "note")
     return Grid("Data", heads, tuple(rows))
+
+
+def _split(data: BenchData) -> str:
+    """How it was parted, and what that took: a share of few texts may be far from the one that was asked for."""
+    return f"{data.split} (taken: {taken(data)})" if data.labelled else data.split
 
 
 def _unsupported(data: BenchData, level: str) -> str:

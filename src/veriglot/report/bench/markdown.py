@@ -15,6 +15,7 @@ from veriglot.report.bench.grids import (
     measure_grid,
     missing_grid,
     statistics_grid,
+    undefined_grid,
     win_grid,
 )  # fmt: skip
 from veriglot.report.bench.type_grids import HOW_TO_READ, type_grid, type_summary, typed, untyped_grid
@@ -59,6 +60,9 @@ def _level(view: View, level: str) -> Iterator[str]:
     yield f"{markdown_escaped(board.title)}."
     yield ""
     yield from _table(board_grid(board))
+    undefined = undefined_grid(view, level)
+    if undefined.rows:
+        yield from _table(undefined, titled=True)
     for data in board.data:
         yield f"### {markdown_escaped(data.name)}, {level}s"
         yield ""

@@ -13,6 +13,7 @@ from veriglot.report.bench.grids import (
     missing_grid,
     related_title,
     statistics_grid,
+    undefined_grid,
 )
 from veriglot.report.bench.type_grids import type_section
 from veriglot.report.bench.view import ALL, number
@@ -65,6 +66,8 @@ def _board(view: View, level: str) -> Section:
         for row in board.rows
     )
     body = [note(f"{board.title}. A head sorts its column."), sortable(board.title, heads, rows)]
+    undefined = undefined_grid(view, level)
+    body += [plain_table(undefined)] if undefined.rows else []
     body.append(folded("Win rates by group of languages", _wins(view, level)))
     for data in board.data:
         parts = [_measures(view, level, data.name, None)]

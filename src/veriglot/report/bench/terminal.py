@@ -8,7 +8,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from veriglot.report.bench.grids import answer_grids, board_grid, correlation_grids, missing_grid
+from veriglot.report.bench.grids import answer_grids, board_grid, correlation_grids, missing_grid, undefined_grid
 from veriglot.report.bench.view import View
 from veriglot.report.bench.words import findings
 from veriglot.report.printable import printable
@@ -42,6 +42,10 @@ def render_bench(results: BenchResults, console: Console) -> None:
     for level in view.levels:
         console.print()
         _print(board_grid(view.board(level)), console)
+        undefined = undefined_grid(view, level)
+        if undefined.rows:
+            console.print()
+            _print(undefined, console)
     bare = [level for level in results.measures if level not in view.levels]
     for grid in (*answer_grids(view), *(one for level in bare for one in correlation_grids(view, level))):
         console.print()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         BenchWin,
     )  # fmt: skip
 
-__all__ = ["ALL", "SEEN", "Board", "Row", "View", "ends", "figure_text", "number"]
+__all__ = ["ALL", "SEEN", "Board", "Row", "View", "ends", "figure_text", "number", "taken"]
 
 ALL = "all"
 SEEN = "†"
@@ -45,6 +45,12 @@ def figure_text(figure: BenchFigure | None) -> str:
         return "–"
     mark = SEEN if figure.seen else ""
     return f"{number(figure.value)}{mark} {ends(figure.low, figure.high)}".rstrip()
+
+
+def taken(data: BenchData) -> str:
+    """How much of a data set thresholds were tuned on, in words: `1 of 15 samples, 7%`."""
+    every = data.dev + sum(samples for samples, _ in data.languages.values())
+    return f"{data.dev:,} of {every:,} samples, {100 * data.dev / max(every, 1):.0f}%"
 
 
 class Board(NamedTuple):
@@ -165,6 +171,12 @@ class View:
                 rows.append(Row(system, cells, fair, self.win(level, measure, at, ALL, system.name)))
         rows.sort(key=_rank)
         return Board(level, measure, at, data, tuple(rows))
+
+    def undefined(self, level: str) -> list[BenchFigure]:
+        """Figures over all languages of the ranking measure that have no value."""
+        board = self.board(level)
+        figures = (figure for row in board.rows for figure in row.cells.values())
+        return [figure for figure in figures if figure is not None and figure.value is None]
 
     def own(self, level: str) -> bool:
         """Whether any system has a threshold of its own at a level."""

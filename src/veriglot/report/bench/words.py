@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from veriglot.bench.measuring import UNTUNED
 from veriglot.report.bench.leading import headline
-from veriglot.report.bench.view import SEEN
+from veriglot.report.bench.view import SEEN, taken
 
 if TYPE_CHECKING:
     from veriglot.report.bench.view import View
@@ -20,6 +21,7 @@ _RANKED = (
     "A win is a language of a data set in which no system has more, at two decimals; all who tie are credited. A dash"
     " is a figure that is undefined or was not measured; it is never a zero.",
 )
+_REMEDY = "more labelled texts, a greater dev_share, or files named as dev can bring items of both kinds"
 
 
 def reading(view: View) -> list[str]:
@@ -80,10 +82,12 @@ def findings(view: View) -> list[str]:
 
 def _why(view: View, level: str) -> str:
     """What most of the undefined figures of the measure that systems are ranked by say of themselves."""
-    reasons = Counter(
-        figure.reason
-        for figure in view.results.figures
-        if (figure.level, figure.measure) == (level, view.board(level).measure) and figure.value is None
-    )
-    told = [reason for reason, _ in reasons.most_common() if reason]
-    return f": {told[0]}" if told else ""
+    every = view.undefined(level)
+    told = [reason for reason, _ in Counter(figure.reason for figure in every).most_common() if reason]
+    if not told:
+        return ""
+    if not told[0].startswith(UNTUNED):
+        return f": {told[0]}"
+    bare = {figure.data for figure in every if figure.reason == told[0]}
+    tried = "; of ".join(f"{one.name} {taken(one)}" for one in view.data(level) if one.name in bare)
+    return f": {told[0]}. Of {tried} were taken for tuning; {_REMEDY}"

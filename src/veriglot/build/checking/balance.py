@@ -71,11 +71,16 @@ class Balance:
             for key, found in self._sets.items()
         )
 
-    def judge(self, tally: Tally) -> None:
+    def judge(self, tally: Tally) -> dict[str, str]:
         """Count what is out of balance; a set that is too small to tell is not judged.
 
         People are judged together, and so are models; where one annotator is `gold`, that one alone.
+
+        Returns:
+            For each check that was not made of every set, why.
         """
+        clean = _Judged("labelled rows", _FEWEST)
+        types = _Judged("spans", _SPANS)
         together: dict[tuple[str, str, str], list[LabelSet]] = defaultdict(list)
         for one in self.sets():
             together[one.file, one.kind, one.taxonomy].append(one)
@@ -83,9 +88,11 @@ class Balance:
             settled = [one for one in parts if one.annotator == "gold"]
             names = {one.annotator for one in settled or parts}
             said_by = names.pop() if len(names) == 1 else _WHO.get(kind, str(kind))
-            _judge_clean(tally, file, said_by, settled or parts)
-            _judge_types(tally, file, said_by, name, settled or parts)
+            _judge_clean(tally, file, said_by, settled or parts, clean)
+            _judge_types(tally, file, said_by, name, settled or parts, types)
         self._judge_languages(tally)
+        judged = {"no_clean_rows": clean, "dense_marks": clean, "missing_types": types, "rare_types": types}
+        return {name: why for name, one in judged.items() if (why := one.reason()) is not None}
 
     def _judge_languages(self, tally: Tally) -> None:
         for format_name, present in self._languages.items():
@@ -102,12 +109,39 @@ class Balance:
                 tally.example("absent_languages", Example(where, f"covered by {paper} and absent: {names}"))
 
 
-def _judge_clean(tally: Tally, file: str, annotator: str, parts: list[LabelSet]) -> None:
+@dataclass
+class _Judged:
+    """Of how many sets of labels a check was made, and how much there was of the others."""
+
+    unit: str
+    least: int
+    sets: int = 0
+    few: list[int] = field(default_factory=list)
+
+    def enough(self, count: int) -> bool:
+        """Note a set with so many of the unit; whether it is judged."""
+        self.sets += 1
+        if count < self.least:
+            self.few.append(count)
+        return count >= self.least
+
+    def reason(self) -> str | None:
+        """Why the check was not made, or of which sets it was not; None where it was made of all."""
+        if not self.sets:
+            return "no set of labels here can be judged by it"
+        if not self.few:
+            return None
+        most = f"{max(self.few):,}" if len(self.few) == 1 else f"at most {max(self.few):,}"
+        some = "" if len(self.few) == self.sets else f" in {len(self.few):,} of {self.sets:,} sets of labels"
+        return f"too few {self.unit}{some} ({most}; from {self.least:,} on)"
+
+
+def _judge_clean(tally: Tally, file: str, annotator: str, parts: list[LabelSet], judged: _Judged) -> None:
     responses, clean = sum(one.responses for one in parts), sum(one.clean for one in parts)
     words, marked = sum(one.words for one in parts), sum(one.marked_words for one in parts)
     tally.looked("no_clean_rows", file, responses)
     tally.looked("dense_marks", file, words)
-    if responses < _FEWEST or not any(one.types for one in parts):
+    if not judged.enough(responses) or not any(one.types for one in parts):
         return
     if clean < _HARDLY * responses:
         tally.found("no_clean_rows", file, responses, kind=annotator)
@@ -119,14 +153,14 @@ def _judge_clean(tally: Tally, file: str, annotator: str, parts: list[LabelSet])
         tally.example("dense_marks", Example(file, detail))
 
 
-def _judge_types(tally: Tally, file: str, annotator: str, name: str, parts: list[LabelSet]) -> None:
+def _judge_types(tally: Tally, file: str, annotator: str, name: str, parts: list[LabelSet], judged: _Judged) -> None:
     entry = _entry(name)
     expected = [type_ for type_ in entry.types if type_ not in entry.clean]
     counts: Counter[str] = Counter()
     for one in parts:
         counts.update(one.types)
     total = counts.total()
-    if len(expected) < 2 or total < _SPANS or set(counts) == {""}:
+    if len(expected) < 2 or set(counts) == {""} or not judged.enough(total):
         return
     for check in ("missing_types", "rare_types"):
         tally.looked(check, file, len(expected))

@@ -112,7 +112,7 @@ class _Checker:
         agreement = self._disagreements()
         self._foreign()
         self._glue()
-        first.balance.judge(first.tally)
+        few = first.balance.judge(first.tally)
         checked = first.checked_files()
         shared = shared_references(
             first.index, [one.path for one in checked], [tuple(one.languages) for one in checked]
@@ -120,6 +120,8 @@ class _Checker:
         cleaned = None if clean is None else self._clean(clean, near)
         found = first.tally.findings()
         names = {one.check for one in found}
+        self._not_looked_for.update({name: why for name, why in few.items() if name not in names})
+        self._nothing_to_look_at(names)
         return CheckReport(
             files=checked,
             findings=found,
@@ -135,6 +137,14 @@ class _Checker:
             version=veriglot.__version__,
             cleaned=cleaned,
         )
+
+    def _nothing_to_look_at(self, found: set[str]) -> None:
+        """Note the checks that looked at nothing: they did not pass."""
+        if not self._first.index.long.any():
+            self._not_looked_for.setdefault("near_text", "no response has the 32 letters from which it is compared")
+        for name, check_ in checks().items():
+            if name not in found and not self._first.tally.looked_at(name):
+                self._not_looked_for.setdefault(name, f"no {check_.unit} here could have it")
 
     def _signature(self) -> str:
         return signature(

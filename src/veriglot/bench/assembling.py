@@ -9,6 +9,7 @@ from veriglot.bench.belonging import tag_of
 from veriglot.bench.boards import comparisons, correlations, wins
 from veriglot.bench.correlating import METHODS
 from veriglot.bench.groups import scopes
+from veriglot.bench.model_labels import OWN_MARKS
 from veriglot.bench.results import BenchData, BenchResults
 from veriglot.bench.statistics import statistics_of
 from veriglot.errors import MissingExtraError
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from veriglot.bench.data import DataSet
     from veriglot.bench.run import State
 
-__all__ = ["assembled"]
+__all__ = ["about_models", "assembled"]
 
 
 def assembled(config: Config, state: State) -> BenchResults:
@@ -104,10 +105,31 @@ def _described(state: State, data: DataSet) -> BenchData:
         split=data.split,
         seen=entry.seen,
         sha256=data.hashed(),
-        note=entry.note,
+        note="; ".join(filter(None, (_silver(data), entry.note))) or None,
         statistics={name: value for name, value in counts.items() if value is not None},
         labelled=data.labelled,
     )
+
+
+def _silver(data: DataSet) -> str | None:
+    """What stands in the row of a data set whose labels a model made."""
+    return f"LABELS BY A MODEL: {data.entry.annotator}" if data.makers else None
+
+
+def about_models(data: DataSet) -> list[str]:
+    """What a reader must know of the models that labelled a data set, a sentence each."""
+    notes = []
+    if data.makers:
+        notes.append(
+            f"{data.name}: its labels were made by a model, {data.entry.annotator}, and by no person: figures say how"
+            " far systems agree with it, not how often they are right."
+        )
+    if data.aside:
+        notes.append(
+            f"{data.name}: annotations of models ({', '.join(data.aside)}) are no labels where nobody else labelled a"
+            " sample; `annotator` in the bench file makes them labels by name."
+        )
+    return notes
 
 
 def _notes(config: Config, state: State) -> list[str]:
@@ -116,6 +138,9 @@ def _notes(config: Config, state: State) -> list[str]:
     for data in state.data:
         if not data.labelled:
             notes.append(f"{data.name} has no labels: nobody is ranked by it.")
+        notes += about_models(data)
+        own = dict.fromkeys(one.system for one in state.cells if one.data == data.name and one.reason == OWN_MARKS)
+        notes += [f"{name} is not judged on {data.name}: {OWN_MARKS}." for name in own]
         if data.bad_rows:
             notes.append(f"{data.name}: {data.bad_rows} rows could not be read and are in no figure.")
         if data.entry.seen:

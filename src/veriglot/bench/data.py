@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from veriglot.bench.belonging import tag_of
+from veriglot.bench.model_labels import bench_reference, made_by, model_annotators
 from veriglot.errors import InputError
 from veriglot.formats import BadRow, SeenIds, read_rows
-from veriglot.metrics.reference import reference
 from veriglot.provenance import digest
 from veriglot.records import encode
 
@@ -46,6 +46,8 @@ class DataSet:
         unlabelled: samples without labels of the annotator.
         split: how dev and test were parted, in words.
         labelled: whether there are labels at all.
+        makers: names of the model that made the labels; empty where people did.
+        aside: models whose annotations of samples without other labels are no labels, since no `annotator` names them.
     """
 
     entry: DataEntry
@@ -56,6 +58,8 @@ class DataSet:
     unlabelled: int
     split: str
     labelled: bool = True
+    makers: frozenset[str] = frozenset()
+    aside: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -95,12 +99,13 @@ def read_data(entry: DataEntry, config: Config) -> DataSet:
             rows[part] = list(_rows(config.places(paths), entry, seen, bad))
     chosen = {part: list(_wanted(found, entry)) for part, found in rows.items()}
     labelled = {
-        part: [one for one in found if reference(one, entry.annotator) is not None] for part, found in chosen.items()
+        part: [one for one in found if bench_reference(one, entry.annotator) is not None]
+        for part, found in chosen.items()
     }
     texts = _texts([*labelled[_TEST], *labelled[_DEV]])
     unlabelled = sum(len(chosen[part]) - len(labelled[part]) for part in chosen)
     if chosen[_TEST] and not labelled[_TEST] and entry.annotator is None:
-        return _unlabelled(entry, config, chosen[_TEST], bad.total())
+        return _unlabelled(entry, config, chosen, bad.total())
     if not labelled[_TEST]:
         raise _no_labels(entry, config, rows[_TEST], chosen[_TEST])
     if entry.dev is None:
@@ -116,15 +121,33 @@ def read_data(entry: DataEntry, config: Config) -> DataSet:
     test, dev = _limited(test, texts, entry.limit, seed), _limited(dev, texts, entry.dev_limit, seed)
     if entry.limit is not None or entry.dev_limit is not None:
         split += f"; at most {entry.limit or 'all'} test and {entry.dev_limit or 'all'} dev samples a language"
-    return DataSet(entry, tuple(test), tuple(dev), texts, bad.total(), unlabelled, split)
+    return DataSet(
+        entry,
+        tuple(test),
+        tuple(dev),
+        texts,
+        bad.total(),
+        unlabelled,
+        split,
+        makers=made_by([*test, *dev], entry.annotator) if entry.annotator else frozenset(),
+        aside=_aside(chosen, entry),
+    )
 
 
-def _unlabelled(entry: DataEntry, config: Config, samples: list[Sample], bad_rows: int) -> DataSet:
+def _aside(chosen: dict[str, list[Sample]], entry: DataEntry) -> tuple[str, ...]:
+    """The models that labelled samples which nobody else did, where the bench file names no annotator."""
+    every = (one for found in chosen.values() for one in found)
+    return model_annotators(one for one in every if bench_reference(one, entry.annotator) is None)
+
+
+def _unlabelled(entry: DataEntry, config: Config, chosen: dict[str, list[Sample]], bad_rows: int) -> DataSet:
+    samples = chosen[_TEST]
     texts = _texts(samples)
     test = _limited(samples, texts, entry.limit, config.bench.seed)
     split = "no labels, so nothing is tuned"
     split += f"; at most {entry.limit} samples a language" if entry.limit is not None else ""
-    return DataSet(entry, tuple(test), (), texts, bad_rows, len(samples), split, labelled=False)
+    aside = _aside(chosen, entry)
+    return DataSet(entry, tuple(test), (), texts, bad_rows, len(samples), split, labelled=False, aside=aside)
 
 
 def _no_labels(entry: DataEntry, config: Config, rows: Sequence[Sample], chosen: Sequence[Sample]) -> InputError:

@@ -14,6 +14,7 @@ import numpy as np
 
 from veriglot import __version__
 from veriglot.bench.belonging import cluster_of, tag_of
+from veriglot.bench.model_labels import made_by, same_maker
 from veriglot.bench.profile import language_profile
 from veriglot.bench.type_mapping import Types, compare_types
 from veriglot.errors import InputError, UnknownNameError, UsageError
@@ -174,6 +175,8 @@ class Evaluator:
     _hashes: list[str] = field(default_factory=list)
     _kinds: set[Kind] = field(default_factory=set)
     _annotators: set[str] = field(default_factory=set)
+    _models: set[str] = field(default_factory=set)
+    _own: int = 0
     _seen: set[str] = field(default_factory=set)
     _strange: dict[str, int] = field(default_factory=dict)
     _without_rules: set[str] = field(default_factory=set)
@@ -200,10 +203,18 @@ class Evaluator:
             return
         self._kinds.add(found.kind)
         self._annotators.add(found.annotator)
+        if found.kind is Kind.MODEL:
+            self._note_model(sample, found, prediction)
         types = self._types_for(found)
         if prediction is not None and prediction.status is Status.SCORED:
             assert self._builder is not None
             self._builder.add(self._judged(sample, prediction, found, tag, types))
+
+    def _note_model(self, sample: Sample, found: Reference, prediction: Prediction | None) -> None:
+        self._models.add(found.annotator)
+        makers = made_by([sample], None if found.annotator in COMBINED else found.annotator)
+        answered = {prediction.detector, prediction.asked} if prediction is not None else set()
+        self._own += same_maker(makers, {self.settings.detector, *answered})
 
     def _types_for(self, found: Reference) -> Types:
         if self._types is None:
@@ -279,6 +290,13 @@ class Evaluator:
             notes.append(self._types.why)
         if self._types is not None and self._types.names:
             notes += [f"{n} spans of type {name} have no counterpart" for name, n in sorted(self._strange.items())]
+        if self._models:
+            notes.append(
+                f"labels by a model and by no person: {', '.join(sorted(self._models))}; figures say how far the"
+                " detector agrees with it, not how often it is right"
+            )
+        if self._own:
+            notes.append(f"{self._own} samples are held against the detector's own marks: figures of them say nothing")
         total = Coverage.total(self._coverage.values())
         if total.labelled < total.samples:
             notes.append(f"{total.samples - total.labelled} of {total.samples} samples have no labels to hold against")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from veriglot import __version__
-from veriglot.bench.assembling import assembled
+from veriglot.bench.assembling import about_models, assembled
 from veriglot.bench.boards import Board
 from veriglot.bench.cells import judged
 from veriglot.bench.confusions import type_confusions
@@ -20,6 +20,7 @@ from veriglot.bench.data import read_data
 from veriglot.bench.elsewhere import answers_kept, kept_system
 from veriglot.bench.items import item_table
 from veriglot.bench.measuring import Judgement, measured
+from veriglot.bench.model_labels import OWN_MARKS, same_maker
 from veriglot.bench.outcomes import counted
 from veriglot.bench.results import BenchCell
 from veriglot.bench.scoring import sentence_samples
@@ -31,7 +32,7 @@ from veriglot.detectors import load_detector
 from veriglot.errors import InputError, VeriglotError
 from veriglot.metrics.resampling import Resampling
 from veriglot.provenance import signature
-from veriglot.records import encode
+from veriglot.records import Prediction, encode
 from veriglot.run.lock import Lock
 from veriglot.run.manifest import write_whole
 from veriglot.run.watch import Silent
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from veriglot.bench.items import ItemTable
     from veriglot.bench.results import BenchAnswers, BenchConfusion, BenchFigure, BenchResults, Level
     from veriglot.bench.systems import LoadDetector, System
-    from veriglot.records import Prediction, Sample, Score
+    from veriglot.records import Sample, Score
     from veriglot.run.watch import Watch
 
 __all__ = ["Options", "run"]
@@ -128,6 +129,8 @@ def run(
             state.data.append(data)
             if not data.labelled:
                 watch.say(f"{data.name} has no labels: what systems say of it is shown, and nobody is ranked by it")
+            for note in about_models(data):
+                watch.say(note.removesuffix("."))
             _judge_all(config, folder, state, data, options, watch)
         for system in state.systems:
             if system.kept is not None and (unused := system.kept.unused()):
@@ -198,6 +201,18 @@ def _suffix(config: Config, data: DataSet) -> str:
     )
 
 
+def _names(system: System) -> set[str | None]:
+    """What a system that marks is called, and its members are; scorers make no labels."""
+    about = system.about
+    members = about.made_by.removeprefix("ensemble:").split("+")
+    return {system.name, about.made_by, about.description, *members} if system.marks else set()
+
+
+def _who_answered(answers: Sequence[Prediction] | Sequence[Score]) -> set[str]:
+    """The detectors behind predictions: one may have been asked, and another have judged."""
+    return {name for one in answers if isinstance(one, Prediction) for name in (one.detector, one.asked)}
+
+
 class _Work:
     """Has systems judge one data set; a detector is asked once for all levels."""
 
@@ -219,12 +234,16 @@ class _Work:
         if not system.entry.judges(self._data.name):
             why = f"the bench file asks it about {', '.join(system.entry.data)} alone"
             return msgspec.structs.replace(cell, status="unsuited", reason=why), None
+        if same_maker(self._data.makers, _names(system)):
+            return msgspec.structs.replace(cell, status="unsuited", reason=OWN_MARKS), None
         if system.scorer is not None and level == "word":
             return msgspec.structs.replace(cell, status="unsuited", reason="a scorer says nothing of words"), None
         grain: Grain = "sentence" if system.scorer is not None and level == "sentence" else "response"
         said = self._answers(system, grain, test, dev)
         if isinstance(said, VeriglotError):
             return msgspec.structs.replace(cell, status="failed", reason=str(said)), None
+        if same_maker(self._data.makers, _who_answered(said.answers)):
+            return msgspec.structs.replace(cell, status="unsuited", reason=OWN_MARKS), None
         split = len(test) if grain == "sentence" else len(self._data.test)
         rows = self._rows[grain][:split]
         cell = counted(cell, said, rows)

@@ -92,7 +92,10 @@ class Balance:
             _judge_types(tally, file, said_by, name, settled or parts, types)
         self._judge_languages(tally)
         judged = {"no_clean_rows": clean, "dense_marks": clean, "missing_types": types, "rare_types": types}
-        return {name: why for name, one in judged.items() if (why := one.reason()) is not None}
+        found = {name: why for name, one in judged.items() if (why := one.reason()) is not None}
+        if not tally.looked_at("absent_languages"):
+            found["absent_languages"] = "no file is in the format of a paper that names its languages"
+        return found
 
     def _judge_languages(self, tally: Tally) -> None:
         for format_name, present in self._languages.items():

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from veriglot.encoders.encoder import Strength
 
-__all__ = ["E5"]
+__all__ = ["E5", "tokenizer_of"]
 
 _NAME = "e5-multilingual"
 _PROMPT = "query: "  # as its makers ask for, where texts are compared with each other and neither is a search's answer
@@ -110,6 +110,19 @@ def _unusable(place: Path, error: Exception) -> WeightsError:
         f"{place} is not multilingual-e5-small in 4-bit numbers: {error}.",
         remedy=f"Get it again: veriglot models remove {_NAME}; veriglot models get {_NAME}",
     )
+
+
+def tokenizer_of(path: str | Path) -> Tokenizer:
+    """The tokenizer in its file, that of XLM-RoBERTa: it adds `<s>` and `</s>`, and neither cuts nor pads.
+
+    Raises:
+        WeightsError: the file is missing or is not that model.
+    """
+    place = Path(path)
+    try:
+        return _tokenizer(E5File(place))
+    except Exception as error:  # the errors of tokenizers share no base
+        raise _unusable(place, error) from error
 
 
 def _tokenizer(file: E5File) -> Tokenizer:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from veriglot.errors import UsageError
+from veriglot.errors import UsageError, WeightsError
 from veriglot.records import Span
 
 if TYPE_CHECKING:
@@ -17,6 +17,7 @@ __all__ = ["OUTSIDE", "Scheme", "TokenLabels", "fast_tokenizer_of", "spans_of_la
 
 Scheme = Literal["io", "bio"]
 OUTSIDE = "O"
+_E5 = b"E5S1"  # what the file of `e5-multilingual` begins with
 
 
 class TokenLabels(msgspec.Struct, frozen=True):
@@ -43,12 +44,13 @@ def fast_tokenizer_of(model: str, *, revision: str | None = None) -> Any:
     """The tokenizer of a checkpoint.
 
     Args:
-        model: a tokenizer.json, a folder, a model of the registry, or a name on the hub.
+        model: a tokenizer.json, a folder, a model of the registry, or a name on the hub. Of models that are a single
+            file only `e5-multilingual` has one that says where its tokens stand.
         revision: of a model on the hub.
 
     Raises:
-        MissingExtraError: transformers is not installed.
-        WeightsError: it cannot be loaded.
+        MissingExtraError: transformers is not installed, or what `e5-multilingual` needs.
+        WeightsError: it cannot be loaded; or a model of the registry has none.
         UsageError: it does not know where its tokens stand.
     """
     from veriglot.errors import MissingExtraError
@@ -58,14 +60,48 @@ def fast_tokenizer_of(model: str, *, revision: str | None = None) -> Any:
         import transformers
     except ImportError as error:
         raise MissingExtraError("Labels of tokens", "local") from error
-    if Path(model).is_file():
+    place = _file_of(model)
+    if place is not None and _is_e5(place):
+        return transformers.PreTrainedTokenizerFast(tokenizer_object=_e5_tokenizer(place))
+    if place is not None and not Path(model).is_file() and place.suffix != ".json":
+        raise WeightsError(
+            f"The tokenizer of {model!r} is inside its file and does not say where its tokens stand.",
+            remedy="Give a tokenizer.json, the folder of a checkpoint, its name on the hub, or e5-multilingual.",
+        )
+    if place is not None:
         with loading("tokenizer", model):
-            return transformers.PreTrainedTokenizerFast(tokenizer_file=model)
+            return transformers.PreTrainedTokenizerFast(tokenizer_file=str(place))
     name = checkpoint(model)
     with loading("tokenizer", name):
         tokenizer = transformers.AutoTokenizer.from_pretrained(name, **hub_options(name, revision))
     _require_offsets(tokenizer)
     return tokenizer
+
+
+def _file_of(model: str) -> Path | None:
+    """The file that a model is: a file of that name, or the only one of a model of the registry."""
+    from veriglot import weights
+
+    path = Path(model)
+    if path.is_file() or path.is_dir() or model not in weights.models():
+        return path if path.is_file() else None
+    found = weights.find(model)
+    return found if found.is_file() else None
+
+
+def _is_e5(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(_E5)) == _E5
+
+
+def _e5_tokenizer(path: Path) -> Any:
+    from veriglot.errors import MissingExtraError
+
+    try:
+        from veriglot.encoders.e5 import tokenizer_of
+    except ImportError as error:
+        raise MissingExtraError("The tokenizer of e5-multilingual", "semantic") from error
+    return tokenizer_of(path)
 
 
 def token_labels(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from veriglot.bench.correlating import correlation_matrix
+from veriglot.bench.fewness import too_few
 from veriglot.bench.measuring import by_cell
 from veriglot.bench.results import BenchComparison, BenchCorrelations, BenchWin
 from veriglot.bench.significance import Contender, corrected, difference
@@ -63,10 +64,17 @@ def wins(board: Board, scopes: Mapping[str, Sequence[str]]) -> Iterator[BenchWin
             points, scopes, greater_is_better=measure not in _LESS_IS_BETTER, draws=draws if _resampled(draws) else None
         )
         for one in found:
+            sure = too_few(sum(_texts(board, cell) for cell in points if cell in scopes[one.scope])) is None
             yield BenchWin(
                 board.level, measure, at, one.scope, one.system, one.wins, one.ties, one.cells, one.played, one.rate,
-                one.low, one.high, means.get((one.scope, one.system)),
+                one.low if sure else None, one.high if sure else None, means.get((one.scope, one.system)),
             )  # fmt: skip
+
+
+def _texts(board: Board, cell: str) -> int:
+    """How many texts a cell (`data/language`) is drawn from."""
+    data, _, tag = cell.rpartition("/")
+    return board.resamplings[data].select(board.tables[data].languages == tag).clusters()
 
 
 def _resampled(draws: Mapping[str, Mapping[str, Array]]) -> bool:

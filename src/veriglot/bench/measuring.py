@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from veriglot.bench.drawing import bench_draws
+from veriglot.bench.fewness import honest, too_few
 from veriglot.bench.results import MEAN, BenchFigure, BenchThreshold
 from veriglot.bench.tuning import Threshold, tune
 from veriglot.metrics.estimate import Estimate, estimated, mean_of_draws
@@ -217,6 +218,7 @@ class _Maker:
     def figure(
         self, name: str, at: At | None, tag: str, found: Estimate, mask: Mask, p: float | None = None
     ) -> BenchFigure:
+        found = honest(found)
         scored = np.count_nonzero(~np.isnan(self.judgement.test.badness[mask]))
         return BenchFigure(
             system=self.judgement.system,
@@ -233,7 +235,7 @@ class _Maker:
             clusters=found.clusters,
             chance=found.chance,
             coverage=float(scored) / max(int(np.count_nonzero(mask)), 1),
-            p=p,
+            p=p if too_few(found.clusters) is None else None,
             seen=self.judgement.seen,
             reason=found.reason,
             signature=self._signature(name, at, tag),

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from veriglot.bench.drawing import bench_draws
+from veriglot.bench.fewness import too_few
 from veriglot.metrics.bootstrap import percentile
 from veriglot.metrics.estimate import mean_of_draws
 from veriglot.rates.multiplicity import adjust
@@ -127,6 +128,9 @@ def difference(
         return replace(found, reason=_UNDEFINED)
     if clusters < 2 or len(drawn) < 2:
         return replace(found, difference=float(drawn[0]), reason=_ALONE if clusters < 2 else "no resamples")
+    why = too_few(clusters, "an interval and a test")
+    if why is not None:
+        return replace(found, difference=float(drawn[0]), reason=why)
     low, high, undefined = percentile(drawn[1:])
     gap = f"undefined in {undefined} of {len(drawn) - 1} resamples" if undefined else None
     return replace(found, difference=float(drawn[0]), low=low, high=high, p=_p(drawn), reason=gap)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from veriglot.bench.evaluate import Evaluator, Settings
 from veriglot.bench.evaluate import measured as evaluated
+from veriglot.bench.fewness import too_few
 from veriglot.bench.results import BenchFigure
 from veriglot.metrics.figure import POOLED
 
@@ -74,6 +75,7 @@ def span_figures(
 
 
 def _figure(system: str, data: str, found: Figure, *, seen: bool, suffix: str) -> BenchFigure:
+    why = too_few(found.n_clusters) if found.low is not None else None
     return BenchFigure(
         system=system,
         data=data,
@@ -82,13 +84,13 @@ def _figure(system: str, data: str, found: Figure, *, seen: bool, suffix: str) -
         measure=found.name,
         at="own",
         value=found.value,
-        low=found.low,
-        high=found.high,
+        low=None if why else found.low,
+        high=None if why else found.high,
         items=found.n_units,
         positives=round((found.prevalence or 0.0) * found.n_units),
         clusters=found.n_clusters,
         coverage=found.coverage or 0.0,
         seen=seen,
-        reason=found.reason,
+        reason="; ".join(part for part in (found.reason, why) if part) or None,
         signature=f"{found.signature}|{suffix}",
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from veriglot.bench.fewness import too_few
 from veriglot.bench.results import MEAN, BenchAnswers
 from veriglot.metrics.bootstrap import percentile
 from veriglot.metrics.estimate import mean_of_draws
@@ -70,14 +71,16 @@ def _answers(
     mean: _Share, suffix: str,
 ) -> BenchAnswers:  # fmt: skip
     scored = mask & ~np.isnan(said.test.badness)
-    items = int(np.count_nonzero(scored))
+    items, clusters = int(np.count_nonzero(scored)), resampling.select(scored).clusters()
+    if too_few(clusters) is not None:
+        flagged, mean = (one._replace(low=None, high=None) for one in (flagged, mean))
     return BenchAnswers(
         system=said.system,
         data=data,
         level=table.level,
         language=tag,
         items=items,
-        clusters=resampling.select(scored).clusters(),
+        clusters=clusters,
         coverage=items / max(int(np.count_nonzero(mask)), 1),
         flagged=flagged.value,
         flagged_low=flagged.low,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from veriglot.report.bench.view import SEEN, ends, number
+from veriglot.report.bench.view import SEEN, ends, number, win_ends
 from veriglot.report.study.grids import scrolled
 from veriglot.report.study.markup import Markup, tag
 
@@ -36,7 +36,7 @@ def figure_cell(figure: BenchFigure | None) -> Markup:
     return tag(
         "td",
         tag("b", number(figure.value) + (SEEN if figure.seen else "")),
-        tag("span", ends(figure.low, figure.high) or "no interval", class_="interval"),
+        tag("span", ends(figure.low, figure.high, figure.clusters) or "no interval", class_="interval"),
         class_=f"heat-cell {shade(figure.value)}{' seen' if figure.seen else ''}",
         data_value=repr(figure.value),
         title="; ".join(part for part in (behind, figure.reason) if part),
@@ -56,11 +56,11 @@ def mean_cell(value: float | None, of: int) -> Markup:
     return tag("td", tag("b", number(value)), more, class_="number", data_value=repr(value))
 
 
-def win_cell(win: BenchWin | None) -> Markup:
-    """A win rate with its interval."""
+def win_cell(win: BenchWin | None, texts: int) -> Markup:
+    """A win rate with its interval, which is over so many texts."""
     if win is None or win.rate is None:
         return absent()
-    spread = f" [{100 * win.low:.0f}, {100 * win.high:.0f}]" if win.low is not None and win.high is not None else ""
+    spread = win_ends(win, texts)
     more = f"{win.wins} of {win.cells}{f', {win.ties} tied' if win.ties else ''}"
     return tag(
         "td",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from veriglot.bench.results import MEAN
-from veriglot.report.bench.view import ALL, ends, figure_text, number, taken
+from veriglot.report.bench.view import ALL, ends, figure_text, number, taken, win_ends
 
 if TYPE_CHECKING:
     from veriglot.bench.results import BenchAnswers, BenchCell, BenchCorrelations, BenchData, BenchWin
@@ -94,23 +94,25 @@ def win_grid(view: View, level: str, measure: str | None = None) -> Grid:
         for scope in scopes
     }
     shown = [scope for scope in scopes if any(w is not None and w.cells for (_, s), w in found.items() if s == scope)]
-    rows = tuple((row.system.name, *(_win_with_ends(found[row.system.name, s]) for s in shown)) for row in board.rows)
+    rows = tuple(
+        (row.system.name, *(_win_with_ends(found[row.system.name, s], view.texts(level, s)) for s in shown))
+        for row in board.rows
+    )
     title = f"Win rates by {board.measure} of {level}s, with ties credited to all"
     return Grid(title, ("system", *shown), rows)
 
 
-def _win_with_ends(win: BenchWin | None) -> str:
+def _win_with_ends(win: BenchWin | None, texts: int) -> str:
     if win is None or win.rate is None:
         return "–"
-    spread = f" [{100 * win.low:.0f}, {100 * win.high:.0f}]" if win.low is not None and win.high is not None else ""
-    return f"{100 * win.rate:.0f}%{spread} of {win.cells}"
+    return f"{100 * win.rate:.0f}%{win_ends(win, texts)} of {win.cells}"
 
 
 def comparison_grid(view: View) -> Grid:
     """Every difference from the baseline."""
     rows = tuple(
         (
-            c.system, c.data, c.level, number(c.difference), ends(c.low, c.high), _p(c.p), _p(c.adjusted),
+            c.system, c.data, c.level, number(c.difference), ends(c.low, c.high, c.clusters), _p(c.p), _p(c.adjusted),
             f"{c.items:,} / {c.clusters:,}", c.reason or "",
         )
         for c in view.results.comparisons
@@ -215,8 +217,8 @@ def answer_grids(view: View) -> list[Grid]:
 
 
 def _answer_row(one: BenchAnswers) -> tuple[str, ...]:
-    flagged = f"{number(one.flagged)} {ends(one.flagged_low, one.flagged_high)}".rstrip()
-    mean = f"{number(one.mean)} {ends(one.mean_low, one.mean_high)}".rstrip()
+    flagged = f"{number(one.flagged)} {ends(one.flagged_low, one.flagged_high, one.clusters)}".rstrip()
+    mean = f"{number(one.mean)} {ends(one.mean_low, one.mean_high, one.clusters)}".rstrip()
     return (one.system, one.language, f"{one.items:,} / {one.clusters:,}", f"{100 * one.coverage:.0f}%", flagged, mean)
 
 

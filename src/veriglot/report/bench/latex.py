@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from veriglot.report.bench.view import ends, number
+from veriglot.bench.fewness import SURE_TEXTS
+from veriglot.report.bench.view import FEW, ends, number
+from veriglot.report.bench.words import FEW_TEXTS
 from veriglot.report.study.matrix import latex_escaped
 
 if TYPE_CHECKING:
@@ -33,12 +35,17 @@ def _board(view: View, board: Board) -> str:
         values = [_value(one, best[data.name]) for one, data in zip(figures, board.data, strict=True)]
         rate = row.win.rate if row.win is not None else None
         wins = "--" if rate is None else f"{100 * rate:.0f}"
-        mean = "--" if row.mean is None else _minus(number(row.mean))
+        mean = "--" if row.mean is None else _escaped(number(row.mean))
         lines.append(_line([latex_escaped(row.system.name), *values, mean, wins]))
-        under = [rf"{{\scriptsize {_minus(ends(one.low, one.high))}}}" if one else "" for one in figures]
+        under = [
+            rf"{{\scriptsize {_escaped(ends(one.low, one.high, one.clusters))}}}" if one else "" for one in figures
+        ]
         lines.append(_line(["", *under, "", ""]))
     caption = latex_escaped(f"{view.results.title}: {board.title}. Under each value its 95% interval over texts.")
-    if any(figure is not None and figure.seen for row in board.rows for figure in row.cells.values()):
+    shown = [figure for row in board.rows for figure in row.cells.values() if figure is not None]
+    if any(figure.value is not None and figure.clusters < SURE_TEXTS for figure in shown):
+        caption += f" {_escaped(FEW_TEXTS)}"
+    if any(figure.seen for figure in shown):
         caption += r" $\dagger$: the system was trained on the data, which is in no mean and win."
     lines += [
         r"\bottomrule", r"\end{tabular}", rf"\caption{{{caption}}}", rf"\label{{tab:bench-{board.level}}}",
@@ -57,14 +64,14 @@ def _best(board: Board, data: str) -> str | None:
 def _value(figure: BenchFigure | None, best: str | None) -> str:
     if figure is None or figure.value is None:
         return "--"
-    text = _minus(number(figure.value))
+    text = _escaped(number(figure.value))
     if figure.seen:
         return rf"{text}$^\dagger$"
     return rf"\textbf{{{text}}}" if number(figure.value) == best else text
 
 
-def _minus(text: str) -> str:
-    return latex_escaped(text)
+def _escaped(text: str) -> str:
+    return latex_escaped(text).replace(FEW, r"$^\ddagger$")
 
 
 def _line(cells: list[str]) -> str:

@@ -60,7 +60,7 @@ def _board(view: View, level: str) -> Section:
             [
                 *(figure_cell(row.cells[data.name]) for data in board.data),
                 mean_cell(row.mean, len(row.unseen)),
-                win_cell(row.win),
+                win_cell(row.win, view.texts(level, ALL)),
             ],
         )
         for row in board.rows
@@ -86,7 +86,7 @@ def _wins(view: View, level: str) -> Markup:
     scopes = [ALL, *(scope for scope in view.results.groups if scope != ALL)]
     found = {(n, s): view.win(level, board.measure, board.at, s, n) for n in names for s in scopes}
     shown = [s for s in scopes if any((win := found[n, s]) is not None and win.cells for n in names)]
-    rows = ((name, [win_cell(found[name, scope]) for scope in shown]) for name in names)
+    rows = ((name, [win_cell(found[name, scope], view.texts(level, scope)) for scope in shown]) for name in names)
     title = f"Win rates by {board.measure}, ties credited to all"
     return sortable(title, ("system", *shown), rows)
 

@@ -29,14 +29,15 @@ def board_table(board: Board, name: str) -> Table:
     """A leaderboard: a row a system, value and interval of each data set, mean and win rate; see `leading.ranks`."""
     columns = ["rank", "system", "kind"]
     for data in board.data:
-        columns += [data.name, f"{data.name}_low", f"{data.name}_high", f"{data.name}_seen"]
+        columns += [data.name, f"{data.name}_low", f"{data.name}_high", f"{data.name}_seen", f"{data.name}_texts"]
     columns += ["mean", "data_sets", "win_rate", "win_low", "win_high", "wins", "ties", "cells", "played"]
     rows = []
     for rank, row in zip(ranks(board), board.rows, strict=True):
         values: list[Value] = [rank, row.system.name, row.system.kind]
         for data in board.data:
             figure = row.cells[data.name]
-            values += [figure.value, figure.low, figure.high, figure.seen] if figure else [None, None, None, None]
+            shown = (figure.value, figure.low, figure.high, figure.seen, figure.clusters) if figure else (None,) * 5
+            values += shown
         values += [row.mean, len(row.unseen)]
         win = row.win
         values += [win.rate, win.low, win.high, win.wins, win.ties, win.cells, win.played] if win else [None] * 7
@@ -84,8 +85,11 @@ def _wins(view: View) -> Table:
     columns = (
         "level", "measure", "at", "scope", "system", "wins", "ties", "cells", "played", "rate", "low", "high", "mean",
     )  # fmt: skip
-    rows = tuple(tuple(getattr(one, name) for name in columns) for one in view.results.wins)
-    return Table("wins", "Win rates, with ties credited to all, and means by group of languages", columns, rows)
+    rows = tuple(
+        (*(getattr(one, name) for name in columns), view.texts(one.level, one.scope)) for one in view.results.wins
+    )
+    title = "Win rates, with ties credited to all, and means by group of languages"
+    return Table("wins", title, (*columns, "texts"), rows)
 
 
 def _comparisons(view: View) -> Table:
@@ -159,11 +163,11 @@ def _languages(view: View) -> Table:
     """The ranking measure of every language: what win rates are counted over."""
     rank_by = view.results.rank_by
     rows = tuple(
-        (f.level, f.data, f.language, f.system, f.value, f.low, f.high, f.items, f.positives, f.seen)
+        (f.level, f.data, f.language, f.system, f.value, f.low, f.high, f.items, f.positives, f.seen, f.clusters)
         for f in view.results.figures
         if f.measure == rank_by and f.at == view.at(rank_by) and f.language != MEAN
     )
-    columns = ("level", "data", "language", "system", rank_by, "low", "high", "items", "positives", "seen")
+    columns = ("level", "data", "language", "system", rank_by, "low", "high", "items", "positives", "seen", "texts")
     return Table("languages", f"{rank_by} in each language", columns, rows)
 
 

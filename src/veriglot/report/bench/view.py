@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from veriglot.bench.fewness import few, too_few
 from veriglot.bench.results import MEAN
 from veriglot.bench.span_figures import SPAN_MEASURES
 from veriglot.metrics.item_measures import AT_THRESHOLD, ITEM_MEASURES
@@ -20,11 +21,14 @@ if TYPE_CHECKING:
         BenchWin,
     )  # fmt: skip
 
-__all__ = ["ALL", "SEEN", "Board", "Row", "View", "ends", "figure_text", "number", "taken"]
+__all__ = ["ALL", "FEW", "SEEN", "Board", "Row", "View", "ends", "figure_text", "number", "taken", "win_ends"]
 
 ALL = "all"
 SEEN = "†"
 """Stands beside a figure on data that the system was trained on."""
+
+FEW = "‡"
+"""Stands beside an interval over few texts."""
 
 _MINUS = "\N{MINUS SIGN}"
 
@@ -34,9 +38,18 @@ def number(value: float | None, digits: int = 3) -> str:
     return "–" if value is None else f"{value:.{digits}f}".replace("-", _MINUS)
 
 
-def ends(low: float | None, high: float | None) -> str:
-    """An interval as text; empty for none."""
-    return "" if low is None or high is None else f"[{number(low)}, {number(high)}]"
+def ends(low: float | None, high: float | None, texts: int) -> str:
+    """An interval over so many texts, with its mark where they are few; empty for none, or of too few."""
+    if low is None or high is None or too_few(texts) is not None:
+        return ""
+    return f"[{number(low)}, {number(high)}]{FEW if few(texts) else ''}"
+
+
+def win_ends(win: BenchWin, texts: int) -> str:
+    """The interval of a win rate in percent, likewise."""
+    if win.low is None or win.high is None or too_few(texts) is not None:
+        return ""
+    return f" [{100 * win.low:.0f}, {100 * win.high:.0f}]{FEW if few(texts) else ''}"
 
 
 def figure_text(figure: BenchFigure | None) -> str:
@@ -44,7 +57,7 @@ def figure_text(figure: BenchFigure | None) -> str:
     if figure is None or figure.value is None:
         return "–"
     mark = SEEN if figure.seen else ""
-    return f"{number(figure.value)}{mark} {ends(figure.low, figure.high)}".rstrip()
+    return f"{number(figure.value)}{mark} {ends(figure.low, figure.high, figure.clusters)}".rstrip()
 
 
 def taken(data: BenchData) -> str:
@@ -171,6 +184,17 @@ class View:
                 rows.append(Row(system, cells, fair, self.win(level, measure, at, ALL, system.name)))
         rows.sort(key=_rank)
         return Board(level, measure, at, data, tuple(rows))
+
+    def texts(self, level: str, scope: str) -> int:
+        """How many texts the win rates of a scope are drawn from: those of its cells that no system was trained on."""
+        members = self.results.groups.get(scope, ())
+        return sum(
+            texts
+            for one in self.data(level)
+            if not one.seen
+            for tag, (_, texts) in one.languages.items()
+            if f"{one.name}/{tag}" in members
+        )
 
     def undefined(self, level: str) -> list[BenchFigure]:
         """Figures over all languages of the ranking measure that have no value."""

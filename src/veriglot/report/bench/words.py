@@ -5,14 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from veriglot.bench.fewness import FEWEST_TEXTS, SURE_TEXTS
 from veriglot.bench.measuring import UNTUNED
 from veriglot.report.bench.leading import headline
-from veriglot.report.bench.view import SEEN, taken
+from veriglot.report.bench.view import FEW, SEEN, taken
 
 if TYPE_CHECKING:
     from veriglot.report.bench.view import View
 
-__all__ = ["findings", "reading"]
+__all__ = ["FEW_TEXTS", "findings", "reading"]
+
+FEW_TEXTS = (
+    f"{FEW} marks intervals over {FEWEST_TEXTS} to {SURE_TEXTS - 1} texts: so few, drawn again, show too little of how"
+    " other texts would differ (in simulations, 65% to 94% of such intervals held the truth, not 95%). Believe neither"
+    f" them nor a test or a lead on so few texts. Under {FEWEST_TEXTS} texts no interval is given."
+)
 
 
 _RANKED = (
@@ -77,7 +84,15 @@ def findings(view: View) -> list[str]:
     missing = {cell.system for cell in view.results.cells if cell.status == "unavailable"}
     if missing:
         found.append(f"Not available here: {', '.join(sorted(missing))}.")
-    return found
+    return [*found, FEW_TEXTS] if _few(view) else found
+
+
+def _few(view: View) -> bool:
+    """Whether any number stands on fewer texts than make an interval sound."""
+    figures = (one.clusters for one in view.results.figures if one.value is not None)
+    answers = (one.clusters for one in view.results.answers if one.items)
+    compared = (one.clusters for one in view.results.comparisons if one.difference is not None)
+    return any(texts < SURE_TEXTS for texts in (*figures, *answers, *compared))
 
 
 def _why(view: View, level: str) -> str:

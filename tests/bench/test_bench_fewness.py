@@ -1,0 +1,76 @@
+"""Intervals take five texts: what a bench keeps of figures, wins, comparisons and answers over fewer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from small_bench import BENCH, ran, samples, written
+
+from veriglot.bench.fewness import few, honest, too_few
+from veriglot.bench.significance import Contender, difference
+from veriglot.metrics.estimate import Estimate
+from veriglot.metrics.items import Items
+from veriglot.metrics.resampling import Resampling
+from veriglot.records import encode
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from veriglot.bench.results import BenchResults
+    from veriglot.records import Sample
+
+
+def run_on(test: list[Sample], folder: Path, *, labelled: bool = True) -> BenchResults:
+    """The small bench on these, thresholds tuned on a file of its own."""
+    dev = samples(("en",))[10:]
+    (folder / "dev.jsonl").write_bytes(b"".join(encode(row) + b"\n" for row in dev))
+    text = BENCH.replace("dev_share = 0.4", 'dev = "dev.jsonl"' if labelled else "")
+    return ran(written(folder, text, test), folder / "run")
+
+
+@pytest.mark.parametrize(("texts", "sure"), [(4, False), (6, True)])
+def test_a_bench_on_few_texts_keeps_no_interval(texts: int, sure: bool, tmp_path: Path) -> None:
+    results = run_on(samples(("en",))[:texts], tmp_path)
+    known = [one for one in results.figures if one.value is not None and one.language == "en"]
+    assert {one.clusters for one in known} == {texts}
+    assert {one.at for one in known} == {"tuned", "own", None}
+    assert {"iou", "mcc", "auroc"} <= {one.measure for one in known}
+    assert any(one.low is not None for one in known) == sure
+    assert any(one.p is not None for one in known) == sure
+    assert any(one.low is not None for one in results.wins) == sure
+    assert any(one.low is not None or one.p is not None for one in results.comparisons) == sure
+    said = f"too few texts for an interval: {texts} texts, and 5 are the fewest"
+    assert any(said in (one.reason or "") for one in known) != sure
+
+
+@pytest.mark.parametrize(("texts", "sure"), [(4, False), (6, True)])
+def test_nor_does_one_without_labels(texts: int, sure: bool, tmp_path: Path) -> None:
+    import msgspec
+
+    bare = [msgspec.structs.replace(one, annotations=()) for one in samples(("en",))[:texts]]
+    results = run_on(bare, tmp_path, labelled=False)
+    assert {one.clusters for one in results.answers} == {texts}
+    assert any(one.mean is not None for one in results.answers)
+    assert any(one.mean_low is not None for one in results.answers) == sure
+    assert any(one.flagged_low is not None for one in results.answers) == sure
+
+
+def test_a_difference_on_four_texts_is_not_tested() -> None:
+    labels = np.array([True, False] * 4)
+    one, other = (Contender(Items(badness, labels)) for badness in (labels * 1.0, np.arange(8) / 8))
+    found = difference(one, other, "auroc", Resampling.of("aabbccdd", resamples=50))
+    assert found.difference is not None
+    assert (found.low, found.high, found.p) == (None, None, None)
+    assert found.reason == "too few texts for an interval and a test: 4 texts, and 5 are the fewest"
+
+
+def test_reasons_are_kept_beside_that_of_few_texts() -> None:
+    told = honest(Estimate(0.5, 0.1, 0.9, 3, 1, 1, None, "all alike"))
+    assert told[:3] == (0.5, None, None)
+    assert told.reason == "all alike; too few texts for an interval: 1 text, and 5 are the fewest"
+    enough = Estimate(0.5, 0.1, 0.9, 9, 1, 5)
+    assert honest(enough) is enough
+    assert [few(texts) for texts in (4, 5, 29, 30)] == [False, True, True, False]
+    assert too_few(5) is None

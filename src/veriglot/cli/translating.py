@@ -66,9 +66,19 @@ def translate_all(work: Work, translator: Translator) -> int:
             retry=work.retry,
             seen=lambda _: bar.advance(),
         )
+    account = load_translation_account(work.output)
     if not work.quiet:
-        _show(load_translation_account(work.output), work.output, json=work.json)
-    return tell(work.output, tally, what="rows")
+        _show(account, work.output, json=work.json)
+    code = tell(work.output, tally, what="rows")
+    if not account.total.kept:
+        asked = _asked(account)
+        say(f"No row was kept of {asked:,}: {work.output} is empty." if asked else "There was no row to translate.")
+    return code
+
+
+def _asked(account: TranslationAccount) -> int:
+    """All rows that were to be translated: those that failed are in no language."""
+    return account.total.rows + account.failed
 
 
 def _begun(work: Work) -> str | None:
@@ -90,10 +100,11 @@ def _show(account: TranslationAccount, output: Path, *, json: bool) -> None:
     _table(account)
     total = account.total
     marks = total.marks
+    failed = f"{account.failed:,} failed, " if account.failed else ""
     cost = f" {total.calls:,} calls, {total.tokens_in:,} tokens of prompts, {total.tokens_out:,} of replies."
     say(
-        f"{output}: {total.kept:,} of {total.rows:,} rows kept, {marks.dropped:,} of {marks.asked:,} spans dropped."
-        + (cost if total.calls else "")
+        f"{output}: {total.kept:,} of {_asked(account):,} rows kept,"
+        f" {failed}{marks.dropped:,} of {marks.asked:,} spans dropped." + (cost if total.calls else "")
     )
     reasons = {"row": total.row_reasons, **total.reply_reasons}
     if any(reasons.values()):
@@ -113,10 +124,11 @@ def _table(account: TranslationAccount) -> None:
     for name in ("rows", "kept", "partial", "spans", "quality", "dropped", *types):
         table.add_column(name or "no type", justify="right")
     rows = [*account.languages.items()]
-    if len(rows) != 1:
+    if len(rows) != 1 or account.failed:
         rows.append(("all", account.total))
     for tag, one in rows:
-        counts = [f"{number:,}" for number in (one.rows, one.kept, one.partial, one.marks.asked)]
+        asked = _asked(account) if one is account.total else one.rows
+        counts = [f"{number:,}" for number in (asked, one.kept, one.partial, one.marks.asked)]
         quality = "-" if one.marks.quality is None else f"{one.marks.quality:.2f}"
         rates = [_rate(each) for each in (one.marks, *(one.types.get(type_) for type_ in types))]
         table.add_row(tag, *counts, quality, *rates)

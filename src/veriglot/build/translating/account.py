@@ -50,7 +50,7 @@ class TranslationLanguage(msgspec.Struct, frozen=True):
     """One language, or all of them.
 
     Attributes:
-        rows: samples that were to be translated.
+        rows: samples that were to be translated and did not fail; `TranslationAccount.failed` are further ones.
         kept: those that were.
         partial: those of them that lost a span.
         types: marks by type.

@@ -64,3 +64,9 @@ def test_equal_systems_share_a_place_and_those_without_a_figure_have_none() -> N
 def _ranks(results: BenchResults) -> dict[str, str]:
     rows = csv.DictReader(StringIO(bench_document(results, "csv", table="leaderboard_response")))
     return {row["system"]: row["rank"] for row in rows}
+
+
+def test_more_texts_are_no_remedy_where_scores_are_all_alike() -> None:
+    why = "no threshold could be tuned: mcc is undefined at every threshold (12 scored items)"
+    alike = bench_of({"a": (None, 0), "b": (None, 0)}, reason=why)
+    assert findings(View(alike))[0] == f"Responses: no system has a figure of mcc: {why}."

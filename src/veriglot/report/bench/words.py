@@ -101,7 +101,7 @@ def _why(view: View, level: str) -> str:
     told = [reason for reason, _ in Counter(figure.reason for figure in every).most_common() if reason]
     if not told:
         return ""
-    if not told[0].startswith(UNTUNED):
+    if not told[0].startswith(f"{UNTUNED}: the development split has no"):
         return f": {told[0]}"
     bare = {figure.data for figure in every if figure.reason == told[0]}
     tried = "; of ".join(f"{one.name} {taken(one)}" for one in view.data(level) if one.name in bare)

@@ -33,6 +33,7 @@ __all__ = ["TUNED", "Threshold", "fixed", "tune", "tune_all"]
 _SCORES: dict[str, Callable[[Array], Array]] = {"f1": scores.f1, "mcc": scores.mcc, "accuracy": scores.accuracy}
 TUNED = tuple(_SCORES)
 _LIKE_F1 = "f1"
+_DIGITS = 12  # in which figures of different thresholds have to differ
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ def tune(
     cuts, reached = _candidates(badness, labels, aim)
     if np.isnan(reached).all():
         return replace(nowhere, reason=f"{aim} is undefined at every threshold")
-    best = int(np.nanargmax(reached))
+    best = int(np.nanargmax(reached.round(_DIGITS)))  # of equal figures the first, whatever their last digits
     value = float(cuts[best])
     own = value if way is Direction.HIGHER_IS_WORSE else -value
     return replace(nowhere, value=own, reached=float(reached[best]))

@@ -341,7 +341,7 @@ def test_what_a_lead_settles_is_gold(store, make_project):
 
 
 def test_the_majority_can_settle(store, make_project):
-    layers = [spans((0, 12), (24, 28)), spans((0, 3)), spans((0, 12, "relation"), (50, 54))]
+    layers = [spans((0, 12), (24, 28)), spans((0, 3)), spans((0, 12), (50, 54))]
     work, _, ids = _overlapping(store, make_project, layers)
     done = settle(store, work.project, "majority")
     assert (done.settled, done.left, done.kept) == (2, 0, 0)

@@ -107,13 +107,16 @@ def test_a_lead_settles_by_a_rule_what_it_decides(team: Running) -> None:
     assert one.post("/api/lead/settle", {"rule": "agreed"}).status_code == 404
     assert lead.post("/api/lead/settle", {"rule": "dice"}).status_code == 422
     told = lead.post("/api/lead/settle", {"rule": "agreed"}).json()
-    assert told == {"settled": 0, "left": len(items), "kept": 0, "best": {}}
+    assert told == {"settled": 0, "left": len(items), "kept": 0, "replaced": 0, "by_hand": 0, "best": {}}
+    assert lead.post("/api/lead/settle", {"rule": "majority"}).json() == told  # one to one on the type
+    _do_all(team.visitor())
     told = lead.post("/api/lead/settle", {"rule": "majority", "language": "de"}).json()
     settled = told["settled"]
-    assert settled > 0  # of the place there is no doubt, and of two types the form's first counts
+    assert settled > 0
     told = lead.post("/api/lead/settle", {"rule": "majority"}).json()
     assert (told["kept"], told["settled"] + settled) == (settled, len(items))
-    assert lead.post("/api/lead/settle", {"rule": "majority", "again": True}).json()["settled"] == len(items)
+    told = lead.post("/api/lead/settle", {"rule": "majority", "again": True}).json()
+    assert (told["settled"], told["replaced"]) == (len(items), len(items))
     refused = lead.post("/api/lead/settle", {"rule": "best_with_silver"})
     assert (refused.status_code, refused.json()["error"]["code"]) == (422, "refused")
     assert lead.get("/api/lead/overview").json()["disagreements"] == 0

@@ -1,9 +1,9 @@
 """Settling what was annotated more than once: a lead reads the layers side by side, or a rule chooses.
 
 What a lead hands in becomes the gold layer of the item. The rules: `agreed` (all layers say the same), `majority` (what
-more than half of the annotators mark), `best_with_silver` (all of a language's shared items from the one annotator who
-agrees most with the silver layer, as mfava does, section 3). A rule settles nothing that a lead has settled, unless it
-is told to.
+more than half of the annotators mark; a tie is left), `best_with_silver` (all of a language's shared items from the one
+annotator who agrees most with the silver layer, as mfava does, section 3). What a lead settled by hand no rule changes;
+what a rule settled or came with the data, only where it is told to.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from sqlalchemy import func, select
 
 from veriglot.annotate.choosing import AT_WORK, DONE, can_judge
 from veriglot.annotate.comparing import likeness
+from veriglot.annotate.gathering import BY_HAND, gold_origins
 from veriglot.annotate.reviewing import final_layer
 from veriglot.annotate.store import Item, ItemRole, NotFound, Purpose, Refused, Role, State
 from veriglot.annotate.store import tables as t
-from veriglot.annotate.voting import best_with_silver, majority, plain
+from veriglot.annotate.voting import agreed, best_with_silver, majority, plain
 
 if TYPE_CHECKING:
     from veriglot.annotate.layers import Layer
@@ -78,7 +79,10 @@ class Settled(NamedTuple):
     Attributes:
         settled: items that got a gold layer.
         left: items without one that it could not decide: they wait for a lead.
-        kept: items that had one already, and have it still: it was not to be changed, or the rule could not decide.
+        kept: items that had one already, and have it still: it was not to be changed, a lead had settled it by hand,
+            or the rule could not decide.
+        replaced: of the settled, those that had another gold layer before.
+        by_hand: of the kept, those that a lead had settled by hand.
         best: language to the public id of whoever agrees most with silver, where the rule asks for them; of the
             languages that were to be settled.
     """
@@ -86,6 +90,8 @@ class Settled(NamedTuple):
     settled: int
     left: int
     kept: int
+    replaced: int
+    by_hand: int
     best: dict[str, str]
 
 
@@ -180,7 +186,7 @@ def _adjudicate(tx: Writing, person_id: int, item_id: int) -> Assignment:
 def after_adjudication(tx: Writing, assignment: Assignment, new: NewEvent) -> None:
     """What a lead hands in becomes gold, and what it settles is accepted."""
     if new.kind == "submit":
-        tx.set_gold(assignment.item_id, assignment.layer, "adjudicated", by=assignment.person_id)
+        tx.set_gold(assignment.item_id, assignment.layer, BY_HAND, by=assignment.person_id)
         _accept(tx, tx.item(assignment.item_id), by=assignment.person_id)
 
 
@@ -208,7 +214,7 @@ def settle(
         project: the project.
         rule: which.
         language: of the items; None for all.
-        again: also those that have a gold layer.
+        again: also those that have a gold layer, but for what a lead settled by hand.
         by: which lead asks for it.
 
     Raises:
@@ -231,20 +237,22 @@ def _settle(tx: Writing, project: Project, rule: Rule, language: str | None, aga
         raise Refused(
             f"Nobody's work{where} can be held against a silver layer.", remedy="Name it: silver = under [data]."
         )
-    counts = {"settled": 0, "left": 0, "kept": 0}
+    origins = gold_origins(tx, project_id)
+    counts = dict.fromkeys(("settled", "left", "kept", "replaced", "by_hand"), 0)
     for one in shared:
-        if one.settled and not again:
-            counts["kept"] += 1
-            continue
-        gold = _chosen(tx, project, rule, one, best)
+        by_hand = one.settled and origins.get(one.item.id) == BY_HAND
+        untouched = by_hand or (one.settled and not again)
+        gold = None if untouched else _chosen(tx, project, rule, one, best)
         if gold is None:
             counts["kept" if one.settled else "left"] += 1
+            counts["by_hand"] += by_hand
         else:
             counts["settled"] += 1
+            counts["replaced"] += one.settled
             tx.set_gold(one.item.id, gold, f"settled_{rule}"[:32], by=by)
             _accept(tx, one.item, by=by)
     names = {tag: tx.person(person_id).public_id for tag, person_id in best.items()}
-    return Settled(counts["settled"], counts["left"], counts["kept"], names)
+    return Settled(**counts, best=names)
 
 
 def _chosen(tx: Reading, project: Project, rule: Rule, one: Disagreement, best: dict[str, int]) -> Layer | None:
@@ -253,6 +261,6 @@ def _chosen(tx: Reading, project: Project, rule: Rule, one: Disagreement, best: 
         return majority(layers, project.form, tx.sample(one.item.id))
     if rule == "agreed":
         same = one.likeness == 1.0 and all(layer.skip is None for layer in layers)
-        return plain(layers[0]) if same else None
+        return agreed(layers) if same else None
     person_id = best.get(one.item.language or "")
     return next((plain(s.final) for s in one.said if s.person_id == person_id and s.final.skip is None), None)

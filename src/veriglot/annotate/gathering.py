@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sqlalchemy import select
+
 from veriglot.annotate.choosing import DONE
 from veriglot.annotate.comparing import bounds_of, marks_of
 from veriglot.annotate.store import ItemRole, Purpose
+from veriglot.annotate.store import tables as t
 from veriglot.metrics.agreement import Layered
 from veriglot.metrics.units import segmenter
 
@@ -18,10 +21,14 @@ if TYPE_CHECKING:
     from veriglot.annotate.store import Assignment, Item, Reading
     from veriglot.records import Sample
 
-__all__ = ["SILVER", "annotations_by_item", "layered", "units_in"]
+__all__ = ["BY_HAND", "SILVER", "annotations_by_item", "gold_origins", "layered", "units_in"]
 
 SILVER = "silver"
 """Stands for the silver layer among the public ids of people, none of which is this word."""
+
+BY_HAND = "adjudicated"
+"""The event in which a lead settles an item by hand."""
+_GOLD_EVENTS = (BY_HAND, "settled_agreed", "settled_majority", "settled_best_with_silver", "gold")
 
 _WORK = (ItemRole.NORMAL, ItemRole.OVERLAP)
 
@@ -32,6 +39,14 @@ def annotations_by_item(tx: Reading, project_id: int) -> dict[int, list[Assignme
     for row in tx.assignments(project_id, purpose=Purpose.ANNOTATE, states=DONE):
         found.setdefault(row.item_id, []).append(row)
     return found
+
+
+def gold_origins(tx: Reading, project_id: int) -> dict[int, str]:
+    """Item to the event that set its gold layer last; what came with the data is not among them."""
+    events = t.events.c
+    mine = (events.project_id == project_id, events.kind.in_(_GOLD_EVENTS), events.item_id.is_not(None))
+    rows = tx.connection.execute(select(events.item_id, events.kind).where(*mine).order_by(events.id))
+    return {row[0]: row[1] for row in rows}
 
 
 def layered(

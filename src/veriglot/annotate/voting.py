@@ -22,34 +22,57 @@ if TYPE_CHECKING:
 
     H = TypeVar("H", bound=Hashable)
 
-__all__ = ["best_with_silver", "majority", "plain"]
+__all__ = ["agreed", "best_with_silver", "majority", "plain"]
 
 
 def plain(layer: Layer) -> Layer:
-    """A layer without what is one person's own: comments, notes, answers to ratings, rejected suggestions."""
-    spans = tuple(msgspec.structs.replace(span, note="", rating=None) for span in layer.spans)
-    return msgspec.structs.replace(layer, spans=spans, comment="", ratings={}, rejected=())
+    """A layer without what is one person's own: comments, notes, rejected suggestions. Ratings are judgements: kept."""
+    spans = tuple(msgspec.structs.replace(span, note="") for span in layer.spans)
+    return msgspec.structs.replace(layer, spans=spans, comment="", rejected=())
+
+
+def agreed(layers: Sequence[Layer]) -> Layer:
+    """What layers that mark the same say together: the marks, the flags that all raise, the ratings that none disputes.
+
+    Args:
+        layers: of one item, one at least, alike in their marks.
+    """
+    first = plain(layers[0])
+    flags = tuple(flag for flag in first.flags if all(flag in one.flags for one in layers))
+    source_flags = tuple(flag for flag in first.source_flags if all(flag in one.source_flags for one in layers))
+    return _rated(msgspec.structs.replace(first, flags=flags, source_flags=source_flags), layers)
 
 
 def majority(layers: Sequence[Layer], form: Form, sample: Sample) -> Layer | None:
-    """What more than half of the layers say; None where they do not decide.
+    """What more than half of the layers say; None where they do not decide all of it.
 
-    A code point is marked where more than half mark it, as the type that most of these give it (of several, the first
-    in the form's order); a unit and a pair need a label that more than half give. Layers that skip the item have no
-    say; where half of them or more do, nothing is decided.
+    Each place (between two borders of anybody's spans) is marked where more than half mark it, and not marked where
+    more than half do not; its type is the one that more than half of those give who mark it. Of several spans of one
+    person over a place the shortest speaks. A unit and a pair need a label that more than half give, flags are those
+    that more than half raise. Layers that skip the item say neither yes nor no, and count among those of whom more
+    than half is asked. White space decides nothing.
     """
-    said = [layer for layer in layers if layer.skip is None]
-    if 2 * len(said) <= len(layers):
+    said, of = [layer for layer in layers if layer.skip is None], len(layers)
+    if 2 * len(said) <= of:
         return None
-    flags = _common((layer.flags for layer in said), len(said))
-    source_flags = _common((layer.source_flags for layer in said), len(said))
+    found = _voted(said, of, form, sample.response)
+    if found is None:
+        return None
+    flags = _common((layer.flags for layer in said), of)
+    source_flags = _common((layer.source_flags for layer in said), of)
+    return _rated(msgspec.structs.replace(found, flags=flags, source_flags=source_flags), said)
+
+
+def _voted(said: Sequence[Layer], of: int, form: Form, text: str) -> Layer | None:
+    """The marks or labels that more than half give, and nothing else."""
     if form.has_spans:
-        return Layer(spans=_spans(said, form, len(sample.response)), flags=flags, source_flags=source_flags)
+        spans = _spans(said, of, text)
+        return None if spans is None else Layer(spans=spans)
     if form.labels:
-        label = _winner([layer.label for layer in said if layer.label is not None], len(said))
-        return None if label is None else Layer(label=label, flags=flags, source_flags=source_flags)
-    units = _units(said)
-    return None if units is None else Layer(units=units, flags=flags, source_flags=source_flags)
+        label = _winner([layer.label for layer in said if layer.label is not None], of)
+        return None if label is None else Layer(label=label)
+    units = _units(said, of)
+    return None if units is None else Layer(units=units)
 
 
 def _winner(said: Iterable[H], of: int) -> H | None:
@@ -61,36 +84,63 @@ def _common(said: Iterable[tuple[str, ...]], of: int) -> tuple[str, ...]:
     return tuple(flag for flag, count in counts.items() if 2 * count > of)
 
 
-def _spans(said: Sequence[Layer], form: Form, length: int) -> tuple[LayerSpan, ...]:
-    order = [choice.name for choice in form.types]
-    borders = sorted({0, length, *(place for one in said for span in one.spans for place in (span.start, span.end))})
+def _rated(layer: Layer, said: Sequence[Layer]) -> Layer:
+    """A layer with the ratings on which all agree who give one: of the item, and of spans of one type at one place."""
+    spans = []
+    for span in layer.spans:
+        same = [o for one in said for o in one.spans if o.type == span.type and o.start < span.end > span.start < o.end]
+        spans.append(msgspec.structs.replace(span, rating=_only(o.rating for o in same if o.rating is not None)))
+    names = dict.fromkeys(name for one in said for name in one.ratings)
+    steps = {name: _only(one.ratings[name] for one in said if name in one.ratings) for name in names}
+    ratings = {name: step for name, step in steps.items() if step is not None}
+    return msgspec.structs.replace(layer, spans=tuple(spans), ratings=ratings)
+
+
+def _only(steps: Iterable[int]) -> int | None:
+    found = set(steps)
+    return found.pop() if len(found) == 1 else None
+
+
+def _spans(said: Sequence[Layer], of: int, text: str) -> tuple[LayerSpan, ...] | None:
+    """What more than half mark, each place as the type that more than half of these give; None where one is open."""
+    marks = [{(span.start, span.end, span.type) for span in one.spans} for one in said]
+    if len(said) == of and all(one == marks[0] for one in marks):
+        return tuple(LayerSpan(f"s{number}", *span) for number, span in enumerate(sorted(marks[0]), 1))
+    borders = sorted({0, len(text), *(place for one in marks for start, end, _ in one for place in (start, end))})
     found: list[tuple[int, int, str]] = []
     for start, end in pairwise(borders):
-        over = [{span.type for span in one.spans if span.start <= start and end <= span.end} for one in said]
-        if 2 * sum(map(bool, over)) <= len(said):
-            continue
-        votes = Counter(type_ for types in over for type_ in types)
-        type_ = min(votes, key=lambda name: (-votes[name], order.index(name)))
-        if found and found[-1][1:] == (start, type_):
-            found[-1] = (found[-1][0], end, type_)
-        else:
-            found.append((start, end, type_))
+        types = [type_ for one in marks if (type_ := _type_at(one, start, end)) is not None]
+        marked, type_ = 2 * len(types) > of, _winner(types, len(types))
+        if marked and type_ is not None:
+            if found and found[-1][1:] == (start, type_):
+                found[-1] = (found[-1][0], end, type_)
+            else:
+                found.append((start, end, type_))
+        elif (marked or 2 * (len(said) - len(types)) <= of) and not text[start:end].isspace():
+            return None
     return tuple(LayerSpan(f"s{number}", *span) for number, span in enumerate(found, 1))
 
 
-def _units(said: Sequence[Layer]) -> tuple[LayerUnit, ...] | None:
+def _type_at(marks: Iterable[tuple[int, int, str]], start: int, end: int) -> str | None:
+    """The type of the shortest span over a place, as where layers are compared; None where there is none."""
+    over = [(stop - begin, begin, type_) for begin, stop, type_ in marks if begin <= start and end <= stop]
+    return min(over)[2] if over else None
+
+
+def _units(said: Sequence[Layer], of: int) -> tuple[LayerUnit, ...] | None:
     """The units that anybody labelled, each with the label that more than half give; None where one has none."""
     places = sorted({(unit.start, unit.end) for one in said for unit in one.units})
     found = []
     for place in places:
         here = [unit for one in said for unit in one.units if (unit.start, unit.end) == place]
-        label = _winner([unit.label for unit in here if unit.label is not None], len(said))
-        counts = _winner([tuple(sorted(unit.counts.items())) for unit in here if unit.counts], len(said))
-        if label is None and counts is None:
+        decided = _winner([(unit.label,) for unit in here], of)
+        counts = _winner([tuple(sorted(unit.counts.items())) for unit in here if unit.counts], of)
+        if decided is None or (decided == (None,) and counts is None):
             return None
+        label = decided[0]
         agreeing = [unit for unit in here if unit.label == label]
         evidence = tuple(dict.fromkeys(pointer for unit in agreeing for pointer in unit.evidence))
-        flags = _common((unit.flags for unit in here), len(said))
+        flags = _common((unit.flags for unit in here), of)
         found.append(LayerUnit(*place, label, evidence, flags, dict(counts or ())))
     return tuple(found)
 

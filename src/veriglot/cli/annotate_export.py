@@ -87,8 +87,8 @@ def settle(
         Literal["agreed", "majority", "best-with-silver"],
         typer.Option(
             metavar="RULE",
-            help="agreed: where all layers say the same. majority: what more than half mark. best-with-silver: from"
-            " whoever agrees most with the silver layer, by language (mfava). Default: agreed.",
+            help="agreed: where all layers say the same. majority: what more than half mark; ties are left."
+            " best-with-silver: from whoever agrees most with the silver layer, by language (mfava). Default: agreed.",
         ),
     ] = "agreed",
     language: Annotated[
@@ -96,7 +96,7 @@ def settle(
         typer.Option(metavar="TAG", show_default=False, help="Only items in this language. Default: all."),
     ] = None,
     again: Annotated[
-        bool, typer.Option("--again", help="Also items that have a gold layer. Default: these stay.")
+        bool, typer.Option("--again", help="Also gold that a rule set or the data had. A lead's stays.")
     ] = False,
     database: Database = None,
     json: Json = False,
@@ -121,6 +121,9 @@ def settle(
     if json:
         print(json_module.dumps(done._asdict(), ensure_ascii=False, indent=2))
         return
-    print(f"{done.settled:,} settled, {done.left:,} left to a lead, {done.kept:,} had a gold layer.")
+    print(
+        f"{done.settled:,} settled ({done.replaced:,} had a gold layer before), {done.left:,} left to a lead,"
+        f" {done.kept:,} kept their gold layer ({done.by_hand:,} settled by hand)."
+    )
     for tag, who in sorted(done.best.items()):
         print(f"  {tag}: from {names.get(who) or who}")

@@ -153,6 +153,7 @@ def test_a_lead_reads_names_and_how_reviewers_call_them(house: House) -> None:
 
 def test_many_are_settled_by_a_rule(house: House) -> None:
     lead = _worked(house)
+    house.person("Cy").hand_in(ONE)
     page = lead.go("/lead/disagreements", ".case")
     open_ = lead.get("/api/lead/overview")["disagreements"]
     page.get_by_text("Settle many by a rule").click()
@@ -163,11 +164,12 @@ def test_many_are_settled_by_a_rule(house: House) -> None:
     page.get_by_text(re.compile(rf"{open_} settled, 0 left to a lead, 0 kept")).wait_for()
     expect(page.locator(".case")).to_have_count(0)
     page.get_by_label("From whoever agrees most with silver").check()
-    page.get_by_label("Also items that have a gold layer already").check()
+    page.get_by_label("Also gold layers that a rule set").check()
     _button(page, "Settle by this rule")
     page.get_by_role("button", name="Yes").click()
     page.locator(".by-rule .notice b").first.wait_for()
-    assert set(page.locator(".by-rule .notice b").all_inner_texts()) <= {"Ali", "Bo"}
+    assert set(page.locator(".by-rule .notice b").all_inner_texts()) <= {"Ali", "Bo", "Cy"}
+    page.get_by_text(f"Gold layers replaced: {open_}. Settled by hand by a lead and kept: 0.").wait_for()
     assert lead.get("/api/lead/overview")["disagreements"] == 0
     assert lead.trouble == []
 

@@ -69,7 +69,7 @@ def settle_by_rule(
     done = adjudicating.settle(
         studio.store, studio.project, body.rule, language=body.language, again=body.again, by=caller.person.id
     )
-    return reply(SettledView(done.settled, done.left, done.kept, done.best))
+    return reply(SettledView(*done))
 
 
 @router.post("/api/lead/batches/{number}/validate", **described(BatchView, refusals=(401, 422)))

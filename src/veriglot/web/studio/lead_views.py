@@ -68,7 +68,7 @@ class Adjudication(msgspec.Struct, frozen=True):
 
 
 class SettleBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A rule that settles what it can decide, of one language or of all; `again` takes in what has a gold layer."""
+    """A rule that settles what it can decide, of one language or all; with `again` also gold that no lead set."""
 
     rule: Literal["agreed", "majority", "best_with_silver"]
     language: Annotated[str, msgspec.Meta(max_length=64)] | None = None
@@ -78,12 +78,15 @@ class SettleBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class SettledView(msgspec.Struct, frozen=True):
     """What a rule did: items that got a gold layer, that it left to a lead, that kept the one they had.
 
+    Of the settled, `replaced` had another one before; of the kept, a lead had settled `by_hand` by hand.
     `best` names, by language, the public id of whoever agrees most with silver, where the rule asks for them.
     """
 
     settled: int
     left: int
     kept: int
+    replaced: int
+    by_hand: int
     best: dict[str, str]
 
 

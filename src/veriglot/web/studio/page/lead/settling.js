@@ -11,6 +11,7 @@ const RULES = ["agreed", "majority", "best_with_silver"];
 /** What the rule did. @param {{done: any, people: Map<string, any>}} props */
 const Done = ({ done, people }) => html`<div class="notice good" role="status">
   <p>${t("lead.rule_done", { settled: done.settled, left: done.left, kept: done.kept })}</p>
+  ${done.replaced || done.by_hand ? html`<p>${t("lead.rule_before", { replaced: done.replaced, by_hand: done.by_hand })}</p>` : null}
   ${Object.entries(done.best).map(([tag, id]) => html`<p key=${tag}>${languageName(tag)}:
     <b dir="auto">${calledBy(people, /** @type {string} */ (id))}</b></p>`)}
 </div>`;

@@ -132,7 +132,7 @@ def test_the_native_export_keeps_everything(store, make_project, tmp_path):
     names = [[one["annotator"] for one in row.get("annotations", [])] for row in rows]
     assert names == [["gold", "silver", first.public_id, second.public_id], ["silver"], ["silver"]]
     kept = rows[0]["meta"]["studio"]
-    assert (kept["gold"], kept["role"]) == ("settled", "overlap")
+    assert (kept["gold"], kept["role"]) == ("adjudicated", "overlap")
     assert from_data(kept["layers"][0]["layer"]) == said
     assert [one["purpose"] for one in kept["layers"]] == ["annotate", "annotate", "adjudicate"]
     assert rows[1]["meta"]["studio"]["layers"][0]["layer"]["skip"] == "not_sure"

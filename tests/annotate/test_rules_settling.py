@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+
 import msgspec
 import pytest
 from rule_rows import RULES, spans, team
 
 from veriglot.annotate.adjudicating import adjudicate, settle
+from veriglot.annotate.exporting import export
+from veriglot.annotate.figures import overview
 from veriglot.annotate.layers import EMPTY, Layer, LayerSpan, LayerUnit
 from veriglot.annotate.store import Role
 
@@ -124,3 +128,45 @@ def test_a_flag_is_gold_where_all_raise_it_who_agree(store, make_project):
     assert settle(store, work.project, "agreed").settled == 1
     with store.reading() as tx:
         assert tx.gold(id_).flags == ()
+
+
+def _exported(store, work, out):
+    """Key of an item to where its gold is from, in a native export; None where it has none."""
+    export(store, work.project, out)
+    rows = [json.loads(line) for line in (out / "data.jsonl").read_text("utf-8").splitlines()]
+    for row in rows:
+        has_gold = any(one["annotator"] == "gold" for one in row.get("annotations", []))
+        assert has_gold == (row["meta"]["studio"]["gold"] is not None)
+    return {row["id"]: row["meta"]["studio"]["gold"] for row in rows}
+
+
+def test_an_export_says_by_which_rule_gold_was_settled(store, make_project, tmp_path):
+    work, (id_,) = _handed_in(store, make_project, [MINE, MINE], silver=MINE)
+    for number, rule in enumerate(("agreed", "majority", "best_with_silver")):
+        assert settle(store, work.project, rule, again=True).settled == 1
+        assert list(_exported(store, work, tmp_path / str(number)).values()) == [f"settled_{rule}"]
+    work.act(adjudicate(store, work.project, work.person(Role.LEAD).id, id_), "submit", THEIRS)
+    assert list(_exported(store, work, tmp_path / "by_hand").values()) == ["adjudicated"]
+
+
+@pytest.mark.parametrize(("reviews", "source"), [(0, "single"), (1, "reviewed")])
+def test_progress_and_export_count_the_same_gold(store, make_project, tmp_path, reviews, source):
+    rules = RULES.replace("overlap = 0", "overlap = 2").replace("reviews = 0", f"reviews = {reviews}")
+    work = team(store, make_project(rules))
+    work.items(6)
+    first, second = work.person(), work.person()
+    work.do(first, MINE, most=4)
+    work.do(second, MINE, most=3)
+    work.act(work.next(second), "skip", Layer(skip="not_sure"))
+    if reviews:
+        reviewer = work.person(Role.REVIEWER)
+        work.act(work.next(reviewer), "return", None, comment="Look again.")
+        while (row := work.next(reviewer)) is not None:
+            work.act(row, "confirm", None)
+    assert settle(store, work.project, "agreed").settled >= 1
+    found = list(_exported(store, work, tmp_path / "out").values())
+    with store.reading() as tx:
+        (line,) = overview(tx, work.project).languages
+    assert (line.gold, line.single) == (found.count("settled_agreed"), found.count(source))
+    assert line.gold > 0 < line.single
+    assert line.gold + line.single < line.items

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from sqlalchemy import select
 
 from veriglot.annotate.annotations import to_annotation
 from veriglot.annotate.choosing import DONE
+from veriglot.annotate.gathering import gold_origins, single_through
 from veriglot.annotate.layers import EMPTY, to_data
 from veriglot.annotate.reviewing import final_layer
-from veriglot.annotate.store import ItemRole, Purpose, State
-from veriglot.annotate.store import tables as t
+from veriglot.annotate.store import ItemRole, Purpose
 from veriglot.annotate.store.columns import write_moment
 from veriglot.annotate.suggesting import verdict
 from veriglot.records import Kind
@@ -119,22 +118,15 @@ def said_beyond(row: Row) -> Counter[str]:
 
 def rows_of(tx: Reading, project: Project, project_id: int, called: Names) -> Iterator[Row]:
     """All items of a project, in order."""
-    settled = _settled(tx, project_id)
+    origins = gold_origins(tx, project_id)
     by_item: dict[int, list[Assignment]] = {}
     for row in tx.assignments(project_id):
         by_item.setdefault(row.item_id, []).append(row)
     for item in tx.items(project_id):
-        yield _row(tx, project, item, by_item.get(item.id, []), called, settled=item.id in settled)
+        yield _row(tx, project, item, by_item.get(item.id, []), called, origins.get(item.id))
 
 
-def _settled(tx: Reading, project_id: int) -> set[int]:
-    """Items whose gold layer was set here: by a lead, or by a rule."""
-    kinds = ("adjudicated", "settled_agreed", "settled_majority", "settled_best_with_silver", "gold")
-    found = select(t.events.c.item_id).where(t.events.c.project_id == project_id, t.events.c.kind.in_(kinds))
-    return {row[0] for row in tx.connection.execute(found)}
-
-
-def _row(tx: Reading, project: Project, item: Item, rows: list[Assignment], called: Names, *, settled: bool) -> Row:
+def _row(tx: Reading, project: Project, item: Item, rows: list[Assignment], called: Names, origin: str | None) -> Row:
     original = tx.original(item.id)
     bare = msgspec.structs.replace(original, annotations=())
     form = project.form
@@ -147,8 +139,8 @@ def _row(tx: Reading, project: Project, item: Item, rows: list[Assignment], call
             people.append(annotation)
         elif row.layer.skip is not None:
             skipped[name] = row.layer.skip
-    imported = _Imported(project, original, {one.annotator for one in people}, settled=settled)
-    gold, source = _gold(tx, project, item, bare, handed_in, imported)
+    imported = _Imported(project, original, {one.annotator for one in people}, settled=origin is not None)
+    gold, source = _gold(tx, project, item, bare, handed_in, imported, origin)
     silver = imported.silver
     if silver is None and (layer := tx.silver(item.id)) is not None:
         silver = _by_model(to_annotation(layer, form, bare, _SILVER))
@@ -194,20 +186,25 @@ class _Imported:
 
 
 def _gold(
-    tx: Reading, project: Project, item: Item, bare: Sample, handed_in: list[Assignment], imported: _Imported
+    tx: Reading,
+    project: Project,
+    item: Item,
+    bare: Sample,
+    handed_in: list[Assignment],
+    imported: _Imported,
+    origin: str | None,
 ) -> tuple[Annotation | None, str | None]:
-    """The gold annotation, and where it is from: `settled`, `imported`, `reviewed`, `single`."""
+    """The gold annotation, and where it is from: an event of `gold_origins`, `imported`, `reviewed`, `single`."""
     if imported.gold is not None:
         return imported.gold, "imported"
     layer = tx.gold(item.id)
     if layer is not None:
-        return to_annotation(layer, project.form, bare, _GOLD), "settled"
-    reviewed = project.entries.work.reviews > 0
-    through = {State.ACCEPTED} if reviewed else {State.ACCEPTED, State.SUBMITTED}
-    if item.role is not ItemRole.NORMAL or len(handed_in) != 1 or handed_in[0].state not in through:
+        return to_annotation(layer, project.form, bare, _GOLD), origin or "imported"
+    only = single_through(project, item, handed_in)
+    if only is None:
         return None, None
-    final = final_layer(tx, handed_in[0]).layer
-    return to_annotation(final, project.form, bare, _GOLD), "reviewed" if reviewed else "single"
+    source = "reviewed" if project.entries.work.reviews else "single"
+    return to_annotation(final_layer(tx, only).layer, project.form, bare, _GOLD), source
 
 
 def _by_model(annotation: Annotation | None) -> Annotation | None:

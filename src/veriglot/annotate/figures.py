@@ -10,7 +10,7 @@ import msgspec
 from veriglot.annotate import exam, validating
 from veriglot.annotate.choosing import AT_WORK, DONE, can_work
 from veriglot.annotate.comparing import compare, likeness, marks_in
-from veriglot.annotate.gathering import annotations_by_item
+from veriglot.annotate.gathering import annotations_by_item, single_through
 from veriglot.annotate.pace import Pace, Work, pace_of
 from veriglot.annotate.people import numbers
 from veriglot.annotate.reviewing import verdicts
@@ -45,7 +45,8 @@ class LanguageLine(msgspec.Struct, frozen=True):
         begun: items that somebody has or had.
         done: items that somebody handed in (and that were reviewed, where that is asked for).
         skipped: items that everybody who had them left out.
-        gold: items with a gold layer.
+        gold: items with a gold layer: settled by a lead or a rule, or from the data.
+        single: items without one whose only annotation is through: exports have it as gold.
         annotators: people who may annotate in it.
         wanted: annotations that are to be made by those who are there: shared items count once for each.
         made: of these, handed in.
@@ -59,6 +60,7 @@ class LanguageLine(msgspec.Struct, frozen=True):
     done: int
     skipped: int
     gold: int
+    single: int
     annotators: int
     wanted: int
     made: int
@@ -176,7 +178,7 @@ def overview(tx: Reading, project: Project) -> Overview:
     seconds = sum(row.seconds for row in rows)
     shared = [item for item in items if item.role in _WORK and len(by_item.get(item.id, ())) > 1]
     return Overview(
-        languages=_languages(project, items, people, rows),
+        languages=_languages(project, items, people, rows, by_item),
         queue=queue,
         people=_people(tx, project, items, people, rows, by_item),
         batches=_batches(tx, project, project_id, items),
@@ -209,7 +211,11 @@ def _notes(tx: Reading, project: Project, project_id: int) -> list[str]:
 
 
 def _languages(
-    project: Project, items: Sequence[Item], people: Sequence[Person], rows: Sequence[Assignment]
+    project: Project,
+    items: Sequence[Item],
+    people: Sequence[Person],
+    rows: Sequence[Assignment],
+    by_item: dict[int, list[Assignment]],
 ) -> list[LanguageLine]:
     states: dict[int, list[State]] = {}
     for row in rows:
@@ -231,6 +237,7 @@ def _languages(
                 sum(bool(set(one) & through) for one in had),
                 sum(bool(one) and set(one) == {State.SKIPPED} for one in had),
                 sum(item.has_gold for item in here),
+                sum(single_through(project, item, by_item.get(item.id, ())) is not None for item in here),
                 len(able),
                 len(here) - len(shared) + len(shared) * max(1, len(able)),
                 sum(state in DONE for one in had for state in one),

@@ -8,12 +8,14 @@ from sqlalchemy import select
 
 from veriglot.annotate.choosing import DONE
 from veriglot.annotate.comparing import bounds_of, marks_of
-from veriglot.annotate.store import ItemRole, Purpose
+from veriglot.annotate.store import ItemRole, Purpose, State
 from veriglot.annotate.store import tables as t
 from veriglot.metrics.agreement import Layered
 from veriglot.metrics.units import segmenter
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy as np
     from numpy.typing import NDArray
 
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from veriglot.annotate.store import Assignment, Item, Reading
     from veriglot.records import Sample
 
-__all__ = ["BY_HAND", "SILVER", "annotations_by_item", "gold_origins", "layered", "units_in"]
+__all__ = ["BY_HAND", "SILVER", "annotations_by_item", "gold_origins", "layered", "single_through", "units_in"]
 
 SILVER = "silver"
 """Stands for the silver layer among the public ids of people, none of which is this word."""
@@ -47,6 +49,19 @@ def gold_origins(tx: Reading, project_id: int) -> dict[int, str]:
     mine = (events.project_id == project_id, events.kind.in_(_GOLD_EVENTS), events.item_id.is_not(None))
     rows = tx.connection.execute(select(events.item_id, events.kind).where(*mine).order_by(events.id))
     return {row[0]: row[1] for row in rows}
+
+
+def single_through(project: Project, item: Item, handed_in: Sequence[Assignment]) -> Assignment | None:
+    """The only annotation of an item for one person, once it is through: it stands for gold where there is none.
+
+    Args:
+        project: the project.
+        item: an item.
+        handed_in: what annotators handed in of it, skips too.
+    """
+    through = {State.ACCEPTED} if project.entries.work.reviews else {State.ACCEPTED, State.SUBMITTED}
+    alone = item.role is ItemRole.NORMAL and not item.has_gold and len(handed_in) == 1
+    return handed_in[0] if alone and handed_in[0].state in through else None
 
 
 def layered(

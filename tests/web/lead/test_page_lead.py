@@ -37,6 +37,9 @@ def test_a_lead_comes_to_the_progress(house: House) -> None:
     )
     done, items = (sum(row[name] for row in told["languages"]) for name in ("done", "items"))
     assert tiles["Annotated"].startswith(f"{done} / {items}")
+    single = sum(row["single"] for row in told["languages"])
+    assert " ".join(tiles["Gold"].split()) == f"0 and {single} from a single annotation"
+    assert single > 0
     assert tiles["To settle"] == str(told["disagreements"])
     assert tiles["Cost"] == f"€{told['cost']:.2f}"
     assert page.locator(".language-row h4").all_inner_texts() == ["Arabic 3 items", "German 3 items"]

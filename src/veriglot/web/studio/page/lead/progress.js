@@ -11,13 +11,15 @@ const PURPOSES = ["annotate", "review", "adjudicate", "validate", "exam"];
 const Tile = (/** @type {any} */ { label, value, note }) => html`<div class="tile"><dt>${label}</dt><dd>${value}
   ${note ? html`<small>${note}</small>` : null}</dd></div>`;
 
-/** Items of a language: settled, done, begun, not begun; each counted once. @param {any} row */
+/** Items of a language: gold, gold from a single annotation, done, begun, not begun; each counted once. @param {any} row */
 const partsOf = (row) => {
   const settled = Math.min(row.gold, row.done);
+  const single = Math.min(row.single, row.done - settled);
   const touched = Math.max(row.begun, row.done + row.skipped);
   return [
     { name: "accepted", label: t("lead.items_settled"), count: settled },
-    { name: "submitted", label: t("lead.items_done"), count: row.done - settled },
+    { name: "single", label: t("lead.items_single"), count: single },
+    { name: "submitted", label: t("lead.items_done"), count: row.done - settled - single },
     { name: "open", label: t("lead.items_begun"), count: touched - row.done - row.skipped },
     { name: "skipped", label: t("lead.items_skipped"), count: row.skipped },
     { name: "rest", label: t("lead.items_rest"), count: Math.max(0, row.items - touched) },
@@ -40,14 +42,14 @@ const Queue = (/** @type {any} */ { queue }) => {
 export const Progress = ({ overview }) => {
   const rows = overview.languages;
   const sum = (/** @type {string} */ name) => rows.reduce((/** @type {number} */ all, /** @type {any} */ row) => all + row[name], 0);
-  const total = { items: sum("items"), begun: sum("begun"), done: sum("done"), gold: sum("gold"), wanted: sum("wanted"), made: sum("made") };
+  const total = { items: sum("items"), begun: sum("begun"), done: sum("done"), gold: sum("gold"), single: sum("single"), wanted: sum("wanted"), made: sum("made") };
   const flagged = overview.people.filter((/** @type {any} */ one) => one.pace.flags.length);
   return html`
     <h2>${t("lead.progress")}</h2>
     <dl class="tiles">
       <${Tile} label=${t("lead.items_done")} value=${`${number(total.done)} / ${number(total.items)}`} note=${total.items ? share(total.done / total.items) : ""} />
       <${Tile} label=${t("lead.annotations")} value=${`${number(total.made)} / ${number(total.wanted)}`} note=${t("lead.annotations_note")} />
-      <${Tile} label=${t("lead.items_settled")} value=${number(total.gold)} />
+      <${Tile} label=${t("lead.items_settled")} value=${number(total.gold)} note=${total.single ? t("lead.single_note", { count: total.single }) : ""} />
       <${Tile} label=${t("lead.to_settle")} value=${number(overview.disagreements)} />
       <${Tile} label=${t("lead.people")} value=${number(overview.people.filter((/** @type {any} */ one) => one.stage === "work").length)} note=${t("lead.at_work")} />
       <${Tile} label=${t("lead.time")} value=${time(overview.seconds)} />

@@ -188,6 +188,11 @@ def test_the_commands_export_and_settle(store, database, make_project, tmp_path)
     done = run.invoke(app, ["annotate", "settle", *given, "--rule", "agreed", "--json"])
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["settled"] == 2
+    told = [run.invoke(app, ["annotate", "settle", *given, *more]).stdout.strip() for more in ([], ["--again"])]
+    assert told == [
+        "0 settled (0 had a gold layer before), 0 left to a lead, 2 kept their gold layer (0 settled by hand).",
+        "2 settled (2 had a gold layer before), 0 left to a lead, 0 kept their gold layer (0 settled by hand).",
+    ]
     done = run.invoke(app, ["annotate", "export", given[0], str(tmp_path / "out"), *given[1:], "--to", "mfava"])
     assert done.exit_code == 0, done.output
     assert "silver_gold_de.json  2 rows" in done.stdout

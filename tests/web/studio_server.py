@@ -146,6 +146,30 @@ def write_project(folder: Path, slug: str, name: str = HOSTILE, overlap: int = 0
 
 
 @contextmanager
+def on_loopback(studios: Studios, settings: Settings) -> Iterator[tuple[str, uvicorn.Server]]:
+    """Studios served on a free port of loopback until the block ends: the address, and the server."""
+    listening = socket.socket()
+    listening.bind(("127.0.0.1", 0))
+    port = listening.getsockname()[1]
+    server = server_of(studios, settings, host="127.0.0.1", port=port)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+    until = time.monotonic() + 30
+    while not server.started:
+        assert thread.is_alive()
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    try:
+        yield f"http://127.0.0.1:{port}", server
+    finally:
+        server.should_exit = True
+        thread.join(30)
+        listening.close()
+        studios.close()
+    assert not thread.is_alive()
+
+
+@contextmanager
 def running(
     folder: Path,
     database: str,
@@ -158,25 +182,10 @@ def running(
     studios = Studios([load(write_project(folder, slug, **(work or {}))) for slug in slugs], database)
     for studio in studios:
         import_all(studio.store, studio.project)
-    listening = socket.socket()
-    listening.bind(("127.0.0.1", 0))
-    port = listening.getsockname()[1]
-    server = server_of(studios, settings, host="127.0.0.1", port=port)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-    thread.start()
-    until = time.monotonic() + 30
-    while not server.started:
-        assert thread.is_alive()
-        assert time.monotonic() < until
-        time.sleep(0.01)
-    found = Running(f"http://127.0.0.1:{port}", studios, folder, server)
-    try:
-        yield found
-    finally:
-        for client in found.clients:
-            client.close()
-        server.should_exit = True
-        thread.join(30)
-        listening.close()
-        studios.close()
-    assert not thread.is_alive()
+    with on_loopback(studios, settings) as (url, server):
+        found = Running(url, studios, folder, server)
+        try:
+            yield found
+        finally:
+            for client in found.clients:
+                client.close()

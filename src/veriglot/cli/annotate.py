@@ -2,33 +2,19 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from pathlib import Path  # noqa: TC003  typer reads it
 from typing import Annotated, Literal, Optional
 
 import typer
 
 from veriglot.cli.annotate_agreement import agreement
 from veriglot.cli.annotate_export import export, settle
+from veriglot.cli.annotate_options import Database, Json, ProjectFile  # noqa: TC001  typer reads them
 from veriglot.cli.annotate_serve import serve
 
 __all__ = ["app"]
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
-
-ProjectFile = Annotated[
-    Path, typer.Argument(metavar="PROJECT", show_default=False, help="The project file, as TOML, or its folder.")
-]
-Database = Annotated[
-    Optional[str],  # noqa: UP045  # typer reads it
-    typer.Option(
-        "--database",
-        metavar="URL",
-        envvar="VERIGLOT_STUDIO_DATABASE",
-        show_default=False,
-        help="A file of SQLite, or postgresql://HOST/NAME. Default: as the project file says.",
-    ),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON. Default: text.")]
 
 
 @app.callback()

@@ -4,30 +4,17 @@ from __future__ import annotations
 
 import json as json_module
 import sys
-from pathlib import Path
+from pathlib import Path  # noqa: TC003  typer reads it
 from typing import TYPE_CHECKING, Annotated, Literal, Optional
 
 import typer
+
+from veriglot.cli.annotate_options import Database, Json, ProjectFile  # noqa: TC001  typer reads them
 
 if TYPE_CHECKING:
     from veriglot.annotate.exporting import Exported
 
 __all__ = ["export", "settle"]
-
-ProjectFile = Annotated[
-    Path, typer.Argument(metavar="PROJECT", show_default=False, help="The project file, as TOML, or its folder.")
-]
-Database = Annotated[
-    Optional[str],  # noqa: UP045  # typer reads it
-    typer.Option(
-        "--database",
-        metavar="URL",
-        envvar="VERIGLOT_STUDIO_DATABASE",
-        show_default=False,
-        help="A file of SQLite, or postgresql://HOST/NAME. Default: as the project file says.",
-    ),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON. Default: text.")]
 
 
 def export(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
 from veriglot.errors import UsageError
@@ -106,8 +107,9 @@ class _Rouge(AgainstEvidence):
         words = tokens(text, language)
         return tuple(word for word in words if word not in without) if without else words
 
+    @abstractmethod
     def _overlap(self, response: Sequence[str], evidence: Sequence[Sequence[str]]) -> Overlap:
-        raise NotImplementedError
+        """The overlap with passages that count as one reference."""
 
 
 def _blanked(text: str, language: str | None, without: frozenset[str]) -> str:

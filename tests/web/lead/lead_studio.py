@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import socket
-import threading
-import time
 import uuid
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from studio_server import on_loopback
+
 from veriglot.annotate.items import import_all
 from veriglot.annotate.people import invite
 from veriglot.annotate.project import load
 from veriglot.annotate.store import Role
-from veriglot.web.studio.serving import server_of
 from veriglot.web.studio.settings import RATES, Settings
 from veriglot.web.studio.studios import Studios
 
@@ -173,23 +171,11 @@ def served(folder: Path, database: str, browser: Browser) -> Iterator[House]:
     studio = studios.get("house")
     assert studio is not None
     import_all(studio.store, studio.project)
-    listening = socket.socket()
-    listening.bind(("127.0.0.1", 0))
-    port = listening.getsockname()[1]
     often = {"call": "1000/second", "join": "1000/minute", "write": "10000/minute", "heavy": "1000/minute"}
-    server = server_of(studios, Settings(rates={**RATES, **often}), host="127.0.0.1", port=port)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-    thread.start()
-    until = time.monotonic() + 30
-    while not server.started and thread.is_alive() and time.monotonic() < until:
-        time.sleep(0.02)
-    assert server.started
-    try:
-        yield House(f"http://127.0.0.1:{port}", studio, browser)
-    finally:
-        for context in browser.contexts:
-            context.close()
-        server.should_exit = True
-        thread.join(30)
-        listening.close()
-        studios.close()
+    settings = Settings(rates={**RATES, **often})
+    with on_loopback(studios, settings) as (url, _):
+        try:
+            yield House(url, studio, browser)
+        finally:
+            for context in browser.contexts:
+                context.close()

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-import socket
-import threading
-import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from studio_server import on_loopback
 
 from veriglot.annotate.items import import_all
 from veriglot.annotate.layers import encode
@@ -17,7 +16,6 @@ from veriglot.annotate.people import invite
 from veriglot.annotate.project import load
 from veriglot.annotate.store import Role
 from veriglot.text import word_bounds
-from veriglot.web.studio.serving import server_of
 from veriglot.web.studio.settings import RATES, Settings
 from veriglot.web.studio.studios import Studios
 
@@ -170,23 +168,10 @@ def served(paths: list[Path], database: str, browser: Browser) -> Iterator[Place
     studios = Studios([load(path) for path in paths], database)
     for studio in studios:
         import_all(studio.store, studio.project)
-    listening = socket.socket()
-    listening.bind(("127.0.0.1", 0))
-    port = listening.getsockname()[1]
     settings = Settings(rates={**RATES, "call": "1000/second", "join": "1000/minute", "write": "10000/minute"})
-    server = server_of(studios, settings, host="127.0.0.1", port=port)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
-    thread.start()
-    until = time.monotonic() + 30
-    while not server.started and thread.is_alive() and time.monotonic() < until:
-        time.sleep(0.02)
-    assert server.started
-    try:
-        yield Place(f"http://127.0.0.1:{port}", studios, browser)
-    finally:
-        for context in browser.contexts:
-            context.close()
-        server.should_exit = True
-        thread.join(30)
-        listening.close()
-        studios.close()
+    with on_loopback(studios, settings) as (url, _):
+        try:
+            yield Place(url, studios, browser)
+        finally:
+            for context in browser.contexts:
+                context.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from veriglot.build.translating.translator import Translated
@@ -119,7 +120,7 @@ def _family(tokenizer: Any) -> Family | None:
     return None
 
 
-class SequenceTranslator:
+class SequenceTranslator(ABC):
     """A model that maps a sequence to a sequence, sentence by sentence.
 
     A sentence that is longer than the model takes is parted at its commas and the like, and if need be between words:
@@ -163,9 +164,9 @@ class SequenceTranslator:
                 found.append(self._joined(own, one))
         return found
 
+    @abstractmethod
     def run(self, rows: Sequence[tuple[list[int], int | None]]) -> list[Output]:
         """Translate rows of token ids, each with the token that its translation begins with, in order."""
-        raise NotImplementedError
 
     def most_new(self, length: int) -> int:
         """Tokens that a translation of so many may have: twice as many and some, and no more than the model has."""

@@ -113,6 +113,17 @@ def test_a_span_beyond_its_response_is_an_error_and_the_bench_goes_on(tmp_path: 
     assert main(["bench", "run", str(tmp_path / "bench.toml"), "-q", "-o", str(tmp_path / "run")]) == 3
 
 
+def test_a_prediction_of_another_text_is_an_error_and_the_bench_goes_on(tmp_path: Path) -> None:
+    predictions = judged()
+    span = Span(0, 2, "invented", text="not what stands there")
+    predictions[4] = msgspec.structs.replace(predictions[4], spans=(span,), words=None)
+    found = ran(kept(tmp_path, predictions), tmp_path / "run")
+    part = cell(found)
+    assert part.status == "failed"
+    assert "the prediction of 'en-4' marks 'not what stands there'" in (part.reason or "")
+    assert not any(one.system == "kept" for one in found.figures)
+
+
 def test_predictions_that_say_nothing_of_their_threshold_and_have_no_words(tmp_path: Path) -> None:
     bare = [msgspec.structs.replace(one, words=None, signature=None) for one in judged()]
     found = ran(kept(tmp_path, bare), tmp_path / "run")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from veriglot.bench.belonging import tag_of
+from veriglot.bench.belonging import OF_OTHERS, check_marks, quoted, tag_of
 from veriglot.bench.type_mapping import holding
 from veriglot.errors import InputError, UsageError
 from veriglot.formats import Losses
@@ -25,8 +25,6 @@ UNCHECKED = "unchecked"
 """Key of `meta` that holds, by annotator, why a sample bears no annotation of it."""
 
 _NAMED = 5  # ids that an account gives as examples
-_SHOWN = 40  # code points of a text that an error quotes
-_OF_OTHERS = "Are these predictions of other data? They are joined by id alone."
 
 
 @dataclass
@@ -127,7 +125,7 @@ class PredictedLabels:
         held, why = sample.meta.get(UNCHECKED, {}), f"{found.status}: {found.reason}"
         if not isinstance(held, dict):
             raise InputError(
-                f"{sample.id!r} was not checked, and the place that says so holds something else: {_quoted(str(held))}",
+                f"{sample.id!r} was not checked, and the place that says so holds something else: {quoted(str(held))}",
                 field=f"meta.{UNCHECKED}",
                 remedy="Rename that key of the data.",
             )
@@ -172,24 +170,7 @@ def _check_belongs(found: Prediction, sample: Sample) -> None:
     What shows it: a mark beyond the end of the response, a span whose `text` is not what stands there, and another
     language. Scripts are not held against each other: a detector goes by the text where a tag does not name one.
     """
-    spans, words, units = found.spans or (), found.words or (), found.units or ()
-    end = max([0, *(one.end for one in spans), *(one.end for one in words), *(one.end for one in units)])
-    if end > len(sample.response):
-        raise InputError(
-            f"the prediction of {sample.id!r} marks up to {end}, but its response has {len(sample.response)}"
-            " characters",
-            field="spans",
-            remedy="Are these predictions of other data, or offsets in bytes or UTF-16? They are in code points.",
-        )
-    for span in spans:
-        there = sample.response[span.start : span.end]
-        if span.text is not None and span.text != there:
-            raise InputError(
-                f"the prediction of {sample.id!r} marks {_quoted(span.text)}, but its response has {_quoted(there)} at"
-                f" [{span.start}, {span.end})",
-                field="spans",
-                remedy=_OF_OTHERS,
-            )
+    check_marks(found, sample)
     if found.language is None or sample.language is None:
         return
     theirs, ours = tag_of(found.language), tag_of(sample.language)
@@ -197,7 +178,7 @@ def _check_belongs(found: Prediction, sample: Sample) -> None:
         raise InputError(
             f"the prediction of {sample.id!r} was made in {theirs}, but the sample is in {ours}",
             field="language",
-            remedy=_OF_OTHERS,
+            remedy=OF_OTHERS,
         )
 
 
@@ -211,10 +192,6 @@ def _lost(found: Prediction, sample: Sample) -> Iterator[str]:
         yield "language of predictions, where the sample states none"
     if found.status is not Status.SCORED and (found.notes or found.signature):
         yield "notes and signature of predictions that were not scored"
-
-
-def _quoted(text: str) -> str:
-    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
 
 
 def _annotator(predictions: Iterable[Prediction]) -> str:

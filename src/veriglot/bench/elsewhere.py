@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from veriglot import __version__
+from veriglot.bench.belonging import check_marks
 from veriglot.bench.cells import Said, cell_key
 from veriglot.bench.results import BenchSystem, Cost
 from veriglot.bench.systems import HIGHER_IS_WORSE, System
@@ -113,7 +114,7 @@ def answers_kept(system: System, data: str, samples: Sequence[Sample], *, data_h
         data_hash: of the data set.
 
     Raises:
-        InputError: a span or word ends beyond its response, or a prediction was joined with another data set before.
+        InputError: marks that are not of the response, or a prediction that was joined with another data set before.
         ValueError: the system holds no predictions.
     """
     kept = system.kept
@@ -144,16 +145,7 @@ def _joined(kept: Kept, data: str, sample: Sample) -> Prediction:
             field="id",
             remedy="Make a system for each of them, with `data` naming its data set.",
         )
-    ends = [*(one.end for one in found.spans or ()), *(one.end for one in found.words or ())]
-    end = max(ends, default=0)
-    if end > len(sample.response):
-        raise InputError(
-            f"the prediction of {sample.id!r} marks up to {end}, but its response in {data} has {len(sample.response)}"
-            " characters",
-            path=_names(kept.paths),
-            field="spans",
-            remedy="Are these predictions of other data, or offsets in bytes or UTF-16? They are in code points.",
-        )
+    check_marks(found, sample, path=_names(kept.paths))
     return found
 
 

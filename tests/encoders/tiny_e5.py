@@ -21,7 +21,7 @@ _PIECES = [*_MARKS, *"abcdefghijklmnopqrstuvwxyz:", "▁query", "▁the", "er", 
 _MATRICES = {"q": WIDTH, "k": WIDTH, "v": WIDTH, "ao": WIDTH, "fi": INNER, "fo": WIDTH}
 
 
-def write_e5(path: Path, seed: int = 0) -> dict[str, NDArray[np.float32]]:
+def write_e5(path: Path, seed: int = 0, *, room: int = ROOM) -> dict[str, NDArray[np.float32]]:
     """Write the file.
 
     Returns:
@@ -48,7 +48,7 @@ def write_e5(path: Path, seed: int = 0) -> dict[str, NDArray[np.float32]]:
         whole(f"{name}.b", rng.normal(0, 0.1, WIDTH))
 
     blocks("emb.word", len(_PIECES) + 3, WIDTH)  # more rows than pieces, as in the real file
-    whole("emb.pos", rng.normal(0, 0.1, (ROOM, WIDTH)))
+    whole("emb.pos", rng.normal(0, 0.1, (room, WIDTH)))
     whole("emb.type", rng.normal(0, 0.1, (2, WIDTH)))
     normalisation("emb.ln")
     for nth in range(LAYERS):
@@ -57,15 +57,15 @@ def write_e5(path: Path, seed: int = 0) -> dict[str, NDArray[np.float32]]:
             whole(f"l{nth}.{name}.b", rng.normal(0, 0.1, rows))
         normalisation(f"l{nth}.aln")
         normalisation(f"l{nth}.oln")
-    path.write_bytes(_laid_out(stored))
+    path.write_bytes(_laid_out(stored, room))
     return found
 
 
-def _laid_out(stored: dict[str, tuple[int, int, bytes]]) -> bytes:
+def _laid_out(stored: dict[str, tuple[int, int, bytes]], room: int) -> bytes:
     texts = [piece.encode() for piece in _PIECES]
     places = np.concatenate([[0], np.cumsum([len(text) for text in texts])]).astype("<u4")
     scores = np.array([-len(_PIECES) / max(1, len(piece)) for piece in _PIECES], "<f4")
-    head = b"E5S1" + struct.pack("<I7ifi", 1, WIDTH, LAYERS, HEADS, INNER, len(_PIECES) + 3, ROOM, 2, 1e-12, 32)
+    head = b"E5S1" + struct.pack("<I7ifi", 1, WIDTH, LAYERS, HEADS, INNER, len(_PIECES) + 3, room, 2, 1e-12, 32)
     head += struct.pack("<5iQ", len(_PIECES), BEGIN, END, PAD, UNKNOWN, sum(map(len, texts)))
     head += places.tobytes() + scores.tobytes() + b"".join(texts)
     table = struct.pack("<IBI", 9, 1, 32)  # of the normalisation: a tab is a space

@@ -9,7 +9,7 @@ import numpy as np
 import onnxruntime
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 
-from veriglot.encoders.e5_file import E5File
+from veriglot.encoders.e5_file import E5File, Embeddings
 from veriglot.encoders.e5_graph import built
 from veriglot.encoders.quality import languages_of, strength_of
 from veriglot.encoders.windows import WindowEncoder
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
     from veriglot.encoders.encoder import Strength
 
-__all__ = ["E5", "tokenizer_of"]
+__all__ = ["E5", "LAYER", "PROMPT", "session_of", "tokenizer_of", "unusable"]
 
 _NAME = "e5-multilingual"
-_PROMPT = "query: "  # as its makers ask for, where texts are compared with each other and neither is a search's answer
+PROMPT = "query: "  # as its makers ask for, where texts are compared with each other and neither is a search's answer
 # Whose output is given for tokens. Of 6, 8, 10 and 12, words find their translation best by the tenth.
-_LAYER = 10
+LAYER = 10
 # Its tokenizer's normalisation (nmt_nfkc of SentencePiece): these vanish, these are white space, the rest is NFKC.
 _VANISH = r"[\x01-\x08\x0b\x0e-\x1f\x7f\x{8f}\x{9f}]"
 _SPACE = r"[\t\n\f\r\x{1680}\x{200b}-\x{200f}\x{2028}\x{2029}\x{2581}\x{feff}\x{fffd}]"
@@ -54,21 +54,21 @@ class E5(WindowEncoder):
         place = _shipped() if path is None else Path(path)
         try:
             self._file = E5File(place)
-            self._session = _session(built(self._file, _LAYER))
-            self._place = self._file.numbers("emb.pos").reshape(-1, self._file.sizes.width)
-            self._kind = self._file.numbers("emb.type")[: self._file.sizes.width]
-            room = min(self._file.sizes.room, len(self._place))
-            super().__init__(_tokenizer(self._file), room=room, prompt=_PROMPT, languages=(), cache_mb=cache_mb)
+            self._session = session_of(built(self._file, LAYER))
+            self._embeddings = Embeddings(self._file)
+            super().__init__(
+                _tokenizer(self._file), room=self._embeddings.room, prompt=PROMPT, languages=(), cache_mb=cache_mb
+            )
         except UsageError:
             raise
         except Exception as error:  # the errors of tokenizers and ONNX Runtime share no base
-            raise _unusable(place, error) from error
+            raise unusable(place, error) from error
         self.signature = signature(
             encoder=_NAME,
             revision="small-q4",
             weights=file_sha256(place)[:16],
-            tokens=f"layer{_LAYER}",
-            prompt=_PROMPT.strip(),
+            tokens=f"layer{LAYER}",
+            prompt=PROMPT.strip(),
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -84,10 +84,7 @@ class E5(WindowEncoder):
         return strength_of(_NAME, tag)
 
     def _run(self, ids: NDArray[np.int64], mask: NDArray[np.int64]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        different, places = np.unique(ids, return_inverse=True)
-        words = self._file.rows("emb.word", different)[places.reshape(ids.shape)]
-        embedded = words + self._place[: ids.shape[1]] + self._kind
-        tokens, last = self._session.run(None, {"embedded": embedded, "mask": mask.astype(np.int32)})
+        tokens, last = self._session.run(None, {"embedded": self._embeddings.of(ids), "mask": mask.astype(np.int32)})
         weights = mask[..., None].astype(np.float32)
         pooled: NDArray[np.float32] = (last * weights).sum(axis=1) / weights.sum(axis=1)
         return pooled, tokens
@@ -103,7 +100,8 @@ def _shipped() -> Path:
     return weights.find(_NAME)
 
 
-def _unusable(place: Path, error: Exception) -> WeightsError:
+def unusable(place: Path, error: Exception) -> WeightsError:
+    """What to raise where its file could not be loaded."""
     if isinstance(error, FileNotFoundError):
         return WeightsError(f"There is no file {place}.", remedy=f"Type: veriglot models get {_NAME}")
     return WeightsError(
@@ -122,7 +120,7 @@ def tokenizer_of(path: str | Path) -> Tokenizer:
     try:
         return _tokenizer(E5File(place))
     except Exception as error:  # the errors of tokenizers share no base
-        raise _unusable(place, error) from error
+        raise unusable(place, error) from error
 
 
 def _tokenizer(file: E5File) -> Tokenizer:
@@ -146,7 +144,8 @@ def _tokenizer(file: E5File) -> Tokenizer:
     return tokenizer
 
 
-def _session(network: bytes) -> Any:
+def session_of(network: bytes) -> Any:
+    """A session of ONNX Runtime on one thread."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["BLOCK", "E5File", "Sizes"]
+__all__ = ["BLOCK", "E5File", "Embeddings", "Sizes"]
 
 BLOCK = 32  # numbers that share a scale
 _MAGIC = b"E5S1"
@@ -130,9 +130,17 @@ class E5File:
         packed: NDArray[np.uint8] = numbers[..., 0::2] | numbers[..., 1::2] << 4
         return packed, blocks["scale"].astype(np.float32)
 
-    def rows(self, name: str, places: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Some rows of a matrix in blocks, shape (n, width): the embeddings of tokens, of which few are ever needed."""
-        blocks = self._blocks(name, self.sizes.width)[places]
+    def dense(self, name: str, columns: int) -> NDArray[np.float32]:
+        """The same matrix as the numbers that it stands for, shape (rows, columns)."""
+        _, _, taken = self._place(name)
+        return self.rows(name, np.arange(taken // _BLOCKS.itemsize * BLOCK // columns), columns)
+
+    def rows(self, name: str, places: NDArray[np.int64], columns: int | None = None) -> NDArray[np.float32]:
+        """Some rows of a matrix in blocks, shape (n, columns): of the embeddings of tokens few are ever needed.
+
+        `columns` is the network's width where it is None.
+        """
+        blocks = self._blocks(name, columns or self.sizes.width)[places]
         pairs = blocks["pairs"]
         numbers = np.concatenate([pairs & 15, pairs >> 4], axis=-1).astype(np.float32) - 8
         found: NDArray[np.float32] = numbers * blocks["scale"].astype(np.float32)[..., None]
@@ -147,6 +155,33 @@ class E5File:
             return self._directory[name]
         except KeyError:
             raise ValueError(f"it holds no tensor {name}") from None
+
+
+class Embeddings:
+    """What the network begins with.
+
+    Args:
+        file: the file.
+
+    Attributes:
+        room: tokens that it has places for.
+
+    Raises:
+        ValueError: the file lacks a tensor.
+    """
+
+    def __init__(self, file: E5File) -> None:
+        self._file = file
+        self._place = file.numbers("emb.pos").reshape(-1, file.sizes.width)
+        self._kind = file.numbers("emb.type")[: file.sizes.width]
+        self.room = min(file.sizes.room, len(self._place))
+
+    def of(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Sums of embeddings, shape (b, t, width), of token ids (b, t)."""
+        different, places = np.unique(ids, return_inverse=True)
+        words = self._file.rows("emb.word", different)[places.reshape(ids.shape)]
+        found: NDArray[np.float32] = words + self._place[: ids.shape[1]] + self._kind
+        return found
 
 
 class _Reader:

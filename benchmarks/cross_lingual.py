@@ -21,6 +21,7 @@ import json
 import sys
 import time
 from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-ENCODER = "use-multilingual"
+ENCODER = "use-multilingual"  # of the table's main column; --strong takes others
 STRONG = tuple(tag for tag in LANGUAGES if strength_of(ENCODER, tag) == "measured")
 
 # What is told apart, the main figure first: name to which responses take part.
@@ -96,6 +97,19 @@ def judge(detector: Detector, pairs: dict[Pair, list[Item]]) -> Judged:
         if pair[0] == max(LANGUAGES):
             print(f"{detector.name}: evidence in {pair[1]} judged", file=sys.stderr, flush=True)
     return Judged(detector.name, scores, statuses, time.process_time() - start)
+
+
+def judge_by(name: str, pairs: dict[Pair, list[Item]], jobs: int) -> Judged:
+    """`judge`, with the pairs dealt out to processes, each with a detector of its own."""
+    if jobs == 1:
+        return judge(load_detector(name, words=True), pairs)
+    keys = sorted(pairs, key=lambda pair: pair[1])
+    parts = [{key: pairs[key] for key in keys[nth::jobs]} for nth in range(jobs)]
+    with ProcessPoolExecutor(jobs) as pool:
+        found = list(pool.map(judge_by, [name] * jobs, parts, [1] * jobs))
+    scores = {kind: {key: value for one in found for key, value in one.scores[kind].items()} for kind in SCORES}
+    statuses = sum((one.statuses for one in found), Counter[str]())
+    return Judged(found[0].name, scores, statuses, sum(one.seconds for one in found))
 
 
 def areas(
@@ -233,6 +247,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--languages", nargs="+", default=list(LANGUAGES), choices=LANGUAGES)
     parser.add_argument("--strong", nargs="+", default=list(STRONG), choices=LANGUAGES, help="the encoder's languages")
     parser.add_argument("--limit", type=int, default=60, help="responses a pair; a round of all kinds is 12")
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--tables", nargs="*", default=[MAIN], choices=list(CONTRASTS), help="which to show by pair")
     parser.add_argument("--resamples", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
@@ -251,7 +266,7 @@ def main() -> None:
         for a in options.languages
         for b in options.languages
     }
-    judged = [judge(load_detector(name, words=True), pairs) for name in options.detector]
+    judged = [judge_by(name, pairs, options.jobs) for name in options.detector]
     report(judged, pairs, options)
 
 

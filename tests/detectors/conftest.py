@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
@@ -42,6 +43,17 @@ def random_head(encoder_here: Path, tmp_path_factory: pytest.TempPathFactory) ->
     from random_head import write_random_head
 
     return str(write_random_head(tmp_path_factory.mktemp("head")))
+
+
+@pytest.fixture(scope="session")
+def tiny_reading_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file as that of `e5-multilingual`, of random numbers, with room for all that the reader is shown."""
+    sys.path.append(str(Path(__file__).parents[1] / "encoders"))
+    from tiny_e5 import write_e5
+
+    place = tmp_path_factory.mktemp("e5") / "tiny.bin"
+    write_e5(place, room=512)
+    return place
 
 
 @pytest.fixture(scope="session")

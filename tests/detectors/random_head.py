@@ -11,7 +11,7 @@ import torch
 from veriglot.detectors.grounding.calibration import Calibration, Line
 from veriglot.detectors.grounding.features import extract
 from veriglot.detectors.grounding.lexicon import Lexicon
-from veriglot.detectors.semantic.detector import FILES, Calibrations, Manifest, shared_folder, shared_hash
+from veriglot.detectors.semantic.folder import FILES, Calibrations, Manifest, shared_folder, shared_hash
 from veriglot.detectors.semantic.reading import READING_VERSION
 from veriglot.provenance import file_sha256
 from veriglot.train.semantic.exporting import COLUMNS, export
@@ -24,16 +24,16 @@ _ENCODED, _DIRECTIONS = 512, 64
 _TYPES = ("entity", "relation", "contradictory", "invented", "subjective", "unverifiable")
 
 
-def write_random_head(folder: Path, *, seed: int = 0) -> Path:
-    """Write head, calibration and manifest."""
+def write_random_head(folder: Path, *, seed: int = 0, encoded: int = _ENCODED, directions: int = _DIRECTIONS) -> Path:
+    """Write head, calibration and manifest, for token vectors of `encoded` numbers."""
     folder.mkdir(parents=True, exist_ok=True)
     seen = extract("A mill.", ["A mill."], None, "en", Lexicon.load(shared_folder()))
     assert seen is not None
     features, rarity = _scales(seen.values.shape[1]), seen.names.index("rarity")
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        network = SemanticNetwork(features, _scales(COLUMNS), rarity, _DIRECTIONS).eval()
-    projection = np.linalg.qr(np.random.default_rng(seed).normal(size=(_ENCODED, _DIRECTIONS)))[0].astype(np.float32)
+        network = SemanticNetwork(features, _scales(COLUMNS), rarity, directions).eval()
+    projection = np.linalg.qr(np.random.default_rng(seed).normal(size=(encoded, directions)))[0].astype(np.float32)
     export(network, projection, folder / "head.onnx")
     line = Line(4.0, 0.0)
     one = Calibration({"Latn": line}, ("de", "en", "es"), line, (0.5, 0.5, 1.0, 0.1, 0.0))

@@ -10,7 +10,7 @@ from hashed_encoder import HashedEncoder
 
 from veriglot.detectors.grounding.features import extract
 from veriglot.detectors.grounding.lexicon import Lexicon
-from veriglot.detectors.semantic.detector import shared_folder
+from veriglot.detectors.semantic.folder import shared_folder
 from veriglot.detectors.semantic.reading import ACROSS, NAME, Held, read_sample
 from veriglot.detectors.semantic.vectors import EncoderVectors
 from veriglot.train.grounding.example import Example

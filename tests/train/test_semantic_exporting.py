@@ -11,7 +11,7 @@ from hashed_encoder import WIDTH, HashedEncoder
 from training_data import english, german
 
 from veriglot.detectors.grounding.lexicon import Lexicon
-from veriglot.detectors.semantic.detector import shared_folder
+from veriglot.detectors.semantic.folder import shared_folder
 from veriglot.detectors.semantic.inference import Head, inputs_of
 from veriglot.detectors.semantic.reading import Held, Reading, read_sample
 from veriglot.detectors.semantic.vectors import EncoderVectors

@@ -10,7 +10,7 @@ from hashed_encoder import WIDTH, HashedEncoder
 from training_data import WRITERS, english, german
 
 from veriglot.detectors.grounding.lexicon import Lexicon
-from veriglot.detectors.semantic.detector import shared_folder
+from veriglot.detectors.semantic.folder import shared_folder
 from veriglot.detectors.semantic.reading import Held, read_sample
 from veriglot.detectors.semantic.vectors import EncoderVectors
 from veriglot.train.grounding.example import Example, Mark

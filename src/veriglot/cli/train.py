@@ -44,6 +44,13 @@ _Seed = Annotated[
 _Epochs = Annotated[
     int, typer.Option(metavar="N", min=1, show_default=False, help="Passes of the first stage. Default: 6.")
 ]
+_LeaveOutTests = Annotated[
+    bool,
+    typer.Option(
+        "--leave-out-tests",
+        help="Do not learn from parallel articles and translations that Veriglot's benchmarks test on.",
+    ),
+]
 
 
 @app.command("grounding")
@@ -98,13 +105,7 @@ def semantic(
         int,
         typer.Option(metavar="N", min=1, show_default=False, help="Processes that encode the texts. Default: 1."),
     ] = 1,
-    leave_out_tests: Annotated[
-        bool,
-        typer.Option(
-            "--leave-out-tests",
-            help="Do not learn from parallel articles and translations that Veriglot's benchmarks test on.",
-        ),
-    ] = False,
+    leave_out_tests: _LeaveOutTests = False,
 ) -> None:
     """Train the semantic detector, and write a folder of weights that it loads.
 
@@ -124,6 +125,50 @@ def semantic(
         epochs=epochs,
         jobs=jobs,
         tests=not leave_out_tests,
+        say=lambda line: typer.echo(line, err=True),
+    )
+
+
+@app.command("reader")
+def reader(
+    data: _Data,
+    out: _Out,
+    weights: Annotated[
+        Optional[str],  # noqa: UP045  # typer reads it at run time
+        typer.Option(
+            metavar="DIR",
+            show_default=False,
+            help="Folder that veriglot train semantic made. Default: the weights that are installed.",
+        ),
+    ] = None,
+    seed: _Seed = 1,
+    passes: Annotated[
+        int,
+        typer.Option(
+            metavar="N", min=1, show_default=False, help="Passes, each over responses of its own. Default: 2."
+        ),
+    ] = 2,
+    threads: Annotated[
+        int, typer.Option(metavar="N", min=1, show_default=False, help="Threads to compute with. Default: 2.")
+    ] = 2,
+    leave_out_tests: _LeaveOutTests = False,
+) -> None:
+    """Give the semantic detector a reader for evidence in other languages, and write weights that it loads.
+
+    For example: veriglot train reader --data xquad/ --out weights/
+    """
+    from pathlib import Path
+
+    from veriglot.train.reader import train
+
+    train(
+        [Path(path) for path in data],
+        Path(out),
+        weights=Path(weights) if weights is not None else None,
+        seed=seed,
+        passes=passes,
+        tests=not leave_out_tests,
+        threads=threads,
         say=lambda line: typer.echo(line, err=True),
     )
 

@@ -4,24 +4,34 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cached_property
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 
-from veriglot.detectors.grounding.calibration import Calibration
-from veriglot.detectors.grounding.inference import Model
 from veriglot.detectors.grounding.language import evidence_notes
 from veriglot.detectors.grounding.lexicon import Lexicon
+from veriglot.detectors.semantic.folder import (
+    FILES,
+    READER,
+    READS_WITH,
+    Calibrations,
+    check_encoder,
+    check_weights,
+    packaged_folder,
+    reading_encoder,
+    shared_folder,
+    words_network,
+)
 from veriglot.detectors.semantic.inference import Head
-from veriglot.detectors.semantic.reading import READING_VERSION, Held, read_sample
+from veriglot.detectors.semantic.reading import Held, base_of, read_sample
 from veriglot.detectors.semantic.vectors import EncoderVectors
 from veriglot.detectors.word_detector import Seen, WordDetector
 from veriglot.encoders import load_encoder
-from veriglot.errors import UnknownNameError, WeightsError
-from veriglot.provenance import digest, file_sha256, signature
+from veriglot.encoders.quality import strength_of
+from veriglot.errors import UnknownNameError
+from veriglot.provenance import digest, signature
 from veriglot.records import Task
 from veriglot.records.languages import language
 from veriglot.text import identify, script_of
@@ -29,74 +39,32 @@ from veriglot.text import identify, script_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from veriglot.detectors.grounding.inference import Model
     from veriglot.detectors.grounding.language import Spoken
+    from veriglot.detectors.semantic.folder import Together
+    from veriglot.detectors.semantic.reader import Reader
     from veriglot.encoders import Encoder
     from veriglot.records import Sample
 
-__all__ = [
-    "FILES",
-    "SHARED",
-    "UNSURE",
-    "Calibrations",
-    "Manifest",
-    "Semantic",
-    "check_weights",
-    "joined",
-    "shared_folder",
-    "shared_hash",
-    "vectors_of",
-    "words_network",
-]
+__all__ = ["NO_READER", "UNSURE", "Semantic", "joined", "read_too"]
 
 UNSURE = "evidence:language_unsure"
-FILES = ("head.onnx", "calibration.json")
-SHARED = ("network.onnx", "frequencies.npy", "vector_keys.npy", "vectors.npy")  # of the grounding detector
-
-
-class Calibrations(msgspec.Struct, frozen=True):
-    """A calibration for each relation of response and evidence: how sure the head is differs between them."""
-
-    same: Calibration
-    across: Calibration
-    translation: Calibration
-
-
-class Manifest(msgspec.Struct, frozen=True):
-    """What a folder of weights says of itself (`weights.json`).
-
-    Attributes:
-        revision: version of the weights.
-        reading_version: the features that they were trained on.
-        encoder: name of the encoder whose vectors they take.
-        vectors: hash of that encoder's signature; empty where any encoder of the name will do.
-        shared: hash of what is the grounding detector's: the lexicon that the features were taken with, and the network
-            that has a say where response and evidence are in one language.
-        types: the span types, in the order of the head's outputs.
-        threshold: confidence from which a word is marked by default.
-        sha256: hash of each file.
-    """
-
-    revision: str
-    reading_version: int
-    encoder: str
-    shared: str
-    types: tuple[str, ...]
-    threshold: float
-    sha256: dict[str, str]
-    vectors: str = ""
+NO_READER = "reader:absent"
 
 
 class Semantic(WordDetector):
     """Marks the words of a response that its evidence does not support, by form and by meaning.
 
     Evidence may be in another language; a sample whose task is `translation` is held against its source. See
-    `docs/semantic.md`.
+    `docs/semantic.md`. Where it is in another, and the encoder `e5-multilingual` is here too, question, response and
+    evidence are also read together by that (`reader`); where it is not, a prediction's notes say `reader:absent`.
 
     Args:
         threshold: confidence from which a word is marked, 0 to 1; None takes the weights' own.
         words: whether predictions carry every word.
         weights: a folder of weights made by `veriglot train semantic`; None takes those in the package.
         encoder: an encoder to take instead of loading the one that the weights name.
+        reader: whether to read with `e5-multilingual` across languages, where it is here.
 
     Raises:
         MissingExtraError: the packages of the encoder are not installed.
@@ -111,16 +79,18 @@ class Semantic(WordDetector):
         words: bool = False,
         weights: str | None = None,
         encoder: Encoder | None = None,
+        reader: bool = True,
     ) -> None:
         self._options: dict[str, Any] = {
-            "threshold": threshold, "words": words, "weights": weights, "encoder": encoder
+            "threshold": threshold, "words": words, "weights": weights, "encoder": encoder, "reader": reader
         }  # fmt: skip
-        self._folder = Path(weights) if weights is not None else Path(str(files(__package__) / "weights"))
+        self._folder = packaged_folder() if weights is None else Path(weights)
         self._manifest = check_weights(self._folder)
         super().__init__(self._manifest.threshold if threshold is None else threshold, words=words)
         self._encoder = load_encoder(self._manifest.encoder) if encoder is None else encoder
-        _check_encoder(self._folder, self._manifest, self._encoder)
+        check_encoder(self._folder, self._manifest, self._encoder)
         self._vectors = EncoderVectors(self._encoder)
+        self._reads_with = reading_encoder(self._folder, self._manifest) if reader else None
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A detector travels to another process as its options; weights and encoder are loaded there."""
@@ -139,6 +109,7 @@ class Semantic(WordDetector):
             weights=digest([*(self._manifest.sha256[name] for name in FILES), self._manifest.shared])[:12],
             reading=self._manifest.reading_version,
             encoder=digest([self._encoder.signature])[:12],
+            reader=self._manifest.sha256[READER][:12] if self._reads_with else None,
             threshold=self._threshold,
             unit="word",
         )
@@ -146,6 +117,14 @@ class Semantic(WordDetector):
     @cached_property
     def _head(self) -> Head:
         return Head(self._folder / "head.onnx")
+
+    @cached_property
+    def _reader(self) -> Reader | None:
+        if self._reads_with is None:
+            return None
+        from veriglot.detectors.semantic.reader import Reader
+
+        return Reader(self._folder / READER, self._reads_with)
 
     @cached_property
     def _by_words(self) -> Model:
@@ -171,12 +150,26 @@ class Semantic(WordDetector):
         calibration = calibrations.across if held.across else calibrations.same
         if held.translation:
             calibration = calibrations.translation
+        elif held.across and self._reader is not None and calibrations.read_across is not None:
+            together = calibrations.read_across
+            logits = read_too(together, logits, *self._reader.logits(held, reading))
+            calibration = together.calibration
         return Seen(reading.extract, logits, calibration, self._manifest.types, notes, places)
 
     def knows(self, sample: Sample, spoken: Spoken) -> bool:
-        """Whether the encoder was measured to be good in the language of a response and in that of its evidence."""
+        """Whether its encoders were measured to be good in the language of a response and in that of its evidence.
+
+        Across languages the reader's encoder will do for either as well.
+        """
         theirs, _ = _evidence_language(sample, spoken.tag)
-        return all(self._strong(spoken.tag, theirs))
+        return self._at_home(sample, spoken.tag, theirs)
+
+    def _at_home(self, sample: Sample, ours: str, theirs: str) -> bool:
+        strong = self._strong(ours, theirs)
+        if self._reads_with is None or base_of(ours) == base_of(theirs) or sample.task is Task.TRANSLATION:
+            return all(strong)
+        reads = (strength_of(READS_WITH, tag) == "measured" for tag in (ours, theirs))
+        return all(one or other for one, other in zip(strong, reads, strict=True))
 
     def _strong(self, *tags: str) -> list[bool]:
         return [self._encoder.strength(tag) == "measured" for tag in tags]
@@ -187,9 +180,9 @@ class Semantic(WordDetector):
         strong = self._strong(spoken.tag, theirs)
         if found:
             notes = (*notes, found)
-        if not all(strong):
+        if not self._at_home(sample, spoken.tag, theirs):
             notes = (*notes, "encoder:weak")
-        return Held(
+        held = Held(
             response=sample.response,
             passages=[passage.text for passage in sample.evidence],
             question=sample.question,
@@ -197,7 +190,10 @@ class Semantic(WordDetector):
             evidence_language=theirs,
             translation=sample.task is Task.TRANSLATION,
             strong=(strong[0], strong[1]),
-        ), notes
+        )
+        if held.across and not held.translation and self._reads_with is None:
+            notes = (*notes, NO_READER)
+        return held, notes
 
 
 def _evidence_language(sample: Sample, spoken: str) -> tuple[str, str | None]:
@@ -248,61 +244,10 @@ def joined(by_meaning: NDArray[np.float32], by_words: NDArray[np.float32]) -> ND
     return mean
 
 
-def words_network() -> Model:
-    """The grounding detector's network."""
-    return Model(shared_folder() / "network.onnx")
-
-
-def shared_folder() -> Path:
-    """Where the grounding detector's weights lie."""
-    return Path(str(files("veriglot.detectors.grounding") / "weights"))
-
-
-def check_weights(folder: Path) -> Manifest:
-    """Compare every file of a folder of weights, and the lexicon beside them, with its hash.
-
-    Returns:
-        What the folder says of itself.
-
-    Raises:
-        WeightsError: a file is missing or damaged, or the weights are for other features or another lexicon.
-    """
-    path = folder / "weights.json"
-    try:
-        manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
-    except FileNotFoundError as error:
-        raise WeightsError(
-            f"There are no semantic weights in {folder}.",
-            remedy="Give a folder that `veriglot train semantic` made, or install Veriglot again.",
-        ) from error
-    except msgspec.MsgspecError as error:
-        raise WeightsError(f"{path} is not a manifest of semantic weights: {error}.") from error
-    if manifest.reading_version != READING_VERSION or manifest.shared != shared_hash():
-        raise WeightsError(
-            f"The weights in {folder} are for other features than this version of Veriglot takes.",
-            remedy="Train them anew with `veriglot train semantic`.",
-        )
-    for name in FILES:
-        file = folder / name
-        if not file.is_file() or file_sha256(file) != manifest.sha256.get(name):
-            raise WeightsError(f"{file} is missing or damaged.", remedy="Install Veriglot again, or train anew.")
-    return manifest
-
-
-def vectors_of(encoder: Encoder) -> str:
-    """A hash of what makes an encoder's vectors: another file of the same name has another."""
-    return digest([encoder.signature])[:16]
-
-
-def _check_encoder(folder: Path, manifest: Manifest, encoder: Encoder) -> None:
-    """Another encoder's vectors would be read without an error, and wrongly."""
-    if manifest.vectors and manifest.vectors != vectors_of(encoder):
-        raise WeightsError(
-            f"The weights in {folder} were trained on another encoder than {encoder.signature}.",
-            remedy=f"Give the {manifest.encoder} of their training, or train anew with `veriglot train semantic`.",
-        )
-
-
-def shared_hash() -> str:
-    """One hash of what is the grounding detector's."""
-    return digest([file_sha256(shared_folder() / name) for name in SHARED])[:16]
+def read_too(
+    together: Together, by_head: NDArray[np.float32], by_reader: NDArray[np.float32], seen: NDArray[np.bool_]
+) -> NDArray[np.float32]:
+    """The head's logits, shape (n, 7), with the reader's in the first column, of the words that it saw, shape (n,)."""
+    found = by_head.copy()
+    found[:, 0] = together.head * by_head[:, 0] + together.reader * np.where(seen, by_reader, 0.0)
+    return found

@@ -11,7 +11,7 @@ from veriglot.detectors.grounding.document import Document
 from veriglot.detectors.grounding.features import Extract, extract
 from veriglot.detectors.grounding.transliteration import SAMPLE, beginning_of, main_script
 from veriglot.detectors.semantic.matches import matches
-from veriglot.detectors.semantic.selection import closeness, laid_out, selected
+from veriglot.detectors.semantic.selection import Close, laid_out, selected
 from veriglot.detectors.semantic.sentence_features import repetition, sentence_columns
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from veriglot.detectors.grounding.lexicon import Lexicon
     from veriglot.detectors.semantic.vectors import TextVectors, Vectors
 
-__all__ = ["ACROSS", "NAME", "OTHER_SCRIPT", "READING_VERSION", "Held", "Reading", "read_sample"]
+__all__ = ["ACROSS", "NAME", "OTHER_SCRIPT", "READING_VERSION", "Held", "Reading", "base_of", "read_sample"]
 
 READING_VERSION = 1  # part of the weights: a change of what is read needs new ones
 NAME, ACROSS, OTHER_SCRIPT = 13, 18, 19  # where some of the further columns stand, for training
@@ -54,7 +54,7 @@ class Held:
     @property
     def across(self) -> bool:
         """Whether response and evidence are in different languages."""
-        return _base(self.language) != _base(self.evidence_language)
+        return base_of(self.language) != base_of(self.evidence_language)
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,9 @@ class Reading:
         slots: the evidence word in each slot, or -1, shape (l,), a multiple of the stride.
         evidence: the vector in each slot, shape (l, d).
         ours, theirs, value: matches by form: word, slot, how well; shape (k,).
+        said: the pieces of the response, half-open in code points, shape (r, 2).
+        pieces: of the evidence: passage, and half-open in its code points, shape (s, 3).
+        close: how close these are to the response and the question.
     """
 
     extract: Extract
@@ -80,6 +83,9 @@ class Reading:
     ours: NDArray[np.int64]
     theirs: NDArray[np.int64]
     value: NDArray[np.float32]
+    said: NDArray[np.int64]
+    pieces: NDArray[np.int64]
+    close: Close
 
 
 def read_sample(held: Held, lexicon: Lexicon, vectors: Vectors) -> Reading | None:
@@ -93,12 +99,12 @@ def read_sample(held: Held, lexicon: Lexicon, vectors: Vectors) -> Reading | Non
     evidence = _Evidence(held, found.evidence, vectors)
     asked = vectors.whole([held.question])[0] if held.question else None
     pairs = matches(found.response, found.evidence, across=held.across)
-    close = closeness(
-        (whole.vectors @ evidence.vectors.T).max(axis=0),
+    close = Close(
+        whole.vectors @ evidence.vectors.T,
         None if asked is None else evidence.vectors @ asked,
         pairs.shared(evidence.piece, len(evidence.vectors)),
     )
-    chosen = selected(close, evidence.piece)
+    chosen = selected(close.to_all(), evidence.piece)
     slots = laid_out(chosen, found.evidence.passage)
     slot_of = np.full(len(found.evidence), -1, np.int64)
     slot_of[slots[slots >= 0]] = np.flatnonzero(slots >= 0)
@@ -120,6 +126,9 @@ def read_sample(held: Held, lexicon: Lexicon, vectors: Vectors) -> Reading | Non
         ours=ours,
         theirs=slot_of[theirs],
         value=value,
+        said=whole.bounds,
+        pieces=evidence.bounds,
+        close=close,
     )
 
 
@@ -130,6 +139,7 @@ class _Evidence:
         self._held, self._document, self._from = held, document, vectors
         self.piece = np.zeros(len(document), np.int64)
         parts: list[NDArray[np.float32]] = []
+        bounds: list[NDArray[np.int64]] = []
         self._first: list[int] = []
         count = 0
         for passage, text in enumerate(held.passages):
@@ -139,7 +149,9 @@ class _Evidence:
             self._first.append(count)
             count += len(whole.bounds)
             parts.append(whole.vectors)
+            bounds.append(np.insert(whole.bounds, 0, passage, axis=1))
         self.vectors = np.concatenate(parts)
+        self.bounds = np.concatenate(bounds)
 
     def _bounds(self, words: NDArray[np.int64], passage: int) -> NDArray[np.int64]:
         bounds: NDArray[np.int64] = self._document.bounds[words] - self._document.offsets[passage]
@@ -188,5 +200,6 @@ def _of_sample(held: Held) -> NDArray[np.float32]:
     return np.array([held.across, ours != theirs, held.translation, *held.strong, ratio], np.float32)
 
 
-def _base(tag: str | None) -> str:
+def base_of(tag: str | None) -> str:
+    """The language of a BCP 47 tag, without script and region."""
     return (tag or "").split("-")[0]

@@ -6,6 +6,7 @@ with each word is bounded, to the sentences that come closest to a sentence of t
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["MOST", "STRIDE", "closeness", "laid_out", "selected"]
+__all__ = ["MOST", "STRIDE", "Close", "laid_out", "selected"]
 
 MOST = 516  # evidence words
 STRIDE = 12  # words; a window is two strides long, as in `grounding.context`
@@ -21,21 +22,31 @@ _QUESTION = 0.7  # what closeness to the question counts for beside closeness to
 _FORM = 0.5  # what shared words count for beside closeness
 
 
-def closeness(
-    like_response: NDArray[np.float32],
-    like_question: NDArray[np.float32] | None,
-    shared: NDArray[np.float32],
-) -> NDArray[np.float32]:
-    """How much each evidence sentence has to do with the response, shape (s,).
+@dataclass(frozen=True)
+class Close:
+    """How close the sentences of the evidence, s of them, are to the response and the question.
 
-    Args:
-        like_response: the similarity of each evidence sentence to the response's closest, shape (s,).
-        like_question: to the question, or None, shape (s,).
-        shared: the share of the response's words that each evidence sentence holds by form, shape (s,).
+    Attributes:
+        response: similarity to each sentence of the response, shape (r, s).
+        question: similarity to the question, shape (s,), or None.
+        shared: the share of the response's words that each sentence of the evidence holds by form, shape (s,).
     """
-    close = like_response if like_question is None else np.maximum(like_response, _QUESTION * like_question)
-    found: NDArray[np.float32] = close + np.float32(_FORM) * shared
-    return found
+
+    response: NDArray[np.float32]
+    question: NDArray[np.float32] | None
+    shared: NDArray[np.float32]
+
+    def to_all(self) -> NDArray[np.float32]:
+        """How much each sentence of the evidence has to do with the response, shape (s,)."""
+        return self.to(0, len(self.response))
+
+    def to(self, low: int, high: int) -> NDArray[np.float32]:
+        """The same for the sentences `low` to `high` of the response."""
+        close = self.response[low:high].max(axis=0)
+        if self.question is not None:
+            close = np.maximum(close, _QUESTION * self.question)
+        found: NDArray[np.float32] = close + np.float32(_FORM) * self.shared
+        return found
 
 
 def selected(close: NDArray[np.float32], sentence: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from veriglot.train.grounding.reading import Answer
     from veriglot.train.semantic.parallel import Paragraph
 
-__all__ = ["answers_across", "sentences_across"]
+__all__ = ["answers_across", "evidence_language", "sentences_across"]
 
 _SAME = 0.1  # share with the evidence in the response's own language
 _NEAR = 0.5  # share of wrong answers that the same paragraph gives
@@ -41,7 +41,7 @@ def answers_across(found: Sequence[Paragraph], rng: Random) -> Iterator[Example]
     for place, paragraph in enumerate(found):
         for language, answers in paragraph.versions.items():
             for answer in answers:
-                evidence = _evidence_language(paragraph, language, rng)
+                evidence = evidence_language(paragraph, language, rng)
                 right = rng.random() < RIGHT
                 text = answer.text if right else _wrong(answer, answers, elsewhere[language], place, rng)
                 if text is None:
@@ -55,7 +55,8 @@ def answers_across(found: Sequence[Paragraph], rng: Random) -> Iterator[Example]
                 )  # fmt: skip
 
 
-def _evidence_language(paragraph: Paragraph, language: str, rng: Random) -> str:
+def evidence_language(paragraph: Paragraph, language: str, rng: Random) -> str:
+    """The language of a paragraph's version to hold something in `language` against: another one, as a rule."""
     others = [tag for tag in paragraph.versions if tag != language]
     return language if rng.random() < _SAME else rng.choice(others)
 
@@ -126,7 +127,7 @@ def _of_sentences(
     paragraph: Paragraph, place: int, quotations: _Quotations, commonness: Commonness, rng: Random
 ) -> Example:
     language, listed = quotations.language, quotations.of_paragraph[place]
-    evidence = _evidence_language(paragraph, language, rng)
+    evidence = evidence_language(paragraph, language, rng)
     count = min(len(listed), rng.choice(_LENGTHS))
     first = rng.randrange(len(listed) - count + 1)
     way = rng.random()

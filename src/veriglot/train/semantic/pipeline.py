@@ -20,7 +20,8 @@ import torch
 
 from veriglot.detectors.grounding.features import extract
 from veriglot.detectors.grounding.lexicon import Lexicon
-from veriglot.detectors.semantic.detector import joined, shared_folder, words_network
+from veriglot.detectors.semantic.detector import joined
+from veriglot.detectors.semantic.folder import shared_folder, words_network
 from veriglot.errors import InputError
 from veriglot.train.grounding.fitting import Plan
 from veriglot.train.grounding.pipeline import by_folds, is_answer

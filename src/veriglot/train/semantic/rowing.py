@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from veriglot.detectors.grounding.lexicon import Lexicon
-from veriglot.detectors.semantic.detector import shared_folder
+from veriglot.detectors.semantic.folder import shared_folder
 from veriglot.errors import VeriglotError
 from veriglot.train.grounding.example import share_of
 from veriglot.train.semantic.shelf import Shelf

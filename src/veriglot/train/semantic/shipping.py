@@ -7,7 +7,7 @@ from importlib.resources import files
 from string import Template
 from typing import TYPE_CHECKING
 
-from veriglot.detectors.semantic.detector import FILES, Calibrations, Manifest, shared_hash, vectors_of
+from veriglot.detectors.semantic.folder import FILES, Calibrations, Manifest, shared_hash, vectors_of
 from veriglot.detectors.semantic.reading import READING_VERSION
 from veriglot.errors import WeightsError
 from veriglot.provenance import file_sha256
@@ -81,7 +81,9 @@ def ship(
     )
     with whole_folder(out) as part:
         export(network, projection, part / "head.onnx")
-        (part / "calibration.json").write_bytes(as_json(Calibrations(**fitted)))
+        (part / "calibration.json").write_bytes(
+            as_json(Calibrations(fitted["same"], fitted["across"], fitted["translation"]))
+        )
         manifest = Manifest(
             revision=REVISION,
             reading_version=READING_VERSION,

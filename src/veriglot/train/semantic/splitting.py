@@ -14,7 +14,7 @@ from veriglot.train.grounding.pipeline import HELD_OUT
 if TYPE_CHECKING:
     from veriglot.train.grounding.table import WordLabels
 
-__all__ = ["article_group", "is_held_out", "is_test_article", "is_test_source", "relation_of"]
+__all__ = ["article_group", "is_held_out", "is_held_out_group", "is_test_article", "is_test_source", "relation_of"]
 
 _ARTICLE = "xquad:"  # the benchmark hashes titles behind this, whatever set they are of
 _TEST_ARTICLES = 0.3
@@ -38,9 +38,13 @@ def is_test_source(text: str) -> bool:
 
 def is_held_out(row: WordLabels) -> bool:
     """Whether a row trains nothing and calibrates: a tenth, by group; of parallel articles that after the tests."""
-    share = share_of(row.example.group)
-    first = _TEST_ARTICLES if row.example.group.startswith(_ARTICLE) else 0.0
-    return first <= share < first + HELD_OUT
+    return is_held_out_group(row.example.group)
+
+
+def is_held_out_group(group: str) -> bool:
+    """The same for a group."""
+    first = _TEST_ARTICLES if group.startswith(_ARTICLE) else 0.0
+    return first <= share_of(group) < first + HELD_OUT
 
 
 def relation_of(row: WordLabels) -> str:

@@ -20,13 +20,17 @@ from veriglot.errors import WeightsError
 from veriglot.weights.batches import batches
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
 __all__ = ["PARTS", "E5Reader", "Pair", "Tokeniser", "padded"]
 
+_TOKENS_A_BATCH = 2048  # a few sequences: they are long, and a response rarely has more
 PARTS = ("question", "response", "evidence")  # what a token can be of; what stands before the question is of it
+
+
+_MARKS = ("<s>", "</s>", "<pad>", "<mask>")
 
 
 @dataclass(frozen=True)
@@ -47,6 +51,8 @@ class Pair:
 class Tokeniser:
     """Texts to token ids, and these to sequences.
 
+    A text that holds `</s>` or another mark of the tokenizer holds an unknown token there: it ends no part.
+
     Args:
         path: the encoder's file.
 
@@ -57,11 +63,15 @@ class Tokeniser:
     def __init__(self, path: str | Path) -> None:
         self._tokenizer = tokenizer_of(path)
         self._begin, *self._prompt, self._end = self._tokenizer.encode(PROMPT.strip()).ids
+        file = E5File(Path(path))
+        marks = (self._tokenizer.token_to_id(mark) for mark in _MARKS)
+        self._as_text = {mark: file.unknown for mark in marks if mark is not None and mark != file.unknown}
 
     def tokens(self, text: str) -> tuple[list[int], NDArray[np.int64]]:
         """Token ids, and half-open code point ranges without white space, shape (t, 2)."""
         found = self._tokenizer.encode(without_surrogates(text), add_special_tokens=False)
-        return found.ids, without_space(text, np.array(found.offsets, np.int64).reshape(-1, 2))
+        ids = [self._as_text.get(token, token) for token in found.ids]
+        return ids, without_space(text, np.array(found.offsets, np.int64).reshape(-1, 2))
 
     def pair(self, question: Sequence[int], response: Sequence[int], evidence: Sequence[int]) -> Pair:
         """One sequence of three lists of token ids."""
@@ -90,29 +100,27 @@ class E5Reader:
         try:
             file = E5File(Path(path))
             self._embeddings = Embeddings(file)
-            network = built(file, LAYER, learned)
-        except KeyError as error:
-            raise WeightsError(f"What the reader has learned lacks {error}.") from error
         except Exception as error:  # as for the encoder
             raise unusable(Path(path), error) from error
-        self._session = session_of(network)
+        try:
+            self._session = session_of(built(file, LAYER, learned))
+        except Exception as error:  # the errors of ONNX and of its runtime share no base
+            raise WeightsError(f"What the reader has learned is not for the network in {path}: {error}.") from error
         self.room = self._embeddings.room
 
-    def states(self, pairs: Sequence[Pair]) -> list[tuple[NDArray[np.float32], NDArray[np.float32]]]:
-        """The vectors of each sequence's tokens: those that the encoder gives for tokens, and its last; (t, width)."""
-        found: list[tuple[NDArray[np.float32], NDArray[np.float32]]] = [(_NOTHING, _NOTHING)] * len(pairs)
-        for batch in batches([len(pair.ids) for pair in pairs]):
+    def states(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, NDArray[np.float32], NDArray[np.float32]]]:
+        """The place of each sequence among `pairs`, in any order, and the vectors of its tokens, shape (t, width).
+
+        Those that the encoder gives for tokens, and its last ones. They are only as many at a time as a batch has.
+        """
+        for batch in batches([len(pair.ids) for pair in pairs], _TOKENS_A_BATCH):
             ids, mask, parts = padded([pairs[place] for place in batch])
             tokens, last = self._session.run(
                 None, {"embedded": self._embeddings.of(ids), "mask": mask.astype(np.int32), "parts": parts}
             )
             for nth, place in enumerate(batch):
                 length = len(pairs[place].ids)
-                found[place] = tokens[nth, :length], last[nth, :length]
-        return found
-
-
-_NOTHING = np.zeros((0, 0), np.float32)
+                yield place, tokens[nth, :length], last[nth, :length]
 
 
 def padded(pairs: Sequence[Pair]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import shutil
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from veriglot import weights
 from veriglot.detectors import load_detector
 from veriglot.errors import WeightsError
 from veriglot.provenance import file_sha256
-from veriglot.records import Evidence, Sample, Task
+from veriglot.records import Evidence, Sample, Status, Task
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,6 +65,7 @@ def folder(random_head: str, tiny_reading_encoder: Path, tmp_path_factory: pytes
     changed = msgspec.structs.replace(
         manifest,
         reads_with=file_sha256(tiny_reading_encoder)[:16],
+        reads=("en", "hi"),
         sha256={name: file_sha256(out / name) for name in names},
     )
     (out / "weights.json").write_bytes(msgspec.json.encode(changed))
@@ -109,20 +111,24 @@ def test_numbers_are_those_of_the_network_that_was_trained(tiny_reading_encoder:
         theirs = network(pairs)
     spread = np.concatenate([unsupported.numpy() for unsupported, _ in theirs]).std()
     assert spread > 0.05, "else the test says nothing"
-    for pair, states, (unsupported, answer) in zip(pairs, reader.states(pairs), theirs, strict=True):
-        found = judged(learned, pair, *states)
+    seen = list(reader.states(pairs))
+    assert sorted(place for place, *_ in seen) == [0, 1, 2, 3]
+    for place, tokens, last in seen:
+        found, (unsupported, answer) = judged(learned, pairs[place], tokens, last), theirs[place]
         # Products are in 8-bit integers on the one side, hence not to the last digit.
         assert found.unsupported == pytest.approx(unsupported.numpy(), abs=float(spread) / 4)
         assert found.answer == pytest.approx(answer.numpy(), abs=float(spread) / 4)
 
 
-def test_its_file_holds_what_was_learned_in_a_quarter_of_the_room(tiny_reading_encoder: Path, tmp_path: Path) -> None:
+def test_its_file_holds_what_was_learned_in_less_than_half_the_room(tiny_reading_encoder: Path, tmp_path: Path) -> None:
     from veriglot.detectors.semantic.reader import read_learned, save_learned
 
     learned = network_of(tiny_reading_encoder).learned()
     for name in ("one", "other"):
         save_learned(tmp_path / name, learned)
     assert (tmp_path / "one").read_bytes() == (tmp_path / "other").read_bytes()
+    size = sum(values.size for values in learned.values())
+    assert (tmp_path / "one").stat().st_size < 4 * size / 2
     again = read_learned(tmp_path / "one")
     assert again.keys() == learned.keys()
     for name, values in learned.items():
@@ -145,8 +151,7 @@ def test_it_has_a_say_across_languages_alone(folder: Path, found_encoder: None) 
     assert across.words is not None
     assert len(across.words) == 5
     assert "reader:absent" not in across.notes
-    assert "reader:absent" in plain[0].notes
-    assert "reader:absent" not in (*plain[1].notes, *plain[2].notes)
+    assert "reader:absent" not in [note for found in plain for note in found.notes], "it was not asked for"
 
 
 def test_where_its_encoder_is_absent_the_head_judges_and_says_so(
@@ -156,6 +161,32 @@ def test_where_its_encoder_is_absent_the_head_judges_and_says_so(
     (plain,) = load_detector("semantic", weights=random_head, words=True).predict([GERMAN])
     assert found.words == plain.words
     assert "reader:absent" in found.notes
+    (same,) = load_detector("semantic", weights=str(folder)).predict([ENGLISH])
+    assert "reader:absent" not in same.notes
+
+
+def test_long_responses_and_several_passages_are_judged_alike_in_another_process(
+    folder: Path, found_encoder: None
+) -> None:
+    evidence = (*GERMAN.evidence, Evidence(" \n", language="en"), Evidence("The mill burnt down.", language="en"))
+    long = Sample("long", "Der Turm am Fluss wurde 1874 gebaut. " * 60, language="de", evidence=evidence)
+    odd = Sample("odd", "</s> Der <mask> \u200b\u200b Turm 🏰", language="de", question="<s>?", evidence=evidence)
+    detector = load_detector("semantic", weights=str(folder), words=True)
+    found = detector.predict([long, odd])
+    assert [one.status for one in found] == [Status.SCORED, Status.SCORED]
+    assert found[0].words is not None
+    assert len(found[0].words) == 420
+    again = pickle.loads(pickle.dumps(detector))
+    assert again.signature == detector.signature
+    assert again.predict([long, odd]) == found
+
+
+def test_marks_of_the_tokenizer_in_a_text_end_no_part(tiny_reading_encoder: Path) -> None:
+    from veriglot.encoders.e5_reader import Tokeniser
+
+    tokeniser = Tokeniser(tiny_reading_encoder)
+    pair = tokeniser.pair(tokeniser.tokens("who </s>")[0], tokeniser.tokens("<s> the </s> river <pad>")[0], [7])
+    assert [pair.ids.count(mark) for mark in (0, 1, 2)] == [1, 0, 3]
 
 
 def test_another_encoder_than_it_was_trained_with_is_refused(

@@ -15,7 +15,6 @@ from veriglot.detectors.grounding.lexicon import Lexicon
 from veriglot.detectors.semantic.folder import (
     FILES,
     READER,
-    READS_WITH,
     Calibrations,
     check_encoder,
     check_weights,
@@ -29,8 +28,8 @@ from veriglot.detectors.semantic.reading import Held, base_of, read_sample
 from veriglot.detectors.semantic.vectors import EncoderVectors
 from veriglot.detectors.word_detector import Seen, WordDetector
 from veriglot.encoders import load_encoder
-from veriglot.encoders.quality import strength_of
-from veriglot.errors import UnknownNameError
+from veriglot.encoders.quality import strength_among
+from veriglot.errors import UnknownNameError, WeightsError
 from veriglot.provenance import digest, signature
 from veriglot.records import Task
 from veriglot.records.languages import language
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
 
     from veriglot.detectors.grounding.inference import Model
     from veriglot.detectors.grounding.language import Spoken
-    from veriglot.detectors.semantic.folder import Together
     from veriglot.detectors.semantic.reader import Reader
     from veriglot.encoders import Encoder
     from veriglot.records import Sample
@@ -136,7 +134,10 @@ class Semantic(WordDetector):
 
     @cached_property
     def _calibrations(self) -> Calibrations:
-        return msgspec.json.decode((self._folder / "calibration.json").read_bytes(), type=Calibrations)
+        found = msgspec.json.decode((self._folder / "calibration.json").read_bytes(), type=Calibrations)
+        if self._manifest.reads_with and found.read_across is None:
+            raise WeightsError(f"{self._folder} has a reader but does not say how it counts.", remedy="Train it anew.")
+        return found
 
     def _see(self, sample: Sample, spoken: Spoken) -> Seen | None:
         held, notes = self._held(sample, spoken)
@@ -152,24 +153,24 @@ class Semantic(WordDetector):
             calibration = calibrations.translation
         elif held.across and self._reader is not None and calibrations.read_across is not None:
             together = calibrations.read_across
-            logits = read_too(together, logits, *self._reader.logits(held, reading))
+            logits = read_too(together.head, together.reader, logits, *self._reader.logits(held, reading))
             calibration = together.calibration
         return Seen(reading.extract, logits, calibration, self._manifest.types, notes, places)
 
     def knows(self, sample: Sample, spoken: Spoken) -> bool:
-        """Whether its encoders were measured to be good in the language of a response and in that of its evidence.
+        """Whether the encoder was measured to be good in the language of a response and in that of its evidence.
 
-        Across languages the reader's encoder will do for either as well.
+        Across languages it will do as well that the reader has learned both.
         """
         theirs, _ = _evidence_language(sample, spoken.tag)
         return self._at_home(sample, spoken.tag, theirs)
 
     def _at_home(self, sample: Sample, ours: str, theirs: str) -> bool:
-        strong = self._strong(ours, theirs)
+        if all(self._strong(ours, theirs)):
+            return True
         if self._reads_with is None or base_of(ours) == base_of(theirs) or sample.task is Task.TRANSLATION:
-            return all(strong)
-        reads = (strength_of(READS_WITH, tag) == "measured" for tag in (ours, theirs))
-        return all(one or other for one, other in zip(strong, reads, strict=True))
+            return False
+        return all(strength_among(self._manifest.reads, tag) == "measured" for tag in (ours, theirs))
 
     def _strong(self, *tags: str) -> list[bool]:
         return [self._encoder.strength(tag) == "measured" for tag in tags]
@@ -191,7 +192,8 @@ class Semantic(WordDetector):
             translation=sample.task is Task.TRANSLATION,
             strong=(strong[0], strong[1]),
         )
-        if held.across and not held.translation and self._reads_with is None:
+        lacking = self._options["reader"] and self._manifest.reads_with and self._reads_with is None
+        if held.across and not held.translation and lacking:
             notes = (*notes, NO_READER)
         return held, notes
 
@@ -245,9 +247,16 @@ def joined(by_meaning: NDArray[np.float32], by_words: NDArray[np.float32]) -> ND
 
 
 def read_too(
-    together: Together, by_head: NDArray[np.float32], by_reader: NDArray[np.float32], seen: NDArray[np.bool_]
+    head: float, reader: float, by_head: NDArray[np.float32], by_reader: NDArray[np.float32], seen: NDArray[np.bool_]
 ) -> NDArray[np.float32]:
-    """The head's logits, shape (n, 7), with the reader's in the first column, of the words that it saw, shape (n,)."""
+    """The head's logits, shape (n, 7), with the reader's added to the first column, of the words that it saw.
+
+    Args:
+        head, reader: what each counts for.
+        by_head: shape (n, 7).
+        by_reader: shape (n,).
+        seen: which words the reader saw, shape (n,).
+    """
     found = by_head.copy()
-    found[:, 0] = together.head * by_head[:, 0] + together.reader * np.where(seen, by_reader, 0.0)
+    found[:, 0] = head * by_head[:, 0] + reader * np.where(seen, by_reader, 0.0)
     return found

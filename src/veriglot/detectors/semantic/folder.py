@@ -81,6 +81,7 @@ class Manifest(msgspec.Struct, frozen=True):
         threshold: confidence from which a word is marked by default.
         sha256: hash of each file.
         reads_with: hash of the encoder's file that the reader's additions are for; empty where there is no reader.
+        reads: BCP 47 tags of the languages that the reader has learned to read across.
     """
 
     revision: str
@@ -92,6 +93,7 @@ class Manifest(msgspec.Struct, frozen=True):
     sha256: dict[str, str]
     vectors: str = ""
     reads_with: str = ""
+    reads: tuple[str, ...] = ()
 
 
 def words_network() -> Model:

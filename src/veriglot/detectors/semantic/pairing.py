@@ -19,12 +19,13 @@ if TYPE_CHECKING:
     from veriglot.detectors.semantic.selection import Close
     from veriglot.encoders.e5_reader import Pair, Tokeniser
 
-__all__ = ["Shown", "of_words", "shown"]
+__all__ = ["LONGEST", "Shown", "of_words", "shown"]
 
 _QUESTION = 60  # tokens of the question: a longer one is shown without its beginning, for what is asked comes last
 _RESPONSE = 128  # of a part of the response
-_EVIDENCE = 144  # of evidence; the closest sentence is there even where it alone is longer, up to `_LONGEST`
-_LONGEST = 256  # of a sentence of the evidence
+_EVIDENCE = 144  # of evidence; the closest sentence is there even where it alone is longer, up to `_SENTENCE`
+_SENTENCE = 256  # of a sentence of the evidence
+LONGEST = _QUESTION + _RESPONSE + _SENTENCE + 8  # of a sequence, with what stands between and before
 _TRIED = 24  # sentences of the evidence, the closest first, that are looked at to fill the room
 
 
@@ -100,13 +101,14 @@ def _evidence(
 ) -> tuple[list[int], NDArray[np.int64]]:
     """Tokens of the first pieces in `order` for which there is room, as they stand in the evidence."""
     chosen: dict[int, tuple[list[int], NDArray[np.int64]]] = {}
-    left = _EVIDENCE
-    for place in order[:_TRIED].tolist():
+    left, tried = _EVIDENCE, 0
+    for place in order.tolist():
         ids, bounds = tokeniser.tokens(evidence[place])
         if ids and (len(ids) <= left or not chosen):
-            chosen[place] = ids[:_LONGEST], bounds[:_LONGEST]
+            chosen[place] = ids[:_SENTENCE], bounds[:_SENTENCE]
             left -= len(ids)
-        if left <= 0:
+        tried += bool(ids)
+        if left <= 0 or tried == _TRIED:
             break
     rows = [np.insert(bounds, 0, place, axis=1) for place, (_, bounds) in sorted(chosen.items())]
     tokens = [token for _, (ids, _) in sorted(chosen.items()) for token in ids]

@@ -18,10 +18,9 @@ from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
 
-from veriglot.detectors.semantic.pairing import of_words, shown
+from veriglot.detectors.semantic.pairing import LONGEST, of_words, shown
 from veriglot.encoders.e5_reader import E5Reader, Tokeniser
 from veriglot.errors import WeightsError
-from veriglot.provenance import file_sha256
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,6 +39,7 @@ FURTHER = 5  # numbers beside a token's vector: closeness to evidence and questi
 SHARP = 20.0  # inverse temperature: how soft "the place that it comes closest to" is
 LEAST = 1e-3  # share of what is asked below which all is one
 _SCALED = "scale:"
+_HEADS = tuple(f"{head}.{layer}.{part}" for head in ("answer", "unsupported") for layer in (0, 1) for part in "wb")
 
 
 class Reader:
@@ -57,18 +57,19 @@ class Reader:
         self._learned = read_learned(learned)
         self._tokeniser = Tokeniser(encoder)
         self._network = E5Reader(self._learned, encoder)
-        self.encoder_sha256 = file_sha256(encoder)
+        missing = [name for name in _HEADS if name not in self._learned]
+        if missing or self._network.room < LONGEST:
+            why = f"it lacks {', '.join(missing)}" if missing else f"{encoder} takes too few tokens"
+            raise WeightsError(f"{learned} cannot be read with: {why}.", remedy="Load the detector with reader=False.")
 
     def logits(self, held: Held, reading: Reading) -> tuple[Array, NDArray[np.bool_]]:
         """How unsupported each word is, shape (n,), and whether the reader saw it as a token, shape (n,)."""
         evidence = [held.passages[passage][low:high] for passage, low, high in reading.pieces.tolist()]
         sequences = shown(self._tokeniser, held.response, reading.said, held.question, evidence, reading.close)
-        states = self._network.states([one.pair for one in sequences])
-        found = [
-            (one, judged(self._learned, one.pair, *state).unsupported)
-            for one, state in zip(sequences, states, strict=True)
-        ]
-        return of_words(found, reading.extract.response.bounds)
+        logits = [np.zeros(0, np.float32)] * len(sequences)
+        for place, tokens, last in self._network.states([one.pair for one in sequences]):
+            logits[place] = judged(self._learned, sequences[place].pair, tokens, last).unsupported
+        return of_words(list(zip(sequences, logits, strict=True)), reading.extract.response.bounds)
 
 
 @dataclass(frozen=True)

@@ -61,6 +61,8 @@ def fit(
             for group in optimizer.param_groups:
                 group["lr"] = _RATE * min(1.0, step / _WARMING) * max(0.02, 1.0 - step / total)
             unsupported, answer = _losses(network, [rows[place] for place in batch])
+            if not (unsupported.requires_grad or answer.requires_grad):
+                continue  # questions alone, whose answers are not in view: nothing to learn
             optimizer.zero_grad()
             (unsupported + _ANSWERS * answer).backward()  # type: ignore[no-untyped-call]
             torch.nn.utils.clip_grad_norm_(learned, 1.0)

@@ -22,7 +22,7 @@ from veriglot.train.grounding.reading import read_labelled
 from veriglot.train.reader.fitting import fit
 from veriglot.train.reader.network import ReaderNetwork
 from veriglot.train.reader.rows import Rows, drawn
-from veriglot.train.reader.shipping import ship
+from veriglot.train.reader.shipping import card_of, ship
 from veriglot.train.semantic.making import without_tests
 from veriglot.train.semantic.parallel import paragraphs
 from veriglot.train.semantic.splitting import is_held_out_group
@@ -56,6 +56,8 @@ def run(
     manifest = check_weights(base)
     encoder = load_encoder(manifest.encoder) if encoder is None else encoder
     check_encoder(base, manifest, encoder)
+    card_of(base)  # the last thing that is needed: better missed now than after the fit
+    out.resolve().parent.mkdir(parents=True, exist_ok=True)
     place = models.find(READS_WITH) if reads_with is None else reads_with
     labelled = read_labelled(str(path) for path in paths)
     if not tests:

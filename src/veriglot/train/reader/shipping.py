@@ -24,6 +24,7 @@ from veriglot.detectors.semantic.inference import Head
 from veriglot.detectors.semantic.reader import Reader, save_learned
 from veriglot.detectors.semantic.reading import Held, read_sample
 from veriglot.detectors.semantic.vectors import EncoderVectors
+from veriglot.errors import WeightsError
 from veriglot.provenance import file_sha256
 from veriglot.train.grounding.calibrating import calibrate
 from veriglot.train.grounding.card import counts_table, figures_table
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     from veriglot.train.grounding.table import Labels
     from veriglot.train.semantic.parallel import Paragraph
 
-__all__ = ["REVISION", "ship"]
+__all__ = ["REVISION", "card_of", "ship"]
 
 REVISION = "1.1"
 _CARD = "MODEL_CARD.md"
@@ -90,12 +91,31 @@ def ship(
             manifest,
             revision=REVISION,
             reads_with=file_sha256(reads_with)[:16],
+            reads=_languages(paragraphs),
             sha256={name: file_sha256(part / name) for name in (*FILES, READER)},
         )
         (part / "weights.json").write_bytes(as_json(changed))
-        card = (base / _CARD).read_text("utf-8").partition(_SECTION)[0]
+        card = card_of(base).partition(_SECTION)[0]
         card = card.replace(f"semantic {manifest.revision}", f"semantic {REVISION}", 1)
         (part / _CARD).write_text(card + _section(seed, paragraphs, tests=tests, figures=figures), "utf-8")
+
+
+def card_of(base: Path) -> str:
+    """The model card of a folder of weights.
+
+    Raises:
+        WeightsError: there is none.
+    """
+    try:
+        return (base / _CARD).read_text("utf-8")
+    except FileNotFoundError as error:
+        raise WeightsError(
+            f"{base} has no {_CARD}.", remedy="Give a folder as `veriglot train semantic` made it."
+        ) from error
+
+
+def _languages(paragraphs: Sequence[Paragraph]) -> tuple[str, ...]:
+    return tuple(sorted({tag for paragraph in paragraphs for tag in paragraph.versions}))
 
 
 class _Judged:
@@ -136,8 +156,7 @@ def _together(judged: Sequence[_Judged]) -> tuple[Together, str]:
     weights = np.concatenate([(one.labels.weight > 0).astype(np.float64) for one in judged])
     head, reader, _ = logistic_rising(np.concatenate(values).astype(np.float64), targets, weights).tolist()
     rows = [one.labels for one in judged]
-    unfitted = Together(head, reader, calibrate(rows, [one.head for one in judged]))
-    logits = [read_too(unfitted, one.head, one.reader, one.seen) for one in judged]
+    logits = [read_too(head, reader, one.head, one.reader, one.seen) for one in judged]
     fitted = calibrate(rows, logits)
     figures = figures_table(rows, logits, fitted, 0.5)
     return Together(head, reader, fitted), f"{counts_table(rows)}\n\n{figures}"
@@ -145,12 +164,11 @@ def _together(judged: Sequence[_Judged]) -> tuple[Together, str]:
 
 def _section(seed: int, paragraphs: Sequence[Paragraph], *, tests: bool, figures: str) -> str:
     template = Template(files(__package__).joinpath("model_card.md").read_text("utf-8"))
-    languages = sorted({tag for paragraph in paragraphs for tag in paragraph.versions})
     return _SECTION + template.substitute(
         seed=seed,
         paragraphs=len(paragraphs),
         articles=len({paragraph.group for paragraph in paragraphs}),
-        languages=" ".join(languages),
+        languages=" ".join(_languages(paragraphs)),
         tests="among them" if tests else "not among them",
         figures=figures,
     )

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import uvicorn
+    from playwright.sync_api import Browser
 
     from veriglot.web.studio.studios import Studio
 
@@ -167,6 +168,17 @@ def on_loopback(studios: Studios, settings: Settings) -> Iterator[tuple[str, uvi
         listening.close()
         studios.close()
     assert not thread.is_alive()
+
+
+@contextmanager
+def for_browser(studios: Studios, settings: Settings, browser: Browser) -> Iterator[str]:
+    """The same for visitors with a browser, whose windows are closed at the end: the address."""
+    with on_loopback(studios, settings) as (url, _):
+        try:
+            yield url
+        finally:
+            for context in browser.contexts:
+                context.close()
 
 
 @contextmanager

@@ -26,10 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PARTS", "E5Reader", "Pair", "Tokeniser", "padded"]
 
-_TOKENS_A_BATCH = 2048  # a few sequences: they are long, and a response rarely has more
 PARTS = ("question", "response", "evidence")  # what a token can be of; what stands before the question is of it
-
-
+_TOKENS_A_BATCH = 2048  # a few sequences: they are long, and a response rarely has more
 _MARKS = ("<s>", "</s>", "<pad>", "<mask>")
 
 

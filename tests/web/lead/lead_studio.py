@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from studio_server import on_loopback
+from studio_server import for_browser
 
 from veriglot.annotate.items import import_all
 from veriglot.annotate.people import invite
@@ -173,9 +173,5 @@ def served(folder: Path, database: str, browser: Browser) -> Iterator[House]:
     import_all(studio.store, studio.project)
     often = {"call": "1000/second", "join": "1000/minute", "write": "10000/minute", "heavy": "1000/minute"}
     settings = Settings(rates={**RATES, **often})
-    with on_loopback(studios, settings) as (url, _):
-        try:
-            yield House(url, studio, browser)
-        finally:
-            for context in browser.contexts:
-                context.close()
+    with for_browser(studios, settings, browser) as url:
+        yield House(url, studio, browser)

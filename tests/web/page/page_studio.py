@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from studio_server import on_loopback
+from studio_server import for_browser
 
 from veriglot.annotate.items import import_all
 from veriglot.annotate.layers import encode
@@ -169,9 +169,5 @@ def served(paths: list[Path], database: str, browser: Browser) -> Iterator[Place
     for studio in studios:
         import_all(studio.store, studio.project)
     settings = Settings(rates={**RATES, "call": "1000/second", "join": "1000/minute", "write": "10000/minute"})
-    with on_loopback(studios, settings) as (url, _):
-        try:
-            yield Place(url, studios, browser)
-        finally:
-            for context in browser.contexts:
-                context.close()
+    with for_browser(studios, settings, browser) as url:
+        yield Place(url, studios, browser)

@@ -27,6 +27,7 @@ _EVIDENCE = 144  # of evidence; the closest sentence is there even where it alon
 _SENTENCE = 256  # of a sentence of the evidence
 LONGEST = _QUESTION + _RESPONSE + _SENTENCE + 8  # of a sequence, with what stands between and before
 _TRIED = 24  # sentences of the evidence, the closest first, that are looked at to fill the room
+_NONE = np.zeros((0, 2), np.int64)
 
 
 @dataclass(frozen=True)
@@ -42,9 +43,6 @@ class Shown:
     pair: Pair
     bounds: NDArray[np.int64]
     evidence: NDArray[np.int64]
-
-
-_NONE = np.zeros((0, 2), np.int64)
 
 
 def shown(

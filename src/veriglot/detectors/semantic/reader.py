@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float32]
 
-__all__ = ["FURTHER", "LEAST", "SHARP", "Reader", "judged", "read_learned", "save_learned"]
+__all__ = ["FURTHER", "LEAST", "SHARP", "Judgement", "Reader", "judged", "read_learned", "save_learned"]
 
 FURTHER = 5  # numbers beside a token's vector: closeness to evidence and question, its place, the whole's, any question
 SHARP = 20.0  # inverse temperature: how soft "the place that it comes closest to" is

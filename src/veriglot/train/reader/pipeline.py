@@ -64,12 +64,18 @@ def run(
         without_tests(labelled)
     found = paragraphs(labelled.answers)
     learned_from = [paragraph for paragraph in found if not is_held_out_group(paragraph.group)]
-    if not learned_from or len(learned_from) == len(found):
+    commonness = count_words(labelled)
+    rng = Random(f"reader {seed} held out")  # noqa: S311
+    held_out = [
+        example
+        for example in drawn(found, commonness, rng)
+        if is_held_out_group(example.group) and example.evidence_language is not None and example.response
+    ]
+    if not learned_from or not held_out:
         raise InputError(
             "The data holds too few parallel articles with questions to train a reader and to calibrate it.",
             remedy="Give questions whose ids stand in several languages, with their articles' titles, such as XQuAD's.",
         )
-    commonness = count_words(labelled)
     say(f"read {len(learned_from)} paragraphs to learn from, {len(found) - len(learned_from)} to calibrate on")
     rows = Rows(found, encoder, Tokeniser(place))
 
@@ -82,12 +88,6 @@ def run(
     torch.manual_seed(seed)  # the additions to start from are drawn here, before `fit` seeds itself
     network = ReaderNetwork(E5File(place))
     fit(network, of_pass, passes=passes, seed=seed, say=say)
-    rng = Random(f"reader {seed} held out")  # noqa: S311
-    held_out = [
-        example
-        for example in drawn(found, commonness, rng)
-        if is_held_out_group(example.group) and example.evidence_language is not None and example.response
-    ]
     ship(
         network.learned(), held_out, base, out,
         encoder=encoder, reads_with=place, seed=seed, paragraphs=learned_from, tests=tests, say=say,

@@ -137,7 +137,8 @@ class Table:
         Raises:
             UnknownNameError: no such name, or no such option; the error suggests the nearest.
             MissingExtraError: its imports are not installed.
-            UsageError: an option without a default that was not given, or one given both by itself and in the name.
+            UsageError: an option without a default that was not given, one given both by itself and in the name, or
+                anything but true or false for an option that is either.
         """
         entry, argument = self._parted(name)
         if argument and entry.argument is not None:
@@ -148,9 +149,11 @@ class Table:
         found = inspect.signature(kind).parameters
         known = {option: one for option, one in found.items() if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)}
         any_other = any(one.kind is one.VAR_KEYWORD for one in found.values())
-        for option in options:
+        for option, value in options.items():
             if option not in known and not any_other:
                 raise UnknownNameError(f"option of the {self.kind} {name!r}", option, known)
+            if option in known and isinstance(known[option].default, bool) and not isinstance(value, bool):
+                raise UsageError(f"{option!r} of the {self.kind} {name!r} is true or false, but {value!r} was given.")
         missing = [option for option, one in known.items() if one.default is one.empty and option not in options]
         if entry.argument in missing:
             raise UsageError(

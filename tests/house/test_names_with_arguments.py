@@ -14,8 +14,8 @@ from veriglot.lazy import Entry, Table
 class Kept:
     """Keeps what it was made with."""
 
-    def __init__(self, model: str, *, batch: int = 1) -> None:
-        self.model, self.batch = model, batch
+    def __init__(self, model: str, *, batch: int = 1, whole: bool = True) -> None:
+        self.model, self.batch, self.whole = model, batch, whole
 
 
 class Plain:
@@ -43,6 +43,13 @@ def test_an_argument_that_is_missing(name: str) -> None:
     with pytest.raises(UsageError, match="needs its model") as raised:
         TABLE.make(name)
     assert raised.value.remedy == "Name it after a colon: kept:NAME."
+
+
+@pytest.mark.parametrize("given", ["no", "", 0, None])
+def test_what_is_true_or_false_takes_nothing_else(given: object) -> None:
+    with pytest.raises(UsageError, match="'whole' of the thing 'kept:a' is true or false"):
+        TABLE.make("kept:a", whole=given)
+    assert TABLE.make("kept:a", whole=False).whole is False
 
 
 def test_an_argument_given_twice_or_to_one_that_takes_none() -> None:

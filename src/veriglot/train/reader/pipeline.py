@@ -12,17 +12,21 @@ from typing import TYPE_CHECKING
 import torch
 
 from veriglot import weights as models
+from veriglot.build.translating.vectors import VectorAligner
 from veriglot.detectors.semantic.folder import READS_WITH, check_encoder, check_weights, packaged_folder
 from veriglot.encoders import load_encoder
+from veriglot.encoders.e5 import E5
 from veriglot.encoders.e5_file import E5File
 from veriglot.encoders.e5_reader import Tokeniser
 from veriglot.errors import InputError
 from veriglot.train.grounding.making import count_words
 from veriglot.train.grounding.reading import read_labelled
+from veriglot.train.reader.clozes import clozes, gaps
 from veriglot.train.reader.fitting import fit
 from veriglot.train.reader.network import ReaderNetwork
 from veriglot.train.reader.rows import Rows, drawn
 from veriglot.train.reader.shipping import card_of, ship
+from veriglot.train.semantic.crossing import answers_across
 from veriglot.train.semantic.making import without_tests
 from veriglot.train.semantic.parallel import paragraphs
 from veriglot.train.semantic.splitting import is_held_out_group
@@ -77,11 +81,17 @@ def run(
             remedy="Give questions whose ids stand in several languages, with their articles' titles, such as XQuAD's.",
         )
     say(f"read {len(learned_from)} paragraphs to learn from, {len(found) - len(learned_from)} to calibrate on")
-    rows = Rows(found, encoder, Tokeniser(place))
+    rows = Rows(encoder, Tokeniser(place))
+    rows.knows(found)
+    left_out = list(gaps(learned_from, VectorAligner(E5(place)), commonness, Random(f"reader {seed} gaps")))  # noqa: S311
+    say(f"found {sum(len(one) for gap in left_out for one in gap.places.values())} gaps to ask for")
 
     def of_pass(nth: int) -> list[Row]:
         rng = Random(f"reader {seed} {nth}")  # noqa: S311  a seeded draw, not a secret
         made = rows.of(one for one in drawn(found, commonness, rng) if not is_held_out_group(one.group))
+        asked = clozes(left_out, rng)
+        rows.knows(asked)
+        made += rows.of(one for one in answers_across(asked, rng) if one.evidence_language is not None)
         say(f"pass {nth + 1}: {len(made)} sequences, {sum(row.answer is not None for row in made)} with their answers")
         return made
 

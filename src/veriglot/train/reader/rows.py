@@ -61,17 +61,19 @@ class Rows:
     """Makes rows of examples, and keeps what it finds out of their texts.
 
     Args:
-        found: the paragraphs that the examples are of: they say where the right answers stand.
         encoder: of the sentences that are chosen by.
         tokeniser: the reader's.
     """
 
-    def __init__(self, found: Sequence[Paragraph], encoder: Encoder, tokeniser: Tokeniser) -> None:
+    def __init__(self, encoder: Encoder, tokeniser: Tokeniser) -> None:
         self._encoder, self._tokeniser = encoder, tokeniser
         self._vectors: dict[str, NDArray[np.float32]] = {}
         self._pieces: dict[tuple[str, str | None], NDArray[np.int64]] = {}
         self._asked: dict[tuple[str, str], str] = {}
         self._answers: dict[tuple[str, str], str] = {}
+
+    def knows(self, found: Iterable[Paragraph]) -> None:
+        """Take the paragraphs that examples are of: they say where the right answers stand."""
         for paragraph in found:
             for language, answers in paragraph.versions.items():
                 for answer in answers:

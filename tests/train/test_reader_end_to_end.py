@@ -91,7 +91,7 @@ def test_the_weights_judge_across_languages(
     )
     (found,) = detector.predict([sample])
     assert found.status is Status.SCORED
-    assert found.detector == "semantic@1.1"
+    assert found.detector == "semantic@1.2"
     assert "reader:absent" not in found.notes
 
 

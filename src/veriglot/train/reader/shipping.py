@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 __all__ = ["REVISION", "card_of", "ship"]
 
-REVISION = "1.1"
+REVISION = "1.2"
 _CARD = "MODEL_CARD.md"
 _SECTION = "\n## Reader\n"
 _SAID = 200

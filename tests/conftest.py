@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 from pathlib import Path
 
@@ -16,6 +17,10 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("veriglot")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # Started in the background: every program that a test starts and interrupts would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 _LOOPBACK = {"127.0.0.1", "::1", "localhost"}

@@ -28,7 +28,7 @@ __all__ = ["Gaps", "clozes", "gaps"]
 
 _SPANS = 10  # of a paragraph
 _RARE = 9.0  # below 12 by how common a word is
-_LONGEST = 4  # words of it
+_LONGEST = 4  # such words in a row; where another follows one word later, up to there
 _SURE = 0.6  # quality of a projection that is taken
 _TAKEN = 0.5  # share of gaps that are asked for at a time
 _KEPT = (5, 14)  # words of the sentence that a question keeps, at least and at most
@@ -104,13 +104,14 @@ def _telling(side: Side, commonness: Commonness) -> list[bool]:
 
 
 def _beside(side: Side, nth: int) -> bool:
-    """Whether nothing but a space, a hyphen or an apostrophe stands between a word and the next."""
+    """Whether nothing but a space, a hyphen or an apostrophe, if that, stands between a word and the next."""
     return side.text[side.words[nth][1] : side.words[nth + 1][0]] in {"", " ", "-", "'", "’"}
 
 
 def _laid(
     source: Side, target: Side, spans: Mapping[int, tuple[int, int]], aligner: Aligner
 ) -> dict[int, tuple[int, int]]:
+    """Where each span stands in a translation, of those whose place is sure and whose words stand there once."""
     aligned = aligner.align(source, target)
     found = {}
     for number, span in spans.items():

@@ -1,6 +1,7 @@
 """Training the reader: from parallel articles to its weights, beside those of the semantic detector, seeded.
 
-Each pass draws its own responses and the languages that they are held against. The articles that `splitting` holds out
+Each pass draws its own responses and the languages that they are held against, and its own questions about words left
+out of the articles' sentences, which are asked across languages alone. The articles that `splitting` holds out
 say how head and reader are put together, and calibrate the sum.
 """
 

@@ -85,24 +85,22 @@ $(VENV)/.created-%:
 
 $(CORE): $(CREATED) pyproject.toml constraints.txt
 	@echo "Installing Veriglot"
-	@$(INSTALL) hatchling editables
-	@$(INSTALL) --no-build-isolation --editable .
+	@$(INSTALL) --editable .
 	@touch $@
 
 $(VENV)/.installed-stats: $(CORE)
 	@echo "Installing what comparisons need: scipy"
-	@$(INSTALL) --no-build-isolation --editable '.[stats]'
+	@$(INSTALL) --editable '.[stats]'
 	@touch $@
 
 $(TESTED): $(CORE)
 	@echo "Installing what the tests need: $(EXTRAS)"
-	@$(INSTALL) rouge-score  # comes as source only, so it is built apart from what needs no isolation
-	@$(INSTALL) --no-build-isolation --editable '.[$(EXTRAS)]'
+	@$(INSTALL) --editable '.[$(EXTRAS)]'
 	@touch $@
 
 $(VENV)/.installed-benchmarks: $(CORE) benchmarks/requirements.txt
 	@echo "Installing what the benchmarks need"
-	@$(INSTALL) --no-build-isolation --editable '.[train,parquet]'
+	@$(INSTALL) --editable '.[train,parquet]'
 	@$(INSTALL) --requirement benchmarks/requirements.txt
 	@touch $@
 

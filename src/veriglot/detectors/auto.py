@@ -1,7 +1,7 @@
 """The detector `auto`: hands each sample to the detector that is best in its language, of those that are here.
 
-Which is best, figures say that a bench recorded. Where there are none for a language, `semantic` judges it if its
-encoder was measured to be good there, and `grounding` the rest.
+Which is best, recorded figures say: those of a bench, or those in the package. Where there are none for a language,
+`semantic` judges it if its encoder was measured to be good there, and `grounding` the rest.
 """
 
 from __future__ import annotations
@@ -163,11 +163,21 @@ def _best(recorded: Recorded | None, installed: Installed) -> dict[tuple[str, Se
     found = {}
     for language, setting in recorded.places():
         ranking = recorded.ranking(language, setting, among)
-        if ranking:
+        if ranking and not _unopposed(recorded, language, setting, ranking):
             best = installed.detector(ranking[0].known)
             assert best is not None
             found[language, setting] = (best, _why(recorded, language, setting, ranking))
     return found
+
+
+def _unopposed(recorded: Recorded, language: str, setting: Setting, ranking: Sequence[Ranked]) -> bool:
+    """Whether `grounding` wins only because `semantic`, which there are figures of, is not here as it was measured.
+
+    Then the rule decides, which says that the encoder is missing, and gives weights of one's own their place.
+    """
+    if [one.known.name for one in ranking] != ["grounding"]:
+        return False
+    return any(one.known.name == "semantic" for one in recorded.ranking(language, setting, recorded.detectors()))
 
 
 def _why(recorded: Recorded, language: str, setting: Setting, ranking: Sequence[Ranked]) -> str:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Pool"]
 
-_DEATHS_AT_START = 3  # in a row, before any worker of the pool was ready: the fault is not in the samples
+_DEATHS_AT_START = 3  # in a row, no worker becoming ready between them: the fault is not in the samples
 _GONE = (EOFError, OSError)  # a pipe whose other end is gone, or broke off within a message
 
 

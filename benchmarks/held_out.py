@@ -42,7 +42,6 @@ class HeldOut:
         read: the folder of data and a seed to the samples.
         measures: what is shown, the main one first.
         seen: whether shipped weights were trained on it.
-        tells: whether `auto` is to choose by its first measure: labelled by people, and nothing learned from it.
     """
 
     name: str
@@ -50,7 +49,6 @@ class HeldOut:
     read: Callable[[Path, int], list[Sample]]
     measures: tuple[Measured, ...]
     seen: bool = False
-    tells: bool = False
 
 
 def gold_dev(data: Path, _: int) -> list[Sample]:
@@ -125,9 +123,9 @@ def own(_: Path, __: int) -> list[Sample]:
 
 
 SETS = (
-    HeldOut("gold_dev", "mFAVA gold_dev", gold_dev, (("unit", "f1"), ("unit", "auroc")), tells=True),
+    HeldOut("gold_dev", "mFAVA gold_dev", gold_dev, (("unit", "f1"), ("unit", "auroc"))),
     HeldOut("natural", "Mu-SHROOM validation", natural, (("char", "iou"), ("unit", "auroc")), seen=True),
-    HeldOut("claims", "WiCE, the held-out tenth", claims, (("unit", "f1"), ("unit", "auroc")), tells=True),
+    HeldOut("claims", "WiCE, the held-out tenth", claims, (("unit", "f1"), ("unit", "auroc"))),
     HeldOut("answers", "XQuAD, made right and wrong", answers, (("response", "auroc"), ("unit", "f1"))),
     HeldOut("own", "our own examples", own, (("unit", "f1"), ("response", "auroc"))),
     HeldOut("quotations", "clean text: quotations", quotations, (("unit", "fpr"), ("response", "fpr"))),

@@ -9,9 +9,6 @@ themselves. `verdict` says what the interval of the difference allows: `better` 
 `no worse` where the loss is less than a point at its lower end; else `unclear`. The means are over the languages in
 which the encoder was measured and over the others. Predictions that are given stand in for the detector, by id: natural
 answers need those of folds, for the shipped weights have seen these (see held_out.py).
-
-`--record FILE` keeps what the word F1 of each detector is in each language of the sets that people labelled and nothing
-learned from, for `auto` to choose by; src/veriglot/detectors/recorded.json is made like this.
 """
 
 from __future__ import annotations
@@ -22,21 +19,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from cross_lingual import ENCODER
 from figures import show
 from held_out import LOWER_IS_BETTER, SETS
-from ranking import as_number, mean_of, shown
+from ranking import mean_of, shown
 from veriglot.bench.evaluate import Evaluator, Settings
 from veriglot.detectors import load_detector, stream
-from veriglot.detectors.recorded import RECORDED, Recorded, RecordedFigure
 from veriglot.encoders.quality import strength_of
 from veriglot.formats import read_predictions
 from veriglot.metrics.bootstrap import percentile
 from veriglot.metrics.measures import measures
 from veriglot.metrics.sums import sums_of
-from veriglot.provenance import signature
 from veriglot.records import Prediction, Sample, Status
 
 if TYPE_CHECKING:
@@ -144,35 +137,8 @@ def rows_of(first: dict[str, Array], second: dict[str, Array], names: Sequence[s
     return rows
 
 
-def figures_of(held_out: HeldOut, detector: Detector, counts: Counts, found: dict[str, Array]) -> list[RecordedFigure]:
-    """What `auto` may choose by: a figure a language of a set."""
-    figures = []
-    for tag, drawn in found.items():
-        members = [place for place, language in enumerate(counts.languages) if language == tag]
-        figures.append(
-            RecordedFigure(
-                detector=detector.name,
-                name=detector.name.partition("@")[0],
-                language=tag,
-                setting="evidence",
-                data=held_out.name,
-                items=int(counts.blocks["unit"][members].sum()),
-                texts=len({counts.clusters[place] for place in members}),
-                **as_number(drawn),
-            )
-        )
-    return figures
-
-
-def record(path: Path, figures: Sequence[RecordedFigure], options: argparse.Namespace) -> None:
-    """Write the figures of all sets."""
-    made = signature(benchmark="meaning", resamples=options.resamples, seed=options.seed)
-    found = Recorded(format=RECORDED, level="word", measure="f1", figures=tuple(figures), signature=made)
-    path.write_bytes(msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
-
-
-def compare(held_out: HeldOut, sides: tuple[Side, Side], options: argparse.Namespace) -> list[RecordedFigure]:
-    """Print the tables of one set; returns what `auto` may choose by."""
+def compare(held_out: HeldOut, sides: tuple[Side, Side], options: argparse.Namespace) -> None:
+    """The tables of one set."""
     samples = held_out.read(options.data, options.seed)
     if options.limit is not None:
         samples = samples[: options.limit]
@@ -183,11 +149,10 @@ def compare(held_out: HeldOut, sides: tuple[Side, Side], options: argparse.Names
     names = [part.detector.name for part in sides]
     names[1] += " (second)" if names[0] == names[1] else ""
     chosen = [samples[i] for i in both]
-    counts = [
-        counted(part.detector, chosen, [found[i] for i in both])
+    draws = [
+        resampled(counted(part.detector, chosen, [found[i] for i in both]), options.resamples, options.seed)
         for part, found in zip(sides, (one, other), strict=True)
     ]
-    draws = [resampled(some, options.resamples, options.seed) for some in counts]
     notes = [f"{len(samples):,} responses; scored by both, and so in the figures: {len(both):,}"]
     if given_one or given_other or held_out.seen:
         notes.append(f"from given predictions: {given_one:,} of {names[0]}, {given_other:,} of {names[1]}")
@@ -199,13 +164,6 @@ def compare(held_out: HeldOut, sides: tuple[Side, Side], options: argparse.Names
         better = ", lower is better" if sign < 0 else ""
         title = f"{held_out.title}: {' '.join(measured)}{better}"
         show(title, rows_of(first, second, names, sign), as_json=options.json, notes=notes)
-    if not held_out.tells:
-        return []
-    return [
-        figure
-        for part, some, drawn in zip(sides, counts, draws, strict=True)
-        for figure in figures_of(held_out, part.detector, some, values(drawn, held_out.measures[0]))
-    ]
 
 
 def main() -> None:
@@ -221,16 +179,12 @@ def main() -> None:
     parser.add_argument("--resamples", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--record", type=Path, default=None, help="file of figures for the detector auto")
     options = parser.parse_args()
     sides = side(options.first, options.first_predictions), side(options.second, options.second_predictions)
-    figures: list[RecordedFigure] = []
     for held_out in SETS:
         if held_out.name in options.sets:
             print(f"{held_out.title} ...", file=sys.stderr, flush=True)
-            figures += compare(held_out, sides, options)
-    if options.record is not None:
-        record(options.record, figures, options)
+            compare(held_out, sides, options)
 
 
 if __name__ == "__main__":

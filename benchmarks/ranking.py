@@ -69,5 +69,5 @@ def shown(values: Array, digits: int = 3) -> str:
 def as_number(values: Array) -> dict[str, Any]:
     """The figure of draw 0 with its 95% interval, as numbers."""
     low, high, _ = percentile(values[1:])
-    found = {"value": float(values[0]), "low": low, "high": high}
-    return {name: None if one is None or np.isnan(one) else round(one, 5) for name, one in found.items()}
+    value = None if np.isnan(values[0]) else round(float(values[0]), 5)
+    return {"value": value, "low": low, "high": high}

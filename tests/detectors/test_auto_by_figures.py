@@ -102,18 +102,6 @@ def test_figures_of_another_revision_do_not_count(write: Write) -> None:
     assert auto.predict([sample("de")])[0].notes[-1] == "auto:no encoder"
 
 
-def test_grounding_does_not_win_by_figures_where_semantic_was_measured_but_is_not_here(write: Write) -> None:
-    path = write(
-        figure("grounding", 0.8),
-        figure("semantic", 0.6),
-        figure("told-words", 0.7, "fr"),
-        figure("grounding", 0.8, "fr"),
-    )
-    assert load_detector("auto", figures=path).predict([sample("de")])[0].notes[-1] == "auto:no encoder"
-    both = load_detector("auto", figures=path, candidates="grounding+told-words")
-    assert both.predict([sample("fr")])[0].notes[-1].startswith("auto:by figures")
-
-
 def test_a_batch_of_many_detectors_is_in_order(write: Write) -> None:
     path = write(figure("told-words", 0.8), figure("grounding", 0.8, "fr"))
     auto = load_detector("auto", figures=path, candidates=["told-words", "grounding"])

@@ -1,12 +1,13 @@
 """The detector `auto`: hands each sample to the detector that is best in its language, of those that are here.
 
-Which is best, recorded figures say: those of a bench, or those in the package. Where there are none for a language,
-`semantic` judges it if its encoder was measured to be good there, and `grounding` the rest.
+Which is best, figures say that a bench recorded. Where there are none for a language, `semantic` judges it if its
+encoder was measured to be good there, and `grounding` the rest, and where `semantic` was measured and is no better.
 """
 
 from __future__ import annotations
 
 from functools import cached_property
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -34,10 +35,33 @@ __all__ = ["Auto"]
 
 NO_ENCODER = "auto:no encoder"
 WEAK = "auto:weak language"
+NO_BETTER = "auto:no better"
 UNDECIDED = "auto:no choice"
 BY_FIGURES = "auto:by figures"
 _NO_FIGURES = "none"
 _SHOWN = 3  # detectors whose figures a note gives
+
+
+class _Beside(msgspec.Struct, frozen=True):
+    """Figures of `semantic` and of `grounding`, in this order, on one data set in one language."""
+
+    data: str
+    texts: int
+    word_f1: tuple[float, float]
+    word_auroc: tuple[float, float]
+
+
+class _Measured(msgspec.Struct, frozen=True):
+    """Where `semantic` is no better than `grounding` in one language, by people's labels (docs/semantic.md).
+
+    Attributes:
+        semantic, grounding: names and revisions that were measured; it says nothing of others.
+        no_better: base tag of a language to the figures.
+    """
+
+    semantic: str
+    grounding: str
+    no_better: dict[str, _Beside]
 
 
 class Auto:
@@ -45,8 +69,10 @@ class Auto:
 
     A prediction names the detector that made it as `detector`, and this one in its signature. Its note says why:
     `auto:by figures (...)` with the figures that were compared, or, where there are none for the language and
-    `grounding` had to step in, `auto:no encoder`, `auto:weak language` or, where asking about the languages failed,
-    `auto:no choice` and the reason.
+    `grounding` judged, `auto:no encoder`, `auto:weak language`, `auto:no better (...)` where response and evidence are
+    in a language in which people's labels did not find `semantic` better (it takes fourteen times as long), or, where
+    asking about the languages failed, `auto:no choice` and the reason. Weights or an encoder of one's own were not
+    measured, so that nothing is said against them.
 
     Figures hold for evidence in the response's language, or for translations, as they were measured; a sample whose
     evidence is in another language has none.
@@ -89,6 +115,8 @@ class Auto:
         if threshold is None and self._semantic is not None:
             threshold = self._semantic.threshold
         self._grounding = Grounding(threshold=threshold, words=words, weights=grounding_weights)
+        own = semantic_weights is not None or grounding_weights is not None or encoder is not None
+        self._no_better = {} if own or self._semantic is None else _no_better(self._semantic, self._grounding)
         self._recorded = None if figures == _NO_FIGURES else read_recorded(figures)
         self._best = _best(self._recorded, self._installed(names_of(candidates)))
 
@@ -108,13 +136,16 @@ class Auto:
 
     @cached_property
     def signature(self) -> str:
-        """Name, the signatures of all detectors as a hash a kind, the figures' hash, threshold and unit in one line."""
+        """Name, the signatures of all detectors as a hash a kind, hashes of what it goes by, threshold and unit."""
         kinds: dict[str, list[str]] = {}  # `nli` may be there twice, with other models or settings
         for one in self._detectors:
             kinds.setdefault(one.name.partition("@")[0], []).append(settings_of(one.signature) or "")
         made = {kind: digest(settings)[:12] for kind, settings in kinds.items()}
         figures = self._recorded.revision if self._recorded is not None else None
-        return signature(chooser=self.name, **made, figures=figures, threshold=self.threshold, unit="word")
+        spared = digest([f"{tag} {note}" for tag, note in self._no_better.items()])[:8] if self._no_better else None
+        return signature(
+            chooser=self.name, **made, figures=figures, no_better=spared, threshold=self.threshold, unit="word"
+        )
 
     def predict(self, samples: Sequence[Sample]) -> list[Prediction]:
         """Judge a batch: one prediction per sample, in order. No sample makes it raise."""
@@ -149,10 +180,14 @@ class Auto:
                 return self._best[spoken.tag, setting]
             if self._semantic is None:
                 return self._grounding, NO_ENCODER
-            known = spoken is not None and self._semantic.knows(sample, spoken)
+            if spoken is None or not self._semantic.knows(sample, spoken):
+                return self._grounding, WEAK
+            base = spoken.tag.split("-")[0]
+            if base in self._no_better and self._semantic.in_one_language(sample, spoken):
+                return self._grounding, self._no_better[base]
         except Exception as error:  # one sample's failure must not lose the batch; it is said, not hidden
             return self._grounding, f"{UNDECIDED} ({type(error).__name__}: {error})"
-        return (self._semantic, None) if known else (self._grounding, WEAK)
+        return self._semantic, None
 
 
 def _best(recorded: Recorded | None, installed: Installed) -> dict[tuple[str, Setting], tuple[Detector, str]]:
@@ -163,21 +198,11 @@ def _best(recorded: Recorded | None, installed: Installed) -> dict[tuple[str, Se
     found = {}
     for language, setting in recorded.places():
         ranking = recorded.ranking(language, setting, among)
-        if ranking and not _unopposed(recorded, language, setting, ranking):
+        if ranking:
             best = installed.detector(ranking[0].known)
             assert best is not None
             found[language, setting] = (best, _why(recorded, language, setting, ranking))
     return found
-
-
-def _unopposed(recorded: Recorded, language: str, setting: Setting, ranking: Sequence[Ranked]) -> bool:
-    """Whether `grounding` wins only because `semantic`, which there are figures of, is not here as it was measured.
-
-    Then the rule decides, which says that the encoder is missing, and gives weights of one's own their place.
-    """
-    if [one.known.name for one in ranking] != ["grounding"]:
-        return False
-    return any(one.known.name == "semantic" for one in recorded.ranking(language, setting, recorded.detectors()))
 
 
 def _why(recorded: Recorded, language: str, setting: Setting, ranking: Sequence[Ranked]) -> str:
@@ -191,6 +216,17 @@ def _setting(sample: Sample, spoken: Spoken) -> Setting | None:
     if sample.task is Task.TRANSLATION:
         return "translation"
     return None if evidence_notes(sample, spoken) else "evidence"
+
+
+def _no_better(semantic: Semantic, grounding: Grounding) -> dict[str, str]:
+    """Base tag to the note, for each language in which people's labels do not find `semantic` better."""
+    table = msgspec.json.decode(files("veriglot.detectors").joinpath("no_better.json").read_bytes(), type=_Measured)
+    if (table.semantic, table.grounding) != (semantic.name, grounding.name):
+        return {}
+    return {
+        tag: f"{NO_BETTER} (F1 of words, {tag}: semantic {one.word_f1[0]:.3f}, grounding {one.word_f1[1]:.3f})"
+        for tag, one in table.no_better.items()
+    }
 
 
 def _remade(options: dict[str, Any]) -> Auto:

@@ -165,6 +165,14 @@ class Semantic(WordDetector):
         theirs, _ = _evidence_language(sample, spoken.tag)
         return self._at_home(sample, spoken.tag, theirs)
 
+    def in_one_language(self, sample: Sample, spoken: Spoken) -> bool:
+        """Whether all evidence, as far as it can be told, is in the response's language; never so for translations."""
+        if sample.task is Task.TRANSLATION or evidence_notes(sample, spoken):
+            return False
+        given = {_tag(passage.language) for passage in sample.evidence if passage.language is not None}
+        theirs, _ = _evidence_language(sample, spoken.tag)
+        return {base_of(tag) for tag in (*given, theirs)} == {base_of(spoken.tag)}
+
     def _at_home(self, sample: Sample, ours: str, theirs: str) -> bool:
         if all(self._strong(ours, theirs)):
             return True

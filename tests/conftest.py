@@ -33,6 +33,11 @@ def _guarded(self: socket.socket, address: object) -> None:
     _connect(self, address)  # type: ignore[arg-type]
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than cores, for those that wait: for browsers, for servers, for programs that they kill."""
+    return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 1
+
+
 @pytest.fixture(autouse=True)
 def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket.socket, "connect", _guarded)

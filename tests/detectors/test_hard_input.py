@@ -33,7 +33,7 @@ TRICKY = {
     "a lone high surrogate": json.loads('"It was \\ud800 opened in 1907 by nobody."'),
     "a lone low surrogate": json.loads('"It was opened\\udfff in 1907 by nobody. \\udc80"'),
     "one long word": "x" * 100_000,
-    "one long ideographic run": "桥" * 20_000,
+    "one long ideographic run": "桥" * 5_000,  # a reader across languages takes 3 ms a word
     "one long number": "1" * 50_000,
     "many marks": "It was opened in 1907" + "!" * 50_000,
     "many lines": "It was opened in 1907.\n" * 2000,

@@ -133,8 +133,8 @@ def test_the_bootstrap_equals_a_naive_loop(given_rows: list[Judged], seed: int) 
     tag = given_rows[0].language
     mine = [row for row in given_rows if row.language == tag]
     names = list(dict.fromkeys(row.cluster for row in mine))
-    found = table(counted(*given_rows), resamples=20, seed=seed)
-    drawn = weights(len(names), 20, stream(seed, tag))
+    found = table(counted(*given_rows), resamples=6, seed=seed)
+    drawn = weights(len(names), 6, stream(seed, tag))
     values: dict[tuple[str, str], list[float]] = {("unit", "f1"): [], ("char", "iou"): [], ("unit", "ece"): []}
     for weight in drawn:
         again = [

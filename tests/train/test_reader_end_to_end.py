@@ -48,7 +48,7 @@ def folders(base: Path, encoder_file: Path, tmp_path_factory: pytest.TempPathFac
     from veriglot.train.reader import train
 
     data = tmp_path_factory.mktemp("data") / "parallel.jsonl"
-    write(parallel_samples(30), data)
+    write(parallel_samples(12), data)
     outs = [tmp_path_factory.mktemp("trained") / "weights" for _ in range(2)]
     said: list[str] = []
     for out in outs:
@@ -101,7 +101,7 @@ def test_a_reader_is_trained_anew_over_an_old_one(
     from veriglot.train.reader import train
 
     data = tmp_path / "parallel.jsonl"
-    write(parallel_samples(30), data)
+    write(parallel_samples(12), data)
     old = folders[0][0]
     train(
         [data], tmp_path / "new", weights=old, seed=4, encoder=HashedEncoder(), reads_with=encoder_file, passes=1,

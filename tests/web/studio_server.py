@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import httpx2
+import pytest
 
 from veriglot.annotate.items import import_all
 from veriglot.annotate.people import invite
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
     from veriglot.web.studio.studios import Studio
+
+# For what a page looks like or does by itself, which no kind of database can change; what it saves is tried on both.
+any_database = pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 
 HOSTILE = "</script><img src=x onerror=alert(1)><svg/onload=alert(2)> {{7*7}} ' OR 1=1 -- \u202e"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from studio_server import any_database
 
 if TYPE_CHECKING:
     from lead_studio import House
@@ -44,6 +45,7 @@ NAMELESS = """() => [...document.querySelectorAll("a, button, input, select, sum
 }).map((node) => node.outerHTML.slice(0, 120))"""
 
 
+@any_database
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_texts_stand_out_and_controls_have_names(house: House, scheme: str) -> None:
     house.person("Ali").hand_in(MARKS)
@@ -59,6 +61,7 @@ def test_texts_stand_out_and_controls_have_names(house: House, scheme: str) -> N
     assert lead.trouble == []
 
 
+@any_database
 def test_nothing_runs_over_the_edge_of_a_phone(house: House) -> None:
     house.person("Ali").hand_in(MARKS)
     house.person("Bo").hand_in({})

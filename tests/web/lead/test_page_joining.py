@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from lead_studio import HOSTILE
+from studio_server import any_database
 
 if TYPE_CHECKING:
     from lead_studio import House, Visitor
@@ -55,6 +56,7 @@ def test_a_link_lets_somebody_in_again_on_another_device(house: House) -> None:
     page.wait_for_url("**/exam")
 
 
+@any_database
 @pytest.mark.parametrize(
     ("token", "said"),
     [
@@ -115,6 +117,7 @@ def test_who_fails_twice_is_out(house: House) -> None:
     assert visitor.trouble == []
 
 
+@any_database
 def test_guidelines_show_examples_in_the_colours_of_the_types(house: House) -> None:
     visitor = house.person("Kim")
     page = visitor.go("/guidelines", ".guidelines mark")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from studio_server import any_database
 
 if TYPE_CHECKING:
     from page_studio import Desk, Place
@@ -50,6 +51,7 @@ def busy(desk: Desk) -> None:
     desk.press("Escape", "Tab")
 
 
+@any_database
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("slug", ["spans", "facts", "translation", "pairs"])
 def test_words_stand_out(place: Place, slug: str, scheme: str) -> None:
@@ -70,6 +72,7 @@ def test_words_stand_out(place: Place, slug: str, scheme: str) -> None:
     assert desk.trouble == []
 
 
+@any_database
 def test_the_switch_turns_the_light(place: Place) -> None:
     desk = place.sit("spans", color_scheme="light").ready()
     ground = "getComputedStyle(document.body).backgroundColor"
@@ -84,6 +87,7 @@ def test_the_switch_turns_the_light(place: Place) -> None:
     assert desk.page.evaluate(ground) == dark  # kept on this device
 
 
+@any_database
 def test_everything_has_a_name_and_marks_are_said(place: Place) -> None:
     desk = place.sit("spans")
     busy(desk)
@@ -95,6 +99,7 @@ def test_everything_has_a_name_and_marks_are_said(place: Place) -> None:
     assert " — " in desk.page.locator(".said").inner_text()  # the word, and how it is marked
 
 
+@any_database
 def test_tab_leaves_the_text_after_the_last_mark(place: Place) -> None:
     desk = place.sit("spans").ready()
     desk.press("Home", "1", "Escape", "Home", "Tab")
@@ -103,6 +108,7 @@ def test_tab_leaves_the_text_after_the_last_mark(place: Place) -> None:
     assert desk.page.evaluate("document.activeElement.id") != "response"
 
 
+@any_database
 def test_it_fits_a_phone(place: Place) -> None:
     desk = place.sit("spans", viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True).ready()
     assert desk.page.evaluate("document.documentElement.scrollWidth") <= 360
@@ -112,6 +118,7 @@ def test_it_fits_a_phone(place: Place) -> None:
     assert evidence["y"] > response["y"] + response["height"]  # below, not beside
 
 
+@any_database
 def test_nothing_moves_for_those_who_want_rest(place: Place) -> None:
     desk = place.sit("spans", reduced_motion="reduce").ready()
     desk.page.locator(".top .tool").first.click()

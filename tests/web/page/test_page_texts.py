@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from page_studio import TEXTS, units
+from studio_server import any_database
 
 from veriglot.annotate.checking import Borders
 from veriglot.text import word_bounds
@@ -44,6 +45,7 @@ def strings(count: int) -> list[str]:
     return [*HARD, *("".join(dice.choices(parts, k=dice.randint(1, 6))) for _ in range(count))]
 
 
+@any_database
 def test_code_points_become_units_and_back(page: Page) -> None:
     texts = strings(150)
     does = """return given.map((text) => { const c = new m.CodePoints(text);
@@ -58,6 +60,7 @@ def test_code_points_become_units_and_back(page: Page) -> None:
             assert point == max(at for at in range(len(text) + 1) if units(text, at) <= unit)
 
 
+@any_database
 def test_no_border_of_the_page_is_refused_by_the_server(page: Page) -> None:
     texts = strings(200)
     given = [[text, word_bounds(text, None).tolist()] for text in texts]
@@ -76,6 +79,7 @@ def test_no_border_of_the_page_is_refused_by_the_server(page: Page) -> None:
             assert any(low <= start and end <= high for low, high in found)
 
 
+@any_database
 def test_searching_finds_without_accents_and_counts_code_points(page: Page) -> None:
     given = [
         ["Ünï 😀 ÜNÏ uni", "uni"],
@@ -92,6 +96,7 @@ def test_searching_finds_without_accents_and_counts_code_points(page: Page) -> N
     assert found[3:] == [[], [[0, 2], [2, 4]], []]
 
 
+@any_database
 def test_a_diff_gives_both_sides_back(page: Page) -> None:
     given = [
         ["The cat sat.", "The dog sat down."],
@@ -107,6 +112,7 @@ def test_a_diff_gives_both_sides_back(page: Page) -> None:
     assert {part["kind"] for part in found[3]} == {"same"}
 
 
+@any_database
 def test_lanes_keep_what_overlaps_apart(page: Page) -> None:
     dice = random.Random(3)
     given = []

@@ -5,8 +5,8 @@ PYTHON ?= python3
 VENV ?= .venv
 # What `make test` installs beside the core. `make test EXTRAS=dev` leaves PyTorch out (and the tests that need it).
 EXTRAS ?= dev,train,vectors,local,semantic,encoders,bench,entities,ct2,reference,oracles,annotate,postgres
-# Tests of one file stay together: what they share is made once.
-PYTEST_ARGS ?= --numprocesses auto --dist loadfile
+# Tests of one file stay together: what they share is made once. Files with slow tests begin first (tests/conftest.py).
+PYTEST_ARGS ?= --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 SHELL := /bin/bash
 .SHELLFLAGS := -eu -o pipefail -c

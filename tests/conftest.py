@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, settings
 
 settings.register_profile(
     "veriglot",
-    max_examples=int(os.environ.get("FUZZ_EXAMPLES", "200")),
+    max_examples=int(os.environ.get("FUZZ_EXAMPLES", "100")),
     deadline=None,  # the machines are shared: a time bound would test them, not us
     suppress_health_check=[HealthCheck.too_slow],
 )
@@ -31,6 +31,12 @@ def _guarded(self: socket.socket, address: object) -> None:
     if isinstance(address, tuple) and address[0] not in _LOOPBACK:
         raise PermissionError(f"tests open no connection beyond loopback, but this one asked for {address}")
     _connect(self, address)  # type: ignore[arg-type]
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with slow tests come first: begun last, one of them would keep a process busy when all others are done."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
 
 
 def pytest_xdist_auto_num_workers() -> int:

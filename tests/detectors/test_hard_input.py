@@ -131,6 +131,7 @@ def test_memory_grows_with_the_evidence_and_no_faster(detector: Detector) -> Non
     assert large < 500e6
 
 
+@pytest.mark.slow
 def test_a_sentence_is_found_in_a_book(finder: Detector) -> None:
     filler = " ".join(f"Grey stone {n} lay in field {n % 97} by the lane." for n in range(20_000))
     book = [filler[:400_000], filler[400_000:] + " " + ENGLISH.evidence]

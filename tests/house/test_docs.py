@@ -127,6 +127,7 @@ def lay_out(folder: Path, base_url: str) -> None:
     (folder / "study.toml").write_text(re.sub(r'https?://[^"]+/v1', base_url, study), "utf-8")
 
 
+@pytest.mark.slow
 def test_the_commands_of_the_readme_run(tmp_path: Path) -> None:
     """All of them, in order, in a folder that holds the files they name, beside a server with the models they ask."""
     with ModelServer(models=["model-a", "model-b"]) as server:

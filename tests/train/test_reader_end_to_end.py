@@ -59,6 +59,7 @@ def folders(base: Path, encoder_file: Path, tmp_path_factory: pytest.TempPathFac
     return outs, said
 
 
+@pytest.mark.slow
 def test_the_folder_is_whole_and_its_card_says_what_went_in(folders: tuple[list[Path], list[str]], base: Path) -> None:
     (one, _), said = folders
     names = sorted(path.name for path in one.iterdir())

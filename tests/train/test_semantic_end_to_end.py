@@ -83,6 +83,7 @@ def folders(data: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     return outs
 
 
+@pytest.mark.slow
 def test_the_folder_is_whole_and_its_card_says_what_went_in(folders: list[Path]) -> None:
     names = sorted(path.name for path in folders[0].iterdir())
     assert names == ["MODEL_CARD.md", "calibration.json", "head.onnx", "weights.json"]

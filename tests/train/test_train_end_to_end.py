@@ -75,6 +75,7 @@ def digest(folder: Path) -> str:
     return hashlib.sha256(b"\n".join(encode(prediction) for prediction in found)).hexdigest()
 
 
+@pytest.mark.slow
 def test_the_folder_is_whole_and_loads(weights: Path) -> None:
     names = ["calibration.json", "frequencies.npy", "network.onnx", "vector_keys.npy", "vectors.npy", "weights.json"]
     assert sorted(path.name for path in weights.iterdir()) == ["MODEL_CARD.md", *names]

@@ -10,6 +10,7 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from whole_project import Command, Mark, Person, Team, init, serving
 
 if TYPE_CHECKING:
@@ -148,6 +149,7 @@ def _layers(row: dict[str, Any]) -> dict[str, Places]:
     }
 
 
+@pytest.mark.slow
 def test_a_project_from_the_first_command_to_the_export(browser: Browser, database: str, tmp_path: Path) -> None:
     file = init(tmp_path / "five", "--preset", "mfava", "--language", "de", "--language", "zh")
     assert 'task = "spans"' in file.read_text("utf-8")

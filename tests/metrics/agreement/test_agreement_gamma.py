@@ -48,6 +48,7 @@ def test_observed_disorder_is_that_of_pygamma(number: int) -> None:
     assert compared >= 10
 
 
+@pytest.mark.slow
 def test_expected_disorder_is_that_of_pygamma_but_for_chance() -> None:
     logging.disable(logging.WARNING)
     annotators = [placed((5, 15, 0), (40, 60, 1), (100, 104, 0)), placed((6, 15, 0), (90, 104, 2)), placed((44, 50, 1))]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
+import pytest
 from lead_studio import HOSTILE, TEXTS
 from playwright.sync_api import expect
 
@@ -154,6 +155,7 @@ def test_a_lead_reads_names_and_how_reviewers_call_them(house: House) -> None:
         assert not [id_ for id_ in ids if id_ in said], view
 
 
+@pytest.mark.slow
 def test_many_are_settled_by_a_rule(house: House) -> None:
     lead = _worked(house)
     house.person("Cy").hand_in(ONE)

@@ -56,7 +56,6 @@ def test_a_link_lets_somebody_in_again_on_another_device(house: House) -> None:
     page.wait_for_url("**/exam")
 
 
-@any_database
 @pytest.mark.parametrize(
     ("token", "said"),
     [

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 from page_studio import TEXTS, stops
-from studio_server import any_database
 
 if TYPE_CHECKING:
     from page_studio import Desk, Place
@@ -29,7 +28,6 @@ def at_work(place: Place, language: str, slug: str = "spans", **options: object)
     raise AssertionError(f"no item in {language}")
 
 
-@any_database
 @pytest.mark.parametrize("language", TEXTS)
 def test_keys_mark_what_they_say(place: Place, language: str) -> None:
     desk, text = at_work(place, language), TEXTS[language]
@@ -42,7 +40,6 @@ def test_keys_mark_what_they_say(place: Place, language: str) -> None:
     assert desk.trouble == []
 
 
-@any_database
 @pytest.mark.parametrize("language", TEXTS)
 def test_a_drag_marks_the_words_it_touches(place: Place, language: str) -> None:
     desk, text = at_work(place, language), TEXTS[language]
@@ -57,7 +54,6 @@ def test_a_drag_marks_the_words_it_touches(place: Place, language: str) -> None:
     assert desk.spans(language) == [(first, end, "contradictory"), (words[-2][0], words[-1][1], "invented")]
 
 
-@any_database
 @pytest.mark.parametrize("language", TEXTS)
 def test_one_side_or_the_other_moves(place: Place, language: str) -> None:
     desk, text = at_work(place, language), TEXTS[language]
@@ -71,7 +67,6 @@ def test_one_side_or_the_other_moves(place: Place, language: str) -> None:
     assert desk.spans(language) == [(found[1][0], found[4][1], "invented")]
 
 
-@any_database
 def test_characters_are_never_halved(place: Place) -> None:
     """Alt goes by characters; what a reader takes for one is one, however many code points it has."""
     desk, text = at_work(place, "hi"), TEXTS["hi"]

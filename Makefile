@@ -3,8 +3,10 @@
 
 PYTHON ?= python3
 VENV ?= .venv
-# What `make test` installs beside the core. `make test EXTRAS=dev` leaves PyTorch out (and the tests that need it).
-EXTRAS ?= dev,train,vectors,local,semantic,encoders,bench,entities,ct2,reference,oracles,annotate,postgres
+# What the tests install beside the core: extras, and groups of packages that only tests need. With
+# `make test EXTRAS=parquet,hf,llm,stats,wikipedia,studio GROUPS=dev` PyTorch is left out, and the tests that need it.
+EXTRAS ?= parquet,hf,llm,stats,wikipedia,train,vectors,local,semantic,encoders,bench,entities,ct2,studio,postgres
+GROUPS ?= dev,oracles
 # Tests of one file stay together: what they share is made once. Files with slow tests begin first (tests/conftest.py).
 PYTEST_ARGS ?= --numprocesses auto --dist loadfile --no-loadscope-reorder
 
@@ -24,10 +26,10 @@ VERSION := $(shell $(PYTHON) -c 'import sys; print("%d.%d" % sys.version_info[:2
 CREATED := $(VENV)/.created-$(VERSION)
 CORE := $(VENV)/.installed-core
 comma := ,
-TESTED := $(VENV)/.installed-$(subst $(comma),-,$(EXTRAS))
+TESTED := $(VENV)/.installed-$(subst $(comma),-,$(EXTRAS)+$(GROUPS))
 INSTALL := $(BIN)/python -m pip install --quiet --quiet --constraint constraints.txt
 
-.PHONY: help demo test lint types check-format unit docs examples small-model encoder benchmarks clean
+.PHONY: help demo test test-slow lint types check-format unit docs examples small-model encoder benchmarks clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(firstword $(MAKEFILE_LIST)) | sed -E 's/:.*##/\t/' | expand -t 16
@@ -35,7 +37,10 @@ help:  ## list the targets
 demo: $(VENV)/.installed-stats  ## set up, and measure how much a small model hallucinates in 12 languages
 	@$(BIN)/python examples/demo.py
 
-test: lint check-format types unit  ## ruff, mypy and every test
+test: lint check-format types unit  ## ruff, mypy and the quick tests
+
+test-slow: $(TESTED)  ## what takes long, needs PyTorch, a browser or a real model; and 100 cases of each property
+	$(BIN)/python -m pytest $(PYTEST_ARGS) -m "slow or fuzz"
 
 lint: $(TESTED)  ## ruff check
 	$(BIN)/ruff check .
@@ -46,8 +51,8 @@ check-format: $(TESTED)  ## ruff format --check
 types: $(TESTED)  ## mypy, strict
 	$(BIN)/mypy
 
-unit: $(TESTED)  ## pytest
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+unit: $(TESTED)  ## the quick tests, with 25 cases of each property
+	FUZZ_EXAMPLES=$${FUZZ_EXAMPLES:-25} $(BIN)/python -m pytest $(PYTEST_ARGS) -m "not slow"
 
 docs: $(TESTED)  ## write the pages of docs/ that are generated
 	$(BIN)/python docs/generate.py
@@ -95,7 +100,8 @@ $(VENV)/.installed-stats: $(CORE)
 
 $(TESTED): $(CORE)
 	@echo "Installing what the tests need: $(EXTRAS)"
-	@$(INSTALL) --editable '.[$(EXTRAS)]'
+	@$(BIN)/python -m pip install --quiet --quiet 'pip>=25.1'  # older ones know no dependency groups
+	@$(INSTALL) --editable '.[$(EXTRAS)]' $(foreach group,$(subst $(comma), ,$(GROUPS)),--group $(group))
 	@touch $@
 
 $(VENV)/.installed-benchmarks: $(CORE) benchmarks/requirements.txt

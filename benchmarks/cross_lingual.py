@@ -32,7 +32,7 @@ from figures import machine, show
 from parallel_questions import LANGUAGES, PIVOT, Item, drawn, read_questions
 from ranking import as_number, auc, draws_of, mean_of, shown
 from veriglot.detectors import load_detector
-from veriglot.encoders.quality import strength_of
+from veriglot.encoders.base import strength_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

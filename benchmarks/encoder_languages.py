@@ -24,7 +24,7 @@ import numpy as np
 import figures
 from veriglot.encoders import load_encoder
 from veriglot.errors import UnknownNameError
-from veriglot.records.languages import language
+from veriglot.records.languages import get_language
 
 if TYPE_CHECKING:
     from veriglot.encoders import Encoder
@@ -63,8 +63,9 @@ def translations(folder: Path) -> dict[str, Path]:
     for path in sorted(folder.glob("*.html")):
         match = _LANGUAGE.search(path.read_text("utf-8")[:500])
         try:
-            same = match is not None and language(match[1]).base == language(match[2]).base  # `kr` is Kanuri there
-            tag = language(match[2]).tag if match and same else ""
+            # `kr` is Kanuri there
+            same = match is not None and get_language(match[1]).base == get_language(match[2]).base
+            tag = get_language(match[2]).tag if match and same else ""
         except UnknownNameError:
             continue
         order = path.stem.isdigit(), len(match[2]) if match else 0
@@ -88,7 +89,7 @@ def of_xquad(folder: Path | None) -> dict[str, list[tuple[str, str]]]:
     texts = {}
     for path in sorted(folder.glob("xquad.*.json")):
         articles = json.loads(path.read_text("utf-8"))["data"]
-        tag = language(path.name.split(".")[1]).tag
+        tag = get_language(path.name.split(".")[1]).tag
         texts[tag] = [paragraph["context"] for article in articles for paragraph in article["paragraphs"]]
     english = texts.pop("en")
     return {tag: list(zip(english, found, strict=True)) for tag, found in texts.items()}

@@ -19,12 +19,12 @@ import numpy as np
 import veriglot
 from figures import show
 from veriglot.detectors import load_detector
-from veriglot.metrics import histogram
-from veriglot.metrics.marks import marked, probabilities, ranges
+from veriglot.metrics import ranking as histogram
+from veriglot.metrics.facts import fact_marks, gathered
 from veriglot.metrics.reference import reference
-from veriglot.metrics.unit_scores import fact_marks, gathered
+from veriglot.metrics.spans import marked, probabilities, ranges
 from veriglot.text import facts, sentences
-from veriglot.train.grounding.example import share_of
+from veriglot.training.grounding.examples import share_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -17,11 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from figures import show
-from veriglot.bench.significance import Contender, difference
-from veriglot.metrics.bootstrap import percentile
-from veriglot.metrics.item_measures import draws
-from veriglot.metrics.items import Items
-from veriglot.metrics.resampling import Resampling
+from veriglot.bench.comparison import Contender, difference
+from veriglot.metrics.bootstrap import Resampling, percentile
+from veriglot.metrics.items import Items, draws
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

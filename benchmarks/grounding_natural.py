@@ -22,20 +22,20 @@ import torch
 
 from veriglot.detectors.grounding.lexicon import Lexicon
 from veriglot.records import Prediction, Span, Status, Word, encode
-from veriglot.train.grounding.calibrating import calibrate, script_of_tag
-from veriglot.train.grounding.fitting import predict
-from veriglot.train.grounding.making import count_words, made_by_rule
-from veriglot.train.grounding.pipeline import first_stage, folds_of, is_answer, is_held_out, rows_of, second_stage
-from veriglot.train.grounding.reading import read_labelled
+from veriglot.training.grounding.calibration import calibrate, script_of_tag
+from veriglot.training.grounding.examples import read_labelled
+from veriglot.training.grounding.network import predict
+from veriglot.training.grounding.pipeline import first_stage, folds_of, is_answer, is_held_out, rows_of, second_stage
+from veriglot.training.grounding.synthetic_data import count_words, made_by_rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from veriglot.detectors.grounding.calibration import Calibration
-    from veriglot.train.grounding.network import Network
-    from veriglot.train.grounding.table import Row
+    from veriglot.detectors.calibration import ScriptCalibration as Calibration
+    from veriglot.training.grounding.dataset import Row
+    from veriglot.training.grounding.network import Network
 
 SETS = ("mfava/silver", "mfava/queries", "mu_shroom_val", "wice/non_supported_tokens", "xsum", "xquad")
 BINS = 15

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING
 import veriglot
 from parallel_questions import LANGUAGES, ROLES, item_of, read_questions
 from veriglot.records import Annotation, Evidence, Kind, Sample, Task
-from veriglot.text.spacing import space_of
-from veriglot.train.grounding.example import share_of
-from veriglot.train.grounding.perturbation import quotable
-from veriglot.train.grounding.pipeline import HELD_OUT
-from veriglot.train.grounding.reading import read_labelled
+from veriglot.text.segmentation import space_of
+from veriglot.training.grounding.examples import read_labelled, share_of
+from veriglot.training.grounding.pipeline import HELD_OUT
+from veriglot.training.grounding.synthetic_data import quotable
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -23,13 +23,13 @@ from cross_lingual import ENCODER
 from figures import show
 from held_out import LOWER_IS_BETTER, SETS
 from ranking import mean_of, shown
-from veriglot.bench.evaluate import Evaluator, Settings
+from veriglot.bench.evaluation import Evaluator, Settings
 from veriglot.detectors import load_detector, stream
-from veriglot.encoders.quality import strength_of
+from veriglot.encoders.base import strength_of
 from veriglot.formats import read_predictions
 from veriglot.metrics.bootstrap import percentile
+from veriglot.metrics.counts import sums_of
 from veriglot.metrics.measures import measures
-from veriglot.metrics.sums import sums_of
 from veriglot.records import Prediction, Sample, Status
 
 if TYPE_CHECKING:
@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from held_out import HeldOut, Measured
-    from veriglot.metrics.counts import Counts
-    from veriglot.metrics.sums import Sums
+    from veriglot.metrics.counts import Counts, Sums
     from veriglot.records import Detector
 
     Array = NDArray[np.float64]

@@ -20,9 +20,9 @@ from figures import show
 from mfava_figures import Figure4, facts, precision_recall, read_figure4
 from veriglot.rates.averages import average, column_averages, row_averages
 from veriglot.rates.correlation import Correlated, correlate, correlation_p
-from veriglot.rates.estimate import estimate
-from veriglot.rates.t_tests import TTest, paired_t, student
-from veriglot.rates.tallies import Tallies
+from veriglot.rates.estimators import estimate
+from veriglot.rates.proportion import Tallies
+from veriglot.rates.significance import TTest, paired_t, student
 from veriglot.records import Confusion, LanguageProfile
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ def corrected(
     counts = Confusion(tp, fp, unsupported - tp, UNITS - unsupported - fp)
     tallies = Tallies(np.array([round(marked * UNITS)]), np.array([UNITS]), np.array([0]))
     found = estimate(tallies, LanguageProfile.of([counts]), estimator=estimator, draws=1)
-    return float("nan") if found.rate is None else found.rate
+    return float("nan") if found.value is None else found.value
 
 
 def shifted(figure: Figure4, folder: Path) -> Iterator[dict[str, object]]:

@@ -30,7 +30,7 @@ import numpy as np
 
 import figures
 from mt_sample_lines import SCORERS, generate
-from veriglot.build.sampling import (
+from veriglot.datasets.sampling import (
     Account,
     Cleaning,
     Columns,
@@ -180,7 +180,7 @@ def holds(account: Account, kinds: dict[str, int], sampling: Sampling, folder: P
     cleaned, chosen = account.cleaned, account.sample
     assert chosen is not None
     lines = sum(count for kind, count in kinds.items() if kind != "detached")
-    fallen, again = cleaned.fates, kinds["repeated"] + kinds["near"]
+    fallen, again = cleaned.drop_reasons, kinds["repeated"] + kinds["near"]
     scorers, parts = chosen.scorers, {name: part.lines for name, part in chosen.parts.items()}
     rows = rows_of(folder, list(parts))
     sources = [row["evidence"][0]["text"] for _, row in rows]
@@ -221,7 +221,7 @@ def show(account: Account, kinds: dict[str, int], *, as_json: bool) -> None:
     """Every count."""
     chosen = account.sample
     assert chosen is not None
-    rows = [{"lines": what.replace("_", " "), "count": count} for what, count in account.cleaned.fates.items()]
+    rows = [{"lines": what.replace("_", " "), "count": count} for what, count in account.cleaned.drop_reasons.items()]
     told = ", ".join(f"{kind} {count:,}" for kind, count in kinds.items())
     figures.show(f"What became of {account.cleaned.lines:,} lines", rows, as_json=as_json, notes=[f"generated: {told}"])
     rows = [

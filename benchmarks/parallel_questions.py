@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import veriglot
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task
 from veriglot.text import fold, sentences, words
-from veriglot.train.grounding.example import share_of
+from veriglot.training.grounding.examples import share_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -3,9 +3,9 @@
     python benchmarks/projection.py --data ../shared/data/xquad
 
 The paragraphs are professional translations of each other, and every question's answer is marked in all of them. The
-mark in the English paragraph is projected (`veriglot.build.translating.project`) onto the other one and held against
+mark in the English paragraph is projected (`veriglot.datasets.translation.project`) onto the other one and held against
 the mark there: `exact` is the share that comes back to the code point, `F1` the mean overlap in code points (0 where no
-place was found), `lost` the share without any place. Beside them, what `veriglot build translate` would keep at its
+place was found), `lost` the share without any place. Beside them, what `veriglot dataset translate` would keep at its
 threshold by alignment alone: `under` is the share below it, `F1 kept` the mean overlap of the others. Intervals draw
 paragraphs again, 1,000 times.
 
@@ -27,9 +27,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before anything that starts thr
 import numpy as np
 
 import figures
-from veriglot.build.translating import LexicalAligner, VectorAligner, Weighing, project, side_of
+from veriglot.datasets.translation import AlignmentWeights, LexicalAligner, VectorAligner, project, side_of
 from veriglot.encoders import load_encoder
-from veriglot.records.languages import language
+from veriglot.records.languages import get_language
 from veriglot.text import sentences
 
 if TYPE_CHECKING:
@@ -37,10 +37,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from veriglot.build.translating import Aligner, Side
+    from veriglot.datasets.translation import Aligner, Side
     from veriglot.encoders import Encoder
 
-THRESHOLD = 0.5  # that of `veriglot build translate`
+THRESHOLD = 0.5  # that of `veriglot dataset translate`
 DRAWS = 1000
 GRID: dict[str, tuple[float, ...]] = {
     "temperature": (0.05, 0.07, 0.1, 0.15),
@@ -64,7 +64,7 @@ class Pair(NamedTuple):
 def read_pairs(folder: Path, tag: str, *, half: str, unit: str, limit: int | None) -> list[Pair]:
     """The paragraphs of a language beside the English ones, or their sentences where there are as many in both."""
     ours, theirs = (_paragraphs(folder / f"xquad.{one}.json") for one in ("en", tag))
-    full = language(tag).tag
+    full = get_language(tag).tag
     found = []
     for number, ((article, english), (_, other)) in enumerate(zip(ours, theirs, strict=True)):
         if (article % 2 == 0) != (half == "chosen"):
@@ -163,7 +163,7 @@ def compared(data: dict[str, list[Pair]], aligners: dict[str, Aligner], encoder:
         groups: dict[str, list[Came]] = {"measured": [], "weak": []}
         for tag, pairs in data.items():
             found = came(pairs, aligner)
-            groups[encoder.strength(language(tag).tag)].append(found)
+            groups[encoder.strength(get_language(tag).tag)].append(found)
             rows.append(_row(name, tag, len(found.rows), found.figures(), found.intervals()))
         for group, all_ in groups.items():
             if all_:
@@ -187,10 +187,12 @@ def grid(data: dict[str, list[Pair]], encoder: Encoder) -> list[dict[str, Any]]:
     rows = []
     for name, values in GRID.items():
         for value in values:
-            weighing = Weighing()._replace(**{name: value})
+            weighing = AlignmentWeights()._replace(**{name: value})
             means = [came(pairs, VectorAligner(encoder, weighing=weighing)).figures() for pairs in data.values()]
             row = {key: round(float(np.mean([one[key] for one in means])), 3) for key in means[0]}
-            rows.append({"number": name, "value": value, "chosen": "*" if weighing == Weighing() else "", **row})
+            rows.append(
+                {"number": name, "value": value, "chosen": "*" if weighing == AlignmentWeights() else "", **row}
+            )
     return rows
 
 

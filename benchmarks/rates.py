@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
     from rates_world import Told
-    from veriglot.rates import Estimate
+    from veriglot.rates import RateEstimate
     from veriglot.records import LanguageProfile
 
 RATES = (0.005, 0.01, 0.03, 0.05, 0.1, 0.2, 0.3, 0.5)
@@ -79,15 +79,15 @@ class Tally:
     tested: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
 
-    def add(self, found: Estimate, *, tested: bool = True) -> None:
+    def add(self, found: RateEstimate, *, tested: bool = True) -> None:
         """Count one study; `tested` where nothing was left out of what could flag it."""
         if tested:
             self.tested += 1
             self.flagged += bool(found.reasons)
             self.reasons.update({_short(reason) for reason in found.reasons})
-        if found.rate is None or found.low is None or found.high is None:
+        if found.value is None or found.low is None or found.high is None:
             return
-        self.values.append(found.rate)
+        self.values.append(found.value)
         self.covered += found.low <= self.truth <= found.high
         self.widths.append(found.high - found.low)
 
@@ -227,7 +227,7 @@ def _labelled(told: Told, count: int, generator: Generator) -> Labels:
     return Labels(told.unsupported[places].sum(axis=1), places)
 
 
-def _of_labels(tallies: Tallies, labels: Labels, seed: int) -> Estimate:
+def _of_labels(tallies: Tallies, labels: Labels, seed: int) -> RateEstimate:
     chosen = tallies.select(labels.response)
     return estimate(Tallies(labels.unsupported, chosen.units, chosen.cluster), estimator=Estimator.RAW, seed=seed)
 

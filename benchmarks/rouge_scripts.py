@@ -26,7 +26,7 @@ import veriglot
 from ranking import auc, draws_of
 from veriglot.records import Evidence, Sample
 from veriglot.scorers import load_scorer
-from veriglot.scorers.tokens import ascii_tokens, tokens
+from veriglot.scorers.overlap import ascii_tokens, tokens
 from veriglot.text import sentences
 
 if TYPE_CHECKING:

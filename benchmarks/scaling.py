@@ -124,7 +124,7 @@ def memory_by_rows(name: str, counts: list[int]) -> tuple[list[dict[str, Any]], 
 def run_detect(name: str, source: Path, target: Path) -> tuple[float, float]:
     """Seconds and peak bytes of one `veriglot detect` in one process."""
     program = Path(sys.executable).with_name("veriglot")
-    command = [program, "detect", source, "-o", target, "--jobs", "1", "--detector", name]
+    command = [program, "detect", source, "-o", target, "--processes", "1", "--detector", name]
     start = perf_counter()
     process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)

@@ -1,6 +1,6 @@
 """What silver data made by rule adds when the grounding detector is trained: with it and without it, side by side.
 
-    veriglot build silver --rules ../shared/data/mfava/queries --rows 10000 -o silver.jsonl
+    veriglot dataset rules ../shared/data/mfava/queries -n 10000 -o silver.jsonl
     python benchmarks/silver_training.py --data ../shared/data --silver silver.jsonl
 
 Every arm trains the first stage of the grounding detector, which sees no natural answer, on as many rows with as many
@@ -27,18 +27,18 @@ import numpy as np
 import torch
 
 from veriglot.detectors.grounding.lexicon import Lexicon
-from veriglot.train.grounding.fitting import predict
-from veriglot.train.grounding.making import count_words, made_by_rule
-from veriglot.train.grounding.pipeline import first_stage, is_answer, is_held_out, rows_of
-from veriglot.train.grounding.reading import read_labelled
+from veriglot.training.grounding.examples import read_labelled
+from veriglot.training.grounding.network import predict
+from veriglot.training.grounding.pipeline import first_stage, is_answer, is_held_out, rows_of
+from veriglot.training.grounding.synthetic_data import count_words, made_by_rule
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
-    from veriglot.train.grounding.example import Example
-    from veriglot.train.grounding.table import Row
+    from veriglot.training.grounding.dataset import Row
+    from veriglot.training.grounding.examples import Example
 SETS = ("mfava/silver", "mfava/queries", "mu_shroom_val", "wice/non_supported_tokens", "xsum", "xquad")
 DRAWS = 500
 BEGINNING = 500  # code points by which evidence is known again
@@ -153,7 +153,7 @@ def main() -> None:
     """Train the arms and print them side by side."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("--data", type=Path, required=True, help="folder that holds mfava/gold_dev, " + ", ".join(SETS))
-    parser.add_argument("--silver", type=Path, required=True, help="rows of `veriglot build silver --rules`")
+    parser.add_argument("--silver", type=Path, required=True, help="rows of `veriglot dataset rules`")
     parser.add_argument("--rows", type=int, default=6000, help="training rows of an arm")
     parser.add_argument("--share", type=float, default=0.4, help="of them that are silver by rule in the arms with it")
     parser.add_argument("--epochs", type=int, default=3)

@@ -32,10 +32,11 @@ from typing import Any
 
 import httpx2
 
-from veriglot.annotate.items import import_all
-from veriglot.annotate.people import invite, secret_of
-from veriglot.annotate.project import Project, load
-from veriglot.annotate.store import Role, Store, open_store
+from veriglot.studio.items import import_all
+from veriglot.studio.people import invite, secret_of
+from veriglot.studio.project import Project, load
+from veriglot.studio.store import Store, open_store
+from veriglot.studio.tables import Role
 
 SAMPLES = Path(__file__).resolve().parents[1] / "examples" / "samples.jsonl"
 PROJECT = """
@@ -83,8 +84,8 @@ class Server:
             self.port = free.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
         self._command = [sys.executable, "-c", "import sys; from veriglot.cli import main; sys.exit(main())"]
-        self._command += ["annotate", "serve", str(project)]
-        self._command += ["--port", str(self.port), "--database", database]
+        self._command += ["studio", "--database", database, "serve", str(project)]
+        self._command += ["--port", str(self.port)]
         self.process: subprocess.Popen[bytes] | None = None
         self.spent = 0.0
 

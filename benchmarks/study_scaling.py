@@ -28,11 +28,10 @@ import msgspec
 import figures
 import inputs
 from veriglot import load_detector
-from veriglot.cli.recipe import detector_recipe
-from veriglot.cli.studying import measure, render
+from veriglot.cli.detectors import detector_recipe
+from veriglot.cli.study import measure, render
 from veriglot.records import Generator, Sample, encode
-from veriglot.study.config import load
-from veriglot.study.folder import Folder
+from veriglot.study.config import Folder, load
 from veriglot.study.run import Tools, run
 
 if TYPE_CHECKING:

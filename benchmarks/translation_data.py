@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import veriglot
 from veriglot.formats.guerreiro import HALLUCINATIONS
-from veriglot.train.grounding.example import share_of
+from veriglot.training.grounding.examples import share_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -17,7 +17,7 @@ import numpy as np
 from veriglot.detectors import load_detector
 from veriglot.records import Direction, Status
 from veriglot.scorers import load_scorer
-from veriglot.train.grounding.example import share_of
+from veriglot.training.grounding.examples import share_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

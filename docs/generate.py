@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import io
 import sys
 from importlib import import_module
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).resolve().parent
 NATIVE = {"jsonl", "parquet"}  # described at the head of the page
+PAPERS = {"mfava": "mFAVA", "kang": "Kang et al.", "halluverse": "HalluVerse25", "hat": "HAT"}
 NOTE = "<!-- Generated: change the code, then run `make docs`. -->\n"
 
 
@@ -50,7 +52,7 @@ def commands() -> Iterator[list[str]]:
 
 def cli_page() -> str:
     """The help of every command."""
-    parts = [NOTE, "# The command line\n\nEvery page below is what `--help` prints.\n"]
+    parts = [NOTE, "# The command line\n\nThe help of every command, as `veriglot COMMAND --help` prints it.\n"]
     for words in commands():
         name = " ".join(["veriglot", *words])
         parts.append(f"## {name}\n\n```text\n{help_page(words)}\n```\n")
@@ -65,31 +67,38 @@ def formats_page() -> str:
         (HERE / "formats_head.md").read_text("utf-8"),
         "| format | what | read | written | lies in |\n|---|---|---|---|---|",
     ]
-    parts += [
-        f"| `{name}` | {one.summary} | yes | {'yes' if one.writable else 'no'} | {', '.join(one.containers)} |"
-        for name, one in loaded.items()
-    ]
-    for name, one in loaded.items():
+    for name, format_ in loaded.items():
+        written = "yes" if format_.writable else "no"
+        parts.append(f"| `{name}` | {format_.summary} | yes | {written} | {', '.join(format_.containers)} |")
+    for name, format_ in loaded.items():
         if name in NATIVE:
             continue
-        parts.append(f"\n## {name}\n\n{(sys.modules[one.__module__].__doc__ or '').strip()}")
+        parts.append(f"\n## {name}\n\n{description(format_)}")
     return "\n".join(parts) + "\n"
+
+
+def description(format_: type[Format]) -> str:
+    """What a format is: the docstring of its class if it has a body, else that of its module, which holds no other."""
+    own = inspect.cleandoc(format_.__doc__ or "")
+    return own if "\n\n" in own else (sys.modules[format_.__module__].__doc__ or "").strip()
 
 
 def languages_page() -> str:
     """The language table."""
     table = languages()
     rows = [
-        f"| `{one.tag}` | {one.name} | {one.native_name} | {one.script} | {one.direction} | {one.family} "
-        f"| {one.word_breaking} | {', '.join(one.sources)} |"
-        for one in table.values()
+        f"| `{entry.tag}` | {entry.name} | {entry.native_name} | {entry.script} | {entry.direction} | {entry.family} "
+        f"| {entry.word_breaking} | {', '.join(PAPERS[source] for source in entry.sources)} |"
+        for entry in table.values()
     ]
     head = [
         NOTE,
         "# Languages\n",
-        f"The text of {len(table)} languages can be taken apart into sentences and words. The last column names the "
-        "papers that\ncover a language. What the detector was trained and measured on is a shorter list: see "
-        "[grounding.md](grounding.md).\nElsewhere it works with its default calibration, and its predictions say so.\n",
+        f"These are the {len(table)} languages that Veriglot segments into sentences and words. Options take the tag, "
+        "the name or\nthe own name of a language; the last column names the papers that cover it:\n",
+        "```sh\nveriglot detect answers.jsonl --language de\n```\n",
+        "The detector was trained and measured on fewer languages: see [grounding.md](grounding.md). In the others it "
+        "works with\nits default calibration, and its predictions say so.\n",
         "| tag | name | own name | script | direction | family | words by | papers |",
         "|---|---|---|---|---|---|---|---|",
     ]

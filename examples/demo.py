@@ -48,7 +48,7 @@ def main() -> None:
     """Mark a few responses, then measure how much the model that gave them hallucinates."""
     (ROOT / OUT).mkdir(exist_ok=True)
     shutil.rmtree(ROOT / RUN, ignore_errors=True)  # of an earlier demo: it would be resumed, not made
-    run("detect", select(), "--view", "terminal")
+    run("detect", select(), "--to", "terminal")
     run("study", "run", STUDY / "study.toml", "-o", RUN)
     print(f"\nThe study to look at, in any browser: {RUN / 'report.html'}")
 

@@ -37,8 +37,23 @@ def _guarded(self: socket.socket, address: object) -> None:
     _connect(self, address)  # type: ignore[arg-type]
 
 
+# Whoever asks for one of these is slow: they start a browser, or load an encoder of 70 MB.
+_SLOW_FIXTURES = {"browser", "use_multilingual", "universal_file"}
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with slow tests come first: begun last, one of them would keep a process busy when all others are done."""
+    """Mark what needs much as slow and property tests as fuzz; begin the files with slow tests first.
+
+    Begun last, one of them would keep a process busy when all others are done.
+    """
+    for item in items:
+        call = getattr(item, "callspec", None)
+        on_postgres = call is not None and any(isinstance(v, str) and v == "postgresql" for v in call.params.values())
+        if on_postgres or _SLOW_FIXTURES & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.slow)
+        if getattr(getattr(item, "function", None), "is_hypothesis_test", False):
+            item.add_marker(pytest.mark.fuzz)
     slow = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in slow)
 
@@ -67,7 +82,7 @@ def shared_data() -> Path:
 @pytest.fixture(scope="session")
 def use_multilingual() -> Path:
     """The file of the multilingual encoder, in this user's folder of models."""
-    from veriglot.weights import MissingWeightsError, find
+    from veriglot.hub import MissingWeightsError, find
 
     try:
         return find("use-multilingual")

@@ -1,4 +1,4 @@
-"""Asks the small model every query, by `veriglot build responses`, and writes responses/.
+"""Asks the small model every query, by `veriglot dataset responses`, and writes responses/.
 
 It is asked in two ways, which stand in the study as two models: `closed` with the question alone, `open` with the
 passage and the wish to use nothing else. The settings are those of the example in the model's card (temperature 0.2,
@@ -54,20 +54,25 @@ def revision() -> str:
 
 def command(name: str, address: str, output: Path) -> list[str]:
     """The words of the `veriglot` command that makes the responses of one model."""
-    connection = ["--base-url", address, "--client-option", "server=llama.cpp", "--client-option", "identity=llama.cpp"]
-    settings = [word for setting in SETTINGS for word in ("--set", setting)]
+    OUT.mkdir(parents=True, exist_ok=True)
+    settings = OUT / "settings.toml"
+    settings.write_text(
+        f'revision = "{revision()}"\n[client_options]\nserver = "llama.cpp"\nidentity = "llama.cpp"\n[generation]\n'
+        + "\n".join(setting.replace("=", " = ") for setting in SETTINGS),
+        "utf-8",
+    )
     design = ["--prompt", STYLES[name], "--design", "runs", "--seeds", SEEDS]
     queries = (HERE / "queries.jsonl").relative_to(ROOT)
-    model = ["-m", f"{name}={MODEL}", "--revision", revision()]
+    model = ["-m", f"{name}={MODEL}", "--base-url", address]
     return [
-        "build",
+        "dataset",
         "responses",
         str(queries),
         *model,
         *design,
-        *settings,
-        *connection,
-        "--jobs",
+        "--config",
+        str(settings.relative_to(ROOT)),
+        "--concurrency",
         "1",
         "-o",
         str(output),

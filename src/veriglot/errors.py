@@ -12,6 +12,19 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+__all__ = [
+    "EXIT_FAILED",
+    "EXIT_INTERRUPTED",
+    "EXIT_ROWS_FAILED",
+    "EXIT_USAGE",
+    "InputError",
+    "MissingExtraError",
+    "UnknownNameError",
+    "UsageError",
+    "VeriglotError",
+    "WeightsError",
+]
+
 EXIT_FAILED = 1
 EXIT_USAGE = 2
 EXIT_ROWS_FAILED = 3
@@ -98,12 +111,12 @@ class InputError(VeriglotError):
         super().__init__(self._placed(), remedy=remedy)
 
     def _placed(self) -> str:
-        place = self.path or ""
+        location = self.path or ""
         if self.line is not None:
-            place = f"{place}, line {self.line}" if place else f"line {self.line}"
+            location = f"{location}, line {self.line}" if location else f"line {self.line}"
         if self.field:
-            place = f"{place}, field {self.field}" if place else f"field {self.field}"
-        return f"{place}: {self.detail}" if place else self.detail
+            location = f"{location}, field {self.field}" if location else f"field {self.field}"
+        return f"{location}: {self.detail}" if location else self.detail
 
     def at(self, *, path: str | None = None, line: int | None = None, field: str | None = None) -> InputError:
         """The same error with the parts of its place that were not known where it was raised."""

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from absent_words import AbsentWords
 
-from veriglot.bench.config import load
-from veriglot.bench.folder import Folder
+from veriglot.bench.config import Folder, load
 from veriglot.bench.run import Options, run
 from veriglot.detectors import load_detector
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span, encode

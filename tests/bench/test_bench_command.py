@@ -36,7 +36,7 @@ levels = ["word", "response"]
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("command")
     written(place, BENCH)
-    assert main(["bench", "run", str(place / "bench.toml"), "-q", "--markdown", str(place / "page.md")]) == 0
+    assert main(["bench", "run", str(place / "bench.toml"), "-q"]) == 0
     return place
 
 
@@ -45,22 +45,26 @@ def test_a_run_writes_every_view_beside_the_file(place: Path) -> None:
     assert {path.name for path in folder.iterdir()} >= {
         "results.json", "leaderboard.html", "leaderboard.md", "leaderboard.tex", "tables", "cells",
     }  # fmt: skip
-    assert (place / "page.md").read_text("utf-8") == (folder / "leaderboard.md").read_text("utf-8")
+    page = place / "page.md"
+    assert main(["report", str(folder), "-o", str(page)]) == 0
+    assert page.read_text("utf-8") == (folder / "leaderboard.md").read_text("utf-8")
+    assert main(["report", str(folder), "--to", "csv", "--table", "figure"]) == 2
+    assert main(["report", str(folder), "--to", "html", "--table", "wins"]) == 2
     names = {path.stem for path in (folder / "tables").iterdir()}
     assert names >= {"leaderboard_word", "leaderboard_response", "languages", "wins", "cells", "data", "figures"}
 
 
 def test_show_prints_a_table_as_csv(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "show", str(place / "bench"), "--format", "csv", "--table", "leaderboard_response"]) == 0
+    assert main(["report", str(place / "bench"), "--to", "csv", "--table", "leaderboard_response"]) == 0
     rows = list(csv.DictReader(StringIO(capsys.readouterr().out)))
     assert {row["system"] for row in rows} == {"absent", "rouge-l"}
     assert all(float(row["animals_low"]) <= float(row["animals"]) <= float(row["animals_high"]) for row in rows)
 
 
 def test_show_prints_json_and_the_terminal_view(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "show", str(place / "bench" / "results.json"), "--format", "json"]) == 0
+    assert main(["report", str(place / "bench" / "results.json"), "--to", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["title"] == "Two scorers & a detector"
-    assert main(["bench", "show", str(place / "bench")]) == 0
+    assert main(["report", str(place / "bench")]) == 0
     shown = capsys.readouterr().out
     assert "mcc of words" in shown
     assert "rouge-l" in shown
@@ -69,9 +73,7 @@ def test_show_prints_json_and_the_terminal_view(place: Path, capsys: pytest.Capt
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["show", "{place}/nowhere"], "results.json"),
-        (["show", "{place}/bench", "--format", "csv", "--table", "figure"], "figures"),
-        (["show", "{place}/bench", "--table", "wins"], "--format csv"),
+        (["record", "{place}/nowhere", "-o", "x"], "results.json"),
         (["run", "{place}/nowhere.toml"], "there is no such file"),
     ],
 )
@@ -124,7 +126,7 @@ path = "animals.jsonl"
     rules = tmp_path / "rules.toml"
     rules.write_text("""[[rules]]\nreply = '{"spans": []}'\n""", "utf-8")
     path = written(tmp_path, text.replace("RULES", str(rules)))
-    assert main(["bench", "run", str(path), "-q", "--jobs", "2"]) == 0
+    assert main(["bench", "run", str(path), "-q", "--processes", "2"]) == 0
     results = json.loads((tmp_path / "bench" / "results.json").read_bytes())
     cost = results["cells"][0]["cost"]
     assert cost["calls"] == cost["rows"] == 40

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 from small_bench import BENCH, ran, samples, written
 
-from veriglot.bench.fewness import few, honest, too_few
-from veriglot.bench.significance import Contender, difference
-from veriglot.metrics.estimate import Estimate
+from veriglot.bench.comparison import Contender, difference, few, too_few, without_unsure_interval
+from veriglot.metrics.bootstrap import Resampling
+from veriglot.metrics.estimate import ClusteredEstimate
 from veriglot.metrics.items import Items
-from veriglot.metrics.resampling import Resampling
 from veriglot.records import encode
 
 if TYPE_CHECKING:
@@ -67,10 +66,10 @@ def test_a_difference_on_four_texts_is_not_tested() -> None:
 
 
 def test_reasons_are_kept_beside_that_of_few_texts() -> None:
-    told = honest(Estimate(0.5, 0.1, 0.9, 3, 1, 1, None, "all alike"))
-    assert told[:3] == (0.5, None, None)
+    told = without_unsure_interval(ClusteredEstimate(3, 1, 1, None, "all alike", value=0.5, low=0.1, high=0.9))
+    assert (told.value, told.low, told.high) == (0.5, None, None)
     assert told.reason == "all alike; too few texts for an interval: 1 text, and 5 are the fewest"
-    enough = Estimate(0.5, 0.1, 0.9, 9, 1, 5)
-    assert honest(enough) is enough
+    enough = ClusteredEstimate(9, 1, 5, value=0.5, low=0.1, high=0.9)
+    assert without_unsure_interval(enough) is enough
     assert [few(texts) for texts in (4, 5, 29, 30)] == [False, True, True, False]
     assert too_few(5) is None

@@ -9,7 +9,7 @@ import pytest
 from absent_words import AbsentWords
 from small_bench import BENCH, Listener, ran, samples, written
 
-from veriglot.bench.recording import recorded
+from veriglot.bench.leaderboard import recorded
 from veriglot.cli import main
 from veriglot.errors import InputError
 from veriglot.records import Evidence, Span, encode
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from veriglot.bench.results import BenchCell, BenchResults
     from veriglot.records import Prediction
+
+pytestmark = pytest.mark.slow
 
 KEPT = BENCH.replace('scorer = "top-ngram"', 'predictions = ["one.jsonl", "two.jsonl"]\nlabel = "kept"')
 

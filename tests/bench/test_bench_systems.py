@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pickle
 
-from veriglot.bench.entries import SystemEntry
-from veriglot.bench.systems import made
+from veriglot.bench.config import SystemEntry
+from veriglot.bench.systems import load_system
 from veriglot.scorers import load_scorer
-from veriglot.scorers.neural.metricx import MetricX
+from veriglot.scorers.neural import MetricX
 from veriglot.scorers.nli import NLI
 from veriglot.scorers.pairwise import Pairwise
 from veriglot.scorers.rouge import RougeL
@@ -20,7 +20,7 @@ class Whole(RougeL):
 
 
 def test_scorers_travel_as_their_name_and_options() -> None:
-    recipe = made(SystemEntry(scorer="pairwise:rouge-l", options={"value": "f1"})).recipe
+    recipe = load_system(SystemEntry(scorer="pairwise:rouge-l", options={"value": "f1"})).recipe
     assert recipe is not None
     again = pickle.loads(pickle.dumps(recipe)).make()
     assert again.signature == load_scorer("pairwise:rouge-l", value="f1").signature

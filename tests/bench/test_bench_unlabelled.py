@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from small_bench import BENCH, Listener, ran, samples, written
 
-from veriglot.bench.correlating import correlation_matrix
+from veriglot.bench.comparison import correlation_matrix
 from veriglot.bench.results import read_results
-from veriglot.cli.benching import render
+from veriglot.cli.bench import render
 from veriglot.report.bench import bench_document
 from veriglot.report.bench.view import View
 
@@ -79,8 +79,8 @@ def test_the_views_call_it_no_leaderboard(
     bare: tuple[BenchResults, Listener, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     results, _, folder = bare
-    from veriglot.bench.folder import Folder
-    from veriglot.cli.benching import show_results
+    from veriglot.bench.config import Folder
+    from veriglot.cli.bench import show_results
 
     render(results, Folder(folder))
     assert read_results(folder / "results.json") == results

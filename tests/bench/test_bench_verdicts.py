@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from veriglot.bench.items import item_table
-from veriglot.bench.scoring import sentence_samples
-from veriglot.bench.verdicts import HARD, opinion_of_detector, opinion_of_scorer
+from veriglot.bench.labels import item_table, sentence_samples
+from veriglot.bench.thresholds import HARD, opinion_of_detector, opinion_of_scorer
 from veriglot.records import Annotation, Direction, Evidence, Kind, Prediction, Sample, Score, Span, Status, Word
 
 TEXT = "Red fox. Blue hen."

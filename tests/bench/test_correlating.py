@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import pearsonr, spearmanr
 
-from veriglot.bench.correlating import associate, correlation_matrix
+from veriglot.bench.comparison import associate, correlation_matrix
 from veriglot.errors import UnknownNameError
+from veriglot.metrics.bootstrap import Resampling
 from veriglot.metrics.items import Items
-from veriglot.metrics.resampling import Resampling
 
 
 def items_of(size: int, seed: int) -> Items:

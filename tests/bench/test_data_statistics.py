@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from veriglot.bench.statistics import BANDS, DataStatistics, band_of, statistics_by_language, statistics_of
+from veriglot.bench.data import BANDS, DataStatistics, band_of, statistics_by_language, statistics_of
 from veriglot.errors import UnknownNameError
-from veriglot.formats.reading import read
+from veriglot.formats.reader import read
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task, Unit
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+pytestmark = pytest.mark.slow
 
 
 def translation(name: str, source: str, target: str, *marks: tuple[int, int], labelled: bool = True) -> Sample:

@@ -9,7 +9,7 @@ from absent_words import REFUSED, AbsentWords
 from labelled_texts import annotation, samples
 
 from veriglot.bench import Evaluator, Settings, evaluate
-from veriglot.bench.type_mapping import compare_types
+from veriglot.bench.type_confusion import compare_types
 from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.records import Kind, LanguageProfile, Prediction, Sample, Span, Status, encode
 from veriglot.text import word_bounds

@@ -10,13 +10,14 @@ import pytest
 from absent_words import AbsentWords
 from labelled_texts import annotation
 
-from veriglot.cli import main
-from veriglot.detectors.confidences.calibration import read_calibration
-from veriglot.detectors.confidences.curves import curved
+from settings_file import main
+from veriglot.detectors.calibration import curved, read_calibration
 from veriglot.records import Evidence, Sample, encode
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+pytestmark = pytest.mark.slow
 
 DETECTOR = ("--detector", "absent_words:AbsentWords")
 _WORDS = ("mill", "river", "stone", "bridge", "harbour", "meadow", "tower", "lantern", "orchard", "castle")
@@ -48,7 +49,7 @@ def data(tmp_path: Path) -> Path:
 
 
 def _evaluate(*words: object) -> int:
-    return main(["evaluate", "--quiet", "--resamples", "0", "--level", "unit", *(str(word) for word in words)])
+    return main(["evaluate", "--quiet", "--resamples", "0", "--levels", "unit", *(str(word) for word in words)])
 
 
 def test_what_is_fitted_is_written_and_shown(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

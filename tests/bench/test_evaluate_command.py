@@ -8,7 +8,7 @@ import pytest
 from absent_words import AbsentWords
 from labelled_texts import samples
 
-from veriglot.cli import main
+from settings_file import main
 from veriglot.records import encode
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def test_tables_for_people(evaluate: Callable[..., Outcome], data: Path) -> None
 
 def test_one_language_is_shown_once(evaluate: Callable[..., Outcome], data: Path) -> None:
     data.write_bytes(b"".join(data.read_bytes().splitlines(keepends=True)[:3]))
-    outcome = evaluate(data, *DETECTOR, "--resamples", 0, "--level", "char")
+    outcome = evaluate(data, *DETECTOR, "--resamples", 0, "--levels", "char")
     assert outcome.out.count("\n en ") == 1
     assert "\n mean " not in outcome.out
     assert ("char", "iou", "mean") in figures(evaluate(data, *DETECTOR, "--json"))
@@ -134,7 +134,10 @@ def test_threshold_marks_anew_from_words(evaluate: Callable[..., Outcome], data:
 
 
 def test_processes_change_nothing(evaluate: Callable[..., Outcome], data: Path) -> None:
-    assert evaluate(data, *DETECTOR, "--json", "--jobs", 1).out == evaluate(data, *DETECTOR, "--json", "--jobs", 2).out
+    assert (
+        evaluate(data, *DETECTOR, "--json", "--processes", 1).out
+        == evaluate(data, *DETECTOR, "--json", "--processes", 2).out
+    )
 
 
 def test_counts_are_measured_again_without_the_detector(
@@ -178,7 +181,7 @@ def test_bad_rows_are_kept_and_the_rest_measured(evaluate: Callable[..., Outcome
 def test_wrong_words(evaluate: Callable[..., Outcome], data: Path) -> None:
     for words, said in (
         (("--unit", "wrod"), "unit named 'wrod'"),
-        (("--level", "unti"), "level named 'unti'"),
+        (("--levels", "unti"), "level named 'unti'"),
         (("--taxonomy", "flava"), "taxonomy named 'flava'"),
         (("--threshold", "3"), "between 0 and 1"),
         (("--annotator", "golden"), "annotator named 'golden'"),
@@ -190,9 +193,9 @@ def test_wrong_words(evaluate: Callable[..., Outcome], data: Path) -> None:
 
 
 def test_levels_are_chosen(evaluate: Callable[..., Outcome], data: Path) -> None:
-    chosen = figures(evaluate(data, *DETECTOR, "--json", "--level", "char", "--level", "span"))
+    chosen = figures(evaluate(data, *DETECTOR, "--json", "--levels", "char", "--levels", "span"))
     assert {level for level, _, _ in chosen} == {"char", "span"}
-    shown = evaluate(data, *DETECTOR, "--level", "char").out
+    shown = evaluate(data, *DETECTOR, "--levels", "char").out
     assert "Characters" in shown
     assert "Units" not in shown
 

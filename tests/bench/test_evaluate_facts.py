@@ -12,9 +12,9 @@ from absent_words import AbsentWords
 from labelled_texts import samples
 
 from veriglot.bench import Evaluator, Settings, evaluate
-from veriglot.bench.evaluate import measured
-from veriglot.metrics.store import load, save
-from veriglot.metrics.unit_scores import gathered
+from veriglot.bench.evaluation import measured
+from veriglot.metrics.counts import load, save
+from veriglot.metrics.facts import gathered
 from veriglot.text import facts, sentences
 
 if TYPE_CHECKING:

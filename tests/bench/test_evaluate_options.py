@@ -10,7 +10,7 @@ import pytest
 from absent_words import AbsentWords
 from labelled_texts import samples
 
-from veriglot.cli import main
+from settings_file import main
 from veriglot.records import ErrorProfile, encode
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def _data(path: Path, language: str | None) -> Path:
 
 
 def _evaluate(*words: object) -> int:
-    return main(["evaluate", "--resamples", "0", "--level", "unit", *(str(word) for word in words)])
+    return main(["evaluate", "--resamples", "0", "--levels", "unit", *(str(word) for word in words)])
 
 
 @pytest.mark.parametrize(("stated", "option"), [("German", None), ("deu", None), ("de-DE", None), (None, "German")])

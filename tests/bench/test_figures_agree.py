@@ -10,14 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from veriglot.bench.belonging import cluster_of, tag_of
-from veriglot.bench.evaluate import Evaluator, Settings
-from veriglot.bench.labels import item_labels
+from veriglot.bench.evaluation import Evaluator, Settings
+from veriglot.bench.labels import cluster_of, item_labels, tag_of
 from veriglot.detectors import load_detector
-from veriglot.formats.reading import read
+from veriglot.formats.reader import read
 from veriglot.metrics import Items, Resampling
-from veriglot.metrics.histogram import bin_of
-from veriglot.metrics.item_measures import measure
+from veriglot.metrics.items import measure
+from veriglot.metrics.ranking import bin_of
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "samples.jsonl"
 

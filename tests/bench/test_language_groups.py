@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from veriglot.bench.groups import groupings, resources, scopes, script_group
+from veriglot.bench.config import groupings, resources, scopes, script_group
 from veriglot.errors import UnknownNameError
 
 if TYPE_CHECKING:

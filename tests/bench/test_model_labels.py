@@ -9,11 +9,11 @@ import pytest
 from absent_words import AbsentWords
 from small_bench import BENCH, Listener, ran, samples, written
 
-from veriglot.bench.annotating import PredictedLabels
+from veriglot.bench.annotations import PredictedLabels
 from veriglot.bench.config import load
 from veriglot.bench.data import read_data
-from veriglot.bench.evaluate import evaluate
-from veriglot.bench.model_labels import bench_reference, same_maker
+from veriglot.bench.evaluation import evaluate
+from veriglot.bench.labels import bench_reference, same_maker
 from veriglot.errors import InputError
 from veriglot.records import Annotation, Kind
 from veriglot.report.bench import bench_document

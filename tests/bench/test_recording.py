@@ -8,13 +8,8 @@ import msgspec
 import pytest
 from typer.testing import CliRunner
 
-from veriglot.bench.recording import recorded
-from veriglot.bench.results import (
-    BenchData,
-    BenchFigure,
-    BenchResults,
-    BenchSystem,
-)
+from veriglot.bench.leaderboard import recorded
+from veriglot.bench.results import BenchData, BenchFigure, BenchResults, BenchSystem
 from veriglot.cli.bench import app
 from veriglot.detectors.recorded import read_recorded
 from veriglot.errors import InputError, UnknownNameError, UsageError
@@ -101,7 +96,7 @@ def test_the_command_writes_what_auto_reads(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["{", "{}", '{"format": "x", "level": "word"}'])
 def test_other_files_are_no_figures(tmp_path: Path, text: str) -> None:
     (tmp_path / "x.json").write_text(text, "utf-8")
-    with pytest.raises(InputError, match="no recorded figures"):
+    with pytest.raises(InputError, match="no file of recorded figures"):
         read_recorded(tmp_path / "x.json")
-    with pytest.raises(InputError, match="no such figures"):
+    with pytest.raises(InputError, match="no such file of recorded figures"):
         read_recorded(tmp_path / "y.json")

@@ -5,12 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from veriglot.bench.drawing import bench_draws
-from veriglot.bench.significance import Comparison, Contender, against, corrected, difference
+from veriglot.bench.comparison import (
+    Comparison,
+    Contender,
+    bench_draws,
+    compare_with_baseline,
+    correct_p_values,
+    difference,
+)
 from veriglot.errors import UnknownNameError
-from veriglot.metrics.item_measures import draws
-from veriglot.metrics.items import Items
-from veriglot.metrics.resampling import Resampling
+from veriglot.metrics.bootstrap import Resampling
+from veriglot.metrics.items import Items, draws
 
 
 def judged(labels: np.ndarray, noise: float, seed: int) -> Contender:
@@ -151,7 +156,7 @@ def test_corrections_are_over_all_that_stand_together() -> None:
         name: judged(labels, noise, seed)
         for seed, (name, noise) in enumerate(zip("abcd", (0.4, 0.9, 1.0, 3.0), strict=True))
     }
-    found = against("b", systems, "auroc", resampling)
+    found = compare_with_baseline("b", systems, "auroc", resampling)
     assert [one.system for one in found] == ["a", "c", "d"]
     for one in found:
         assert one.p is not None
@@ -161,10 +166,10 @@ def test_corrections_are_over_all_that_stand_together() -> None:
     steps = sorted((one.p or 0.0, one.adjusted or 0.0) for one in found)
     assert steps[0][1] == pytest.approx(3 * steps[0][0])
     assert steps[1][1] == pytest.approx(max(2 * steps[1][0], steps[0][1]))
-    false_discovery = corrected(found, "bh")
+    false_discovery = correct_p_values(found, "bh")
     assert all((f.adjusted or 0) <= (h.adjusted or 0) for f, h in zip(false_discovery, found, strict=True))
     with pytest.raises(UnknownNameError):
-        corrected(found, "none")
+        correct_p_values(found, "none")
 
 
 def test_what_cannot_be_compared_says_why() -> None:
@@ -177,7 +182,7 @@ def test_what_cannot_be_compared_says_why() -> None:
     alone = difference(one, judged(labels, 0.7, 3), "auroc", Resampling.of(["t"] * 20, resamples=20))
     assert alone.difference is not None
     assert (alone.p, alone.reason) == (None, "fewer than two texts in common")
-    assert corrected([nothing, alone])[0].adjusted is None
+    assert correct_p_values([nothing, alone])[0].adjusted is None
     assert isinstance(alone, Comparison)
     with pytest.raises(ValueError, match="cannot be held"):
         difference(one, judged(labels_of(3), 1, 1), "auroc", Resampling.of(range(20), resamples=2))

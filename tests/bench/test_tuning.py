@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
 
-from veriglot.bench.tuning import TUNED, fixed, tune, tune_all
+from veriglot.bench.thresholds import TUNED, fixed, tune, tune_all
 from veriglot.errors import UnknownNameError
-from veriglot.metrics.item_measures import AT_THRESHOLD
+from veriglot.metrics.items import AT_THRESHOLD
 from veriglot.records import Direction
 
 REFERENCES = {"f1": f1_score, "mcc": matthews_corrcoef, "accuracy": accuracy_score}

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from veriglot.bench.groups import scopes
-from veriglot.bench.wins import scope_means, win_rates
+from veriglot.bench.config import scopes
+from veriglot.bench.leaderboard import scope_means, win_rates
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,7 +16,7 @@ from veriglot.cli import main
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-DETECTORS = Path(__file__).resolve().parents[1] / "run"  # word_absence.py, a detector of the tests' own
+DETECTORS = Path(__file__).resolve().parents[1] / "pipeline"  # word_absence.py, a detector of the tests' own
 sys.path.insert(0, str(DETECTORS))
 
 

@@ -12,7 +12,7 @@ from word_absence import WordAbsence
 
 from veriglot.formats import write
 from veriglot.records import Evidence, Sample, encode
-from veriglot.run.manifest import InputFile, Manifest
+from veriglot.storage.checkpoint import InputFile, Manifest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -64,14 +64,16 @@ def test_every_way_in_gives_the_same_prediction(veriglot: Command, tmp_path: Pat
         "stdin": veriglot("detect", "-", *WORD_ABSENCE, stdin=encode(sample) + b"\n"),
         "JSONL": veriglot("detect", tmp_path / "in.jsonl", *WORD_ABSENCE),
         "Parquet": veriglot("detect", tmp_path / "in.parquet", *WORD_ABSENCE),
-        "two processes": veriglot("detect", tmp_path / "in.jsonl", "--jobs", 2, *WORD_ABSENCE),
+        "two processes": veriglot("detect", tmp_path / "in.jsonl", "--processes", 2, *WORD_ABSENCE),
     }
     for way, outcome in ways.items():
         assert outcome.code == 0, (way, outcome.err)
         assert lines_of(outcome.out) == [wanted], way
 
 
-@pytest.mark.parametrize("options", [("--batch-size", 1), ("--batch-size", 1000), ("--jobs", 2, "--batch-size", 3)])
+@pytest.mark.parametrize(
+    "options", [("--batch-size", 1), ("--batch-size", 1000), ("--processes", 2, "--batch-size", 3)]
+)
 def test_batches_and_processes_change_nothing(veriglot: Command, tmp_path: Path, options: tuple[object, ...]) -> None:
     rows = write_rows(tmp_path / "in.jsonl")
     outcome = veriglot("detect", tmp_path / "in.jsonl", *WORD_ABSENCE, *options)
@@ -107,8 +109,8 @@ def test_output_files_agree_with_standard_output(veriglot: Command, tmp_path: Pa
 
 def test_views_of_a_pair(veriglot: Command, tmp_path: Path) -> None:
     pair = ("--evidence-text", "old mill", "--response-text", "new mill", *WORD_ABSENCE)
-    assert "[new]{hallucination .90}" in veriglot("detect", *pair, "--view", "terminal").out
-    assert veriglot("detect", *pair, "--view", "html").out.startswith("<!doctype html>")
+    assert "[new]{hallucination .90}" in veriglot("detect", *pair, "--to", "terminal").out
+    assert veriglot("detect", *pair, "--to", "html").out.startswith("<!doctype html>")
     assert lines_of(veriglot("detect", *pair, "--json").out)[0]["id"] == "response"
     for name in ("one.jsonl", "one.parquet", "one.html"):
         assert veriglot("detect", *pair, "-o", tmp_path / name).code == 0
@@ -125,14 +127,22 @@ def test_many_files_and_folders_go_to_a_folder(veriglot: Command, tmp_path: Path
     write(samples(5, seed=1), tmp_path / "c.parquet", format="parquet")
     made["c.jsonl"] = list(samples(5, seed=1))
     (tmp_path / "answers" / "README").write_text("Not samples.\n")
-    words = ("detect", tmp_path / "a.jsonl", tmp_path / "c.parquet", tmp_path / "answers", "--jobs", 2, *WORD_ABSENCE)
-    outcome = veriglot(*words, "--output-dir", tmp_path / "out")
+    words = (
+        "detect",
+        tmp_path / "a.jsonl",
+        tmp_path / "c.parquet",
+        tmp_path / "answers",
+        "--processes",
+        2,
+        *WORD_ABSENCE,
+    )
+    outcome = veriglot(*words, "--output", f"{tmp_path / 'out'}/")
     assert outcome.code == 0, outcome.err
     assert "README is left aside" in outcome.err
     assert "35 rows" in outcome.err
     for name, rows in made.items():
         assert lines_of((tmp_path / "out" / name).read_text()) == expected(rows)
-    again = veriglot(*words, "--output-dir", tmp_path / "out")
+    again = veriglot(*words, "--output", f"{tmp_path / 'out'}/")
     assert "all of them had been done by an earlier run" in again.err
 
 
@@ -153,7 +163,7 @@ def test_what_a_run_made_of_other_files_is_read_and_what_it_made_of_this_folder_
 def test_inputs_of_one_stem_keep_their_whole_names(veriglot: Command, tmp_path: Path) -> None:
     write_rows(tmp_path / "a.jsonl", 3)
     write(samples(4), tmp_path / "a.parquet", format="parquet")
-    veriglot("detect", tmp_path / "a.jsonl", tmp_path / "a.parquet", "--output-dir", tmp_path / "out", *WORD_ABSENCE)
+    veriglot("detect", tmp_path / "a.jsonl", tmp_path / "a.parquet", "--output", f"{tmp_path / 'out'}/", *WORD_ABSENCE)
     assert len((tmp_path / "out" / "a.jsonl.jsonl").read_text().splitlines()) == 3
     assert len((tmp_path / "out" / "a.parquet.jsonl").read_text().splitlines()) == 4
 
@@ -170,7 +180,7 @@ BROKEN = (
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_bad_rows_are_kept_beside_the_output(veriglot: Command, tmp_path: Path, jobs: int) -> None:
     (tmp_path / "in.jsonl").write_bytes(BROKEN)
-    words = ("detect", tmp_path / "in.jsonl", "-o", tmp_path / "out.jsonl", "--jobs", jobs, *WORD_ABSENCE)
+    words = ("detect", tmp_path / "in.jsonl", "-o", tmp_path / "out.jsonl", "--processes", jobs, *WORD_ABSENCE)
     outcome = veriglot(*words)
     assert outcome.code == 3
     assert [row["id"] for row in lines_of((tmp_path / "out.jsonl").read_text())] == ["a", "e"]
@@ -215,7 +225,7 @@ def test_a_row_that_the_detector_fails_over_gives_exit_code_3(veriglot: Command)
 def test_a_pipe_gets_each_row_when_it_is_done(process: Any, tmp_path: Path) -> None:
     write_rows(tmp_path / "in.jsonl", 5000)
     running = process(
-        "detect", tmp_path / "in.jsonl", "--detector", "word_absence:Slow", "--batch-size", 1, "--jobs", 1
+        "detect", tmp_path / "in.jsonl", "--detector", "word_absence:Slow", "--batch-size", 1, "--processes", 1
     )
     first = running.stdout.readline()
     assert running.poll() is None
@@ -238,17 +248,17 @@ PAIR = ("--evidence-text", "old", "--response-text", "new")
         (("-", "--question", "why"), "--question belongs to --response"),
         (("-", "--language", "Germann"), "There is no language named 'Germann'. | Did you mean"),
         (("-", "-o", "out.cvs"), "There is no kind of output named '.cvs'."),
-        (("-", "-o", "out.jsonl", "--view", "html"), "exclude each other"),
-        (("-", "--json", "--view", "html"), "exclude each other"),
+        (("-", "-o", "out.jsonl", "--to", "html"), "exclude each other"),
+        (("-", "--json", "--to", "html"), "exclude each other"),
         (("-", "--format", "jsnl"), "There is no format named 'jsnl'. | Did you mean jsonl?"),
-        (("-", "--jobs", "-1"), "Invalid value for '--jobs'"),
+        (("-", "--processes", "-1"), "Invalid value for '--processes'"),
         (("-", "--on-error", "ignore"), "Invalid value for '--on-error'"),
         (("-", "--threshld", "1"), "No such option: --threshld | --threshold"),
         (("-", "--threshold", "1.5"), "--threshold is a probability between 0 and 1"),
         (("--evidence-text", "x"), "A pair has one response"),
         ((*PAIR, "--response", "x"), "A pair has one response"),
         ((*PAIR, "extra.txt"), "extra.txt stands beside --response but is no --evidence."),
-        ((*PAIR, "--output-dir", "out"), "--output-dir is for files of samples"),
+        ((*PAIR, "--output", "out/"), "A folder is for files of samples"),
         ((*PAIR, "--format", "jsonl"), "--format is for files of samples"),
     ],
 )
@@ -278,7 +288,7 @@ def test_wrong_usage_says_what_and_leaves_with_2(
 )
 def test_a_detector_that_is_none(veriglot: Command, name: str, says: str) -> None:
     for jobs in ("1", "2"):
-        outcome = veriglot("detect", "-", "--detector", name, "--jobs", jobs, stdin=b"{}\n")
+        outcome = veriglot("detect", "-", "--detector", name, "--processes", jobs, stdin=b"{}\n")
         assert outcome.code == 2
         assert says in outcome.err
 

@@ -129,7 +129,7 @@ def test_table_and_csv_say_the_same(files: Files, veriglot: Command) -> None:
     table = veriglot("estimate", *files.words)
     assert f"{bold['rate']:.2%}" in table.out
     assert "160 of 160" in table.out
-    rows = list(csv.DictReader(io.StringIO(veriglot("estimate", *files.words, "--format", "csv").out)))
+    rows = list(csv.DictReader(io.StringIO(veriglot("estimate", *files.words, "--to", "csv").out)))
     assert (float(rows[0]["rate"]), rows[0]["reason"]) == (bold["rate"], "")
 
 
@@ -183,7 +183,7 @@ def test_a_plan_says_how_many_more(files: Files, veriglot: Command) -> None:
         (("--estimator", "ppi"), "needs labels"),
         (("--unit", "char"), "The profile counts 'word'"),
         (("--plan", "2"), "--plan is a share"),
-        (("--json", "--format", "csv"), "exclude each other"),
+        (("--json", "--to", "csv"), "exclude each other"),
     ],
 )
 def test_calls_that_do_not_fit(files: Files, veriglot: Command, words: tuple[str, ...], message: str) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Command = Callable[..., Outcome]
 
 GOLDEN = Path(__file__).parent / "golden"
-PAGES = ["", *VERBS, "train grounding"]
+PAGES = ["", *VERBS, "train grounding", "dataset silver"]
 
 
 def name_of(page: str) -> str:
@@ -62,7 +62,7 @@ def test_every_option_has_help_that_says_its_default(veriglot: Command, verb: st
     assert entries
     for entry in entries:
         if "--help" not in entry:
-            assert re.search(r"[Dd]efault: |\[required\]", entry), entry
+            assert re.search(r"[Dd]efault: |\[required\]|Required, here or", entry), entry
 
 
 @pytest.mark.parametrize("verb", list(VERBS))

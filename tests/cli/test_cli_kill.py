@@ -40,7 +40,7 @@ def test_kill_9_at_random_moments_loses_and_redoes_nothing(process: Any, tmp_pat
     source = tmp_path / "in.jsonl"
     write_input(source, 1600)
     undisturbed, output = tmp_path / "undisturbed" / name, tmp_path / "killed" / name
-    words = ("detect", source, *SLOW, "--jobs", jobs)
+    words = ("detect", source, *SLOW, "--processes", jobs)
     assert finish(process(*words, "-o", undisturbed)) == 3
     rows = output if name.endswith(".jsonl") else output.with_name(name + ".rows.jsonl")
     draw = random.Random(name + str(jobs))
@@ -75,7 +75,7 @@ def test_kill_9_at_random_moments_loses_and_redoes_nothing(process: Any, tmp_pat
 def test_ctrl_c_keeps_what_is_done_and_leaves_with_130(process: Any, tmp_path: Path, jobs: int) -> None:
     source, output = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
     write_input(source, 900)
-    words = ("detect", source, "-o", output, "--detector", "word_absence:Slow", "--jobs", jobs)
+    words = ("detect", source, "-o", output, "--detector", "word_absence:Slow", "--processes", jobs)
     running = process(*words, start_new_session=True)
     while rows_done(output) < 20 and running.poll() is None:
         time.sleep(0.01)
@@ -106,7 +106,7 @@ def has_children(pid: int) -> bool:
 def test_ctrl_c_while_the_workers_start_is_quiet_too(process: Any, tmp_path: Path, delay: float) -> None:
     source = tmp_path / "in.jsonl"
     write_input(source, 900)
-    running = process("detect", source, "-o", tmp_path / "out.jsonl", *SLOW, "--jobs", 3, start_new_session=True)
+    running = process("detect", source, "-o", tmp_path / "out.jsonl", *SLOW, "--processes", 3, start_new_session=True)
     while not has_children(running.pid) and running.poll() is None:
         time.sleep(0.001)
     time.sleep(delay)
@@ -119,7 +119,7 @@ def test_ctrl_c_while_the_workers_start_is_quiet_too(process: Any, tmp_path: Pat
 def test_workers_end_when_their_parent_is_killed(process: Any, tmp_path: Path) -> None:
     source, output = tmp_path / "in.jsonl", tmp_path / "out.jsonl"
     write_input(source, 900)
-    running = process("detect", source, "-o", output, *SLOW, "--jobs", 2, start_new_session=True)
+    running = process("detect", source, "-o", output, *SLOW, "--processes", 2, start_new_session=True)
     while rows_done(output) < 5 and running.poll() is None:
         time.sleep(0.01)
     os.kill(running.pid, signal.SIGKILL)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from settings_file import with_settings
 from veriglot import formats
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span, encode
 
@@ -61,17 +62,17 @@ def test_an_unknown_level_is_refused(veriglot: Command) -> None:
 
 
 def test_the_terminal_shows_units(veriglot: Command) -> None:
-    found = veriglot(*PAIR, "--level", "fact", "--view", "terminal").out
+    found = veriglot(*PAIR, "--level", "fact", "--to", "terminal").out
     assert ".90  aside\n      “a Danish painter”" in found
     assert "“Mira Holt … was born”" in found
-    assert "aside" not in veriglot(*PAIR, "--view", "terminal").out
+    assert "aside" not in veriglot(*PAIR, "--to", "terminal").out
 
 
 def test_files_parquet_processes_and_resuming(veriglot: Command, tmp_path: Path) -> None:
     (tmp_path / "in.jsonl").write_bytes(b"".join(encode(row) + b"\n" for row in labelled(20)))
     command = ("detect", tmp_path / "in.jsonl", *WORD_ABSENCE, "--level", "fact")
     for name, jobs in (("one.jsonl", 1), ("two.jsonl", 2), ("all.parquet", 2)):
-        assert veriglot(*command, "-o", tmp_path / name, "--jobs", jobs, "--batch-size", 3).code == 0
+        assert veriglot(*command, "-o", tmp_path / name, "--processes", jobs, "--batch-size", 3).code == 0
     assert (tmp_path / "one.jsonl").read_bytes() == (tmp_path / "two.jsonl").read_bytes()
     rows = list(formats.read_predictions(tmp_path / "one.jsonl"))
     assert list(formats.read_predictions(tmp_path / "all.parquet")) == rows
@@ -84,7 +85,8 @@ def test_files_parquet_processes_and_resuming(veriglot: Command, tmp_path: Path)
 
 def test_evaluate_gives_figures_of_facts(veriglot: Command, tmp_path: Path) -> None:
     (tmp_path / "in.jsonl").write_bytes(b"".join(encode(row) + b"\n" for row in labelled()))
-    found = veriglot("evaluate", tmp_path / "in.jsonl", *WORD_ABSENCE, "--level", "fact", "--json", "--quiet")
+    command = with_settings(["evaluate", tmp_path / "in.jsonl", *WORD_ABSENCE, "--levels", "fact", "--quiet"])
+    found = veriglot(*command, "--json")
     figures = {(row["name"], row["language"]): row for row in json.loads(found.out)["figures"]}
     assert {row["level"] for row in json.loads(found.out)["figures"]} == {"fact"}
     assert figures["f1", "en"]["value"] == pytest.approx(2 * 4 / (2 * 4 + 2))  # marked in all three, right in two
@@ -92,7 +94,7 @@ def test_evaluate_gives_figures_of_facts(veriglot: Command, tmp_path: Path) -> N
     assert figures["support", "en"]["value"] == pytest.approx((1 + 0.6 + 0.6) / 3)
     assert figures["support_found", "en"]["value"] == pytest.approx(0.6)
     assert figures["support_expected", "en"]["value"] == pytest.approx(1 - (3 * 0.1 + 2 * 0.9) / 5)
-    table = veriglot("evaluate", tmp_path / "in.jsonl", *WORD_ABSENCE, "--level", "fact", "--quiet").out
+    table = veriglot(*command).out
     assert "Atomic facts" in table
     assert "Share of a response's facts" in table
     assert "Sentences" not in table
@@ -101,11 +103,12 @@ def test_evaluate_gives_figures_of_facts(veriglot: Command, tmp_path: Path) -> N
 def test_evaluate_counts_facts_of_predictions_and_of_stored_counts(veriglot: Command, tmp_path: Path) -> None:
     (tmp_path / "in.jsonl").write_bytes(b"".join(encode(row) + b"\n" for row in labelled()))
     veriglot("detect", tmp_path / "in.jsonl", *WORD_ABSENCE, "--words", "-o", tmp_path / "p.jsonl")
-    again = ("--level", "fact", "--resamples", 0, "--json", "--quiet")
-    asked = veriglot("evaluate", tmp_path / "in.jsonl", *WORD_ABSENCE, "--counts", tmp_path / "c.json", *again)
-    given = veriglot(
-        "evaluate", tmp_path / "in.jsonl", "--predictions", tmp_path / "p.jsonl", "--threshold", 0.5, *again
+    again = ("--levels", "fact", "--resamples", 0, "--json", "--quiet")
+    commands = (
+        ("evaluate", tmp_path / "in.jsonl", *WORD_ABSENCE, "--counts", tmp_path / "c.json", *again),
+        ("evaluate", tmp_path / "in.jsonl", "--predictions", tmp_path / "p.jsonl", "--threshold", 0.5, *again),
+        ("evaluate", tmp_path / "c.json", *again),
     )
-    stored = veriglot("evaluate", tmp_path / "c.json", *again)
+    asked, given, stored = [veriglot(*with_settings(list(command))) for command in commands]
     values = [[row.get("value") for row in json.loads(found.out)["figures"]] for found in (asked, given, stored)]
     assert values[0] == values[1] == values[2]

@@ -40,7 +40,7 @@ def on_terminal(process: Any, *words: object) -> str:
 def test_long_work_shows_rows_rate_and_time_left(process: Any, tmp_path: Path) -> None:
     source = tmp_path / "in.jsonl"
     source.write_bytes(b"".join(encode(row) + b"\n" for row in samples(1500)))
-    words = ("detect", source, "--detector", "word_absence:Slow", "--jobs", 1)
+    words = ("detect", source, "--detector", "word_absence:Slow", "--processes", 1)
     shown = on_terminal(process, *words, "-o", tmp_path / "out.jsonl")
     assert re.search(r"\d+/1500", shown)
     assert re.search(r"[\d.,]+ rows/s", shown)

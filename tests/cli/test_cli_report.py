@@ -41,7 +41,7 @@ def test_the_page_goes_into_the_folder_of_the_run(veriglot: Command, run: Path, 
 
 
 def test_the_file_of_results_will_do(veriglot: Command, run: Path) -> None:
-    assert veriglot("report", run / "results.json", "--format", "csv").out == study_table(study_figures(), "csv")
+    assert veriglot("report", run / "results.json", "--to", "csv").out == study_table(study_figures(), "csv")
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_the_suffix_says_the_format(veriglot: Command, run: Path, tmp_path: Path
 def test_one_table_for_a_program(veriglot: Command, run: Path) -> None:
     found = list(csv.DictReader(io.StringIO(veriglot("report", run, "--table", "ranks").out)))
     assert len(found) == len(study_figures().ranks)
-    whole = json.loads(veriglot("report", run, "--format", "json", "--table", "ranks").out)
+    whole = json.loads(veriglot("report", run, "--to", "json", "--table", "ranks").out)
     assert [row["model"] for row in whole] == [row["model"] for row in found]
 
 
@@ -68,7 +68,7 @@ def test_every_table_into_a_folder(veriglot: Command, run: Path, tmp_path: Path)
 
 
 def test_the_terminal_view_also_goes_into_a_pipe(veriglot: Command, run: Path) -> None:
-    outcome = veriglot("report", run, "--format", "terminal")
+    outcome = veriglot("report", run, "--to", "terminal")
     assert outcome.code == 0
     assert "\x1b" not in outcome.out
     assert outcome.out.count("cov. ") == len(study_figures().cells)
@@ -78,9 +78,9 @@ def test_the_terminal_view_also_goes_into_a_pipe(veriglot: Command, run: Path) -
     ("words", "code", "told"),
     [
         (("nowhere",), 1, "veriglot study status"),
-        (("RUN", "--format", "csv", "--table", "rank"), 2, "Did you mean rank"),
+        (("RUN", "--to", "csv", "--table", "rank"), 2, "Did you mean rank"),
         (("RUN", "--table", "all"), 2, "--output FOLDER"),
-        (("RUN", "--table", "ranks", "--format", "html"), 2, "--table goes with"),
+        (("RUN", "--table", "ranks", "--to", "html"), 2, "--table goes with"),
         (("RUN", "-o", "figure.docx"), 2, "kind of output"),
     ],
 )

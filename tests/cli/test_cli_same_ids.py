@@ -39,4 +39,4 @@ def test_an_output_holds_every_id_once(veriglot: Command, tmp_path: Path) -> Non
 
 def test_outputs_of_their_own_may_share_ids(veriglot: Command, tmp_path: Path) -> None:
     a, b = _twice(tmp_path)
-    assert veriglot("detect", a, b, *WORD_ABSENCE, "--output-dir", tmp_path / "out").code == 0
+    assert veriglot("detect", a, b, *WORD_ABSENCE, "--output", f"{tmp_path / 'out'}/").code == 0

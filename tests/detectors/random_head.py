@@ -8,14 +8,15 @@ import msgspec
 import numpy as np
 import torch
 
-from veriglot.detectors.grounding.calibration import Calibration, Line
+from veriglot.detectors.calibration import Line
+from veriglot.detectors.calibration import ScriptCalibration as Calibration
 from veriglot.detectors.grounding.features import extract
 from veriglot.detectors.grounding.lexicon import Lexicon
-from veriglot.detectors.semantic.folder import FILES, Calibrations, Manifest, shared_folder, shared_hash
-from veriglot.detectors.semantic.reading import READING_VERSION
-from veriglot.provenance import file_sha256
-from veriglot.train.semantic.exporting import COLUMNS, export
-from veriglot.train.semantic.network import SemanticNetwork
+from veriglot.detectors.semantic.detector import FILES, Calibrations, Manifest, shared_folder, shared_hash
+from veriglot.detectors.semantic.features import READING_VERSION
+from veriglot.signatures import file_sha256
+from veriglot.training.semantic.network import SemanticNetwork
+from veriglot.training.semantic.pipeline import COLUMNS, export
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,12 +17,14 @@ import veriglot.detectors
 from veriglot.detectors import load_detector
 from veriglot.encoders import load_encoder
 from veriglot.errors import WeightsError
+from veriglot.hub import MissingWeightsError
 from veriglot.records import Evidence, Prediction, Sample, Status, Task
-from veriglot.weights import MissingWeightsError
 
 if TYPE_CHECKING:
-    from veriglot.encoders.encoder import Strength
+    from veriglot.encoders.base import Strength
     from veriglot.records import Detector
+
+pytestmark = pytest.mark.slow
 
 NO_BETTER = Path(veriglot.detectors.__file__).with_name("no_better.json")
 STRONG = ["en", "de", "es", "fr", "tr", "ru", "ar", "zh", "ja", "ko", "th"]

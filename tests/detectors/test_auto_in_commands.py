@@ -89,7 +89,7 @@ def judges(found: list[Prediction]) -> set[str]:
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_detect_writes_who_judged(desk: Desk, capfd: pytest.CaptureFixture[str], jobs: int) -> None:
-    said(capfd, "detect", desk.labelled, "--detector", desk.name, "-o", "marked.jsonl", "--jobs", jobs)
+    said(capfd, "detect", desk.labelled, "--detector", desk.name, "-o", "marked.jsonl", "--processes", jobs)
     found = list(read_predictions("marked.jsonl"))
     assert found == desk.detector.predict(desk.rows)
     assert judges(found) == {"grounding", "semantic"}

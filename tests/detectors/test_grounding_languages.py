@@ -8,7 +8,7 @@ import pytest
 from many_languages import TEXTS
 
 from veriglot.detectors import detect, load_detector
-from veriglot.text.script import script_of
+from veriglot.text.unicode import script_of
 
 if TYPE_CHECKING:
     from veriglot.records import Detector, Prediction

@@ -68,12 +68,14 @@ def test_half_of_a_surrogate_pair_is_refused_for_it_could_not_be_written(detecto
     assert prediction_from(decode_json(encode(found))) == found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in TRICKY if name not in HALVES])
 def test_a_tricky_response(detector: Detector, name: str) -> None:
     check(detect(ENGLISH.evidence, TRICKY[name], language="en", detector=detector), TRICKY[name])
     check(detect([ENGLISH.evidence, TRICKY[name]], TRICKY[name], language="en", detector=detector), TRICKY[name])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRICKY)
 def test_tricky_evidence_and_question(detector: Detector, name: str) -> None:
     tricky = TRICKY[name]
@@ -93,6 +95,7 @@ def test_control_characters_in_the_evidence_support_all_the_same(finder: Detecto
     assert detect(evidence, ENGLISH.sentence, language="en", detector=finder).spans == ()
 
 
+@pytest.mark.slow
 @pytest.mark.fuzz
 @settings(max_examples=60)
 @given(
@@ -123,6 +126,7 @@ def peak_of(detector: Detector, evidence: str) -> int:
         tracemalloc.stop()
 
 
+@pytest.mark.slow
 def test_memory_grows_with_the_evidence_and_no_faster(detector: Detector) -> None:
     sizes = (250_000, 1_000_000) if detector.name.startswith("grounding") else (50_000, 200_000)
     filler = " ".join(f"Grey stone {n} lay in field {n % 97} by the lane." for n in range(30_000))
@@ -138,6 +142,7 @@ def test_a_sentence_is_found_in_a_book(finder: Detector) -> None:
     assert detect(book, ENGLISH.sentence, language="en", detector=finder).spans == ()
 
 
+@pytest.mark.slow
 def test_a_long_response_without_stops_is_held_in_bounded_memory(detector: Detector) -> None:
     text = " ".join(f"w{i}" for i in range(6000))
     tracemalloc.start()

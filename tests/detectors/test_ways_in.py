@@ -44,7 +44,9 @@ def rows(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("options", [("--batch-size", 1), ("--batch-size", 1000), ("--jobs", 2, "--batch-size", 5)])
+@pytest.mark.parametrize(
+    "options", [("--batch-size", 1), ("--batch-size", 1000), ("--processes", 2, "--batch-size", 5)]
+)
 def test_batches_and_processes(
     capfd: pytest.CaptureFixture[str], trained: str, rows: Path, options: tuple[object, ...]
 ) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from veriglot import weights
+from veriglot import hub as weights
 from veriglot.encoders import load_encoder
 
 if TYPE_CHECKING:

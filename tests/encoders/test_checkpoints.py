@@ -18,6 +18,8 @@ from veriglot.errors import UnknownNameError, UsageError
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 POSITIONS = 24
 ROOM = POSITIONS - 2  # [CLS] and [SEP]
 SHORT = ("The lighthouse", "Der Turm", "灯塔", "keeper of Norva", "1955.")

@@ -10,7 +10,7 @@ import pytest
 from multilingual import ODD, SENTENCES, UNRELATED
 from tiny_e5 import BEGIN, END, HEADS, INNER, LAYERS, ROOM, WIDTH, write_e5
 
-from veriglot import weights
+from veriglot import hub as weights
 from veriglot.encoders import Encoder, load_encoder, word_vectors
 from veriglot.errors import WeightsError
 from veriglot.text import sentences, word_bounds
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 pytest.importorskip("tokenizers", reason="needs the extra `semantic`: pip install 'veriglot[semantic]'")
 pytest.importorskip("onnx", reason="needs the extra `semantic`: pip install 'veriglot[semantic]'")
+
+pytestmark = pytest.mark.slow
 
 NAME = "e5-multilingual"
 LAYER = 10  # whose output is given for tokens

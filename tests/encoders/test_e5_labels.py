@@ -13,14 +13,16 @@ pytest.importorskip("onnxruntime", reason="needs the extra `semantic`: pip insta
 
 from tiny_e5 import BEGIN, END, write_e5
 
-from veriglot.build.translating import fast_tokenizer_of, spans_of_labels, token_labels
-from veriglot.cli import main
+from settings_file import main
+from veriglot.datasets.translation import fast_tokenizer_of, spans_of_labels, token_labels
 from veriglot.encoders.e5 import tokenizer_of
 from veriglot.errors import WeightsError
 from veriglot.records import Span
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+pytestmark = pytest.mark.slow
 
 TEXT = "the river in the inner den"
 
@@ -60,7 +62,7 @@ def test_spans_come_back_from_labels_by_its_tokens(registry: Path, by_name: bool
 def test_the_command_takes_it_by_name(registry: Path) -> None:
     layer = {"annotator": "g", "kind": "human", "taxonomy": "fava", "spans": [{"start": 4, "end": 9, "type": "entity"}]}
     (registry / "data.jsonl").write_text(json.dumps({"id": "r", "response": TEXT, "annotations": [layer]}), "utf-8")
-    words = ["build", "labels", str(registry / "data.jsonl"), "--tokenizer", "tiny-e5", "-q"]
+    words = ["dataset", "labels", str(registry / "data.jsonl"), "--tokenizer", "tiny-e5", "-q"]
     assert main([*words, "-o", str(registry / "out.jsonl")]) == 0
     assert json.loads((registry / "out.jsonl").read_text())["spans"] == {"exact": 1}
 

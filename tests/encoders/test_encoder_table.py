@@ -8,9 +8,9 @@ import sys
 import pytest
 
 from veriglot.encoders import ENCODERS, load_encoder
-from veriglot.encoders.quality import languages_of, strength_among, strength_of
+from veriglot.encoders.base import languages_of, strength_among, strength_of
 from veriglot.errors import UnknownNameError, UsageError
-from veriglot.lazy import Entry, Table
+from veriglot.plugins import Entry, Table
 
 
 def test_the_names() -> None:

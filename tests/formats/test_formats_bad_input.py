@@ -15,10 +15,11 @@ from sample_strategies import json_values
 from veriglot import formats
 from veriglot.errors import InputError, UnknownNameError, VeriglotError
 from veriglot.formats import BadRow
-from veriglot.formats.format import Reading
-from veriglot.formats.report import FileReport
-from veriglot.formats.source import Source
+from veriglot.formats.base import FileReport, Reading
+from veriglot.formats.containers import Source
 from veriglot.records import Sample
+
+pytestmark = pytest.mark.slow
 
 GOOD = b'{"id":"%d","response":"rain"}'
 
@@ -239,7 +240,7 @@ keyed = st.recursive(
 def test_any_record_gives_samples_or_an_error_of_ours(name: str, record: object) -> None:
     format_ = formats.load_format(name)
     reading = Reading(Source.unread("rows.json"), FileReport("rows.json", name))
-    from veriglot.formats.rows import Record
+    from veriglot.formats.containers import Record
 
     found = list(format_.rows(iter([Record(1, record)]), reading))
     assert all(isinstance(row, Sample | BadRow) for row in found)
@@ -332,7 +333,7 @@ def test_every_format_has_a_record_to_damage() -> None:
 
 @pytest.mark.parametrize("name", RECORDS)
 def test_a_record_of_each_format_is_read_and_any_damage_is_an_error_of_ours(name: str) -> None:
-    from veriglot.formats.rows import Record
+    from veriglot.formats.containers import Record
 
     def read(record: object) -> list[Sample | BadRow]:
         reading = Reading(Source.unread("rows.json"), FileReport("rows.json", name))

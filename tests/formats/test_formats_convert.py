@@ -62,12 +62,12 @@ def test_stop_and_strict(tagged: Path, tmp_path: Path) -> None:
 
 
 def test_report_prints_the_account(tagged: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert call(str(tagged), "--report") == 3
+    assert call(str(tagged), "--summary") == 3
     printed = capsys.readouterr().out
     assert "3 tags = 0 parsed + 3 repaired + 0 reported" in printed
     assert "capitalised 1, opener_as_closer 1, unclosed 1" in printed
     assert "entity 1, subjective 1" in printed
-    assert call(str(tagged), "--report", "--json") == 3
+    assert call(str(tagged), "--summary", "--json") == 3
     account = json.loads(capsys.readouterr().out)
     assert account["files"][0]["tags"]["silver"]["repaired"] == {"capitalised": 1, "opener_as_closer": 1, "unclosed": 1}
 

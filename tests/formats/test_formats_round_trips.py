@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 from sample_strategies import samples
 
 from veriglot import formats
-from veriglot.formats.features import features
+from veriglot.formats.writer import features
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task, Unit
+
+pytestmark = pytest.mark.slow
 
 WRITABLE = [name for name in formats.FORMATS.names() if formats.load_format(name).writable]
 

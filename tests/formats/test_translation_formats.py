@@ -9,7 +9,7 @@ import pytest
 from veriglot import formats
 from veriglot.errors import InputError
 from veriglot.formats import BadRow
-from veriglot.formats.pair_language import pair_in_name
+from veriglot.formats.language import pair_in_name
 from veriglot.records import Sample, Span, Task, Unit
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""The house: floors, no sideways imports, 400 lines a file, a light import (docs/architecture.md)."""
+"""The house: floors, no sideways imports, 800 lines a file, a light import (docs/architecture.md)."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ import pytest
 SOURCE = Path(__file__).resolve().parents[2] / "src" / "veriglot"
 
 FLOORS = {
-    "errors": 0, "lazy": 0, "provenance": 0,
-    "records": 1, "weights": 1,
-    "text": 2, "http": 2,
-    "formats": 3, "metrics": 3, "rates": 3, "llm": 3, "sources": 3, "run": 3, "encoders": 3, "entailment": 3,
-    "detectors": 4, "build": 4, "scorers": 4,
-    "train": 5, "annotate": 5, "bench": 5, "study": 5, "testing": 5,
-    "report": 6,
-    "web": 7,
-    "cli": 8,
+    "errors": 0, "plugins": 0, "signatures": 0,
+    "records": 1, "storage": 1,
+    "text": 2, "http": 2, "hub": 2,
+    "formats": 3, "metrics": 3, "rates": 3, "wikipedia": 3, "pipeline": 3,
+    "llm": 4, "encoders": 4,
+    "judging": 5,
+    "detectors": 6, "scorers": 6,
+    "datasets": 7,
+    "training": 8, "bench": 8, "study": 8, "testing": 8,
+    "report": 9,
+    "studio": 10,
+    "cli": 11,
 }  # fmt: skip
 
 BANNED = {"utils", "util", "common", "core", "helpers", "scripts", "misc"}
@@ -75,7 +78,7 @@ def test_imports_go_down_only(path: Path) -> None:
         return
     assert area in FLOORS, f"{path}: {area!r} has no floor; give it one in docs/architecture.md and here"
     for target, line in imported_areas(path):
-        if target in {area, "__version__"}:
+        if target == area:
             continue
         assert target in FLOORS, f"{path}:{line} imports veriglot.{target}, which has no floor"
         lower = FLOORS[target] < FLOORS[area] or (FLOORS[area] == 0 and FLOORS[target] == 0)
@@ -83,8 +86,8 @@ def test_imports_go_down_only(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda p: str(p.relative_to(SOURCE)))
-def test_no_file_grows_past_400_lines(path: Path) -> None:
-    assert len(path.read_text("utf-8").splitlines()) <= 400
+def test_no_file_grows_past_800_lines(path: Path) -> None:
+    assert len(path.read_text("utf-8").splitlines()) <= 800
 
 
 def test_no_nameless_folders() -> None:
@@ -98,6 +101,6 @@ def test_import_is_light() -> None:
     assert done.stdout.strip() == "[]"
 
 
-@pytest.mark.parametrize("first", ["word_detector", "grounding", "grounding.marking", "auto", "units"])
+@pytest.mark.parametrize("first", ["base", "grounding", "grounding.features", "auto", "units"])
 def test_no_module_of_the_detectors_has_to_be_imported_before_another(first: str) -> None:
     subprocess.run([sys.executable, "-c", f"import veriglot.detectors.{first}"], check=True)

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.slow
+
 BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 
 
@@ -68,7 +70,7 @@ def test_a_mean_leaves_out_what_is_undefined() -> None:
 
 
 def test_only_test_articles_are_asked_about(questions: list[Any]) -> None:
-    from veriglot.train.grounding.example import share_of
+    from veriglot.training.grounding.examples import share_of
 
     assert len(questions) > 300
     assert {share_of("xquad:" + question.article) < 0.3 for question in questions} == {True}

@@ -1,8 +1,9 @@
-"""constraints.txt pins whatever the package and its extras lead to, at the versions that are tested here."""
+"""constraints.txt pins whatever the package, its extras and the groups of its tests lead to, at the versions tested."""
 
 from __future__ import annotations
 
 import re
+import tomllib
 from importlib.metadata import PackageNotFoundError, distribution, version
 from pathlib import Path
 
@@ -10,7 +11,8 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.version import Version
 
-CONSTRAINTS = Path(__file__).resolve().parents[2] / "constraints.txt"
+ROOT = Path(__file__).resolve().parents[2]
+CONSTRAINTS = ROOT / "constraints.txt"
 
 
 def canonical(name: str) -> str:
@@ -39,7 +41,20 @@ def reached(name: str, extras: frozenset[str], seen: dict[str, set[str]]) -> dic
     return seen
 
 
-@pytest.mark.parametrize("name", sorted(reached("veriglot", frozenset({"all", "dev"}), {}).keys() - {"veriglot"}))
+def all_reached() -> list[str]:
+    seen = reached("veriglot", frozenset({"all"}), {})
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["dependency-groups"]
+    for line in (line for group in groups.values() for line in group):
+        need = Requirement(line)
+        try:
+            distribution(need.name)
+        except PackageNotFoundError:  # a group that is not installed here
+            continue
+        reached(need.name, frozenset(need.extras), seen)
+    return sorted(seen.keys() - {"veriglot"})
+
+
+@pytest.mark.parametrize("name", all_reached())
 def test_what_is_installed_is_pinned(name: str) -> None:
     if name.startswith(("nvidia-", "cuda-")) or name == "triton":  # parts of PyTorch's CUDA build, pinned by it
         return

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from veriglot.cli.recipe import detector_recipe, read_settings
+from veriglot.cli.detectors import detector_recipe
 from veriglot.errors import UnknownNameError, UsageError
-from veriglot.lazy import Entry, Table
+from veriglot.plugins import Entry, Table, read_settings
 
 
 class Kept:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import email
+import json
 import subprocess
 import sys
 import tarfile
@@ -82,6 +83,27 @@ def test_data_files_are_found_from_an_installed_wheel(unpacked: Path) -> None:
     ).stdout
     assert found.startswith(str(unpacked))
     assert "fava" in found
+
+
+@pytest.mark.slow
+def test_whatever_is_found_by_name_or_place_is_found_from_an_installed_wheel(unpacked: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-P", Path(__file__).with_name("installed.py"), ROOT / "examples" / "samples.jsonl"],
+        env={"PYTHONPATH": str(unpacked), "OMP_NUM_THREADS": "1"},
+        cwd=unpacked,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["root"].startswith(str(unpacked))
+    assert report["modules"] > 250
+    assert report["names"] > 60
+    assert not report["broken names"]
+    assert not report["missing data"]
+    assert report["status"] == "scored"
+    assert report["alembic"] == "0001"
+    assert report["engines"] == ["comet_engine.py", "laser_engine.py", "sonar_engine.py"]
 
 
 def test_the_source_archive_can_test_itself(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from misbehaving import Arrival, Faults, FaultyServer
 
 from veriglot.errors import UsageError
 from veriglot.http import HttpError, Session
-from veriglot.http.waiting import retry_after
+from veriglot.http.session import retry_after
 
 
 class Fixed(FaultyServer):

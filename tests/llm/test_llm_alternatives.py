@@ -10,10 +10,12 @@ import pytest
 from misbehaving import ModelServer
 
 from veriglot import llm
-from veriglot.llm.openai_replies import reply_of
+from veriglot.llm.openai import reply_of
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+pytestmark = pytest.mark.slow
 
 SAID = llm.Message("user", "Yes or no?")
 

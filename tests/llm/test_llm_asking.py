@@ -175,7 +175,7 @@ def test_the_limit_of_calls_is_kept_exactly() -> None:
     with pytest.raises(llm.SpendingLimitError, match="13 calls"):
         got.extend(answers)
     assert len(client.asked) == 13
-    assert limits.spent == llm.Spent(13, 13, 117)
+    assert limits.spent == llm.Usage(13, 13, 117)
     assert len(got) == 13
 
 

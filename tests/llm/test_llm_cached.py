@@ -76,7 +76,7 @@ def test_a_finished_call_is_not_made_again(tmp_path: Path) -> None:
     assert (client.asked, again.hits) == (1, 1)
     assert again.has(ask("x"))
     assert not again.has(ask("y"))
-    assert again.spent() == llm.Spent(1, 3, 4)
+    assert again.spent() == llm.Usage(1, 3, 4)
 
 
 def test_failures_are_not_kept(tmp_path: Path) -> None:

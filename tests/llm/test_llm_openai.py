@@ -10,7 +10,7 @@ from misbehaving import Arrival, Faults, FaultyServer, ModelServer
 
 from veriglot import llm
 from veriglot.errors import UnknownNameError, UsageError
-from veriglot.llm.openai_replies import reply_of
+from veriglot.llm.openai import reply_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,7 @@ import pytest
 
 from veriglot import llm
 from veriglot.errors import InputError, UnknownNameError, UsageError
-from veriglot.llm.schemas import asked_in_words
+from veriglot.llm.output_parser import asked_in_words
 
 FAMILIES = {
     "Llama-3.x": "mfava-llama-3", "Aya": "mfava-aya", "Qwen-2.5": "mfava-qwen-2.5",

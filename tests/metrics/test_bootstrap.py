@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from veriglot.metrics import bootstrap
 from veriglot.metrics.bootstrap import percentile, resample, stream, weights
-from veriglot.metrics.scores import f1
+from veriglot.metrics.classification import f1
 
 
 def test_weights_are_draws_with_replacement() -> None:
@@ -34,7 +34,7 @@ def test_matrix_product_equals_the_naive_loop(clusters: int, seed: int) -> None:
 
 def test_block_size_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = weights(5, 40, stream(3, "tr"))
-    monkeypatch.setattr(bootstrap, "_CELLS", 15)
+    monkeypatch.setattr(bootstrap, "_CELLS_DRAWN", 15)
     assert np.array_equal(weights(5, 40, stream(3, "tr")), whole)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from veriglot.errors import UsageError
-from veriglot.metrics.confusion import NO_ANSWER, confusion_matrix
+from veriglot.metrics.classification import NO_ANSWER, confusion_matrix
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veriglot.metrics.histogram import (
+from veriglot.metrics.ranking import (
     BINS,
     EDGES,
     auroc,

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from veriglot.errors import UnknownNameError, UsageError
-from veriglot.metrics.item_measures import AT_THRESHOLD, CORRELATIONS, ITEM_MEASURES, RANKING, draws, measure
-from veriglot.metrics.items import Items, badness_of
-from veriglot.metrics.resampling import Resampling
+from veriglot.metrics.bootstrap import Resampling
+from veriglot.metrics.items import AT_THRESHOLD, CORRELATIONS, ITEM_MEASURES, RANKING, Items, badness_of, draws, measure
 
 CUT = 0.5
 
@@ -58,7 +57,7 @@ def test_a_resample_is_the_repeated_data(size: int, seed: int, name: str) -> Non
     found = draws(name, items, resampling, cut=CUT)
     assert len(found) == 4
     for draw in range(4):
-        times = resampling.table[draw][resampling.place].astype(int)
+        times = resampling.table[draw][resampling.cluster].astype(int)
         again = repeated(items, times)
         plain = draws(name, again, Resampling.of(range(len(again)), resamples=0), cut=CUT) if len(again) else [np.nan]
         np.testing.assert_allclose(found[draw], plain[0], atol=1e-9, equal_nan=True)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veriglot.metrics.marks import covered, marked, marked_types, probabilities, unit_probabilities
+from veriglot.metrics.spans import covered, marked, marked_types, probabilities, unit_probabilities
 from veriglot.metrics.units import char_bounds
 
 LENGTH = 40

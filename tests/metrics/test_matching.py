@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veriglot.metrics.matching import exact, overlap, pairwise_iou, partial
+from veriglot.metrics.spans import exact, overlap, pairwise_iou, partial
 
 Rows = list[tuple[int, int]]
 spans = st.lists(st.tuples(st.integers(0, 12), st.integers(1, 6)).map(lambda p: (p[0], p[0] + p[1])), max_size=5)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from veriglot.errors import InputError
-from veriglot.metrics.predictions import answer, at_threshold
+from veriglot.metrics.reference import answer, at_threshold
 from veriglot.records import Prediction, Span, Status, Word
 
 WORDS = (Word(0, 2, 0.9), Word(3, 5, 0.6), Word(6, 8, 0.1), Word(9, 11, 0.7))

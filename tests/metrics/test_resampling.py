@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from veriglot.metrics.bootstrap import Resampling
 from veriglot.metrics.estimate import mean_of_draws
-from veriglot.metrics.resampling import Resampling
 
 
 def weights_of(resampling: Resampling) -> np.ndarray:
@@ -37,7 +37,7 @@ def test_blocks_are_one_table() -> None:
     resampling = Resampling.of([k // 2 for k in range(4000)], resamples=1000)
     blocks = list(resampling.blocks())
     assert len(blocks) > 1
-    assert (np.concatenate(blocks) == resampling.table[:, resampling.place]).all()
+    assert (np.concatenate(blocks) == resampling.table[:, resampling.cluster]).all()
 
 
 def test_nothing_to_draw() -> None:

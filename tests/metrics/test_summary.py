@@ -10,18 +10,16 @@ from hypothesis import strategies as st
 
 from veriglot.errors import InputError, UsageError
 from veriglot.metrics.bootstrap import percentile, stream, weights
-from veriglot.metrics.counts import Builder, Counts, Judged, join
-from veriglot.metrics.coverage import Coverage
+from veriglot.metrics.classification import f1
+from veriglot.metrics.counts import Builder, Counts, CountsFile, Coverage, JudgedResponse, is_counts, join, load, save
+from veriglot.metrics.measures import figures, reliability_tables
 from veriglot.metrics.reference import Marks
-from veriglot.metrics.scores import f1
-from veriglot.metrics.store import CountsFile, is_counts, load, save
-from veriglot.metrics.summary import figures, reliability_tables
 from veriglot.metrics.units import char_bounds
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from veriglot.metrics.figure import Figure
+    from veriglot.metrics.estimate import MetricResult
 
 TYPES = ("entity", "invented")
 TEXT = "ab cd ef gh. ij kl mn op."
@@ -35,22 +33,22 @@ def marks(*rows: tuple[int, int, str | None]) -> Marks:
 def judged(
     gold: Marks, predicted: Marks, *, name: str = "r", language: str = "de", cluster: str | None = None,
     probability: np.ndarray | None = None, soft: np.ndarray | None = None, score: float | None = None,
-) -> Judged:  # fmt: skip
-    return Judged(
+) -> JudgedResponse:  # fmt: skip
+    return JudgedResponse(
         id=name, language=language, cluster=cluster or name, length=len(TEXT), bounds=char_bounds(TEXT),
         sentences=np.array([(0, 12), (13, 25)], dtype=np.int32), gold=gold, predicted=predicted,
         probability=probability, soft=soft, predicted_soft=probability, score=score,
     )  # fmt: skip
 
 
-def counted(*rows: Judged, types: tuple[str, ...] = TYPES) -> Counts:
+def counted(*rows: JudgedResponse, types: tuple[str, ...] = TYPES) -> Counts:
     builder = Builder("char", types)
     for row in rows:
         builder.add(row)
     return builder.counts()
 
 
-def table(counts: Counts, **options: object) -> dict[tuple[str, str, str], Figure]:
+def table(counts: Counts, **options: object) -> dict[tuple[str, str, str], MetricResult]:
     coverage = {tag: Coverage(9, 8, counts.languages.count(tag)) for tag in counts.languages}
     made = figures(counts, signature="s:1", coverage=coverage, **{"resamples": 50, **options})  # type: ignore[arg-type]
     return {(f.level, f.name, f.language): f for f in made}
@@ -102,7 +100,7 @@ def test_one_response_by_hand() -> None:
 
 @pytest.mark.fuzz
 @given(rows)
-def test_counts_add_up_and_order_is_nothing(given_rows: list[Judged]) -> None:
+def test_counts_add_up_and_order_is_nothing(given_rows: list[JudgedResponse]) -> None:
     counts = counted(*given_rows)
     for name in ("unit", "types", "sentence", "response"):
         assert (counts.blocks[name] >= 0).all()
@@ -118,7 +116,7 @@ def test_counts_add_up_and_order_is_nothing(given_rows: list[Judged]) -> None:
 
 @pytest.mark.fuzz
 @given(rows)
-def test_joined_counts_equal_counts_at_once(given_rows: list[Judged]) -> None:
+def test_joined_counts_equal_counts_at_once(given_rows: list[JudgedResponse]) -> None:
     half = len(given_rows) // 2
     joined = join([counted(*given_rows[:half]), counted(*given_rows[half:])])
     whole = counted(*given_rows)
@@ -128,7 +126,7 @@ def test_joined_counts_equal_counts_at_once(given_rows: list[Judged]) -> None:
 
 @pytest.mark.fuzz
 @given(rows, st.integers(0, 3))
-def test_the_bootstrap_equals_a_naive_loop(given_rows: list[Judged], seed: int) -> None:
+def test_the_bootstrap_equals_a_naive_loop(given_rows: list[JudgedResponse], seed: int) -> None:
     """Draw clusters one by one, count the drawn responses again, and compare the intervals of three figures."""
     tag = given_rows[0].language
     mine = [row for row in given_rows if row.language == tag]
@@ -262,7 +260,7 @@ def test_many_clusters_are_summed_in_blocks(monkeypatch: pytest.MonkeyPatch) -> 
         for i in range(10)
     ]  # fmt: skip
     whole = table(counted(*made))
-    monkeypatch.setattr("veriglot.metrics.sums._CLUSTERS", 3)
+    monkeypatch.setattr("veriglot.metrics.counts._CLUSTERS", 3)
     blocked = table(counted(*made))
     for key, figure in whole.items():
         assert (figure.low, figure.high) == pytest.approx((blocked[key].low, blocked[key].high)), key

@@ -7,8 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veriglot.metrics.support import SUPPORT, correlation, mean_of, support
-from veriglot.metrics.unit_scores import fact_marks, fact_scores, gathered, sentence_scores
+from veriglot.metrics.facts import (
+    SUPPORT,
+    correlation,
+    fact_marks,
+    fact_scores,
+    gathered,
+    mean_of,
+    sentence_scores,
+    support,
+)
 from veriglot.text import facts
 
 TEXT = "Mira Holt was born in Odense in 1902. She died in 1988."

@@ -3,8 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from veriglot.rates.clustered import clustered_share
-from veriglot.rates.tallies import Tallies
+from veriglot.rates.proportion import Tallies, clustered_share
 
 
 def tallies(marked: list[int], units: list[int], cluster: list[int]) -> Tallies:

@@ -5,8 +5,8 @@ import pytest
 
 from veriglot.errors import UsageError
 from veriglot.rates.comparison import Difference, compare, compare_draws, compare_over
-from veriglot.rates.t_tests import paired_t, welch
-from veriglot.rates.tallies import Tallies
+from veriglot.rates.proportion import Tallies
+from veriglot.rates.significance import paired_t, welch
 from veriglot.records import Confusion, LanguageProfile
 
 TPR, FPR = 0.7, 0.04

@@ -47,19 +47,19 @@ def test_a_detector_that_cannot_tell_is_no_ground_for_a_rate() -> None:
 def test_a_detector_that_is_wrong_more_often_than_not_gives_no_number() -> None:
     upside_down = texts(np.random.default_rng(2), 300, 0.3, tpr=0.1, fpr=0.6).profile
     found = estimate(STUDY, upside_down)
-    assert found.rate is None
+    assert found.value is None
     assert found.status is Reliability.UNRELIABLE
 
 
 def test_fewer_marks_than_false_alarms_alone_would_give() -> None:
     assert "fewer units were marked" in reasons(flat(0.005))
     found = estimate(flat(0.005), PROFILE)
-    assert (found.rate, found.low) == (0.0, 0.0), "the number is kept, inside the range that a share has"
+    assert (found.value, found.low) == (0.0, 0.0), "the number is kept, inside the range that a share has"
 
 
 def test_more_marks_than_hits_alone_would_give() -> None:
     assert "more units were marked" in reasons(flat(0.95))
-    assert estimate(flat(0.95), PROFILE).rate == 1.0
+    assert estimate(flat(0.95), PROFILE).value == 1.0
 
 
 def test_zero_within_noise_is_no_finding() -> None:
@@ -89,20 +89,20 @@ def test_too_few_texts_in_the_profile() -> None:
 def test_a_profile_without_unsupported_units() -> None:
     clean = LanguageProfile.of([Confusion(0, 1, 0, 99)] * 50)
     found = estimate(STUDY, clean)
-    assert found.rate is None
+    assert found.value is None
     assert any("0 unsupported units" in reason for reason in found.reasons)
 
 
 def test_no_units() -> None:
     nothing = Tallies.join([])
     found = estimate(nothing, PROFILE)
-    assert (found.rate, found.low, found.high, found.reasons) == (None, None, None, ("no unit was judged",))
+    assert (found.value, found.low, found.high, found.reasons) == (None, None, None, ("no unit was judged",))
     assert np.isnan(found.draws).all()
 
 
 def test_what_was_not_judged_is_a_finding_and_the_number_is_kept() -> None:
     whole, part = estimate(STUDY, PROFILE), estimate(STUDY, PROFILE, coverage=0.5)
-    assert part.rate == whole.rate
+    assert part.value == whole.value
     assert part.status is Reliability.UNRELIABLE
     assert "only 50% of the responses were judged" in part.reasons[0]
     assert coverage_findings(LEAST_COVERAGE) == []

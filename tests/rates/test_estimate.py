@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from veriglot.errors import UsageError
-from veriglot.rates import Tallies, estimate
+from veriglot.rates import ESTIMATORS, Tallies, estimate
 from veriglot.records import Confusion, Estimator, LanguageProfile, Reliability
 
 PROFILE = LanguageProfile.of([Confusion(8, 3, 2, 27)] * 30)  # TPR 0.8, FPR 0.1, P 8/11, prevalence 0.25
@@ -26,7 +26,7 @@ def tallies(share: float, *, count: int = 200, units: int = 100) -> Tallies:
 )
 def test_the_arithmetic_is_that_of_the_sources(estimator: str, expected: float) -> None:
     found = estimate(tallies(0.24), PROFILE, estimator=estimator)
-    assert found.rate == pytest.approx(expected)
+    assert found.value == pytest.approx(expected)
     assert found.status is Reliability.OK
     assert found.low is not None
     assert found.high is not None
@@ -40,15 +40,15 @@ def test_label_shift_inverts_what_a_detector_does_at_any_prevalence(rate: float,
     profile = LanguageProfile.of([Confusion(tp, fp, size - tp, size - fp)] * 20)
     marked = round(rate * tp + (1 - rate) * fp)
     found = estimate(Tallies(np.full(20, marked), np.full(20, size), np.arange(20)), profile)
-    assert found.rate == pytest.approx(rate, abs=2e-3)
+    assert found.value == pytest.approx(rate, abs=2e-3)
 
 
 def test_the_paper_is_right_only_at_the_prevalence_of_its_profile() -> None:
     same = estimate(tallies(0.25 * 0.8 + 0.75 * 0.1, units=1000), PROFILE, estimator="paper")
-    assert same.rate == pytest.approx(0.25, abs=1e-3)
+    assert same.value == pytest.approx(0.25, abs=1e-3)
     rare = tallies(0.03 * 0.8 + 0.97 * 0.1, units=1000)
-    assert estimate(rare, PROFILE).rate == pytest.approx(0.03, abs=1e-3)
-    of_paper = estimate(rare, PROFILE, estimator="paper").rate
+    assert estimate(rare, PROFILE).value == pytest.approx(0.03, abs=1e-3)
+    of_paper = estimate(rare, PROFILE, estimator="paper").value
     assert of_paper is not None
     assert of_paper > 3 * 0.03
 
@@ -64,11 +64,11 @@ def test_intervals_hold(estimator: str, rate: float) -> None:
     for number in range(400):
         profile = texts(draw, 120, 0.3).profile
         found = estimate(texts(draw, 200, rate).tallies, profile, estimator=estimator, draws=800, seed=number)
-        assert found.rate is not None
+        assert found.value is not None
         assert found.low is not None
         assert found.high is not None
         held += found.low <= truth <= found.high
-        sums += found.rate
+        sums += found.value
     assert 0.915 <= held / 400 <= 0.985
     assert sums / 400 == pytest.approx(truth, rel=0.05)
 
@@ -151,7 +151,7 @@ def test_what_an_estimator_lacks_it_names() -> None:
 
 def test_nothing_marked_is_not_surely_nothing() -> None:
     found = estimate(tallies(0.0, count=40), estimator="raw")
-    assert (found.rate, found.low) == (0.0, pytest.approx(0.0, abs=1e-3))
+    assert (found.value, found.low) == (0.0, pytest.approx(0.0, abs=1e-3))
     assert found.high is not None
     assert 0.0 < found.high < 0.05
     many = estimate(tallies(0.0, count=4000), estimator="raw")
@@ -163,4 +163,8 @@ def test_counts_of_one_unit_do_not_break_anything() -> None:
     one = Texts(*(np.array([value]) for value in (1, 0, 0, 0)))
     found = estimate(one.tallies, one.profile)
     assert found.status is Reliability.UNRELIABLE
-    assert found.rate is None, "a profile without a supported unit has no FPR"
+    assert found.value is None, "a profile without a supported unit has no FPR"
+
+
+def test_every_name_of_an_estimator_has_a_method() -> None:
+    assert set(ESTIMATORS) == set(Estimator)

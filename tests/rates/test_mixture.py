@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from veriglot.rates import BINS, Tallies, estimate
-from veriglot.rates.mixture import weight
+from veriglot.rates.estimators import weight
 from veriglot.records import LanguageProfile
 
 WEIGHTS = st.lists(st.integers(1, 50), min_size=BINS, max_size=BINS)
@@ -50,14 +50,14 @@ def test_intervals_hold_and_are_not_longer_than_those_of_label_shift(rate: float
         given_ = study(*with_confidences(draw, 80, rate))
         em = estimate(given_, profile, estimator="em", draws=500, seed=number)
         shift = estimate(given_, profile, draws=500, seed=number)
-        assert em.rate is not None
+        assert em.value is not None
         assert em.low is not None
         assert em.high is not None
         assert shift.low is not None
         assert shift.high is not None
         assert em.notes == ("em:histograms",)
         held += em.low <= rate <= em.high
-        sums += em.rate
+        sums += em.value
         of_em, of_shift = of_em + em.high - em.low, of_shift + shift.high - shift.low
     assert held >= 105, "95% of 120 are 114; chance leaves fewer than 106 once in a thousand"
     assert of_em < 1.15 * of_shift, "small profiles widen them, as they should"
@@ -88,8 +88,8 @@ def test_sums_alone_give_intervals_too() -> None:
     old = msgspec.structs.replace(profile, histograms=())
     given_ = study(*with_confidences(draw, 150, 0.1))
     new, before = (estimate(given_, each, estimator="em") for each in (profile, old))
-    assert new.rate == before.rate
-    assert new.rate == pytest.approx(0.1, abs=0.05)
+    assert new.value == before.value
+    assert new.value == pytest.approx(0.1, abs=0.05)
     assert before.low is not None
     assert before.high is not None
     assert before.low < 0.1 < before.high
@@ -111,7 +111,7 @@ def test_without_histograms_the_confidences_are_taken_at_their_word() -> None:
     found = estimate(given_, profile, estimator="em")
     assert found.notes == ("em:posteriors",)
     assert unsupported[kept].mean() == pytest.approx(rate, abs=0.005)
-    assert found.rate == pytest.approx(rate, abs=0.02)
+    assert found.value == pytest.approx(rate, abs=0.02)
 
 
 def test_a_detector_that_is_bolder_than_its_profile_is_found_out() -> None:
@@ -120,7 +120,7 @@ def test_a_detector_that_is_bolder_than_its_profile_is_found_out() -> None:
     same, bold = (study(*with_confidences(draw, 300, 0.1, off=off)) for off in (0.0, 0.8))
     assert estimate(same, profile).reasons == ()
     found = estimate(bold, profile)
-    assert found.rate is not None, "the number is kept, with the reason beside it"
+    assert found.value is not None, "the number is kept, with the reason beside it"
     assert any("distributed unlike the profile's" in reason for reason in found.reasons)
 
 
@@ -140,5 +140,5 @@ def test_a_profile_without_one_kind_of_unit_has_no_mixture() -> None:
     clean = profile_with_histograms(*with_confidences(draw, 40, 1e-9))
     assert isinstance(clean, LanguageProfile)
     made = estimate(study(found, table), clean, estimator="em")
-    assert made.rate is None
+    assert made.value is None
     assert any("unsupported" in reason for reason in made.reasons)

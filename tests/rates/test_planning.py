@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from veriglot.errors import UsageError
-from veriglot.rates.estimate import estimate
-from veriglot.rates.planning import Plan, plan_labels, plan_responses
-from veriglot.rates.tallies import Labels, Tallies
+from veriglot.rates.estimators import estimate
+from veriglot.rates.plan import Plan, plan_labels, plan_responses
+from veriglot.rates.proportion import Labels, Tallies
 from veriglot.records import Confusion, LanguageProfile
 
 TPR, FPR = 0.7, 0.04

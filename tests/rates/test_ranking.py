@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from veriglot.rates.ranking import Rank, rank_intervals
+from veriglot.rates.comparison import Rank, rank_intervals
 
 
 def drawn(estimates: np.ndarray, error: float, seed: int = 0, draws: int = 500) -> np.ndarray:
@@ -55,7 +55,7 @@ def test_intervals_hold_where_models_lie_close_together(spacing: float) -> None:
     for _ in range(600):
         estimates = truth + generator.normal(size=6)
         found = rank_intervals(estimates, estimates[:, None] + generator.normal(size=(6, 600)))
-        held += all(rank and rank.low <= b and w <= rank.high for rank, b, w in zip(found, best, worst, strict=True))
+        held += all(rank and rank.best <= b and w <= rank.worst for rank, b, w in zip(found, best, worst, strict=True))
     assert held / 600 > 0.93
 
 
@@ -71,9 +71,9 @@ def test_intervals_of_single_models_are_narrower_and_hold_one_by_one() -> None:
         ):
             assert rank is not None
             assert one is not None
-            held += one.low <= true <= one.high
-            together += rank.high - rank.low
-            alone += one.high - one.low
+            held += one.best <= true <= one.worst
+            together += rank.worst - rank.best
+            alone += one.worst - one.best
     assert held / 2400 > 0.94
     assert alone < together
 

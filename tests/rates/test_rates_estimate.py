@@ -11,7 +11,7 @@ from clustered_texts import profile_with_histograms, texts, with_confidences
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from veriglot.rates import Estimate, Labels, Tallies, estimate
+from veriglot.rates import Labels, RateEstimate, Tallies, estimate
 from veriglot.records import Confusion, Estimator, LanguageProfile
 
 PROFILE = profile_with_histograms(*with_confidences(np.random.default_rng(0), 120, 0.3))
@@ -25,11 +25,11 @@ def study(seed: int, count: int = 60, rate: float = 0.1) -> tuple[Tallies, Label
     return tallies, found.labels(np.arange(0, count // 2, 3))
 
 
-def ends(found: Estimate) -> tuple[float, float, float]:
-    assert found.rate is not None
+def ends(found: RateEstimate) -> tuple[float, float, float]:
+    assert found.value is not None
     assert found.low is not None
     assert found.high is not None
-    return found.low, found.rate, found.high
+    return found.low, found.value, found.high
 
 
 @given(
@@ -46,7 +46,7 @@ def test_a_rate_lies_inside_its_interval_and_is_a_share(
         Tallies(marked, marked + left, cluster), LanguageProfile.of(Confusion(*row) for row in profile),
         estimator=estimator, draws=60, confidence=confidence,
     )  # fmt: skip
-    if found.rate is None:
+    if found.value is None:
         assert found.reasons
         assert (found.low, found.high) == (None, None)
     else:
@@ -67,7 +67,7 @@ def test_more_marks_are_a_higher_rate(more: int, marks: list[int]) -> None:
     units = np.full(len(marks), 110)
     for estimator in ("raw", "paper", "label-shift"):
         low, high = (
-            estimate(Tallies(each, units, np.arange(len(marks))), PROFILE, estimator=estimator, draws=50).rate
+            estimate(Tallies(each, units, np.arange(len(marks))), PROFILE, estimator=estimator, draws=50).value
             for each in (np.array(marks), np.array(marks) + more)
         )
         assert low is not None
@@ -111,7 +111,7 @@ def test_numbers_of_clusters_are_names() -> None:
             estimate(each, PROFILE, estimator=estimator, labels=labels, draws=200) for each in (tallies, other)
         )
         assert ends(second) == pytest.approx(ends(first), abs=0.02)
-        assert second.rate == pytest.approx(first.rate)
+        assert second.value == pytest.approx(first.value)
 
 
 @pytest.mark.parametrize("estimator", BY_PROFILE)
@@ -162,7 +162,7 @@ def test_label_shift_is_the_line_through_both_error_rates(share: float, tpr: flo
     exact = (marked[0] / size - profile.fp / (profile.fp + profile.tn)) / (
         profile.tp / (profile.tp + profile.fn) - profile.fp / (profile.fp + profile.tn)
     )
-    assert found.rate == pytest.approx(min(1.0, max(0.0, exact)), abs=1e-9)
+    assert found.value == pytest.approx(min(1.0, max(0.0, exact)), abs=1e-9)
 
 
 def test_the_bias_of_the_paper_is_what_its_equation_says() -> None:
@@ -174,9 +174,9 @@ def test_the_bias_of_the_paper_is_what_its_equation_says() -> None:
     assert profile.precision is not None
     found = estimate(texts(draw, 4000, 0.03, tpr=0.75, fpr=0.06).tallies, profile, estimator="paper", draws=10)
     marked = 0.03 * profile.tpr + 0.97 * profile.fpr
-    assert found.rate == pytest.approx(marked * profile.precision / profile.tpr, rel=0.06)
-    assert found.rate is not None
-    assert found.rate > 2.5 * 0.03
+    assert found.value == pytest.approx(marked * profile.precision / profile.tpr, rel=0.06)
+    assert found.value is not None
+    assert found.value > 2.5 * 0.03
 
 
 def test_the_correction_is_right_where_that_of_the_paper_is_off_by_factors() -> None:

@@ -21,7 +21,7 @@ import mfava_figure4 as recomputed  # noqa: E402
 from mfava_figures import Figure4, facts, precision_recall, read_figure4  # noqa: E402
 from veriglot.rates import average, column_averages, correlate, row_averages  # noqa: E402
 from veriglot.rates.correlation import correlation_p  # noqa: E402
-from veriglot.rates.t_tests import paired_t, student  # noqa: E402
+from veriglot.rates.significance import paired_t, student  # noqa: E402
 
 
 @pytest.fixture(scope="module")

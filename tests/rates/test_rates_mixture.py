@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from veriglot.errors import UsageError
 from veriglot.rates import BINS, Tallies, detector_rates, estimate
-from veriglot.rates.mixture import Study, components, misfit, weight
+from veriglot.rates.estimators import Study, components, misfit, weight
 from veriglot.records import CONFIDENCE_BINS, Confusion, LanguageProfile
 
 COUNTS = st.lists(st.integers(0, 40), min_size=BINS, max_size=BINS)
@@ -85,7 +85,7 @@ def test_confidences_at_the_ends_have_their_bins() -> None:
     histograms = [[(0, 8, 76), (BINS - 1, 12, 4)]] * 40
     profile = LanguageProfile.of(texts, histograms=histograms)
     given_ = Tallies(np.full(40, 10), np.full(40, 100), np.arange(40), sure)
-    em, shift = (estimate(given_, profile, estimator=each).rate for each in ("em", "label-shift"))
+    em, shift = (estimate(given_, profile, estimator=each).value for each in ("em", "label-shift"))
     assert shift == pytest.approx((0.10 - 0.05) / (0.60 - 0.05))
     assert em == pytest.approx(shift, rel=0.03), "but for half a unit a bin"
 

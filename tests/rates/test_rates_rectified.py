@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from veriglot.rates import Labels, Tallies, estimate, share_of
-from veriglot.rates.rectified import Rectified, rectified
+from veriglot.rates.estimators import Rectified, rectified
 
 
 def made(tallies: Tallies, labels: Labels, draws: int = 2000) -> Rectified:
@@ -103,7 +103,7 @@ def test_a_profile_does_not_count() -> None:
     plain, with_one = (
         estimate(found.tallies, profile, estimator="ppi", labels=labels) for profile in (None, found.profile)
     )
-    assert (plain.rate, plain.low, plain.high) == (with_one.rate, with_one.low, with_one.high)
+    assert (plain.value, plain.low, plain.high) == (with_one.value, with_one.low, with_one.high)
 
 
 def test_all_labelled_is_the_share_of_the_labels() -> None:

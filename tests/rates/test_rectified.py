@@ -7,7 +7,7 @@ import pytest
 from clustered_texts import texts
 
 from veriglot.rates import Labels, Tallies, estimate
-from veriglot.rates.rectified import rectified
+from veriglot.rates.estimators import rectified
 
 
 def test_labels_alone_where_the_detector_says_nothing() -> None:
@@ -45,8 +45,8 @@ def test_intervals_hold_with_few_labels_and_a_detector_that_no_profile_fits(rate
             found.tallies, estimator="ppi", labels=found.labels(draw.choice(300, labels, replace=False)),
             draws=800, seed=number,
         )  # fmt: skip
-        assert made.rate is not None
-        sums += made.rate
+        assert made.value is not None
+        sums += made.value
         if not made.reasons:
             judged += 1
             assert made.low is not None
@@ -74,7 +74,7 @@ def test_too_few_labelled_texts_of_a_kind_are_a_finding() -> None:
     draw = np.random.default_rng(5)
     found = texts(draw, 300, 0.001)
     made = estimate(found.tallies, estimator="ppi", labels=found.labels(np.arange(100)))
-    assert made.rate is not None
+    assert made.value is not None
     assert any("hold an unsupported unit" in reason for reason in made.reasons)
     few = estimate(found.tallies, estimator="ppi", labels=found.labels(np.arange(5)))
     assert any(reason.startswith("5 independent texts or queries are labelled") for reason in few.reasons)
@@ -99,5 +99,5 @@ def test_responses_to_one_query_are_one_label() -> None:
 def test_no_labelled_unit_gives_no_number() -> None:
     empty = Tallies(np.array([0, 3]), np.array([0, 9]), np.array([0, 1]))
     made = estimate(empty, estimator="ppi", labels=Labels(np.array([0]), np.array([0])))
-    assert made.rate is None
+    assert made.value is None
     assert "no labelled response has a unit" in made.reasons

@@ -22,9 +22,9 @@ import sys
 import numpy as np
 from veriglot.rates.averages import average
 from veriglot.rates.comparison import compare_draws
-from veriglot.rates.multiplicity import adjust
-from veriglot.rates.ranking import rank_intervals
-import veriglot.rates.correlation, veriglot.rates.planning, veriglot.rates.t_tests
+from veriglot.rates.significance import adjust
+from veriglot.rates.comparison import rank_intervals
+import veriglot.rates.correlation, veriglot.rates.plan, veriglot.rates.significance
 adjust([0.01, 0.2], "holm")
 draws = np.random.default_rng(0).normal(size=(2, 50))
 average([0.1, 0.2], draws)
@@ -39,10 +39,10 @@ print("scipy" in sys.modules)
 @pytest.mark.parametrize(
     "call",
     [
-        "from veriglot.rates.t_tests import welch; welch([1.0, 2.0], [2.0, 4.0])",
+        "from veriglot.rates.significance import welch; welch([1.0, 2.0], [2.0, 4.0])",
         "from veriglot.rates.correlation import correlate; correlate([1, 2, 3], [1, 3, 2])",
         "from veriglot.rates.correlation import correlation_p; correlation_p(0.5, 9)",
-        "from veriglot.rates.multiplicity import adjust; adjust([0.5], 'bh')",
+        "from veriglot.rates.significance import adjust; adjust([0.5], 'bh')",
     ],
 )
 def test_what_needs_it_says_what_to_type(call: str) -> None:

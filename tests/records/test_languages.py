@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from veriglot.errors import UnknownNameError
-from veriglot.records.languages import language, languages
+from veriglot.records.languages import get_language, languages
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,25 +27,25 @@ if TYPE_CHECKING:
     ],
 )  # fmt: skip
 def test_aliases(name: str, tag: str) -> None:
-    assert language(name).tag == tag
+    assert get_language(name).tag == tag
 
 
 def test_another_script_is_kept() -> None:
-    uzbek = language("uz-Cyrl-UZ")
+    uzbek = get_language("uz-Cyrl-UZ")
     assert (uzbek.tag, uzbek.script, uzbek.direction, uzbek.base) == ("uz-Cyrl", "Cyrl", "ltr", "uz")
-    assert language("az-Arab").direction == "rtl"
-    assert language("zh-Latn").word_breaking == "spaces"
+    assert get_language("az-Arab").direction == "rtl"
+    assert get_language("zh-Latn").word_breaking == "spaces"
 
 
 @pytest.mark.parametrize("name", ["", "xx", "tlh-Latn", "de-Qqqq", "Germanish language", "e", "日本", "C++"])
 def test_unknown_is_refused(name: str) -> None:
     with pytest.raises(UnknownNameError):
-        language(name)
+        get_language(name)
 
 
 def test_unknown_suggests_the_nearest() -> None:
     with pytest.raises(UnknownNameError, match="german"):
-        language("Germn")
+        get_language("Germn")
 
 
 def test_no_alias_has_two_languages() -> None:
@@ -53,7 +53,7 @@ def test_no_alias_has_two_languages() -> None:
     for entry in languages().values():
         for alias in {a.casefold() for a in (entry.tag, entry.name, entry.native_name, *entry.aliases)}:
             assert owner.setdefault(alias, entry.tag) == entry.tag
-            assert language(alias) is entry
+            assert get_language(alias) is entry
 
 
 def test_every_entry_is_whole() -> None:
@@ -81,7 +81,7 @@ def test_papers_are_covered(paper: str, count: int) -> None:
 def test_papers_languages_are_those_of_the_papers(shared_data: Path, paper: str, file: str) -> None:
     path = shared_data.parent / "facts" / file
     with path.open(encoding="utf-8", newline="") as lines:
-        listed = {language(row["language"]).tag for row in csv.DictReader(lines)}
+        listed = {get_language(row["language"]).tag for row in csv.DictReader(lines)}
     if paper == "mfava":
         listed.add("sr-Latn")
     assert listed == {entry.tag for entry in languages().values() if paper in entry.sources}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from veriglot.records.languages import language
-from veriglot.records.translation_codes import FAMILIES, code_of, tags_of
-from veriglot.scorers.neural.codes import flores_codes
+from veriglot.records.languages import MODEL_FAMILIES as FAMILIES
+from veriglot.records.languages import code_of, get_language, tags_of
+from veriglot.scorers.base import flores_codes
 
 
 @pytest.mark.parametrize(
@@ -30,5 +30,5 @@ def test_each_family_has_codes_of_its_own(tag: str, nllb: str, m2m100: str, mbar
 def test_every_tag_is_one_of_the_language_table_and_no_code_stands_for_two() -> None:
     for family in FAMILIES:
         tags = tags_of(family)
-        assert all(language(tag).tag == tag for tag in tags)
+        assert all(get_language(tag).tag == tag for tag in tags)
         assert len({code_of(tag, family) for tag in tags}) == len(tags)

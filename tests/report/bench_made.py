@@ -35,7 +35,7 @@ def bench_of(
     top = [wins for _, wins in systems.values()]
     wins = [
         BenchWin("response", "mcc", "tuned", "all", name, n, n if top.count(n) > 1 else 0, cells, cells, n / cells,
-                 0.0, 1.0, value)
+                 value, low=0.0, high=1.0)
         for name, (value, n) in systems.items()
         if not seen
     ]  # fmt: skip

@@ -82,10 +82,16 @@ def study_figures(
         ranks=_ranks(by_model, languages),
         comparisons=_comparisons(by_model, languages, draw),
         correlations=(
-            Correlation("billions of parameters", "models", -0.52, -0.93, 0.44, 0.29, len(models), "pearson"),
-            Correlation("declared number of languages", "models", 0.61, -0.37, 0.95, 0.2, len(models), "spearman"),
-            Correlation("small (under 5B) against large models", "cells", 0.48, 0.05, 0.9, 0.028, len(cells), "welch"),
-            Correlation("mean response length", "languages", -0.05, -0.61, 0.54, 0.87, len(languages), "pearson"),
+            Correlation("billions of parameters", "models", -0.52, 0.29, len(models), "pearson", low=-0.93, high=0.44),
+            Correlation(
+                "declared number of languages", "models", 0.61, 0.2, len(models), "spearman", low=-0.37, high=0.95
+            ),
+            Correlation(
+                "small (under 5B) against large models", "cells", 0.48, 0.028, len(cells), "welch", low=0.05, high=0.9
+            ),
+            Correlation(
+                "mean response length", "languages", -0.05, 0.87, len(languages), "pearson", low=-0.61, high=0.54
+            ),
         ),
         examples=tuple(_examples(models)),
         methods=(
@@ -189,10 +195,10 @@ def _average(name: str, cells: Sequence[Cell]) -> Average:
     values = [c.rates[0].rate for c in cells if c.rates[0].status is Reliability.OK and c.rates[0].rate is not None]
     left_out = len(cells) - len(values)
     if not values:
-        return Average(name, None, None, None, None, 0, left_out)
+        return Average(name, None, None, 0, left_out)
     mean = sum(values) / len(values)
     sd = (sum((v - mean) ** 2 for v in values) / (len(values) - 1)) ** 0.5 if len(values) > 1 else None
-    return Average(name, mean, sd, max(mean - 0.006, 0.0), mean + 0.007, len(values), left_out)
+    return Average(name, mean, sd, len(values), left_out, low=max(mean - 0.006, 0.0), high=mean + 0.007)
 
 
 def _averages(groups: Sequence[tuple[str, Sequence[Cell]]]) -> tuple[Average, ...]:
@@ -220,9 +226,9 @@ def _comparisons(
                 p = min(1.0, max(1e-6, 10 ** (-abs(difference) * 140 + draw.uniform(-0.3, 0.3))))
                 found.append(
                     Comparison(
-                        first.name, second.name, tag, difference, difference - 0.011, difference + 0.011, p,
+                        first.name, second.name, tag, difference, p,
                         min(1.0, p * 15), difference / 0.05, paired=True, queries=60,
-                        method="paired bootstrap of queries, Holm",
+                        method="paired bootstrap of queries, Holm", low=difference - 0.011, high=difference + 0.011,
                     )
                 )  # fmt: skip
     return tuple(found)

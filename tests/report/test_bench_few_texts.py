@@ -13,7 +13,7 @@ from rich.console import Console
 
 from veriglot.bench.results import BenchComparison
 from veriglot.report.bench import bench_document, render_bench, write_bench
-from veriglot.report.bench.words import FEW_TEXTS
+from veriglot.report.bench.view import FEW_TEXTS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 
 def made(texts: int) -> BenchResults:
-    comparison = BenchComparison("sums", "response", "mcc", "tuned", "a", "b", 0.1, 0.0, 0.2, 0.01, 0.01, texts, texts,
-                                 (0, 0), "holm")  # fmt: skip
+    comparison = BenchComparison("sums", "response", "mcc", "tuned", "a", "b", 0.1, 0.01, 0.01, texts, texts,
+                                 (0, 0), "holm", low=0.0, high=0.2)  # fmt: skip
     return bench_of({"a": (0.61, 3), "b": (0.5, 2)}, texts=texts, comparisons=(comparison,))
 
 

@@ -10,8 +10,7 @@ import pytest
 from bench_made import bench_of
 
 from veriglot.report.bench import bench_document
-from veriglot.report.bench.view import View
-from veriglot.report.bench.words import findings
+from veriglot.report.bench.view import View, findings
 
 if TYPE_CHECKING:
     from veriglot.bench.results import BenchResults

@@ -50,7 +50,7 @@ def figure(system: str, name: str, value: float | None, **parts: Any) -> BenchFi
 
 
 def win(system: str, wins: int) -> BenchWin:
-    return BenchWin("response", "mcc", "tuned", "all", system, wins, 0, 4, 4, wins / 4, 0.0, 1.0, 0.5)
+    return BenchWin("response", "mcc", "tuned", "all", system, wins, 0, 4, 4, wins / 4, 0.5, low=0.0, high=1.0)
 
 
 @pytest.fixture
@@ -78,8 +78,8 @@ def results() -> BenchResults:
         thresholds=(),
         wins=(win("good", 3), win("poor", 1), win(HOSTILE, 0)),
         comparisons=(
-            BenchComparison("clean", "response", "mcc", "tuned", "poor", "good", -0.81, -0.9, -0.7, 0.0004,
-                            0.0008, 60, 58, (0, 0), "holm"),
+            BenchComparison("clean", "response", "mcc", "tuned", "poor", "good", -0.81, 0.0004,
+                            0.0008, 60, 58, (0, 0), "holm", low=-0.9, high=-0.7),
         ),
         correlations=(
             BenchCorrelations("response", "pearson", ("good", "poor"), ((1.0, -0.4), (-0.4, 1.0)), ((2, 2), (2, 2)),

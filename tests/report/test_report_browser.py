@@ -18,6 +18,8 @@ from veriglot.report import write_html
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 # Walks through the samples with the keys that a reader has, and notes what is on the page at each.
 WALK = """
 const press = (key) => document.body.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));

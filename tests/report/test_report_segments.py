@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from judged_samples import crossing
 
 from veriglot.records import Span
-from veriglot.report.segments import any_cross, segments
+from veriglot.report.text_layout import any_cross, segments
 
 LENGTH = 30
 SPANS = st.lists(

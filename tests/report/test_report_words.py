@@ -12,10 +12,8 @@ from judged_samples import arabic, chinese, english, hebrew
 from rich.cells import cell_len
 
 from veriglot.records import Pointer, Prediction, Sample, Span, Status, Word
-from veriglot.report.direction import direction, language_name
-from veriglot.report.excerpt import excerpt, misfits
-from veriglot.report.printable import printable
-from veriglot.report.wrapping import line_breaks
+from veriglot.report.terminal import line_breaks
+from veriglot.report.text_layout import direction, excerpt, language_name, misfits, printable
 
 
 @pytest.mark.parametrize(
@@ -101,7 +99,7 @@ def test_excerpts_hold_their_place(text: str, data: st.DataObject) -> None:
 def test_a_long_place_is_not_cut_inside_a_number() -> None:
     for shift in range(1, 10):
         text = "x" * shift + " 1234567" * 40
-        place = excerpt(text, 0, len(text)).place
+        place = excerpt(text, 0, len(text)).quoted
         assert " … " in place
         assert set(place.split()) == {"x" * shift, "1234567", "…"}
 

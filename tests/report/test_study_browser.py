@@ -20,6 +20,8 @@ from veriglot.study.results import Example
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 # Uses the page as a reader does and notes what happens.
 USE = """
 const seen = { widths: [document.documentElement.scrollWidth, innerWidth] };

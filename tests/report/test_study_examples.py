@@ -11,7 +11,7 @@ from study_figures import study_figures
 from study_page import Page, page_of
 
 from veriglot.records import Prediction, Sample, Span, Status
-from veriglot.report.segments import segments
+from veriglot.report.text_layout import segments
 from veriglot.study.results import Example
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from study_page import Page, data_of, page_of
 
 from veriglot.records import Prediction, Rate, Reliability, Sample, Span, Status
 from veriglot.report import write_study
-from veriglot.report.study.axes import axis_for, heat_scale
-from veriglot.report.study.numbers import percent
+from veriglot.report.charts import axis_for, heat_scale
+from veriglot.report.text_layout import percent
 from veriglot.study.results import Average, Example, StudyResults
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ def test_the_same_results_give_the_same_bytes(tmp_path: Path) -> None:
 )
 def test_a_study_that_lacks_something_still_makes_a_page(bare: dict[str, Any], tmp_path: Path) -> None:
     results = msgspec.structs.replace(
-        study_figures(), **bare, overall=Average("*", None, None, None, None, 0, 0)
+        study_figures(), **bare, overall=Average("*", None, None, 0, 0)
     )  # fmt: skip
     page = page_of(results, tmp_path)
     assert page.root.all("h1")[0].text == results.title

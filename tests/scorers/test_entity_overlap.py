@@ -13,7 +13,7 @@ from spacy.training import Example
 from veriglot.errors import UsageError
 from veriglot.records import Evidence, Sample, Score, Scorer, Status
 from veriglot.scorers import load_scorer
-from veriglot.scorers.pipelines import entities, installed_pipelines, pipeline_for, pipeline_named
+from veriglot.scorers.entities import entities, installed_pipelines, pipeline_for, pipeline_named
 
 if TYPE_CHECKING:
     from pathlib import Path

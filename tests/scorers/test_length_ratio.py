@@ -10,7 +10,7 @@ import pytest
 
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.records import Evidence, Sample, Score, Scorer, Status
-from veriglot.records.languages import language, languages
+from veriglot.records.languages import get_language, languages
 from veriglot.scorers import SCORERS, load_scorer
 from veriglot.scorers.length_ratio import LengthRatio, usual_ratio
 
@@ -73,7 +73,7 @@ def test_every_measured_language_is_one_of_the_table() -> None:
 
     relative = _lengths().relative
     known = languages()
-    assert all(language(tag).tag == tag for tag in relative)
+    assert all(get_language(tag).tag == tag for tag in relative)
     assert len(relative) >= 150
     assert all(0.2 < ratio < 2.0 for ratio in relative.values())
     papers = {tag for tag, entry in known.items() if "hat" in entry.sources}

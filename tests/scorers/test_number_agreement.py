@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from veriglot.errors import UsageError
 from veriglot.records import Evidence, Sample, Score, Status
 from veriglot.scorers import load_scorer
-from veriglot.scorers.number_values import number_values
+from veriglot.scorers.numbers import number_values
 
 
 def score_of(response: str, *evidence: str, **options: Any) -> Score:

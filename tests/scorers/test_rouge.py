@@ -16,12 +16,13 @@ from rouge_score.tokenizers import Tokenizer
 from veriglot.errors import UsageError
 from veriglot.records import Direction, Evidence, Sample, Score, Scorer, Status
 from veriglot.scorers import load_scorer
-from veriglot.scorers.overlap import longest_common_subsequence
-from veriglot.scorers.tokens import tokens
+from veriglot.scorers.overlap import longest_common_subsequence, tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+pytestmark = pytest.mark.slow
 
 NAMES = {"rouge-1": "rouge1", "rouge-2": "rouge2", "rouge-l": "rougeL"}
 ENGLISH_WORDS = st.text("abcé -'.,1\n", max_size=80)

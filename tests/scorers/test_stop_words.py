@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from veriglot.records.languages import language, languages
-from veriglot.scorers.stop_words import stop_words, stop_words_languages
-from veriglot.scorers.tokens import tokens
+from veriglot.records.languages import get_language, languages
+from veriglot.scorers.overlap import stop_words, stop_words_languages, tokens
 
 
 def test_every_language_of_the_papers_has_a_list() -> None:
@@ -15,7 +14,7 @@ def test_every_language_of_the_papers_has_a_list() -> None:
 
 def test_tags_of_the_lists_are_ours() -> None:
     for tag in stop_words_languages():
-        found = language(tag)
+        found = get_language(tag)
         assert tag in (found.tag, found.base), tag  # else nothing would find it
     assert len(stop_words_languages()) >= 70
 

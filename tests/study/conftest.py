@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 TESTS = Path(__file__).resolve().parents[1]
-DETECTORS = TESTS / "run"
+DETECTORS = TESTS / "pipeline"
 for folder in (TESTS / "http", DETECTORS):
     sys.path.insert(0, str(folder))
 

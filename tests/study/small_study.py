@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from study_folder import EXAMPLES, write_queries, write_responses
 
-from veriglot.cli.recipe import detector_recipe
-from veriglot.cli.studying import measure, render
-from veriglot.study.config import load
-from veriglot.study.folder import Folder
+from veriglot.cli.detectors import detector_recipe
+from veriglot.cli.study import measure, render
+from veriglot.study.config import Folder, load
 from veriglot.study.run import Outcome, Tools, run
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ import warnings
 import numpy as np
 import pytest
 
+from veriglot.pipeline import Description
 from veriglot.rates import Tallies
 from veriglot.records import Confusion, DataSource, ErrorProfile, Estimator, LanguageProfile, Reliability
-from veriglot.run import Description
-from veriglot.study.cells import Counted, Judging, cell_rate, replicates
-from veriglot.study.entries import StudyEntry
+from veriglot.study.config import StudyEntry
+from veriglot.study.rates import Counted, Judging, cell_rate, replicates
 
 DRAW = np.random.default_rng(3)
 STUDY = StudyEntry(draws=400)

@@ -12,7 +12,7 @@ from misbehaving import Faults, ModelServer
 from study_folder import EXAMPLES, write_queries, write_responses
 
 from veriglot.cli import main
-from veriglot.run.lock import Lock
+from veriglot.storage.lock import Lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -107,12 +107,12 @@ def test_a_rehearsal_of_given_responses(tmp_path: Path, capfd: pytest.CaptureFix
 
 
 def test_a_run_ends_with_a_table_and_the_path_of_the_report(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    code, out, err = told(capfd, "study", "run", given(tmp_path), "--jobs", 1)
+    code, out, err = told(capfd, "study", "run", given(tmp_path), "--processes", 1)
     assert code == 0
     assert "kiln" in out
     assert "French" in out
     assert f"the report is {tmp_path / 'study' / 'report.html'}" in err
-    code, out, err = told(capfd, "study", "run", tmp_path / "study.toml", "--jobs", 1, "--json", "--quiet")
+    code, out, err = told(capfd, "study", "run", tmp_path / "study.toml", "--processes", 1, "--json", "--quiet")
     assert (code, err) == (0, "")
     assert json.loads(out) == json.loads((tmp_path / "study" / "results.json").read_bytes())
 
@@ -121,7 +121,7 @@ def test_rows_that_came_to_nothing_leave_with_3(tmp_path: Path, capfd: pytest.Ca
     study = given(tmp_path)
     with (tmp_path / "responses.jsonl").open("ab") as file:
         file.write(b"{}\n")
-    code, _, err = told(capfd, "study", "run", study, "--jobs", 1)
+    code, _, err = told(capfd, "study", "run", study, "--processes", 1)
     assert code == 3
     assert "1 row came to nothing" in err
 
@@ -143,7 +143,7 @@ def test_the_status_is_known_before_while_and_after(
 ) -> None:
     with ModelServer(Faults(slow=1.0, slow_seconds=0.1, in_a_row=10**6)) as server:
         study = asked(tmp_path, server.base_url, "[limits]\njobs = 2\n")
-        running = start("study", "run", study, "--jobs", 1)
+        running = start("study", "run", study, "--processes", 1)
         folder = tmp_path / "study"
         file = folder / "responses" / "kiln.jsonl"
         while not (file.exists() and file.stat().st_size) and running.poll() is None:
@@ -164,7 +164,7 @@ def test_the_status_is_known_before_while_and_after(
         _, out, _ = told(capfd, "study", "status", folder)
         assert "No process is at work" in out
         assert "under way" in out
-        assert told(capfd, "study", "run", study, "--jobs", 1, "--quiet")[0] == 0
+        assert told(capfd, "study", "run", study, "--processes", 1, "--quiet")[0] == 0
         assert server.paid_most() == 1
     _, out, _ = told(capfd, "study", "status", folder)
     assert re.search(r"predictions\s+kiln-open, by grounding\s+30\s+30\s+finished", out)
@@ -172,7 +172,7 @@ def test_the_status_is_known_before_while_and_after(
 
 
 def test_looking_does_not_take_hold_of_the_folder(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    told(capfd, "study", "run", given(tmp_path), "--jobs", 1)
+    told(capfd, "study", "run", given(tmp_path), "--processes", 1)
     lock = Lock(tmp_path / "study" / "run")
     try:
         assert json.loads(told(capfd, "study", "status", tmp_path / "study", "--json")[1])["running"] is True
@@ -184,7 +184,7 @@ def test_looking_does_not_take_hold_of_the_folder(tmp_path: Path, capfd: pytest.
 def test_the_rates_are_those_of_veriglot_estimate(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     study = given(tmp_path)
     study.write_text(study.read_text().replace("draws = 200", "estimators = []"))
-    assert told(capfd, "study", "run", study, "--jobs", 1, "--quiet")[0] == 0
+    assert told(capfd, "study", "run", study, "--processes", 1, "--quiet")[0] == 0
     folder = tmp_path / "study"
     rates = [rate for rate in json.loads((folder / "rates.json").read_bytes()) if rate["seed"] is None]
     again = []

@@ -8,14 +8,12 @@ import msgspec
 import numpy as np
 import pytest
 
+from veriglot.pipeline import Description
 from veriglot.rates import Tallies
 from veriglot.records import Estimator, Reliability
-from veriglot.run import Description
-from veriglot.study.cells import Counted, Judging, cell_rate, replicates
-from veriglot.study.comparing import comparisons, correlations, ranks
-from veriglot.study.config import Config
-from veriglot.study.entries import Entries, StudyEntry
-from veriglot.study.estimating import Rated
+from veriglot.study.comparison import comparisons, correlations, ranks
+from veriglot.study.config import Config, Entries, StudyEntry
+from veriglot.study.rates import Counted, Judging, Rated, cell_rate, replicates
 from veriglot.study.results import Model
 
 if TYPE_CHECKING:

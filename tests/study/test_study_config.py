@@ -10,8 +10,8 @@ from study_folder import write_queries, write_responses
 
 from veriglot.errors import InputError
 from veriglot.records import Estimator
-from veriglot.study.config import Config, load
-from veriglot.study.entries import (
+from veriglot.study.config import (
+    Config,
     DetectorEntry,
     Entries,
     LabelsEntry,
@@ -20,8 +20,9 @@ from veriglot.study.entries import (
     QueriesEntry,
     ResponsesEntry,
     StudyEntry,
+    file_name,
+    load,
 )
-from veriglot.study.folder import file_name
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 GIVEN = """
@@ -150,10 +151,11 @@ def test_file_names_are_safe_and_differ() -> None:
 
 def test_the_study_file_of_the_documentation_is_one(folder: Path) -> None:
     page = (DOCS / "study.md").read_text("utf-8")
-    (folder / "profile.json").write_text("{}")
+    write_queries(folder / "questions.jsonl", 3)
+    write_responses(folder / "labelled.jsonl", ["kiln"], 3)
     config = read(folder, page.partition("```toml\n")[2].partition("```")[0])
-    assert [model.name for model in config.models] == ["qwen2.5-3b", "hosted"]
-    assert config.entries.limits.calls == 20000
+    assert [model.name for model in config.models] == ["model-a", "model-b"]
+    assert config.entries.queries.seeds == (42, 43, 44)  # type: ignore[union-attr]
 
 
 def test_the_documentation_names_every_key() -> None:

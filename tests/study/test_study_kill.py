@@ -110,7 +110,7 @@ def test_20_kills_and_a_misbehaving_server_change_nothing_and_cost_nothing(
     with ModelServer() as server:
         undisturbed = tmp_path / "undisturbed"
         study = write_study(undisturbed, server.base_url)
-        finish(start("study", "run", study, "-o", undisturbed / "run", "--jobs", 1))
+        finish(start("study", "run", study, "-o", undisturbed / "run", "--processes", 1))
         assert sum(server.paid.values()) == CALLS
     draw = random.Random(3)
     # Kills are spread over all that a run does: at its start, between its rows, and while it writes what it found.
@@ -121,14 +121,14 @@ def test_20_kills_and_a_misbehaving_server_change_nothing_and_cost_nothing(
         folder = tmp_path / "killed" / "run"
         for moment in moments:
             for _ in range(TRIES):
-                running = start("study", "run", study, "-o", folder, "--jobs", 1)
+                running = start("study", "run", study, "-o", folder, "--processes", 1)
                 if wait_for(running, folder, moment):
                     time.sleep(draw.uniform(0, 0.15 if isinstance(moment, int) else 0.02))
                 if killed(running):
                     break
             else:
                 pytest.fail(f"no run was caught at {moment}")
-        finish(start("study", "run", study, "-o", folder, "--jobs", 1))
+        finish(start("study", "run", study, "-o", folder, "--processes", 1))
         leftovers = [path for path in folder.rglob("*") if "partial" in path.name or path.suffix == ".lock"]
         assert [path.name for path in leftovers] == ["calls.lock"]  # of the cache, which several processes may share
         assert sum(server.faults_seen[fault] for fault in ("busy", "error", "cut", "slow", "broken")) > CALLS // 3

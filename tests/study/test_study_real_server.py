@@ -53,6 +53,7 @@ class Verdict(msgspec.Struct):
     reason: str
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_reply_and_another_another(client: Client) -> None:
     question = "Tell me a story about a bridge."
     first, again, other = (client.ask(ask(question, seed)) for seed in (1, 1, 2))
@@ -60,6 +61,7 @@ def test_the_same_seed_gives_the_same_reply_and_another_another(client: Client) 
     assert first.text != other.text
 
 
+@pytest.mark.slow
 def test_a_reply_says_why_it_ended_and_what_it_cost(client: Client) -> None:
     reply = client.ask(ask("Tell me a long story about a bridge."))
     assert reply.finish == "length"
@@ -68,6 +70,7 @@ def test_a_reply_says_why_it_ended_and_what_it_cost(client: Client) -> None:
     assert 5 < reply.tokens_in < 100
 
 
+@pytest.mark.slow
 def test_log_probabilities_belong_to_the_tokens_of_the_reply(client: Client) -> None:
     reply = client.ask(ask("Name a colour.", logprobs=True))
     assert reply.logprobs
@@ -75,6 +78,7 @@ def test_log_probabilities_belong_to_the_tokens_of_the_reply(client: Client) -> 
     assert all(token.logprob is not None and -math.inf < token.logprob <= 0 for token in reply.logprobs)
 
 
+@pytest.mark.slow
 def test_an_answer_follows_its_schema(client: Client) -> None:
     request = ask("Can this be answered: who built the bridge?", schema=schema_of(Verdict))
     settings = msgspec.structs.replace(request.settings, max_tokens=200)
@@ -158,7 +162,7 @@ def test_a_study_from_its_questions_to_its_report(tmp_path: Path) -> None:
     server = start_real_server()
     try:
         study, folder = study_file(tmp_path, server.base_url), tmp_path / "run"
-        done = veriglot("study", "run", study, "-o", folder, "--jobs", "1")
+        done = veriglot("study", "run", study, "-o", folder, "--processes", "1")
         assert done.returncode == 0, done.stderr
     finally:
         server.stop()
@@ -186,6 +190,6 @@ def test_a_study_from_its_questions_to_its_report(tmp_path: Path) -> None:
     assert "small-open" in page
 
     before = content(folder)
-    again = veriglot("study", "run", study, "-o", folder, "--jobs", "1")  # nobody is there to be asked any more
+    again = veriglot("study", "run", study, "-o", folder, "--processes", "1")  # nobody is there to be asked any more
     assert again.returncode == 0, again.stderr
     assert content(folder) == before

@@ -15,10 +15,9 @@ from veriglot.errors import InputError, UsageError
 from veriglot.formats import read
 from veriglot.llm import ModelError, SpendingLimitError
 from veriglot.records import Annotation, Kind, Rate, Reliability, Span, encode
-from veriglot.study.config import load
-from veriglot.study.folder import Folder
-from veriglot.study.rehearsal import rehearse
+from veriglot.study.config import Folder, load
 from veriglot.study.results import StudyResults
+from veriglot.study.run import rehearse
 from veriglot.study.status import status
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from veriglot.errors import InputError, UnknownNameError
-from veriglot.metrics.histogram import bin_of, coarse_bin
+from veriglot.metrics.ranking import bin_of, coarse_bin
 from veriglot.rates import BINS
 from veriglot.records import Evidence, Generator, Prediction, Sample, Span, Status, Word
-from veriglot.study.tallying import Group, Key, Tallying, cluster_of, histogram_of, together
+from veriglot.study.counts import Group, Key, Tallying, histogram_of, query_of, together
 
 TEXT = "The bridge opened in 1897, they say."
 WORDS = [(0, 3), (4, 10), (11, 17), (18, 20), (21, 25), (27, 31), (32, 35)]
@@ -150,9 +150,9 @@ def test_groups_are_models_languages_and_seeds() -> None:
 def test_responses_to_one_query_are_one_cluster() -> None:
     same = [sample("a", "One.", meta={"query": "q1"}), sample("b", "Two.", language="de", meta={"query": "q1"})]
     other = sample("c", "One.", meta={"query": "q2"})
-    assert cluster_of(same[0]) == cluster_of(same[1]) != cluster_of(other)
+    assert query_of(same[0]) == query_of(same[1]) != query_of(other)
     grouped = [sample("a", "One.", meta={"group": 7}), sample("b", "Two.", meta={"group": 7})]
-    assert cluster_of(grouped[0]) == cluster_of(grouped[1]) != cluster_of(same[0])
+    assert query_of(grouped[0]) == query_of(grouped[1]) != query_of(same[0])
 
 
 def test_without_a_query_the_same_question_and_evidence_are_one_cluster() -> None:
@@ -160,8 +160,8 @@ def test_without_a_query_the_same_question_and_evidence_are_one_cluster() -> Non
         sample(name, text, question="Who?", evidence=(Evidence(passage),))
         for name, text, passage in (("a", "He.", "P"), ("b", "She.", "P"), ("c", "He.", "Q"))
     ]
-    assert cluster_of(asked[0]) == cluster_of(asked[1]) != cluster_of(asked[2])
-    assert cluster_of(sample("a", "Said.")) == cluster_of(sample("b", "Said.")) != cluster_of(sample("a", "Else."))
+    assert query_of(asked[0]) == query_of(asked[1]) != query_of(asked[2])
+    assert query_of(sample("a", "Said.")) == query_of(sample("b", "Said.")) != query_of(sample("a", "Else."))
 
 
 def test_joined_groups_are_as_one() -> None:

@@ -8,8 +8,8 @@ from hypothesis import given
 from tricky_texts import TEXTS
 
 from veriglot.text import fold
-from veriglot.text.folding import fold_codes
-from veriglot.text.unicode_table import code_points
+from veriglot.text.normalization import fold_codes
+from veriglot.text.unicode import code_points
 
 
 @pytest.mark.parametrize(

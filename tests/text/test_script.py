@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from veriglot.text import direction_of, script_of, script_shares, scripts
-from veriglot.text.unicode_table import Kind, code_points, kind_table, script_names, text_of
+from veriglot.text.unicode import Kind, code_points, kind_table, script_names, text_of
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tricky_texts import TEXTS, TRICKY
 
 from veriglot.text import sentences
-from veriglot.text.unicode_table import Kind, code_points, kind_table
+from veriglot.text.unicode import Kind, code_points, kind_table
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,5 +1,5 @@
 """Detectors and scorers against labelled data."""
 
-from veriglot.bench.evaluate import Evaluation, Evaluator, Settings, evaluate
+from veriglot.bench.evaluation import Evaluator, Settings, evaluate
 
-__all__ = ["Evaluation", "Evaluator", "Settings", "evaluate"]
+__all__ = ["Evaluator", "Settings", "evaluate"]

@@ -1,26 +1,314 @@
-"""A bench file, read and checked: every word of it is known, and what could fail late is looked at now."""
+"""A bench file: its tables as records, read and checked, the groups of its languages, and the folder of its run."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+from functools import cache
+from importlib.resources import files
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any, Literal
 
-from veriglot.bench.entries import Entries
-from veriglot.bench.groups import GROUPINGS
+import msgspec
+
+from veriglot.bench.results import Level
 from veriglot.errors import InputError, UnknownNameError, VeriglotError
-from veriglot.metrics.item_measures import ITEM_MEASURES
+from veriglot.metrics.items import ITEM_MEASURES
+from veriglot.metrics.measures import RESAMPLES, SEED
 from veriglot.metrics.units import segmenter
-from veriglot.records.languages import language
-from veriglot.records.toml_file import read_toml_records
+from veriglot.records.codec import read_toml_records
+from veriglot.records.languages import get_language
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from veriglot.bench.entries import BenchEntry, DataEntry, SystemEntry
+    from veriglot.records.languages import Language
 
-__all__ = ["USUAL", "Config", "load"]
+__all__ = ["Config", "DataEntry", "Folder", "SystemEntry", "load", "resources", "scopes"]
+
+
+# The tables of a bench file, as records: what may stand in it, with its defaults.
+
+
+Paths = str | tuple[str, ...]
+
+
+class BenchEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[bench]`: what is measured, and how.
+
+    Attributes:
+        title: heading of the leaderboard; None for the name of the file.
+        measures: names of `metrics.items.ITEM_MEASURES`, in the order of the tables; empty for the usual ones.
+        rank_by: the measure that systems are sorted and compared by.
+        baseline: the system (its label) that others are held against; None for the first that can be made.
+        thresholds: what a threshold is tuned on: the dev samples of each `language` (HAT), or of the whole `data` set.
+        correction: of the p-values of comparisons: `holm` or `bh`.
+        groups: groupings of languages that win rates are counted within; see `GROUPINGS`.
+        seed: of the bootstrap, and of what limits draw.
+        resamples: of the bootstrap; 0 for no intervals.
+        unit: what level `word` counts: `word`, `char` or `hf:<tokenizer>`.
+    """
+
+    title: str | None = None
+    measures: tuple[str, ...] = ()
+    rank_by: str = "mcc"
+    baseline: str | None = None
+    thresholds: Literal["data", "language"] = "data"
+    correction: Literal["holm", "bh"] = "holm"
+    groups: tuple[str, ...] = ("latin", "resources")
+    seed: int = SEED
+    resamples: int = RESAMPLES
+    unit: str = "word"
+
+
+class DataEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[[data]]`: one labelled data set.
+
+    Attributes:
+        name: in every table.
+        path: files or folders of it; those of the test part where `dev` names others.
+        dev: files or folders of the dev part; None to take a share of `path`.
+        dev_share: share of the texts that are for tuning, by a hash of the text, above 0 and below 1.
+        format: of the files; None to recognise it.
+        language: of samples that state none.
+        languages: only these; empty for all.
+        levels: `word`, `sentence` or `response`, any of them.
+        annotator: whose labels count; see `bench.labels`.
+        limit: the most test samples of each language, drawn by a hash of their texts; None for all.
+        dev_limit: the most dev samples of each language; None for all.
+        license: as its publisher states it, for readers.
+        seen: systems (labels) whose training held it: their figures are marked, and the data is in no mean and win
+            rate.
+        note: what a reader must know of it.
+    """
+
+    name: str
+    path: Paths
+    dev: Paths | None = None
+    dev_share: float = 0.3
+    format: str | None = None
+    language: str | None = None
+    languages: tuple[str, ...] = ()
+    levels: tuple[Level, ...] = ("response",)
+    annotator: str | None = None
+    limit: int | None = None
+    dev_limit: int | None = None
+    license: str | None = None
+    seen: tuple[str, ...] = ()
+    note: str | None = None
+
+
+class SystemEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[[systems]]`: one detector, one scorer, or predictions made elsewhere.
+
+    Attributes:
+        detector: its name, as for `veriglot detect --detector`.
+        scorer: its name, as for `veriglot.load_scorer`; `pairwise:NAME` holds responses against their sisters.
+        predictions: files of predictions that were made elsewhere, joined with the samples by id.
+        label: its name in every table; None for `detector` or `scorer`, or the name of the first file of predictions.
+        data: names of the data sets that it judges; empty for all.
+        options: further options of it.
+        threshold: its own threshold in its own numbers: for a detector the confidence from which a word is marked, for
+            a scorer the number from which a response is. None for the detector's own, and for none of a scorer.
+        price_in: what a million tokens of prompts cost, in any currency.
+        price_out: what a million tokens of replies cost.
+    """
+
+    detector: str | None = None
+    scorer: str | None = None
+    predictions: Paths | None = None
+    label: str | None = None
+    data: tuple[str, ...] = ()
+    options: dict[str, Any] = {}
+    threshold: float | None = None
+    price_in: float | None = None
+    price_out: float | None = None
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files of predictions."""
+        return (self.predictions,) if isinstance(self.predictions, str) else self.predictions or ()
+
+    @property
+    def made_by(self) -> str:
+        """The name that it is loaded by, or the names of its files."""
+        return self.detector or self.scorer or ", ".join(_name(path) for path in self.files)
+
+    @property
+    def name(self) -> str:
+        """Its name in every table."""
+        return self.label or self.detector or self.scorer or (_name(self.files[0]) if self.files else "")
+
+    def judges(self, data: str) -> bool:
+        """Whether it is asked about a data set."""
+        return not self.data or data in self.data
+
+
+def _name(path: str) -> str:
+    return PurePath(path).name
+
+
+class Entries(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A bench file. `groups` are further groups of languages by name, such as `nordic = ["sv", "fi"]`."""
+
+    bench: BenchEntry = BenchEntry()
+    data: tuple[DataEntry, ...] = ()
+    systems: tuple[SystemEntry, ...] = ()
+    groups: dict[str, tuple[str, ...]] = {}
+
+
+# Where everything of a bench lies in the folder of its run.
+
+
+_UNSAFE = re.compile(r"[^\w.-]+")
+
+
+class Folder:
+    """The folder of a run: its results, the views of them, and `cells/` with what every system said.
+
+    Attributes:
+        path: the folder.
+        results: the results as JSON.
+        page, markdown, latex: the leaderboard.
+        unranked: what systems say where no data set has labels, as HTML and as Markdown: that is no leaderboard.
+        tables: the folder of tables as CSV.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.results = path / "results.json"
+        self.page = path / "leaderboard.html"
+        self.markdown = path / "leaderboard.md"
+        self.latex = path / "leaderboard.tex"
+        self.unranked = path / "answers.html", path / "answers.md"
+        self.tables = path / "tables"
+
+    def cell(self, data: str, system: str, key: str) -> Path:
+        """The folder of what a system said of a data set; `key` is a digest of all that it depends on."""
+        name = "-".join(_UNSAFE.sub("_", part)[:40] for part in (data, system))
+        return self.path / "cells" / f"{name}-{key[:16]}"
+
+
+# Groups of languages that figures are averaged and win rates counted within: by script, family and resourcedness.
+#
+# By script as HAT groups them (section 4.3.2): Latin or not, with English in both, since one side of each of its pairs
+# is English; so a pair is Latin where both its languages are. By resourcedness as Kang et al. do (its table of
+# reference-based metrics), for the 19 languages that it groups; the table is a data file beside this one.
+
+
+ALL = "all"
+LATIN, NON_LATIN = "latin", "non_latin"
+
+
+class Grouping(msgspec.Struct, frozen=True):
+    """A published grouping of languages: where it stands, and group to primary subtags, the richest group first."""
+
+    source: str
+    groups: dict[str, tuple[str, ...]]
+
+
+@cache
+def groupings() -> dict[str, Grouping]:
+    """The groupings that are data, by name."""
+    data = files(__package__).joinpath("groups.json").read_bytes()
+    return msgspec.json.decode(data, type=dict[str, Grouping])
+
+
+def script_group(*tags: str) -> str | None:
+    """`latin` where every language is written in Latin script, otherwise `non_latin`; None where one is not known."""
+    known = [_known(tag) for tag in tags]
+    if not known or None in known:
+        return None
+    return LATIN if all(entry is not None and entry.script == "Latn" for entry in known) else NON_LATIN
+
+
+def resources(*tags: str) -> str | None:
+    """`high`, `middle` or `low` after Kang et al., the lowest of the languages; None where one is not among its 19."""
+    groups = groupings()["resources"].groups
+    levels = [_group_of(tag, groups) for tag in tags]
+    if not levels or None in levels:
+        return None
+    order = list(groups)
+    return max((name for name in levels if name is not None), key=order.index)
+
+
+def _script(*tags: str) -> str | None:
+    names = sorted({entry.script for tag in tags if (entry := _known(tag))})
+    return f"script:{'+'.join(names)}" if names else None
+
+
+def _family(*tags: str) -> str | None:
+    names = sorted({entry.family.partition(" (")[0] for tag in tags if (entry := _known(tag))})
+    return f"family:{'+'.join(names)}" if names else None
+
+
+GROUPINGS: dict[str, Callable[..., str | None]] = {
+    "latin": script_group,
+    "resources": resources,
+    "script": _script,
+    "family": _family,
+}
+
+
+def scopes(
+    cells: Mapping[str, Sequence[str]],
+    by: Sequence[str] = ("latin", "resources"),
+    own: Mapping[str, Collection[str]] | None = None,
+) -> dict[str, tuple[str, ...]]:
+    """Group to its cells, for `leaderboard.win_rates` and `leaderboard.scope_means`.
+
+    Args:
+        cells: name of a cell to the tags of its languages: one, or those of the evidence and the response.
+        by: groupings of `GROUPINGS`.
+        own: further groups, by name, of languages: a cell belongs to one where all its languages do. Languages may be
+            given as `language` takes them.
+
+    Returns:
+        `all` first, then the groups that have any cell, in a fixed order. A cell whose language a grouping does not
+        know is in none of its groups.
+
+    Raises:
+        UnknownNameError: no such grouping, or no such language in `own`.
+    """
+    unknown = next((name for name in by if name not in GROUPINGS), None)
+    if unknown is not None:
+        raise UnknownNameError("grouping of languages", unknown, GROUPINGS)
+    result: dict[str, tuple[str, ...]] = {ALL: tuple(cells)}
+    for name in by:
+        members: dict[str, list[str]] = {}
+        for cell, tags in cells.items():
+            group = GROUPINGS[name](*tags)
+            if group is not None:
+                members.setdefault(group, []).append(cell)
+        result |= {group: tuple(members[group]) for group in _ordered(name, members)}
+    for name, wanted in (own or {}).items():
+        bases = {get_language(tag).tag for tag in wanted}
+        result[name] = tuple(cell for cell, tags in cells.items() if tags and all(_tag(tag) in bases for tag in tags))
+    return result
+
+
+def _ordered(name: str, members: Collection[str]) -> list[str]:
+    known = list(groupings()[name].groups) if name in groupings() else [LATIN, NON_LATIN]
+    return sorted(members, key=lambda group: (known.index(group) if group in known else len(known), group))
+
+
+def _known(tag: str) -> Language | None:
+    try:
+        return get_language(tag)
+    except UnknownNameError:
+        return None
+
+
+def _tag(tag: str) -> str:
+    entry = _known(tag)
+    return entry.tag if entry else tag
+
+
+def _group_of(tag: str, groups: Mapping[str, tuple[str, ...]]) -> str | None:
+    entry = _known(tag)
+    return next((name for name, bases in groups.items() if entry and entry.base in bases), None)
+
 
 USUAL = {
     "word": ("f1", "precision", "recall", "mcc", "auroc", "auc_pr_nonfactual"),
@@ -33,7 +321,7 @@ USUAL = {
         "pearson_support", "spearman_support", "pearson_unverified", "spearman_unverified",
     ),
 }  # fmt: skip
-"""Level to the measures that are taken where the file names none: hat's and kang's, and AUROC."""
+"""Level to the measures that are taken where the file names none: HAT's and Kang et al.'s, and AUROC."""
 
 
 @dataclass(frozen=True)
@@ -73,8 +361,8 @@ class Config:
     def measures(self, level: str) -> tuple[str, ...]:
         """The measures at a level; the one that systems are sorted by is always among them."""
         rank_by = self.bench.rank_by
-        found = self.bench.measures or USUAL[level]
-        return found if rank_by in found else (rank_by, *found)
+        names = self.bench.measures or USUAL[level]
+        return names if rank_by in names else (rank_by, *names)
 
     def places(self, paths: str | tuple[str, ...]) -> list[Path]:
         """Where the paths of a data set, or of predictions, lead."""
@@ -101,9 +389,9 @@ def load(path: Path, *, data_root: Path | None = None, limit: int | None = None)
         if limit is not None:
             bounded = (
                 msgspec.structs.replace(
-                    one, limit=min(limit, one.limit or limit), dev_limit=min(limit, one.dev_limit or limit)
+                    entry, limit=min(limit, entry.limit or limit), dev_limit=min(limit, entry.dev_limit or limit)
                 )
-                for one in entries.data
+                for entry in entries.data
             )
             entries = msgspec.structs.replace(entries, data=tuple(bounded))
         config = Config(path, entries, data_root)
@@ -128,10 +416,10 @@ def _check_bench(config: Config) -> None:
             raise UnknownNameError("grouping of languages", grouping, GROUPINGS)
     for tags in config.entries.groups.values():
         for tag in tags:
-            language(tag)
+            get_language(tag)
     if bench.seed < 0 or bench.resamples < 0:
         raise InputError("seed and resamples are 0 or more", field="bench")
-    labels = {one.name for one in config.systems}
+    labels = {system.name for system in config.systems}
     if bench.baseline is not None and bench.baseline not in labels:
         raise UnknownNameError("system of this bench", bench.baseline, labels)
 
@@ -139,33 +427,33 @@ def _check_bench(config: Config) -> None:
 def _check_data(config: Config) -> None:
     if not config.data:
         raise InputError("there is no data set", field="data", remedy="Add a table [[data]].")
-    _once((one.name for one in config.data), "data.name")
-    labels = {one.name for one in config.systems}
+    _once((entry.name for entry in config.data), "data.name")
+    labels = {entry.name for entry in config.systems}
     for number, entry in enumerate(config.data):
-        place = f"data[{number}]"
+        where = f"data[{number}]"
         for field, paths in (("path", entry.path), ("dev", entry.dev)):
-            for found in config.places(paths) if paths is not None else []:
-                _exists(found, f"{place}.{field}")
+            for path in config.places(paths) if paths is not None else []:
+                _exists(path, f"{where}.{field}")
         if not entry.levels:
-            raise InputError("a data set has a level or more", field=f"{place}.levels")
+            raise InputError("a data set has a level or more", field=f"{where}.levels")
         if entry.dev is None and not 0.0 < entry.dev_share < 1.0:
             raise InputError(
-                "the share that is for tuning lies between 0 and 1, such as 0.3", field=f"{place}.dev_share"
+                "the share that is for tuning lies between 0 and 1, such as 0.3", field=f"{where}.dev_share"
             )
         for name, value in (("limit", entry.limit), ("dev_limit", entry.dev_limit)):
             if value is not None and value < 1:
-                raise InputError("a limit is 1 or more", field=f"{place}.{name}")
+                raise InputError("a limit is 1 or more", field=f"{where}.{name}")
         for tag in (*entry.languages, *([entry.language] if entry.language else [])):
-            language(tag)
+            get_language(tag)
         for label in entry.seen:
             if label not in labels:
                 raise UnknownNameError("system of this bench", label, labels)
 
 
-def _exists(place: Path, field: str) -> None:
-    if not place.exists():
+def _exists(path: Path, field: str) -> None:
+    if not path.exists():
         raise InputError(
-            f"there is no file {place}",
+            f"there is no file {path}",
             field=field,
             remedy="Paths of data and predictions are relative to the folder of the bench file, or to --data-root.",
         )
@@ -176,51 +464,51 @@ def _check_systems(config: Config) -> None:
         raise InputError("there is no system", field="systems", remedy="Add a table [[systems]].")
     for number, entry in enumerate(config.systems):
         _check_system(config, entry, f"systems[{number}]")
-    _once((one.name for one in config.systems), "systems.label")
+    _once((system.name for system in config.systems), "systems.label")
 
 
-def _check_system(config: Config, entry: SystemEntry, place: str) -> None:
+def _check_system(config: Config, entry: SystemEntry, field: str) -> None:
     from veriglot.detectors import DETECTORS
     from veriglot.scorers import SCORERS
 
-    if sum(one is not None for one in (entry.detector, entry.scorer, entry.predictions)) != 1:
-        raise InputError("a system is either a detector or a scorer, or predictions made elsewhere", field=place)
-    names = {one.name for one in config.data}
+    if sum(data is not None for data in (entry.detector, entry.scorer, entry.predictions)) != 1:
+        raise InputError("a system is either a detector or a scorer, or predictions made elsewhere", field=field)
+    names = {data.name for data in config.data}
     for name in entry.data:
         if name not in names:
             raise UnknownNameError("data set of this bench", name, names)
     if entry.predictions is not None:
-        _check_predictions(config, entry, place)
+        _check_predictions(config, entry, field)
     elif entry.scorer is not None:
         SCORERS.entry(entry.scorer)
     elif ":" not in entry.made_by:  # package.module:Class is a name too
         DETECTORS.entry(entry.made_by)
     if entry.detector is not None and entry.threshold is not None and not 0.0 <= entry.threshold <= 1.0:
-        raise InputError("a detector's threshold is a probability between 0 and 1", field=f"{place}.threshold")
-    _no_secrets(entry, place)
+        raise InputError("a detector's threshold is a probability between 0 and 1", field=f"{field}.threshold")
+    _no_secrets(entry, field)
 
 
-def _check_predictions(config: Config, entry: SystemEntry, place: str) -> None:
+def _check_predictions(config: Config, entry: SystemEntry, where: str) -> None:
     for field in ("options", "threshold", "price_in", "price_out"):
         if getattr(entry, field):
             raise InputError(
                 f"predictions are taken as they were made, and have no {field}",
-                field=f"{place}.{field}",
+                field=f"{where}.{field}",
                 remedy="Take it out, or make the predictions with it.",
             )
     if not entry.files:
-        raise InputError("there are no files of predictions", field=f"{place}.predictions")
+        raise InputError("there are no files of predictions", field=f"{where}.predictions")
     for path in config.places(entry.files):
-        _exists(path, f"{place}.predictions")
+        _exists(path, f"{where}.predictions")
     if not entry.data and len(config.data) > 1:
         raise InputError(
             "predictions are joined with samples by id, and several data sets may have the same ids",
-            field=place,
+            field=where,
             remedy='Say which data they are of, as in data = ["NAME"].',
         )
 
 
-def _no_secrets(entry: SystemEntry, place: str) -> None:
+def _no_secrets(entry: SystemEntry, field: str) -> None:
     """Refuse a key in the file itself: options go into signatures and results."""
     from veriglot.http.secrets import refuse_given_key, refuse_secret_headers
 
@@ -231,7 +519,7 @@ def _no_secrets(entry: SystemEntry, place: str) -> None:
         if isinstance(headers, dict):
             refuse_secret_headers(dict.fromkeys(headers, ""))
     except VeriglotError as error:
-        raise InputError(error.message, field=f"{place}.options", remedy=error.remedy) from None
+        raise InputError(error.message, field=f"{field}.options", remedy=error.remedy) from None
 
 
 def _once(names: Iterable[str], field: str) -> None:

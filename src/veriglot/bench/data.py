@@ -1,4 +1,4 @@
-"""Labelled data sets, parted into what thresholds are tuned on and what figures stand on.
+"""Labelled data sets: split into development and test parts, and their statistics as papers print them.
 
 Texts that hang together stay together: samples that share a response, a group that the source names, or a piece of
 evidence are one text, on one side of the split and drawn as one by the bootstrap. The split is by a hash of the text,
@@ -8,27 +8,32 @@ so a row that is added moves no other.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import msgspec
+import numpy as np
 
-from veriglot.bench.belonging import tag_of
-from veriglot.bench.model_labels import bench_reference, made_by, model_annotators
+from veriglot.bench.labels import bench_reference, item_labels, made_by, model_annotators, tag_of
+from veriglot.datasets.near_duplicates import UnionFind
 from veriglot.errors import InputError
 from veriglot.formats import BadRow, SeenIds, read_rows
-from veriglot.provenance import digest
+from veriglot.metrics.reference import reference
+from veriglot.metrics.spans import covered
+from veriglot.metrics.units import segmenter
 from veriglot.records import encode
+from veriglot.signatures import digest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from veriglot.bench.config import Config
-    from veriglot.bench.entries import DataEntry
+    from veriglot.bench.config import Config, DataEntry
+    from veriglot.metrics.units import Segmenter
     from veriglot.records import Sample
 
-__all__ = ["DataSet", "read_data"]
+__all__ = ["DataSet", "DataStatistics", "read_data", "statistics_by_language", "statistics_of"]
+
 
 _DEV, _TEST = "dev", "test"
 
@@ -73,15 +78,15 @@ class DataSet:
 
     def hashed(self) -> str:
         """SHA-256 of everything that is judged, with its labels and its place in the split."""
-        return digest([encode(one) for one in self.test] + [_DEV] + [encode(one) for one in self.dev])
+        return digest([encode(sample) for sample in self.test] + [_DEV] + [encode(sample) for sample in self.dev])
 
     def pairs(self) -> dict[str, tuple[str, ...]]:
         """Tag of the response's language to all languages that its samples are in: in translations the source's too."""
-        found: dict[str, set[str]] = defaultdict(set)
+        result: dict[str, set[str]] = defaultdict(set)
         for sample in self.test:
             tag = tag_of(sample.language)
-            found[tag] |= {tag, *(tag_of(passage.language) for passage in sample.evidence if passage.language)}
-        return {tag: (tag, *sorted(others - {tag})) for tag, others in sorted(found.items())}
+            result[tag] |= {tag, *(tag_of(passage.language) for passage in sample.evidence if passage.language)}
+        return {tag: (tag, *sorted(others - {tag})) for tag, others in sorted(result.items())}
 
 
 def read_data(entry: DataEntry, config: Config) -> DataSet:
@@ -97,10 +102,10 @@ def read_data(entry: DataEntry, config: Config) -> DataSet:
     for part, paths in ((_TEST, entry.path), (_DEV, entry.dev)):
         if paths is not None:
             rows[part] = list(_rows(config.places(paths), entry, seen, bad))
-    chosen = {part: list(_wanted(found, entry)) for part, found in rows.items()}
+    chosen = {part: list(_wanted(samples, entry)) for part, samples in rows.items()}
     labelled = {
-        part: [one for one in found if bench_reference(one, entry.annotator) is not None]
-        for part, found in chosen.items()
+        part: [sample for sample in samples if bench_reference(sample, entry.annotator) is not None]
+        for part, samples in chosen.items()
     }
     texts = _texts([*labelled[_TEST], *labelled[_DEV]])
     unlabelled = sum(len(chosen[part]) - len(labelled[part]) for part in chosen)
@@ -112,8 +117,8 @@ def read_data(entry: DataEntry, config: Config) -> DataSet:
         test, dev = _parted(labelled[_TEST], texts, entry.dev_share)
         split = f"{entry.dev_share:.0%} of the texts for tuning, by a hash of the text"
     else:
-        tuning = {texts[one.id] for one in labelled[_DEV]}
-        test, dev = [one for one in labelled[_TEST] if texts[one.id] not in tuning], labelled[_DEV]
+        tuning = {texts[sample.id] for sample in labelled[_DEV]}
+        test, dev = [sample for sample in labelled[_TEST] if texts[sample.id] not in tuning], labelled[_DEV]
         left_out = len(labelled[_TEST]) - len(test)
         split = "files named for tuning"
         split += f"; {left_out} test samples left out, whose text is among them" if left_out else ""
@@ -136,8 +141,8 @@ def read_data(entry: DataEntry, config: Config) -> DataSet:
 
 def _aside(chosen: dict[str, list[Sample]], entry: DataEntry) -> tuple[str, ...]:
     """The models that labelled samples which nobody else did, where the bench file names no annotator."""
-    every = (one for found in chosen.values() for one in found)
-    return model_annotators(one for one in every if bench_reference(one, entry.annotator) is None)
+    every = (sample for samples in chosen.values() for sample in samples)
+    return model_annotators(sample for sample in every if bench_reference(sample, entry.annotator) is None)
 
 
 def _unlabelled(entry: DataEntry, config: Config, chosen: dict[str, list[Sample]], bad_rows: int) -> DataSet:
@@ -155,9 +160,9 @@ def _no_labels(entry: DataEntry, config: Config, rows: Sequence[Sample], chosen:
     reason, remedy = "no sample has labels", ""
     if rows and not chosen:
         reason = f"no sample is in any of the languages {', '.join(entry.languages)}"
-        remedy = f"Its languages are {', '.join(sorted({tag_of(one.language) for one in rows}))}."
+        remedy = f"Its languages are {', '.join(sorted({tag_of(sample.language) for sample in rows}))}."
     elif entry.annotator is not None:
-        names = sorted({found.annotator for one in chosen for found in one.annotations})
+        names = sorted({annotation.annotator for sample in chosen for annotation in sample.annotations})
         if names:
             reason = f"no sample has labels of {entry.annotator!r}"
             remedy = f"Its annotators are {', '.join(names)}."
@@ -186,22 +191,14 @@ def _wanted(samples: Sequence[Sample], entry: DataEntry) -> Iterator[Sample]:
 
 def _texts(samples: Sequence[Sample]) -> dict[str, str]:
     """Id of a sample to its text: the least key of everything that hangs together with it."""
-    parent: dict[str, str] = {}
-
-    def root(key: str) -> str:
-        while parent.setdefault(key, key) != key:
-            parent[key] = parent[parent[key]]
-            key = parent[key]
-        return key
-
+    groups = UnionFind[str]()
     first: dict[str, str] = {}
     for sample in samples:
         keys = _keys(sample)
         first[sample.id] = keys[0]
         for other in keys[1:]:
-            one, two = sorted((root(keys[0]), root(other)))
-            parent[two] = one
-    return {id_: root(key) for id_, key in first.items()}
+            groups.unite(keys[0], other)
+    return {id_: groups.root(key) for id_, key in first.items()}
 
 
 def _keys(sample: Sample) -> list[str]:
@@ -218,7 +215,9 @@ def _share(text: str, salt: str) -> float:
 
 def _parted(samples: Sequence[Sample], texts: dict[str, str], share: float) -> tuple[list[Sample], list[Sample]]:
     dev = {text for text in set(texts.values()) if _share(text, _DEV) < share}
-    return [one for one in samples if texts[one.id] not in dev], [one for one in samples if texts[one.id] in dev]
+    return [sample for sample in samples if texts[sample.id] not in dev], [
+        sample for sample in samples if texts[sample.id] in dev
+    ]
 
 
 def _limited(samples: list[Sample], texts: dict[str, str], limit: int | None, seed: int) -> list[Sample]:
@@ -228,8 +227,262 @@ def _limited(samples: list[Sample], texts: dict[str, str], limit: int | None, se
     by_language: dict[str, list[Sample]] = defaultdict(list)
     for sample in samples:
         by_language[tag_of(sample.language)].append(sample)
-    kept: set[str] = set()
-    for found in by_language.values():
-        drawn = sorted(found, key=lambda one: _share(texts[one.id], f"limit {seed}"))
-        kept |= {one.id for one in drawn[:limit]}
-    return [one for one in samples if one.id in kept]
+    ids: set[str] = set()
+    for group in by_language.values():
+        drawn = sorted(group, key=lambda member: _share(texts[member.id], f"limit {seed}"))
+        ids |= {member.id for member in drawn[:limit]}
+    return [member for member in samples if member.id in ids]
+
+
+# Statistics of labelled data sets as papers print them: HAT, Tables 1, 2; HalluVerse25, Table 2; Kang et al., Table 9.
+#
+# Sums first: a statistic is made of counts that are added sample by sample, so that data of any size passes through,
+# and the statistics of parts can be joined.
+
+
+BANDS = ((0, 5), (5, 25), (25, 100))  # of hallucinated characters in percent, half-open below: (0, 5], (5, 25], ...
+
+
+@dataclass
+class DataStatistics:
+    """Counts of one data set, or of one language of it. Lengths are in code points.
+
+    Attributes:
+        unit: of `evidence_units` and `response_units`: `word` or another that `metrics.units` knows.
+        samples: all of them.
+        labelled: those with labels; everything below is of these alone.
+        with_evidence: labelled ones with evidence and a response, over which length ratios are taken.
+        hallucinated: labelled ones in which anything is marked.
+        bands: how many of these fall into each of `BANDS`, by the share of the response that is marked.
+        evidence_length, response_length: code points of those with evidence, summed.
+        ratio_sum: their response / evidence, summed.
+        hallucinated_with_evidence, hallucinated_evidence_length, hallucinated_response_length, hallucinated_ratio_sum:
+            the same of the hallucinated ones.
+        length: code points of all labelled responses.
+        marked: of these, in any mark.
+        evidence_units, response_units: units of labelled samples with evidence (HalluVerse25: original and edited).
+        marks: number of marks.
+        types: how many marks are of each type; the key is empty where a mark has none.
+        facts, supported, contradicted, unverified: atomic facts of labelled responses; the last two only of responses
+            whose labels tell them apart, whose facts are `told`.
+        support_sum: support rates of responses with facts, summed; there are `with_facts` of them.
+    """
+
+    unit: str = "word"
+    samples: int = 0
+    labelled: int = 0
+    with_evidence: int = 0
+    hallucinated: int = 0
+    bands: list[int] = field(default_factory=lambda: [0] * len(BANDS))
+    evidence_length: int = 0
+    response_length: int = 0
+    ratio_sum: float = 0.0
+    hallucinated_with_evidence: int = 0
+    hallucinated_evidence_length: int = 0
+    hallucinated_response_length: int = 0
+    hallucinated_ratio_sum: float = 0.0
+    length: int = 0
+    marked: int = 0
+    evidence_units: int = 0
+    response_units: int = 0
+    marks: int = 0
+    types: Counter[str] = field(default_factory=Counter)
+    facts: int = 0
+    supported: int = 0
+    told: int = 0
+    contradicted: int = 0
+    unverified: int = 0
+    with_facts: int = 0
+    support_sum: float = 0.0
+
+    def __add__(self, other: DataStatistics) -> DataStatistics:
+        """The statistics of both.
+
+        Raises:
+            ValueError: they count different units.
+        """
+        if self.unit != other.unit:
+            raise ValueError(f"statistics in {self.unit} and {other.unit} cannot be added")
+        joined = {name: getattr(self, name) + getattr(other, name) for name in _SUMMED}
+        bands = [first + second for first, second in zip(self.bands, other.bands, strict=True)]
+        return DataStatistics(unit=self.unit, bands=bands, types=self.types + other.types, **joined)
+
+    @property
+    def length_ratio(self) -> float | None:
+        """Response over evidence, of summed lengths: HAT's T2SLR for translations."""
+        return _share_statistics(self.response_length, self.evidence_length)
+
+    @property
+    def mean_length_ratio(self) -> float | None:
+        """The mean of the samples' own ratios. HAT does not say which of the two its T2SLR is."""
+        return _share_statistics(self.ratio_sum, self.with_evidence)
+
+    @property
+    def hallucinated_length_ratio(self) -> float | None:
+        """`length_ratio` of the hallucinated samples: HAT's T2SLRHG."""
+        return _share_statistics(self.hallucinated_response_length, self.hallucinated_evidence_length)
+
+    @property
+    def hallucinated_mean_length_ratio(self) -> float | None:
+        """`mean_length_ratio` of the hallucinated samples."""
+        return _share_statistics(self.hallucinated_ratio_sum, self.hallucinated_with_evidence)
+
+    @property
+    def character_rate(self) -> float | None:
+        """Share of the characters of all labelled responses that is marked: HAT's CHR."""
+        return _share_statistics(self.marked, self.length)
+
+    @property
+    def sentence_rate(self) -> float | None:
+        """Share of labelled samples in which anything is marked: HAT's SHR, whose samples are sentences."""
+        return _share_statistics(self.hallucinated, self.labelled)
+
+    @property
+    def band_shares(self) -> list[float | None]:
+        """Share of the hallucinated samples in each of `BANDS`: HAT's SHR (0-5], (5-25], (25-100]."""
+        return [_share_statistics(count, self.hallucinated) for count in self.bands]
+
+    @property
+    def mean_evidence_units(self) -> float | None:
+        """Units of evidence a sample: in HalluVerse25's data, tokens of the original sentence."""
+        return _share_statistics(self.evidence_units, self.with_evidence)
+
+    @property
+    def mean_response_units(self) -> float | None:
+        """Units of response a sample: in HalluVerse25's data, tokens of the edited sentence."""
+        return _share_statistics(self.response_units, self.with_evidence)
+
+    @property
+    def support_rate(self) -> float | None:
+        """The mean over responses of the share of their facts that is supported (Kang et al., Table 9)."""
+        return _share_statistics(self.support_sum, self.with_facts)
+
+    def row(self) -> dict[str, float | int | None]:
+        """Everything that is printed, by name, in the order of HAT's columns, then HalluVerse25's and Kang et al.'s."""
+        bands = {f"band_{low}_{high}": share for (low, high), share in zip(BANDS, self.band_shares, strict=True)}
+        return {
+            "samples": self.samples,
+            "labelled": self.labelled,
+            "length_ratio": self.length_ratio,
+            "mean_length_ratio": self.mean_length_ratio,
+            "hallucinated_length_ratio": self.hallucinated_length_ratio,
+            "hallucinated_mean_length_ratio": self.hallucinated_mean_length_ratio,
+            "character_rate": self.character_rate,
+            "sentence_rate": self.sentence_rate,
+            "hallucinated": self.hallucinated,
+            **bands,
+            "marks": self.marks,
+            "evidence_units": self.evidence_units,
+            "response_units": self.response_units,
+            "mean_evidence_units": self.mean_evidence_units,
+            "mean_response_units": self.mean_response_units,
+            "facts": self.facts,
+            "support_rate": self.support_rate,
+            "supported": _share_statistics(self.supported, self.facts),
+            "contradicted": _share_statistics(self.contradicted, self.told),
+            "unverified": _share_statistics(self.unverified, self.told),
+        }
+
+
+_SUMMED = tuple(name for name in DataStatistics.__dataclass_fields__ if name not in {"unit", "bands", "types"})
+
+
+def band_of(marked: int, length: int) -> int | None:
+    """Which of `BANDS` a response belongs to, of whose `length` characters `marked` are marked; None where none is.
+
+    A share that lies on the border of two belongs to the lower one.
+    """
+    if marked <= 0:
+        return None
+    return next(index for index, (_, high) in enumerate(BANDS) if 100 * marked <= high * length)
+
+
+def statistics_of(samples: Iterable[Sample], *, unit: str = "word", annotator: str | None = None) -> DataStatistics:
+    """The statistics of a data set.
+
+    Args:
+        samples: read once.
+        unit: what tokens are: `word`, `char` or `hf:<tokenizer>`. HalluVerse25 does not say which tokens it counts.
+        annotator: whose labels; see `metrics.reference`.
+
+    Raises:
+        UnknownNameError: no such unit.
+        UsageError: the labels cannot be chosen without a name.
+    """
+    parts = statistics_by_language(samples, unit=unit, annotator=annotator)
+    return sum(parts.values(), DataStatistics(unit))
+
+
+def statistics_by_language(
+    samples: Iterable[Sample], *, unit: str = "word", annotator: str | None = None
+) -> dict[str, DataStatistics]:
+    """The statistics of each language of a data set, in the order of the tags; translations by pair, as `de-en`.
+
+    Arguments and errors are those of `statistics_of`.
+    """
+    segment = segmenter(unit)
+    result: dict[str, DataStatistics] = {}
+    for sample in samples:
+        _count(result.setdefault(_stratum(sample), DataStatistics(unit)), sample, annotator, segment)
+    return dict(sorted(result.items()))
+
+
+def _stratum(sample: Sample) -> str:
+    tag = tag_of(sample.language)
+    source = next((passage.language for passage in sample.evidence if passage.language), None)
+    return tag if source is None or tag_of(source) == tag else f"{tag_of(source)}-{tag}"
+
+
+def _count(into: DataStatistics, sample: Sample, annotator: str | None, segment: Segmenter) -> None:
+    into.samples += 1
+    labels = reference(sample, annotator)
+    if labels is None:
+        return
+    into.labelled += 1
+    length = len(sample.response)
+    marked = int(np.count_nonzero(covered(length, labels.marks.spans)))
+    into.length += length
+    into.marked += marked
+    into.marks += len(labels.marks.spans)
+    into.types.update(name or "" for name in labels.marks.types)
+    band = band_of(marked, length)
+    if band is not None:
+        into.hallucinated += 1
+        into.bands[band] += 1
+    _count_lengths(into, sample, segment, hallucinated=band is not None)
+    _count_facts(into, sample, annotator)
+
+
+def _count_lengths(into: DataStatistics, sample: Sample, segment: Segmenter, *, hallucinated: bool) -> None:
+    evidence, length = sum(len(passage.text) for passage in sample.evidence), len(sample.response)
+    if not evidence or not length:
+        return
+    into.with_evidence += 1
+    into.evidence_length += evidence
+    into.response_length += length
+    into.ratio_sum += length / evidence
+    into.evidence_units += sum(len(segment(passage.text, passage.language)) for passage in sample.evidence)
+    into.response_units += len(segment(sample.response, sample.language))
+    if hallucinated:
+        into.hallucinated_with_evidence += 1
+        into.hallucinated_evidence_length += evidence
+        into.hallucinated_response_length += length
+        into.hallucinated_ratio_sum += length / evidence
+
+
+def _count_facts(into: DataStatistics, sample: Sample, annotator: str | None) -> None:
+    for item in item_labels(sample, "response", annotator) or ():
+        if item.support is None:
+            continue
+        into.with_facts += 1
+        into.support_sum += item.support
+        into.facts += item.facts
+        into.supported += round(item.support * item.facts)
+        if item.contradicted is not None and item.unverified is not None:
+            into.told += item.facts
+            into.contradicted += round(item.contradicted * item.facts)
+            into.unverified += round(item.unverified * item.facts)
+
+
+def _share_statistics(part: float, whole: float) -> float | None:
+    return part / whole if whole else None

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from veriglot.bench.answers import BenchAnswers
 from veriglot.errors import InputError
-from veriglot.records import decode_json, from_mapping
+from veriglot.metrics.estimate import MEAN
+from veriglot.records import Estimate, Interval, decode_json, from_mapping
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,11 +31,40 @@ __all__ = [
     "read_results",
 ]
 
+
+class BenchAnswers(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+    """What a system said of data without labels, which tells how much it marks and not whether it is right.
+
+    Attributes:
+        system, data, level: the cell.
+        language: BCP 47 tag of the responses, or `mean` over the data set's languages.
+        items, clusters: scored items, and texts among them.
+        coverage: share of the items that were scored.
+        flagged: share of the scored items that it marks at its own threshold; None where it has none.
+        flagged_low, flagged_high: 95% interval over resampled texts.
+        mean: of its numbers, in its own range and direction.
+        mean_low, mean_high: 95% interval over resampled texts.
+        signature: one line that says how it was made.
+    """
+
+    system: str
+    data: str
+    level: str
+    language: str
+    items: int = 0
+    clusters: int = 0
+    coverage: float = 0.0
+    flagged: float | None = None
+    flagged_low: float | None = None
+    flagged_high: float | None = None
+    mean: float | None = None
+    mean_low: float | None = None
+    mean_high: float | None = None
+    signature: str = ""
+
+
 Level = Literal["word", "sentence", "response"]
 At = Literal["tuned", "own"]
-
-MEAN = "mean"
-"""The name that stands for the mean over a data set's languages."""
 
 SCHEMA = 1
 
@@ -58,7 +87,7 @@ class BenchData(msgspec.Struct, frozen=True):
         seen: systems whose own training held this data: it is in no mean over data sets and in no win rate.
         sha256: of the samples as read, test and dev.
         note: what the bench file says that a reader must know of it.
-        statistics: see `bench.statistics`, as names to numbers.
+        statistics: see `bench.data.DataStatistics`, as names to numbers.
         labelled: whether it has labels; without them it is in no figure, and `nonfactual` is empty.
     """
 
@@ -162,16 +191,14 @@ class BenchCell(msgspec.Struct, frozen=True):
     signature: str | None = None
 
 
-class BenchFigure(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
+class BenchFigure(Estimate, frozen=True, omit_defaults=True, kw_only=True):
     """One measured number.
 
     Attributes:
         system, data, level: the cell.
         language: BCP 47 tag of the responses, or `mean`: over the data set's languages in which it is defined.
-        measure: a name of `metrics.item_measures.ITEM_MEASURES`; at level `word` also `iou`, `soft_correlation`, `ece`.
+        measure: a name of `metrics.items.ITEM_MEASURES`; at level `word` also `iou`, `soft_correlation`, `ece`.
         at: `tuned` on the dev part for this measure, `own` (the system's own threshold); None where none is needed.
-        value: the number; None where it is undefined.
-        low, high: 95% interval over resampled texts; None where there is none.
         items, positives, clusters: scored items behind it, the positive ones among them, and texts.
         chance: what a system that knows nothing would get; None where that depends on how much it marks.
         coverage: share of the labelled items that were scored.
@@ -188,8 +215,6 @@ class BenchFigure(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
     measure: str
     at: At | None = None
     value: float | None = None
-    low: float | None = None
-    high: float | None = None
     items: int = 0
     positives: int = 0
     clusters: int = 0
@@ -227,7 +252,7 @@ class BenchThreshold(msgspec.Struct, frozen=True):
     reason: str | None = None
 
 
-class BenchWin(msgspec.Struct, frozen=True):
+class BenchWin(Interval, frozen=True):
     """How often a system is the best within a group of cells (data set and language).
 
     Attributes:
@@ -237,7 +262,6 @@ class BenchWin(msgspec.Struct, frozen=True):
         wins, ties: cells in which none has more, and those of them that it shares.
         cells, played: cells of the scope, and those in which the system has a figure.
         rate: wins / cells; None where there are none.
-        low, high: 95% interval over resampled texts.
         mean: its mean over the cells in which it has a figure; None where there is none.
     """
 
@@ -251,19 +275,16 @@ class BenchWin(msgspec.Struct, frozen=True):
     cells: int
     played: int
     rate: float | None
-    low: float | None
-    high: float | None
     mean: float | None
 
 
-class BenchComparison(msgspec.Struct, frozen=True):
+class BenchComparison(Interval, frozen=True):
     """A system held against the baseline on one data set, by paired bootstrap over texts.
 
     Attributes:
         data, level, measure, at: of what.
         system, baseline: which minus which.
         difference: of the means over languages, on items that both scored; None where it is undefined.
-        low, high: its 95% interval.
         p, adjusted: two-sided p-value, and corrected for all of this level and measure.
         items, clusters: common items and texts.
         left_out: items that only the system, and only the baseline, scored.
@@ -278,8 +299,6 @@ class BenchComparison(msgspec.Struct, frozen=True):
     system: str
     baseline: str
     difference: float | None
-    low: float | None
-    high: float | None
     p: float | None
     adjusted: float | None
     items: int
@@ -315,7 +334,7 @@ class BenchConfusion(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=Tr
     Attributes:
         system, data: of what.
         language: BCP 47 tag of the responses, or `all`.
-        of: `response` where each has one type at most (halluverse), else `mark`.
+        of: `response` where each has one type at most (HalluVerse25), else `mark`.
         taxonomy: what the types belong to; None where they cannot be compared.
         classes: the types of the labels, the rows; `none` among them where whole responses are clean.
         answers: what was said of them, the columns: the classes, `none`, and what is no class.

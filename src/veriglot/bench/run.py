@@ -11,47 +11,189 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from veriglot import __version__
-from veriglot.bench.assembling import about_models, assembled
-from veriglot.bench.boards import Board
-from veriglot.bench.cells import judged
-from veriglot.bench.confusions import type_confusions
-from veriglot.bench.data import read_data
-from veriglot.bench.elsewhere import answers_kept, kept_system
-from veriglot.bench.items import item_table
-from veriglot.bench.measuring import Judgement, measured
-from veriglot.bench.model_labels import OWN_MARKS, same_maker
-from veriglot.bench.outcomes import counted
-from veriglot.bench.results import BenchCell
-from veriglot.bench.scoring import sentence_samples
-from veriglot.bench.span_figures import span_figures
-from veriglot.bench.systems import made
-from veriglot.bench.unlabelled import answered
-from veriglot.bench.verdicts import Opinion, opinion_of_detector, opinion_of_scorer
+from veriglot.bench.comparison import METHODS
+from veriglot.bench.config import scopes
+from veriglot.bench.data import read_data, statistics_of
+from veriglot.bench.figures import Judgement, measured, span_figures, unlabelled_answers
+from veriglot.bench.labels import OWN_MARKS, item_table, same_maker, sentence_samples, tag_of
+from veriglot.bench.leaderboard import Board, comparisons, correlations, wins
+from veriglot.bench.results import BenchCell, BenchData, BenchResults
+from veriglot.bench.systems import imported_answers, imported_system, judge, load_system, with_statuses
+from veriglot.bench.thresholds import Opinion, opinion_of_detector, opinion_of_scorer
+from veriglot.bench.type_confusion import type_confusions
 from veriglot.detectors import load_detector
-from veriglot.errors import InputError, VeriglotError
-from veriglot.metrics.resampling import Resampling
-from veriglot.provenance import signature
+from veriglot.errors import InputError, MissingExtraError, VeriglotError
+from veriglot.metrics.bootstrap import Resampling
+from veriglot.metrics.items import CORRELATIONS
+from veriglot.pipeline.progress import Silent
 from veriglot.records import Prediction, encode
-from veriglot.run.lock import Lock
-from veriglot.run.manifest import write_whole
-from veriglot.run.watch import Silent
+from veriglot.signatures import __version__, digest, signature
+from veriglot.storage.files import write_json
+from veriglot.storage.lock import Lock
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from veriglot.bench.cells import Grain, Said
-    from veriglot.bench.config import Config
+    from veriglot.bench.config import Config, Folder, SystemEntry
     from veriglot.bench.data import DataSet
-    from veriglot.bench.entries import SystemEntry
-    from veriglot.bench.folder import Folder
-    from veriglot.bench.items import ItemTable
-    from veriglot.bench.results import BenchAnswers, BenchConfusion, BenchFigure, BenchResults, Level
-    from veriglot.bench.systems import LoadDetector, System
+    from veriglot.bench.labels import ItemTable
+    from veriglot.bench.results import BenchAnswers, BenchConfusion, BenchFigure, Level
+    from veriglot.bench.systems import Grain, LoadDetector, System, SystemOutput
+    from veriglot.pipeline.progress import Watch
     from veriglot.records import Sample, Score
-    from veriglot.run.watch import Watch
 
 __all__ = ["Options", "run"]
+
+
+def assembled(config: Config, state: State) -> BenchResults:
+    """Everything that views show; the same answers give the same record."""
+    notes: list[str] = []
+    groups = _groups(config, state)
+    baseline = _baseline(config, state)
+    matrices, compared = [], []
+    for board in state.boards.values():
+        if baseline is not None:
+            compared += comparisons(board, baseline, config.bench.rank_by, config.bench.correction)
+        for method in METHODS:
+            try:
+                matrix = correlations(board, method)
+            except MissingExtraError as error:
+                notes.append(f"Correlations are not tested: {error}")
+                continue
+            if matrix is not None:
+                matrices.append(matrix)
+    bench = config.bench
+    return BenchResults(
+        title=config.title,
+        measures={level: config.measures(level) for level in state.boards},
+        rank_by=bench.rank_by,
+        baseline=baseline,
+        seed=bench.seed,
+        resamples=bench.resamples,
+        correction=bench.correction,
+        data=tuple(_described(state, data) for data in state.data),
+        systems=tuple(system.about for system in state.systems),
+        cells=tuple(state.cells),
+        figures=tuple(
+            record for board in state.boards.values() for done in board.measured.values() for record in done.figures
+        ),
+        thresholds=tuple(
+            record for board in state.boards.values() for done in board.measured.values() for record in done.thresholds
+        ),
+        wins=tuple(record for board in state.boards.values() for record in wins(board, groups)),
+        comparisons=tuple(compared),
+        correlations=tuple(matrices),
+        groups=groups,
+        notes=(*dict.fromkeys(notes), *_notes(config, state)),
+        signature=_signature(config, state),
+        version=__version__,
+        confusions=tuple(state.confusions),
+        answers=tuple(state.answers),
+    )
+
+
+def _groups(config: Config, state: State) -> dict[str, tuple[str, ...]]:
+    """Scope to its cells, over all data sets."""
+    labelled = [data for data in state.data if data.labelled]
+    cells = {f"{data.name}/{tag}": pair for data in labelled for tag, pair in data.pairs().items()}
+    return scopes(cells, config.bench.groups, config.entries.groups)
+
+
+def _baseline(config: Config, state: State) -> str | None:
+    """The baseline that the file names, or the first system that can be made."""
+    if config.bench.baseline is not None:
+        return config.bench.baseline
+    return next((system.name for system in state.systems if system.available), None)
+
+
+def _described(state: State, data: DataSet) -> BenchData:
+    entry = data.entry
+    boards = {level: board.tables[data.name] for level, board in state.boards.items() if data.name in board.tables}
+    languages = {tag: [sample for sample in data.test if tag_of(sample.language) == tag] for tag in data.pairs()}
+    counts = statistics_of(data.test, annotator=entry.annotator).row() if data.labelled else {}
+    return BenchData(
+        name=data.name,
+        levels=tuple(boards),
+        languages={
+            tag: (len(samples), len({data.texts[sample.id] for sample in samples}))
+            for tag, samples in languages.items()
+        },
+        pairs=data.pairs(),
+        dev=len(data.dev),
+        bad_rows=data.bad_rows,
+        unlabelled=data.unlabelled,
+        items={level: len(table) for level, table in boards.items()},
+        nonfactual={level: int(table.nonfactual.sum()) for level, table in boards.items() if table.labelled},
+        license=entry.license,
+        split=data.split,
+        seen=entry.seen,
+        sha256=data.hashed(),
+        note="; ".join(filter(None, (_silver(data), entry.note))) or None,
+        statistics={name: value for name, value in counts.items() if value is not None},
+        labelled=data.labelled,
+    )
+
+
+def _silver(data: DataSet) -> str | None:
+    """What stands in the row of a data set whose labels a model made."""
+    return f"LABELS BY A MODEL: {data.entry.annotator}" if data.makers else None
+
+
+def about_models(data: DataSet) -> list[str]:
+    """What a reader must know of the models that labelled a data set, a sentence each."""
+    notes = []
+    if data.makers:
+        notes.append(
+            f"{data.name}: its labels were made by a model, {data.entry.annotator}, and by no person: figures say how"
+            " far systems agree with it, not how often they are right."
+        )
+    if data.aside:
+        notes.append(
+            f"{data.name}: annotations of models ({', '.join(data.aside)}) are no labels where nobody else labelled a"
+            " sample; `annotator` in the bench file makes them labels by name."
+        )
+    return notes
+
+
+def _notes(config: Config, state: State) -> list[str]:
+    """What a reader of the tables must know, in words."""
+    notes = []
+    for data in state.data:
+        if not data.labelled:
+            notes.append(f"{data.name} has no labels: nobody is ranked by it.")
+        notes += about_models(data)
+        own = dict.fromkeys(cell.system for cell in state.cells if cell.data == data.name and cell.reason == OWN_MARKS)
+        notes += [f"{name} is not judged on {data.name}: {OWN_MARKS}." for name in own]
+        if data.bad_rows:
+            notes.append(f"{data.name}: {data.bad_rows} rows could not be read and are in no figure.")
+        if data.entry.seen:
+            notes.append(f"{data.name} was in the training of {', '.join(data.entry.seen)}.")
+    related = any(measure in CORRELATIONS for level in state.boards for measure in config.measures(level))
+    if related and any(data.labelled for data in state.data):
+        notes.append(
+            "Correlations have the sign that makes a good system positive: its opinion of how good an item is with the"
+            " support rate, of how bad it is with the unverified rate."
+        )
+    return notes
+
+
+def _signature(config: Config, state: State) -> str:
+    """What was judged by what, and how: not where the files lie."""
+    bench = config.bench
+    limits = [f"{entry.name}: {', '.join(entry.data)}" for entry in config.systems if entry.data]
+    return signature(
+        bench=digest(data.hashed() for data in state.data)[:16],
+        systems=digest(encode(system.about) for system in state.systems)[:16],
+        asked=digest(limits)[:16] if limits else None,
+        measures=digest(measure for level in state.boards for measure in config.measures(level))[:16],
+        rank_by=bench.rank_by,
+        thresholds=bench.thresholds,
+        unit=bench.unit,
+        seed=bench.seed,
+        resamples=bench.resamples,
+        version=__version__,
+    )
+
 
 LEVELS: tuple[Level, ...] = ("word", "sentence", "response")
 
@@ -133,25 +275,25 @@ def run(
                 watch.say(note.removesuffix("."))
             _judge_all(config, folder, state, data, options, watch)
         for system in state.systems:
-            if system.kept is not None and (unused := system.kept.unused()):
+            if system.imported is not None and (unused := system.imported.unused()):
                 watch.say(f"predictions of {system.name} that belong to no sample that was judged: {unused:,}")
         state.boards = {level: state.boards[level] for level in LEVELS if level in state.boards}
         watch.begin("measuring over all data sets", None)
         results = assembled(config, state)
-        write_whole(folder.results, msgspec.json.format(encode(results), indent=1) + b"\n")
+        write_json(folder.results, results)
     finally:
         lock.release()
     return results
 
 
 def _made(config: Config, entry: SystemEntry, load: LoadDetector) -> System:
-    return kept_system(entry, config.places(entry.files)) if entry.files else made(entry, load)
+    return imported_system(entry, config.places(entry.files)) if entry.files else load_system(entry, load)
 
 
 def _judge_all(config: Config, folder: Folder, state: State, data: DataSet, options: Options, watch: Watch) -> None:
     """Have every system judge a data set, and measure it at its levels."""
     work = _Work(config, folder, data, options, watch)
-    for level in (one for one in LEVELS if one in data.entry.levels):
+    for level in (name for name in LEVELS if name in data.entry.levels):
         board = state.boards.setdefault(level, Board(level))
         unit, annotator = config.bench.unit, data.entry.annotator
         test, dev = (
@@ -170,7 +312,7 @@ def _judge_all(config: Config, folder: Folder, state: State, data: DataSet, opti
         board.tables[data.name], board.resamplings[data.name] = test, resampling
         board.judgements[data.name] = judgements
         if not data.labelled:
-            state.answers += answered(data.name, test, judgements, resampling, suffix=_suffix(config, data))
+            state.answers += unlabelled_answers(data.name, test, judgements, resampling, suffix=_suffix(config, data))
             continue
         board.measured[data.name] = measured(
             data.name,
@@ -184,7 +326,7 @@ def _judge_all(config: Config, folder: Folder, state: State, data: DataSet, opti
         )
         if level == "word":
             board.measured[data.name].figures += work.span_figures
-    state.confusions += [one for found in work.confusions.values() for one in found]
+    state.confusions += [name for matrices in work.confusions.values() for name in matrices]
 
 
 def _suffix(config: Config, data: DataSet) -> str:
@@ -210,7 +352,7 @@ def _names(system: System) -> set[str | None]:
 
 def _who_answered(answers: Sequence[Prediction] | Sequence[Score]) -> set[str]:
     """The detectors behind predictions: one may have been asked, and another have judged."""
-    return {name for one in answers if isinstance(one, Prediction) for name in (one.detector, one.asked)}
+    return {name for answer in answers if isinstance(answer, Prediction) for name in (answer.detector, answer.asked)}
 
 
 class _Work:
@@ -220,7 +362,7 @@ class _Work:
         self._folder, self._data, self._options, self._watch = folder, data, options, watch
         self._config = config
         self._hash = data.hashed()
-        self._said: dict[tuple[str, str], Said | VeriglotError] = {}
+        self._said: dict[tuple[str, str], SystemOutput | VeriglotError] = {}
         self._rows: dict[str, list[Sample]] = {}
         self.span_figures: list[BenchFigure] = []
         self.confusions: dict[str, list[BenchConfusion]] = {}
@@ -239,37 +381,37 @@ class _Work:
         if system.scorer is not None and level == "word":
             return msgspec.structs.replace(cell, status="unsuited", reason="a scorer says nothing of words"), None
         grain: Grain = "sentence" if system.scorer is not None and level == "sentence" else "response"
-        said = self._answers(system, grain, test, dev)
-        if isinstance(said, VeriglotError):
-            return msgspec.structs.replace(cell, status="failed", reason=str(said)), None
-        if same_maker(self._data.makers, _who_answered(said.answers)):
+        output = self._answers(system, grain, test, dev)
+        if isinstance(output, VeriglotError):
+            return msgspec.structs.replace(cell, status="failed", reason=str(output)), None
+        if same_maker(self._data.makers, _who_answered(output.answers)):
             return msgspec.structs.replace(cell, status="unsuited", reason=OWN_MARKS), None
         split = len(test) if grain == "sentence" else len(self._data.test)
         rows = self._rows[grain][:split]
-        cell = counted(cell, said, rows)
+        cell = with_statuses(cell, output, rows)
         if not cell.coverage:
             return cell, None
         opinions = [
             self._opinion(system, table, answers)
-            for table, answers in ((test, said.answers[:split]), (dev, said.answers[split:]))
+            for table, answers in ((test, output.answers[:split]), (dev, output.answers[split:]))
         ]
         if system.marks and level == "word" and test.labelled:
-            self._measure_spans(system, said.answers[: len(self._data.test)])  # type: ignore[arg-type]
+            self._measure_spans(system, output.answers[: len(self._data.test)])  # type: ignore[arg-type]
         if system.marks and test.labelled and system.name not in self.confusions:
-            self.confusions[system.name] = self._confused(system, said)
-        judgement = Judgement(system.name, system.about.direction or "", opinions[0], opinions[1], seen, said.key)
+            self.confusions[system.name] = self._confused(system, output)
+        judgement = Judgement(system.name, system.about.direction or "", opinions[0], opinions[1], seen, output.key)
         return msgspec.structs.replace(cell, notes=opinions[0].notes), judgement
 
-    def _answers(self, system: System, grain: Grain, test: ItemTable, dev: ItemTable) -> Said | VeriglotError:
+    def _answers(self, system: System, grain: Grain, test: ItemTable, dev: ItemTable) -> SystemOutput | VeriglotError:
         key = (system.name, grain)
         if key not in self._said:
             rows = self._rows.setdefault(grain, self._questions(grain, test, dev))
-            if system.kept is not None:
+            if system.imported is not None:
                 self._said[key] = self._kept(system, rows)
                 return self._said[key]
             self._watch.begin(f"{system.name} on {self._data.name} ({len(rows):,} {grain}s)", len(rows))
             try:
-                self._said[key] = judged(
+                self._said[key] = judge(
                     system,
                     self._data.name,
                     rows,
@@ -287,17 +429,17 @@ class _Work:
                 self._said[key] = error
         return self._said[key]
 
-    def _kept(self, system: System, rows: Sequence[Sample]) -> Said | VeriglotError:
-        assert system.kept is not None
+    def _kept(self, system: System, rows: Sequence[Sample]) -> SystemOutput | VeriglotError:
+        assert system.imported is not None
         try:
-            return answers_kept(system, self._data.name, rows, data_hash=self._hash)
+            return imported_answers(system, self._data.name, rows, data_hash=self._hash)
         except InputError as error:
             self._watch.say(f"{system.name} cannot be joined with {self._data.name}: {error}")
             return error
 
     def _questions(self, grain: Grain, test: ItemTable, dev: ItemTable) -> list[Sample]:
         """What is judged: without labels, and with the sisters that self-consistency needs."""
-        from veriglot.scorers.sisters import with_sisters
+        from veriglot.scorers.pairwise import with_sisters
 
         if grain == "sentence":
             return [*sentence_samples(test), *sentence_samples(dev)]
@@ -319,20 +461,20 @@ class _Work:
             suffix=_suffix(self._config, self._data),
         )
 
-    def _confused(self, system: System, said: Said) -> list[BenchConfusion]:
+    def _confused(self, system: System, output: SystemOutput) -> list[BenchConfusion]:
         """Which types a detector takes for which, where the labels have types."""
         entry, samples = self._data.entry, self._data.test
-        found = type_confusions(
+        matrices = type_confusions(
             system.name,
             self._data.name,
             samples,
-            said.answers[: len(samples)],  # type: ignore[arg-type]
+            output.answers[: len(samples)],  # type: ignore[arg-type]
             detector_taxonomy=system.taxonomy,
             annotator=entry.annotator,
             seen=system.name in entry.seen,
-            suffix=f"cell:{said.key[:16]}|{_suffix(self._config, self._data)}",
+            suffix=f"cell:{output.key[:16]}|{_suffix(self._config, self._data)}",
         )
-        return list(found)
+        return list(matrices)
 
     def _opinion(self, system: System, table: ItemTable, answers: Sequence[Prediction] | Sequence[Score]) -> Opinion:
         if system.marks:

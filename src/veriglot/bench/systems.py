@@ -1,24 +1,49 @@
-"""Detectors and scorers made for a bench; one that cannot be made here is said to be unavailable, and why."""
+"""Detectors, scorers and imported predictions as systems of a bench, and the cells in which each judges a data set."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+import os
+import time
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 
-from veriglot.bench.results import BenchSystem
+from veriglot.bench.labels import check_marks, tag_of
+from veriglot.bench.results import BenchSystem, Cost
 from veriglot.detectors import load_detector
-from veriglot.errors import UnknownNameError, VeriglotError
-from veriglot.run import Recipe
+from veriglot.errors import InputError, UnknownNameError, VeriglotError
+from veriglot.formats import read_predictions
+from veriglot.pipeline import Checkpoint, Engine, Recipe
+from veriglot.records import Prediction, Score, Status, encode
 from veriglot.scorers import load_scorer
+from veriglot.signatures import __version__, digest, file_sha256, signature
+from veriglot.storage.checkpoint import JsonLines
+from veriglot.storage.files import write_json
 
 if TYPE_CHECKING:
-    from veriglot.bench.elsewhere import Kept
-    from veriglot.bench.entries import SystemEntry
-    from veriglot.records import Detector, Scorer
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
 
-__all__ = ["HIGHER_IS_WORSE", "LoadDetector", "System", "made"]
+    from veriglot.bench.config import Folder, SystemEntry
+    from veriglot.bench.results import BenchCell
+    from veriglot.records import Detector, Sample, Scorer
+
+__all__ = [
+    "HIGHER_IS_WORSE",
+    "Grain",
+    "LoadDetector",
+    "System",
+    "SystemOutput",
+    "imported_answers",
+    "imported_system",
+    "judge",
+    "load_system",
+    "with_statuses",
+]
+
 
 HIGHER_IS_WORSE = "higher_is_worse"
 """The direction of detectors' numbers: they are probabilities of being unsupported."""
@@ -40,7 +65,7 @@ class System:
         about: its record in the results.
         detector: made with words; None where it is a scorer or unavailable.
         scorer: likewise.
-        kept: predictions made elsewhere, in place of either.
+        imported: predictions made elsewhere, in place of either.
         recipe: by which other processes make either; None where it has to stay in this one.
     """
 
@@ -49,7 +74,7 @@ class System:
     detector: Detector | None = None
     scorer: Scorer | None = None
     recipe: Recipe | None = None
-    kept: Kept | None = None
+    imported: ImportedPredictions | None = None
 
     @property
     def name(self) -> str:
@@ -59,7 +84,7 @@ class System:
     @property
     def available(self) -> bool:
         """Whether it could be made."""
-        return self.detector is not None or self.scorer is not None or self.kept is not None
+        return self.detector is not None or self.scorer is not None or self.imported is not None
 
     @property
     def maker(self) -> Detector | Scorer:
@@ -68,21 +93,21 @@ class System:
         Raises:
             ValueError: it has neither.
         """
-        found = self.detector or self.scorer
-        if found is None:
+        maker = self.detector or self.scorer
+        if maker is None:
             raise ValueError(f"{self.name} is made by nothing that could be asked")
-        return found
+        return maker
 
     @property
     def marks(self) -> bool:
         """Whether it marks parts of responses, and so has spans."""
-        return self.detector is not None or self.kept is not None
+        return self.detector is not None or self.imported is not None
 
     @property
     def threshold(self) -> float | None:
         """Confidence from which it marks words; None where it is not known, and of a scorer."""
-        if self.kept is not None:
-            return self.kept.threshold
+        if self.imported is not None:
+            return self.imported.threshold
         return float(self.detector.threshold) if self.detector is not None else None
 
     @property
@@ -91,7 +116,7 @@ class System:
         return self.detector.taxonomy if self.detector is not None else None
 
 
-def made(entry: SystemEntry, load: LoadDetector = load_detector) -> System:
+def load_system(entry: SystemEntry, load: LoadDetector = load_detector) -> System:
     """Make a system, or say why it cannot be made.
 
     Args:
@@ -135,3 +160,365 @@ def _stays(system: Detector | Scorer | None) -> bool:
     network or a process of its own.
     """
     return hasattr(system, "spent") or bool(getattr(system, "one_process", False))
+
+
+# One cell of a bench: a system judges a data set, row by row, into a file that a kill leaves whole.
+#
+# A cell is known by what it is made from: the samples, the system's signature and the version. What was judged once is
+# not judged again, in whatever bench of the folder it occurs; anything else is another cell.
+
+
+Grain = Literal["response", "sentence"]
+"""What a scorer is asked about; a detector is always asked about responses, and marks parts of them."""
+
+
+@dataclass(frozen=True)
+class SystemOutput:
+    """What a system said of the rows of a cell, in their order.
+
+    Attributes:
+        answers: predictions of a detector or scores of a scorer.
+        cost: what they took, over all calls.
+        key: what the cell depends on, as a digest.
+        signature: one line that says how the cell was made.
+    """
+
+    answers: tuple[Prediction, ...] | tuple[Score, ...]
+    cost: Cost
+    key: str
+    signature: str
+
+
+def cell_key(system: System, data_hash: str, grain: Grain) -> str:
+    """What a cell depends on, as a digest."""
+    return digest([data_hash, system.about.signature or "", system.about.kind, grain, __version__])
+
+
+def judge(
+    system: System,
+    data: str,
+    samples: Sequence[Sample],
+    folder: Folder,
+    *,
+    data_hash: str,
+    grain: Grain = "response",
+    jobs: int = 1,
+    batch_size: int = 32,
+    restart: bool = False,
+    retry: bool = False,
+    seen: Callable[[], None] | None = None,
+) -> SystemOutput:
+    """Have a system judge all samples, or those that it has not judged yet.
+
+    Args:
+        system: one that is available.
+        data: name of the data set.
+        samples: what it judges, in order: responses, or for a scorer at grain `sentence` their sentences.
+        folder: of the run.
+        data_hash: of the data set.
+        grain: what the samples are.
+        jobs: processes of the system; 0 for one a core.
+        batch_size: most samples at a time.
+        restart: judge everything anew.
+        retry: judge anew where an earlier call left samples that failed.
+        seen: called for each sample that this call judges.
+
+    Raises:
+        VeriglotError: the system broke off. What it had judged is kept.
+    """
+    key = cell_key(system, data_hash, grain)
+    cell = folder.cell(data, system.name, key)
+    output = cell / "answers.jsonl"
+    again = restart or (retry and _any_failed(output, system))
+    cell.mkdir(parents=True, exist_ok=True)
+    made = signature(
+        cell=key[:16],
+        data=data_hash[:16],
+        grain=grain,
+        system=(system.about.signature or "").replace("|", ";"),
+        version=__version__,
+    )
+    stage = Checkpoint(output, signature=made, restart=again, maker="system")
+    clock = _Clock(cell / "costs.jsonl", system)
+    if again:
+        clock.forget()
+
+    def work(rows: Iterator[Sample]) -> Iterable[Prediction | Score]:
+        return clock.timed(_answers(system, rows, jobs, batch_size))
+
+    def tell(_: object) -> None:
+        if seen is not None:
+            seen()
+
+    try:
+        stage.run(samples, work, seen=tell)
+    finally:
+        clock.write()
+    write_json(cell / "cell.json", _Card(data, system.name, grain, len(samples), made))
+    return SystemOutput(_read(output, system), clock.total(), key, made)
+
+
+class _Card(msgspec.Struct, frozen=True):
+    """What the folder of a cell holds, for people who look into it."""
+
+    data: str
+    system: str
+    grain: str
+    rows: int
+    signature: str
+
+
+def _answers(system: System, rows: Iterator[Sample], jobs: int, batch_size: int) -> Iterator[Prediction | Score]:
+    first = next(rows, None)
+    if first is None:
+        return  # nothing is left to judge: no process is started
+    recipe = system.recipe if jobs != 1 and system.recipe is not None else Recipe(_itself, (system.maker,))
+    with Engine(recipe, jobs=jobs if recipe is system.recipe else 1, batch_size=batch_size) as engine:
+        if system.scorer is not None:
+            yield from engine.scores(chain([first], rows))
+            return
+        for _, prediction in engine.run(chain([first], rows)):
+            assert prediction is not None
+            yield prediction
+
+
+def _itself(maker: Detector | Scorer) -> Detector | Scorer:
+    """The detector or scorer that was made before: models are loaded once."""
+    return maker
+
+
+def _any_failed(output: Path, system: System) -> bool:
+    return output.exists() and any(answer.status == "failed" for answer in _read(output, system))
+
+
+def _read(output: Path, system: System) -> tuple[Prediction, ...] | tuple[Score, ...]:
+    if system.scorer is not None:
+        scores = msgspec.json.Decoder(Score)
+        return tuple(scores.decode(line) for line in JsonLines(output).lines())
+    predictions = msgspec.json.Decoder(Prediction)
+    return tuple(predictions.decode(line) for line in JsonLines(output).lines())
+
+
+class _Clock:
+    """Times the calls that make a cell; each call adds a line, so that a resumed cell knows what all of it took."""
+
+    def __init__(self, path: Path, system: System) -> None:
+        self._journal = JsonLines(path)
+        self._system = system
+        self._rows = 0
+        self._began: tuple[float, float] | None = None
+        self._spent = _spent(system)
+
+    def forget(self) -> None:
+        self._journal.path.unlink(missing_ok=True)
+
+    def timed(self, answers: Iterator[Prediction | Score]) -> Iterator[Prediction | Score]:
+        self._began = time.perf_counter(), _cpu()
+        for answer in answers:
+            self._rows += 1
+            yield answer
+
+    def write(self) -> None:
+        if self._began is not None and self._rows:
+            wall, cpu = self._began
+            calls, tokens_in, tokens_out = (
+                now - then for now, then in zip(_spent(self._system), self._spent, strict=True)
+            )
+            cost = Cost(self._rows, time.perf_counter() - wall, _cpu() - cpu, calls, tokens_in, tokens_out)
+            self._journal.append(encode(cost))
+        self._journal.close()
+
+    def total(self) -> Cost:
+        self._journal.repair()
+        costs = [msgspec.json.decode(line, type=Cost) for line in self._journal.lines()]
+        entry = self._system.entry
+        tokens_in, tokens_out = sum(cost.tokens_in for cost in costs), sum(cost.tokens_out for cost in costs)
+        priced = entry.price_in is not None or entry.price_out is not None
+        money = (tokens_in * (entry.price_in or 0.0) + tokens_out * (entry.price_out or 0.0)) / 1e6
+        return Cost(
+            sum(cost.rows for cost in costs),
+            sum(cost.wall for cost in costs),
+            sum(cost.cpu for cost in costs),
+            sum(cost.calls for cost in costs),
+            tokens_in,
+            tokens_out,
+            money if priced else None,
+        )
+
+
+def _cpu() -> float:
+    """Seconds of processor time of this process and of those that it waited for."""
+    return sum(os.times()[:4])
+
+
+def _spent(system: System) -> tuple[int, int, int]:
+    """Calls, tokens of prompts and of replies so far, where a system keeps count in an attribute `spent`."""
+    usage = getattr(system.maker, "spent", None)
+    return (usage.calls, usage.tokens_in, usage.tokens_out) if usage is not None else (0, 0, 0)
+
+
+# Systems that are predictions made elsewhere: read from files, joined with the samples by id, signed by the files.
+
+
+MISSING = "missing"
+"""Stands in the notes of an answer, and in place of its status, where the files hold no prediction of a sample."""
+
+
+@dataclass
+class ImportedPredictions:
+    """Predictions that were made elsewhere.
+
+    Attributes:
+        paths: the files.
+        predictions: by the id of their samples.
+        threshold: what all of them were made at, as their signatures state it; None where they do not agree on one.
+        used: id to the data set that it was joined with, so that no prediction stands for samples of two.
+    """
+
+    paths: tuple[Path, ...]
+    predictions: dict[str, Prediction]
+    threshold: float | None
+    used: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def types(self) -> frozenset[str]:
+        """The types of all spans."""
+        spans = (span for prediction in self.predictions.values() for span in prediction.spans or ())
+        return frozenset(span.type for span in spans if span.type is not None)
+
+    def unused(self) -> int:
+        """How many belong to no sample that was asked about so far."""
+        return len(self.predictions.keys() - self.used.keys())
+
+
+def imported_system(entry: SystemEntry, paths: Sequence[Path]) -> System:
+    """Read the predictions of a system.
+
+    Args:
+        entry: of the bench file.
+        paths: where its files lie.
+
+    Raises:
+        InputError: a file cannot be read, a row is no prediction, or an id occurs twice.
+    """
+    by_id: dict[str, Prediction] = {}
+    for path in paths:
+        for prediction in read_predictions(path):
+            if prediction.id in by_id:
+                raise InputError(f"there are two predictions of {prediction.id!r}", path=str(path), field="id")
+            by_id[prediction.id] = prediction
+    if not by_id:
+        raise InputError("there are no predictions", path=str(paths[0]))
+    names = "+".join(sorted({prediction.asked for prediction in by_id.values()}))
+    stated = {_threshold(prediction) for prediction in by_id.values()}
+    threshold = stated.pop() if len(stated) == 1 else None
+    hashed = digest(file_sha256(path) for path in paths)
+    about = BenchSystem(
+        name=entry.name,
+        kind="predictions",
+        made_by=entry.made_by,
+        direction=HIGHER_IS_WORSE,
+        description=names,
+        signature=signature(predictions=hashed[:16], detector=names, threshold=threshold),
+    )
+    return System(entry, about, imported=ImportedPredictions(tuple(paths), by_id, threshold))
+
+
+def _threshold(prediction: Prediction) -> float | None:
+    """The threshold that a prediction's signature states; None where it states none."""
+    for part in (prediction.signature or "").split("|"):
+        name, _, value = part.partition(":")
+        if name == "threshold":
+            try:
+                threshold = float(value)
+            except ValueError:
+                return None
+            return threshold if 0.0 <= threshold <= 1.0 else None
+    return None
+
+
+def imported_answers(system: System, data: str, samples: Sequence[Sample], *, data_hash: str) -> SystemOutput:
+    """The predictions of a data set's samples, in order.
+
+    A sample that the files do not hold has an answer that was not scored, with `MISSING` in its notes. It cost nothing
+    here; what it cost where it was made is not known.
+
+    Args:
+        system: one of `kept_system`.
+        data: name of the data set.
+        samples: what would be judged, in order.
+        data_hash: of the data set.
+
+    Raises:
+        InputError: marks that are not of the response, or a prediction that was joined with another data set before.
+        ValueError: the system holds no predictions.
+    """
+    files = system.imported
+    if files is None:
+        raise ValueError(f"{system.name} holds no predictions")
+    answers = tuple(_joined(files, data, sample) for sample in samples)
+    key = cell_key(system, data_hash, "response")
+    made = signature(
+        cell=key[:16],
+        data=data_hash[:16],
+        grain="response",
+        system=(system.about.signature or "").replace("|", ";"),
+        version=__version__,
+    )
+    return SystemOutput(answers, Cost(), key, made)
+
+
+def _joined(files: ImportedPredictions, data: str, sample: Sample) -> Prediction:
+    prediction = files.predictions.get(sample.id)
+    if prediction is None:
+        reason = f"there is no prediction of it in {_names(files.paths)}"
+        return Prediction(sample.id, Status.FAILED, MISSING, language=sample.language, notes=(MISSING,), reason=reason)
+    before = files.used.setdefault(sample.id, data)
+    if before != data:
+        raise InputError(
+            f"the id {sample.id!r} is in the data sets {before} and {data}, so that its prediction cannot be joined",
+            path=_names(files.paths),
+            field="id",
+            remedy="Make a system for each of them, with `data` naming its data set.",
+        )
+    check_marks(prediction, sample, path=_names(files.paths))
+    return prediction
+
+
+def _names(paths: Iterable[Path]) -> str:
+    return ", ".join(path.name for path in paths)
+
+
+def with_statuses(cell: BenchCell, output: SystemOutput, rows: Sequence[Sample]) -> BenchCell:
+    """The cell with what became of its test rows."""
+    answers = output.answers[: len(rows)]
+    statuses: dict[str, Counter[str]] = defaultdict(Counter)
+    became = [_became(answer) for answer in answers]
+    for sample, status in zip(rows, became, strict=True):
+        statuses[tag_of(sample.language)][status] += 1
+    scored = sum(count["scored"] for count in statuses.values())
+    coverage = scored / len(rows) if rows else 0.0
+    cell = msgspec.structs.replace(
+        cell,
+        statuses={tag: dict(sorted(counts.items())) for tag, counts in sorted(statuses.items())},
+        coverage=coverage,
+        cost=output.cost,
+        signature=output.signature,
+    )
+    if scored == len(rows):
+        return cell
+    status = "partial" if scored else "failed" if set(became) == {"failed"} else "unscored"
+    return msgspec.structs.replace(cell, status=status, reason=_why(answers))
+
+
+def _why(answers: Iterable[Prediction | Score]) -> str:
+    """Why rows were not scored: how many have which status, and the reason that most of them give."""
+    unscored = [answer for answer in answers if answer.status != "scored"]
+    counts = Counter(_became(answer) for answer in unscored)
+    reasons = Counter(answer.reason for answer in unscored)
+    listed = ", ".join(f"{number} {status}" for status, number in sorted(counts.items()))
+    return f"{listed}; most often: {reasons.most_common(1)[0][0]}"
+
+
+def _became(answer: Prediction | Score) -> str:
+    return MISSING if isinstance(answer, Prediction) and MISSING in answer.notes else answer.status.value

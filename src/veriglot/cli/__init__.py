@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-_DEBUG = "--debug"
+# Flags of `veriglot` that may stand anywhere on the command line, and what they are called.
+_ANYWHERE = {"--debug": "debug", "--quiet": "quiet", "-q": "quiet", "--write-config": "write_config"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,15 +27,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         The exit code: 0 done, 1 failed, 2 wrong usage, 3 finished with failed rows, 130 interrupted.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
-    debug = _DEBUG in words
-    words = [word for word in words if word != _DEBUG]
-    return _run(words) if debug else _guarded(lambda: _run(words))
+    end = words.index("--") if "--" in words else len(words)
+    flags = {_ANYWHERE[word] for word in words[:end] if word in _ANYWHERE}
+    words = [word for word in words[:end] if word not in _ANYWHERE] + words[end:]
+    return _run(words, flags) if "debug" in flags else _guarded(lambda: _run(words, flags))
 
 
-def _run(words: list[str]) -> int:
+def _run(words: list[str], flags: set[str]) -> int:
     from veriglot.cli.app import run  # here, so that Ctrl-C while it loads is met as well
 
-    return run(words)
+    return run(words, flags)
 
 
 def _guarded(command: Callable[[], int]) -> int:
@@ -56,7 +58,7 @@ def _guarded(command: Callable[[], int]) -> int:
     except Exception as error:
         _say(
             f"Veriglot met an error that it does not know: {type(error).__name__}: {error}",
-            f"Type the command again with {_DEBUG} to see where, and report it, please.",
+            "Type the command again with --debug to see where, and report it, please.",
         )
         return EXIT_FAILED
 

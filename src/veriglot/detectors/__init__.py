@@ -1,6 +1,5 @@
 """Detectors: samples in, predictions out. A module or folder each; `load_detector` finds them by name."""
 
-from veriglot.detectors.detect import detect, load_detector, stream
-from veriglot.detectors.table import DETECTORS
+from veriglot.detectors.registry import DETECTORS, detect, load_detector, stream
 
 __all__ = ["DETECTORS", "detect", "load_detector", "stream"]

@@ -1,4 +1,4 @@
-"""The detector `auto`: hands each sample to the detector that is best in its language, of those that are here.
+"""The detector `auto`: each sample goes to the best detector of its language among those that run here.
 
 Which is best, figures say that a bench recorded. Where there are none for a language, `semantic` judges it if its
 encoder was measured to be good there, and `grounding` the rest, and where `semantic` was measured and is no better.
@@ -8,30 +8,112 @@ from __future__ import annotations
 
 from functools import cached_property
 from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from veriglot.detectors.confidences.calibration import settings_of
+from veriglot.detectors.calibration import settings_of
 from veriglot.detectors.grounding import Grounding
-from veriglot.detectors.grounding.language import evidence_notes, spoken_in
-from veriglot.detectors.installed import Installed, names_of
 from veriglot.detectors.recorded import read_recorded
-from veriglot.errors import MissingExtraError
-from veriglot.provenance import digest, signature
+from veriglot.errors import MissingExtraError, UsageError
+from veriglot.hub import MissingWeightsError
+from veriglot.judging.language import evidence_notes, resolve_language
+from veriglot.plugins import Configured
 from veriglot.records import Status, Task
-from veriglot.weights import MissingWeightsError
+from veriglot.signatures import digest, signature
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-    from veriglot.detectors.grounding.language import Spoken
-    from veriglot.detectors.recorded import Ranked, Recorded, Setting
+    from veriglot.detectors.recorded import Known, Ranked, Recorded, Setting
     from veriglot.detectors.semantic import Semantic
     from veriglot.encoders import Encoder
+    from veriglot.judging.language import ResolvedLanguage
     from veriglot.records import Detector, Prediction, Sample
 
 __all__ = ["Auto"]
+
+
+_OWN = frozenset({"grounding", "semantic"})
+_BY_FOLDER = frozenset({"hf", "nli"})  # those that run a model in this process
+
+
+def names_of(given: str | Sequence[str] | None) -> tuple[str, ...] | None:
+    """Names joined by `+`, or a list of them, as a tuple; None stays None."""
+    if given is None:
+        return None
+    return tuple(name for name in given.split("+") if name) if isinstance(given, str) else tuple(given)
+
+
+def runs_here(name: str) -> bool:
+    """Whether a detector is known to open no connection: our own, models in a folder, ensembles of these."""
+    head, _, argument = name.partition(":")
+    if head == "ensemble":
+        return bool(argument) and all(runs_here(member) for member in argument.split("+"))
+    return name in _OWN or (head in _BY_FOLDER and Path(argument).is_dir())
+
+
+class Installed:
+    """Loads what is asked for, once, and knows what cannot be loaded.
+
+    Args:
+        loaded: detectors that are loaded already, by name; None for those that cannot be.
+        candidates: names of the detectors that may be taken; None for those that run here alone.
+        threshold, words: given to every detector.
+    """
+
+    def __init__(
+        self,
+        loaded: Mapping[str, Detector | None],
+        candidates: Sequence[str] | None,
+        *,
+        threshold: float,
+        words: bool,
+    ) -> None:
+        self._loaded: dict[tuple[str, tuple[tuple[str, str], ...]], Detector | None] = {
+            (name, ()): detector for name, detector in loaded.items()
+        }
+        self._candidates = candidates
+        self._threshold = threshold
+        self._words = words
+
+    def among(self, recorded: Sequence[Known]) -> list[Known]:
+        """Those of the recorded detectors that may be taken and are here.
+
+        Raises:
+            UsageError: a candidate that was named is not among them.
+        """
+        names = {known.name for known in recorded}
+        strange = [name for name in self._candidates or () if name not in names]
+        if strange:
+            raise UsageError(
+                f"There are no recorded figures of the candidate {strange[0]!r}.",
+                remedy=f"There are of: {', '.join(sorted(names))}.",
+            )
+        return [known for known in recorded if self._may(known.name) and self.detector(known) is not None]
+
+    def detector(self, known: Known) -> Detector | None:
+        """A detector; None where its packages or its model are not here, or are of another revision."""
+        key = (known.name, known.options)
+        if key not in self._loaded:
+            self._loaded[key] = self._made(known)
+        detector = self._loaded[key]
+        return detector if detector is not None and detector.name == known.revision else None
+
+    def _may(self, name: str) -> bool:
+        return name in self._candidates if self._candidates is not None else runs_here(name)
+
+    def _made(self, known: Known) -> Detector | None:
+        from veriglot.detectors.registry import load_detector
+
+        options = {name: msgspec.json.decode(text) for name, text in known.options}
+        options = {**options, "threshold": self._threshold, "words": self._words}
+        try:
+            return load_detector(known.name, **options)
+        except (MissingExtraError, MissingWeightsError):
+            return None
+
 
 NO_ENCODER = "auto:no encoder"
 WEAK = "auto:weak language"
@@ -64,7 +146,7 @@ class _Measured(msgspec.Struct, frozen=True):
     no_better: dict[str, _Beside]
 
 
-class Auto:
+class Auto(Configured):
     """Chooses among detectors, sample by sample. Fetches nothing, and asks no language model unless told to.
 
     A prediction names the detector that made it as `detector`, and this one in its signature. Its note says why:
@@ -107,10 +189,6 @@ class Auto:
         grounding_weights: str | None = None,
         encoder: Encoder | None = None,
     ) -> None:
-        self._options: dict[str, Any] = {
-            "threshold": threshold, "words": words, "figures": figures, "candidates": candidates,
-            "semantic_weights": semantic_weights, "grounding_weights": grounding_weights, "encoder": encoder,
-        }  # fmt: skip
         self._semantic = _semantic(threshold=threshold, words=words, weights=semantic_weights, encoder=encoder)
         if threshold is None and self._semantic is not None:
             threshold = self._semantic.threshold
@@ -118,11 +196,7 @@ class Auto:
         own = semantic_weights is not None or grounding_weights is not None or encoder is not None
         self._no_better = {} if own or self._semantic is None else _no_better(self._semantic, self._grounding)
         self._recorded = None if figures == _NO_FIGURES else read_recorded(figures)
-        self._best = _best(self._recorded, self._installed(names_of(candidates)))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """A detector travels to another process as its options; what there is to choose from is found out there."""
-        return _remade, (self._options,)
+        self._best = _best(self._recorded, self._installed(names_of(candidates), words=words))
 
     @cached_property
     def name(self) -> str:
@@ -138,8 +212,8 @@ class Auto:
     def signature(self) -> str:
         """Name, the signatures of all detectors as a hash a kind, hashes of what it goes by, threshold and unit."""
         kinds: dict[str, list[str]] = {}  # `nli` may be there twice, with other models or settings
-        for one in self._detectors:
-            kinds.setdefault(one.name.partition("@")[0], []).append(settings_of(one.signature) or "")
+        for detector in self._detectors:
+            kinds.setdefault(detector.name.partition("@")[0], []).append(settings_of(detector.signature) or "")
         made = {kind: digest(settings)[:12] for kind, settings in kinds.items()}
         figures = self._recorded.revision if self._recorded is not None else None
         spared = digest([f"{tag} {note}" for tag, note in self._no_better.items()])[:8] if self._no_better else None
@@ -150,40 +224,43 @@ class Auto:
     def predict(self, samples: Sequence[Sample]) -> list[Prediction]:
         """Judge a batch: one prediction per sample, in order. No sample makes it raise."""
         chosen = [self._choice(sample) for sample in samples]
-        found: list[Prediction | None] = [None] * len(samples)
-        for detector in {id(one): one for one, _ in chosen}.values():  # each is asked once, for all that is its own
-            places = [place for place, (one, _) in enumerate(chosen) if one is detector]
-            for place, one in zip(places, detector.predict([samples[place] for place in places]), strict=True):
-                found[place] = self._signed(one, chosen[place][1])
-        return [one for one in found if one is not None]
+        predictions: dict[int, Prediction] = {}
+        for detector in {id(own): own for own, _ in chosen}.values():  # each is asked once, for all that is its own
+            indices = [index for index, (own, _) in enumerate(chosen) if own is detector]
+            for index, prediction in zip(indices, detector.predict([samples[i] for i in indices]), strict=True):
+                predictions[index] = self._signed(prediction, chosen[index][1])
+        return [predictions[index] for index in range(len(samples))]
 
     @property
     def _detectors(self) -> list[Detector]:
         own: list[Detector] = [self._grounding] if self._semantic is None else [self._semantic, self._grounding]
-        others = {id(one): one for one, _ in self._best.values()}
-        return [*own, *(one for one in others.values() if one is not self._semantic and one is not self._grounding)]
+        others = {id(detector): detector for detector, _ in self._best.values()}
+        return [
+            *own,
+            *(other for other in others.values() if other is not self._semantic and other is not self._grounding),
+        ]
 
-    def _installed(self, candidates: Sequence[str] | None) -> Installed:
+    def _installed(self, candidates: Sequence[str] | None, *, words: bool) -> Installed:
         loaded: dict[str, Detector | None] = {"grounding": self._grounding, "semantic": self._semantic}
-        return Installed(loaded, candidates, threshold=self.threshold, words=self._options["words"])
+        return Installed(loaded, candidates, threshold=self.threshold, words=words)
 
-    def _signed(self, found: Prediction, note: str | None) -> Prediction:
-        notes = (*found.notes, note) if note and found.status is Status.SCORED else found.notes
-        return msgspec.structs.replace(found, notes=notes, signature=self.signature)
+    def _signed(self, prediction: Prediction, note: str | None) -> Prediction:
+        notes = (*prediction.notes, note) if note and prediction.status is Status.SCORED else prediction.notes
+        return msgspec.structs.replace(prediction, notes=notes, signature=self.signature)
 
     def _choice(self, sample: Sample) -> tuple[Detector, str | None]:
         """Who is to judge a sample, and the note that goes with it."""
         try:
-            spoken = spoken_in(sample)
-            setting = _setting(sample, spoken) if spoken is not None and self._best else None
-            if spoken is not None and setting is not None and (spoken.tag, setting) in self._best:
-                return self._best[spoken.tag, setting]
+            resolved = resolve_language(sample)
+            setting = _setting(sample, resolved) if resolved is not None and self._best else None
+            if resolved is not None and setting is not None and (resolved.tag, setting) in self._best:
+                return self._best[resolved.tag, setting]
             if self._semantic is None:
                 return self._grounding, NO_ENCODER
-            if spoken is None or not self._semantic.knows(sample, spoken):
+            if resolved is None or not self._semantic.knows(sample, resolved):
                 return self._grounding, WEAK
-            base = spoken.tag.split("-")[0]
-            if base in self._no_better and self._semantic.in_one_language(sample, spoken):
+            base = resolved.tag.split("-")[0]
+            if base in self._no_better and self._semantic.in_one_language(sample, resolved):
                 return self._grounding, self._no_better[base]
         except Exception as error:  # one sample's failure must not lose the batch; it is said, not hidden
             return self._grounding, f"{UNDECIDED} ({type(error).__name__}: {error})"
@@ -195,27 +272,27 @@ def _best(recorded: Recorded | None, installed: Installed) -> dict[tuple[str, Se
     if recorded is None:
         return {}
     among = installed.among(recorded.detectors())
-    found = {}
+    choices = {}
     for language, setting in recorded.places():
         ranking = recorded.ranking(language, setting, among)
         if ranking:
             best = installed.detector(ranking[0].known)
             assert best is not None
-            found[language, setting] = (best, _why(recorded, language, setting, ranking))
-    return found
+            choices[language, setting] = (best, _why(recorded, language, setting, ranking))
+    return choices
 
 
 def _why(recorded: Recorded, language: str, setting: Setting, ranking: Sequence[Ranked]) -> str:
-    shown = ", ".join(f"{one.known.name} {one.value:.3f}" for one in ranking[:_SHOWN])
+    shown = ", ".join(f"{ranked.known.name} {ranked.value:.3f}" for ranked in ranking[:_SHOWN])
     where = f"{language} translations" if setting == "translation" else language
     return f"{BY_FIGURES} ({recorded.measure} of {recorded.level}s, {where}: {shown})"
 
 
-def _setting(sample: Sample, spoken: Spoken) -> Setting | None:
+def _setting(sample: Sample, resolved: ResolvedLanguage) -> Setting | None:
     """What kind of figures a sample's would be; None where it has evidence in another language."""
     if sample.task is Task.TRANSLATION:
         return "translation"
-    return None if evidence_notes(sample, spoken) else "evidence"
+    return None if evidence_notes(sample, resolved) else "evidence"
 
 
 def _no_better(semantic: Semantic, grounding: Grounding) -> dict[str, str]:
@@ -224,21 +301,17 @@ def _no_better(semantic: Semantic, grounding: Grounding) -> dict[str, str]:
     if (table.semantic, table.grounding) != (semantic.name, grounding.name):
         return {}
     return {
-        tag: f"{NO_BETTER} (F1 of words, {tag}: semantic {one.word_f1[0]:.3f}, grounding {one.word_f1[1]:.3f})"
-        for tag, one in table.no_better.items()
+        tag: f"{NO_BETTER} (F1 of words, {tag}: semantic {figures.word_f1[0]:.3f}, grounding {figures.word_f1[1]:.3f})"
+        for tag, figures in table.no_better.items()
     }
-
-
-def _remade(options: dict[str, Any]) -> Auto:
-    return Auto(**options)
 
 
 def _semantic(**options: Any) -> Semantic | None:
     """The semantic detector; None where the packages or the model of its encoder are not here."""
-    from veriglot.detectors.table import DETECTORS
+    from veriglot.detectors.registry import DETECTORS
 
     try:
-        found: Semantic = DETECTORS.load("semantic")(**options)
+        detector: Semantic = DETECTORS.load("semantic")(**options)
     except (MissingExtraError, MissingWeightsError):
         return None
-    return found
+    return detector

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
-from veriglot.errors import InputError
-from veriglot.provenance import digest
+from veriglot.detectors.calibration import read_versioned
+from veriglot.signatures import digest
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -117,7 +117,7 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True):
                 break
             del table[min(table, key=lambda known: len(table[known]))]
         means = [Ranked(known, fmean(row[data] for data in sorted(shared))) for known, row in table.items()]
-        return sorted(means, key=lambda one: -one.value)
+        return sorted(means, key=lambda ranked: -ranked.value)
 
     def places(self) -> list[tuple[str, Setting]]:
         """Every language and setting that figures are of."""
@@ -139,15 +139,4 @@ def read_recorded(path: str | Path | None = None) -> Recorded | None:
     file = Path(path) if path is not None else Path(str(files("veriglot.detectors") / "recorded.json"))
     if path is None and not file.is_file():
         return None
-    remedy = "Make one with veriglot bench record."
-    try:
-        found = msgspec.json.decode(file.read_bytes(), type=Recorded)
-    except FileNotFoundError as error:
-        raise InputError("there are no such figures", path=str(file), remedy=remedy) from error
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise InputError(f"these are no recorded figures: {error}", path=str(file), remedy=remedy) from error
-    if found.format != RECORDED:
-        raise InputError(
-            f"figures of format {found.format!r}, where {RECORDED!r} is known", path=str(file), remedy=remedy
-        )
-    return found
+    return read_versioned(file, Recorded, RECORDED, "file of recorded figures", "veriglot bench record")

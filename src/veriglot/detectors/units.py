@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 import numpy as np
 
-from veriglot.metrics.marks import probabilities, ranges
-from veriglot.metrics.unit_scores import RULE, fact_scores, sentence_scores
+from veriglot.judging.language import has_fact_rules
+from veriglot.metrics.facts import RULE, fact_scores, sentence_scores
+from veriglot.metrics.spans import probabilities, ranges
 from veriglot.records import Status
-from veriglot.records.span import JudgedUnit
-from veriglot.text import fact_languages, facts, sentences
+from veriglot.records.sample import JudgedUnit
+from veriglot.text import facts, sentences
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from veriglot.records import Detector, Prediction, Sample
     from veriglot.text import Fact
 
-__all__ = ["Level", "judged_units", "with_units"]
+__all__ = ["judged_units", "with_units"]
 
 Level = Literal["fact", "sentence"]
 
@@ -78,10 +79,10 @@ class _WithUnits:
 
     def predict(self, samples: Sequence[Sample]) -> list[Prediction]:
         """Judge a batch: one prediction per sample, in order."""
-        found = self.detector.predict(samples)
-        if [prediction.id for prediction in found] != [sample.id for sample in samples]:
-            return found  # the detector breaks its protocol; whoever holds it to that is to see how
-        return [self._with_units(sample, prediction) for sample, prediction in zip(samples, found, strict=True)]
+        predictions = self.detector.predict(samples)
+        if [prediction.id for prediction in predictions] != [sample.id for sample in samples]:
+            return predictions  # the detector breaks its protocol; whoever holds it to that is to see how
+        return [self._with_units(sample, prediction) for sample, prediction in zip(samples, predictions, strict=True)]
 
     def _with_units(self, sample: Sample, prediction: Prediction) -> Prediction:
         made = f"{prediction.signature}|{self._made}" if prediction.signature else None
@@ -93,7 +94,7 @@ class _WithUnits:
             units, notes = prediction.units, (*notes, _NOTE_OWN)  # it judged facts itself, as `judge:facts` does
         elif units is None:
             notes = (*notes, _NOTE_NO_WORDS)
-        elif self.level == "fact" and not _has_rules(prediction.language or sample.language):
+        elif self.level == "fact" and not has_fact_rules(prediction.language or sample.language):
             notes = (*notes, _NOTE_SENTENCES)
         words = prediction.words if self.words else None
         return msgspec.structs.replace(prediction, units=units, words=words, notes=notes, signature=made)
@@ -115,13 +116,13 @@ def judged_units(sample: Sample, prediction: Prediction, level: Level) -> tuple[
     language = prediction.language or sample.language
     confidences = np.array([word.confidence for word in prediction.words], dtype=np.float64)
     by_character = probabilities(len(sample.response), ranges(prediction.words), confidences)
-    found = facts(sample.response, language)
-    scores = fact_scores(found, by_character)
+    found_facts = facts(sample.response, language)
+    scores = fact_scores(found_facts, by_character)
     if level == "fact":
-        return tuple(_unit_of(fact, score) for fact, score in zip(found, scores.tolist(), strict=True))
+        return tuple(_unit_of(fact, score) for fact, score in zip(found_facts, scores.tolist(), strict=True))
     places = sentences(sample.response, language)
     bounds = np.array(places, dtype=np.int32).reshape(-1, 2)
-    by_sentence = sentence_scores(bounds, found, scores, by_character)
+    by_sentence = sentence_scores(bounds, found_facts, scores, by_character)
     return tuple(
         JudgedUnit(start, end, "sentence", round(score, _DIGITS))
         for (start, end), score in zip(places, by_sentence.tolist(), strict=True)
@@ -131,7 +132,3 @@ def judged_units(sample: Sample, prediction: Prediction, level: Level) -> tuple[
 def _unit_of(fact: Fact, score: float) -> JudgedUnit:
     parts = fact.parts if len(fact.parts) > 1 else ()
     return JudgedUnit(fact.start, fact.end, fact.kind, round(score, _DIGITS), parts)
-
-
-def _has_rules(language: str | None) -> bool:
-    return language is not None and language.partition("-")[0].lower() in fact_languages()

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
 
-from veriglot.detectors.admission import Refusal, admitted, without_words
-from veriglot.detectors.grounding.marking import DIGITS
+import numpy as np
+
 from veriglot.errors import UsageError, WeightsError
-from veriglot.provenance import checkpoint_revision, signature
+from veriglot.hub.cache import offline
+from veriglot.hub.cards import agree
+from veriglot.judging.base import BaseDetector, NotScored, admit, check_threshold, without_words
+from veriglot.judging.language import ResolvedLanguage
+from veriglot.judging.spans import DIGITS, runs
+from veriglot.pipeline.companion import Companion, Keeper, Refused, ask, python_of
+from veriglot.pipeline.companion import Result as Answered
 from veriglot.records import Prediction, Span, Status, Task, Word
-from veriglot.run.companion import Companion, Keeper, Refused, ask, python_of
+from veriglot.signatures import checkpoint_revision, signature
 from veriglot.text import word_bounds
-from veriglot.weights.cards import agree
-from veriglot.weights.folder import offline
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from veriglot.detectors.grounding.language import Spoken
     from veriglot.records import Sample
-    from veriglot.run.companion import Result
 
 __all__ = ["XComet"]
 
@@ -39,7 +42,7 @@ class _Run(NamedTuple):
     tokens: tuple[_Token, ...]
 
 
-class XComet:
+class XComet(BaseDetector[ResolvedLanguage, Answered]):
     """Marks the errors of a translation: of any kind, hallucinations among them, so spans carry no type.
 
     A word's confidence is the highest probability, over its tokens, of an error of whatever severity. Words that reach
@@ -88,13 +91,12 @@ class XComet:
         start_timeout: float = 1800.0,
         accept_licence: bool = False,
     ) -> None:
-        self._options = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
-        if threshold is not None and not 0 <= threshold <= 1:
-            raise UsageError(f"A threshold lies between 0 and 1, not at {threshold}.")
+        check_threshold(threshold)
         agree(model, accepted=accept_licence)
         if published and threshold is not None:
             raise UsageError("The published rule has no threshold.", remedy="Leave out published or threshold.")
-        self._threshold, self._published, self._words = threshold, published, words
+        super().__init__(_HALF if threshold is None else threshold, words=words)  # of no meaning if published
+        self._model, self._encoder, self._published = model, encoder, published
         interpreter = python_of("comet", python)
         given = {
             "model": str(model),
@@ -115,105 +117,72 @@ class XComet:
                 f"{model!r} ({about['class']}) gives a score, and marks no errors.",
                 remedy="Take an XCOMET, or use the scorer comet.",
             )
-        self.signature = signature(
+
+    @cached_property
+    def signature(self) -> str:
+        """Name, model, threshold, and the packages that run it, in one line."""
+        about = self._keeper.about
+        return signature(
             detector=self.name,
-            model=model,
+            model=self._model,
             revision=checkpoint_revision(about["folder"]),
-            encoder=encoder,
-            threshold="published" if published else self.threshold,
+            encoder=self._encoder,
+            threshold="published" if self._published else self.threshold,
             unit="word",
             device=about["device"],
             **{name.replace("-", "_"): version for name, version in self._keeper.hello.packages.items()},
         )
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (self._options,)
-
-    @property
-    def threshold(self) -> float:
-        """Confidence from which a word counts as marked; by the published rule the severities decide."""
-        return _HALF if self._threshold is None else self._threshold
-
-    def predict(self, samples: Sequence[Sample]) -> list[Prediction]:
-        """Judge a batch: one prediction per sample, in order. No sample makes it raise."""
-        found = [_admitted(sample) for sample in samples]
-        rows = [_row(sample) for sample, one in zip(samples, found, strict=True) if not isinstance(one, Refusal)]
-        answers = iter(ask(self._keeper, rows))
-        return [
-            self._not_scored(sample, one.status, one.reason)
-            if isinstance(one, Refusal)
-            else self._judged(sample, one, next(answers))
-            for sample, one in zip(samples, found, strict=True)
-        ]
-
     def close(self) -> None:
         """Have the process leave; predicting starts another."""
         self._keeper.close()
 
-    def _not_scored(self, sample: Sample, status: Status, reason: str) -> Prediction:
-        return Prediction(
-            id=sample.id, status=status, detector=self.name, reason=reason, signature=self.signature,
-            language=sample.language,
-        )  # fmt: skip
+    def _plan(self, sample: Sample) -> ResolvedLanguage | NotScored:
+        resolved = admit(sample)
+        if not isinstance(resolved, NotScored) and not len(word_bounds(sample.response, resolved.tag)):
+            return without_words(sample)
+        return resolved
 
-    def _judged(self, sample: Sample, spoken: Spoken, answer: Result | Refused) -> Prediction:
-        if isinstance(answer, Refused):
-            return self._not_scored(sample, answer.status, answer.reason)
-        tokens = [_Token(*token) for token in answer.details.get("tokens", ())]
+    def _run(self, plans: Sequence[tuple[Sample, ResolvedLanguage]]) -> Iterator[Answered | NotScored]:
+        answers = ask(self._keeper, [_row(sample) for sample, _ in plans])
+        return (NotScored(a.status, a.reason) if isinstance(a, Refused) else a for a in answers)
+
+    def _scored(self, sample: Sample, plan: ResolvedLanguage, result: Answered) -> Prediction | NotScored:
+        tokens = [_Token(*token) for token in result.details.get("tokens", ())]
         if not tokens:
-            return self._not_scored(sample, Status.FAILED, "the model's tokenizer knows nothing of the response")
-        words = _word_list(sample.response, spoken.tag, tokens)
-        runs = _published(sample.response, tokens) if self._published else self._marked(words, tokens)
-        severities = [_severity(run) for run in runs]
-        notes = [*spoken.notes, "calibration:none", f"quality:{answer.value:.4f}"]
+            return NotScored(Status.FAILED, "the model's tokenizer knows nothing of the response")
+        words = _word_list(sample.response, plan.tag, tokens)
+        ranges = _published(sample.response, tokens) if self._published else self._marked(words, tokens)
+        severities = [_severity(marked) for marked in ranges]
+        notes = [*plan.notes, "calibration:none", f"quality:{result.value:.4f}"]
         if severities:
             notes.append(f"severities:{','.join(severities)}")
         if sample.task is not Task.TRANSLATION:
             notes.append(f"task:{sample.task}, and the model was trained on translations")
-        return Prediction(
-            id=sample.id,
-            status=Status.SCORED,
-            detector=self.name,
+        return self._prediction(
+            sample,
             score=max(word.confidence for word in words),
-            spans=tuple(_span(sample.response, run) for run in runs),
+            spans=tuple(_span(sample.response, marked) for marked in ranges),
             words=words if self._words else None,
-            language=spoken.tag,
-            notes=tuple(notes),
-            signature=self.signature,
+            language=plan.tag,
+            notes=notes,
         )
 
     def _marked(self, words: Sequence[Word], tokens: Sequence[_Token]) -> list[_Run]:
         """Neighbouring words that reach the threshold."""
-        stretches: list[tuple[int, int]] = []
-        open_run = False
-        for word in words:
-            marked = word.confidence >= self.threshold
-            if marked and open_run:
-                stretches[-1] = (stretches[-1][0], word.end)
-            elif marked:
-                stretches.append((word.start, word.end))
-            open_run = marked
+        reached = np.array([word.confidence >= self.threshold for word in words], bool)
+        bounds = (
+            (words[low].start, words[high - 1].end) for low, high in runs(reached, np.zeros(len(words), np.int64))
+        )
         return [
             _Run(start, end, tuple(token for token in tokens if token.start < end and token.end > start))
-            for start, end in stretches
+            for start, end in bounds
         ]
-
-
-def _again(options: dict[str, Any]) -> XComet:
-    return XComet(**options)
 
 
 def _row(sample: Sample) -> dict[str, str]:
     source = "\n".join(passage.text for passage in sample.evidence if passage.text.strip())
     return {"source": source.encode("utf-8", "replace").decode(), "response": sample.response}
-
-
-def _admitted(sample: Sample) -> Spoken | Refusal:
-    """As `admitted`, of a response that holds a word."""
-    found = admitted(sample)
-    if not isinstance(found, Refusal) and not len(word_bounds(sample.response, found.tag)):
-        return without_words(sample)
-    return found
 
 
 def _published(text: str, tokens: Sequence[_Token]) -> list[_Run]:
@@ -224,14 +193,14 @@ def _published(text: str, tokens: Sequence[_Token]) -> list[_Run]:
             groups[-1].append(token)
         elif groups[-1]:
             groups.append([])
-    found = []
+    ranges = []
     for group in filter(None, groups):
         start, end = group[0].start, max(token.end for token in group)
         inside = text[start:end]
         start, end = start + len(inside) - len(inside.lstrip()), end - len(inside) + len(inside.rstrip())
         if start < end:
-            found.append(_Run(start, end, tuple(group)))
-    return found
+            ranges.append(_Run(start, end, tuple(group)))
+    return ranges
 
 
 def _severity(run: _Run) -> str:
@@ -247,11 +216,11 @@ def _span(text: str, run: _Run) -> Span:
 
 def _word_list(text: str, language: str, tokens: Sequence[_Token]) -> tuple[Word, ...]:
     """Every word with the highest probability of the tokens that overlap it; 0 where the model saw none of it."""
-    found = []
+    words = []
     first = 0
     for start, end in word_bounds(text, language).tolist():
         while first < len(tokens) and tokens[first].end <= start:
             first += 1
         errors = [token.error for token in tokens[first:] if token.start < end and token.end > start]
-        found.append(Word(start, end, round(max(errors, default=0.0), DIGITS)))
-    return tuple(found)
+        words.append(Word(start, end, round(max(errors, default=0.0), DIGITS)))
+    return tuple(words)

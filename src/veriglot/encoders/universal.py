@@ -7,26 +7,102 @@ change one another's vectors a little. It costs nothing much: 51,000 tokens a se
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import onnxruntime
+import onnx
 import sentencepiece
+from onnx import helper
 
-from veriglot.encoders.offsets import without_space, without_surrogates
-from veriglot.encoders.pieces import Piece, PieceEncoder
-from veriglot.encoders.quality import languages_of, strength_of
-from veriglot.encoders.universal_graph import LAYER, Parts, cut
+from veriglot import hub
+from veriglot.encoders.base import Piece, PieceEncoder, languages_of, strength_of
+from veriglot.encoders.windows import without_space
 from veriglot.errors import WeightsError
-from veriglot.provenance import signature
+from veriglot.hub.checkpoints import onnx_session
+from veriglot.signatures import signature
+from veriglot.text.unicode import without_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from veriglot.encoders.encoder import Strength
+    from onnx import GraphProto, NodeProto
 
-__all__ = ["UniversalSentenceEncoder"]
+    from veriglot.encoders.base import Strength
+
+__all__ = ["UniversalSentenceEncoder", "cut"]
+
+
+# The Universal Sentence Encoder's ONNX graph, cut behind its tokenizer, in memory.
+#
+# The graph of the file begins with a SentencePiece tokenizer, an operator that only onnxruntime-extensions has and that
+# does not say where its tokens stand. Cut behind it, the rest runs on plain ONNX Runtime, on token ids that the
+# sentencepiece library makes, with offsets, from the same SentencePiece model: that is an attribute of the operator.
+# One more output is named on the way, the vectors of the tokens before they are pooled.
+
+
+_TOKENIZER = "SentencepieceTokenizer"
+# What is summed over the tokens to make the sentence. The layer below it (1,280 numbers) holds much that the sentence
+# does not see: between languages, a word's nearest neighbour there is its translation half as often.
+LAYER = "dense"
+_CONTEXT = f"EncoderDNN/CNN_layers/{LAYER}/BiasAdd:0"
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What the file holds.
+
+    Attributes:
+        tokenizer: the SentencePiece model, as bytes.
+        network: an ONNX model, as bytes: the inputs `ids` (t,) int32 and `splits` (2,) int64; the outputs: sentence
+            vectors (1, 512), token vectors (t, 512).
+        ids: the name of the input of ids.
+        splits: the name of the input of splits, where rows begin and end in the ids.
+    """
+
+    tokenizer: bytes
+    network: bytes
+    ids: str
+    splits: str
+
+
+def cut(data: bytes) -> Parts:
+    """Take the file's two halves apart.
+
+    Args:
+        data: the ONNX file.
+
+    Raises:
+        ValueError: the file is no ONNX model, or not this one.
+    """
+    try:
+        model = onnx.load_from_string(data)
+    except Exception as error:  # protobuf's errors are not ours to name, and differ between its versions
+        raise ValueError("it is no ONNX file") from error
+    graph = model.graph
+    tokenizer = _tokenizer(graph)
+    context = [name for node in graph.node for name in node.output if name.endswith(_CONTEXT)]
+    if len(context) != 1 or len(graph.output) != 1 or len(tokenizer.output) != 2:
+        raise ValueError("it holds another network")
+    pieces = next((attribute.s for attribute in tokenizer.attribute if attribute.name == "model"), b"")
+    ids, splits = tokenizer.output
+    graph.node.remove(tokenizer)
+    del graph.input[:]
+    graph.input.append(helper.make_tensor_value_info(ids, onnx.TensorProto.INT32, [None]))
+    graph.input.append(helper.make_tensor_value_info(splits, onnx.TensorProto.INT64, [None]))
+    graph.output.append(helper.make_tensor_value_info(context[0], onnx.TensorProto.FLOAT, [None, None]))
+    for opset in [opset for opset in model.opset_import if opset.domain]:
+        model.opset_import.remove(opset)  # the extension's; what is left is plain ONNX
+    return Parts(pieces, model.SerializeToString(), ids, splits)
+
+
+def _tokenizer(graph: GraphProto) -> NodeProto:
+    tokenizers: list[NodeProto] = [node for node in graph.node if node.op_type == _TOKENIZER]
+    if len(tokenizers) != 1:
+        raise ValueError(f"it has {len(tokenizers)} nodes of the kind {_TOKENIZER}")
+    return tokenizers[0]
+
 
 _NAME = "use-multilingual"
 _BEGIN, _END = 1, 2  # token ids that the original graph sets around every text
@@ -54,8 +130,7 @@ class UniversalSentenceEncoder(PieceEncoder):
 
     def __init__(self, path: str | Path | None = None, *, cache_mb: float = 64) -> None:
         super().__init__(cache_mb)
-        self._options = {"path": path, "cache_mb": cache_mb}
-        file = _shipped() if path is None else Path(path)
+        file = hub.find(_NAME) if path is None else Path(path)
         data = _bytes_of(file)
         self.signature = signature(
             encoder=_NAME,
@@ -67,16 +142,13 @@ class UniversalSentenceEncoder(PieceEncoder):
         try:
             parts = cut(data)
             self._tokenizer: Any = sentencepiece.SentencePieceProcessor(model_proto=parts.tokenizer)
-            self._session = _session(parts)
+            self._session = onnx_session(parts.network)
         except Exception as error:  # the errors of sentencepiece and ONNX Runtime share no base
             raise WeightsError(
                 f"{file} is not the Universal Sentence Encoder, multilingual 3, in ONNX: {error}.",
                 remedy=f"Get it again: veriglot models remove {_NAME}; veriglot models get {_NAME}",
             ) from error
         self._ids, self._splits = parts.ids, parts.splits
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _again, (type(self), self._options)
 
     @property
     def languages(self) -> frozenset[str]:
@@ -91,24 +163,14 @@ class UniversalSentenceEncoder(PieceEncoder):
         return [self._piece(text) for text in texts]
 
     def _piece(self, text: str) -> Piece:
-        found = self._tokenizer.encode(without_surrogates(text), return_type="offset_mapping")
-        ids, bounds = found["ids"], np.array(found["offsets"], np.int64).reshape(-1, 2)
+        encoding = self._tokenizer.encode(without_surrogates(text), return_type="offset_mapping")
+        ids, bounds = encoding["ids"], np.array(encoding["offsets"], np.int64).reshape(-1, 2)
         if not ids:
             return Piece(np.zeros(self.dimension, np.float32), bounds, np.zeros((0, self.token_dimension), np.float32))
         framed = np.array([_BEGIN, *ids, _END], np.int32)
         splits = np.array([0, len(framed)], np.int64)
         whole, context = self._session.run(None, {self._ids: framed, self._splits: splits})
         return Piece(whole[0].copy(), without_space(text, bounds), context[1:-1].copy())
-
-
-def _again(kind: type[UniversalSentenceEncoder], options: dict[str, Any]) -> UniversalSentenceEncoder:
-    return kind(**options)
-
-
-def _shipped() -> Path:
-    from veriglot import weights
-
-    return weights.find(_NAME)
 
 
 def _bytes_of(file: Path) -> bytes:
@@ -118,11 +180,3 @@ def _bytes_of(file: Path) -> bytes:
         raise WeightsError(
             f"The encoder's file {file} cannot be read: {error.strerror}.", remedy=f"Type: veriglot models get {_NAME}"
         ) from error
-
-
-def _session(parts: Parts) -> Any:
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 3
-    return onnxruntime.InferenceSession(parts.network, options, providers=["CPUExecutionProvider"])

@@ -13,21 +13,30 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from veriglot.encoders.offsets import without_space, without_surrogates
-from veriglot.encoders.pieces import Piece, PieceEncoder
-from veriglot.encoders.quality import strength_among
+from veriglot.encoders.base import Piece, PieceEncoder, strength_among
 from veriglot.errors import UsageError
-from veriglot.records.languages import language
-from veriglot.weights.batches import batches
+from veriglot.hub.checkpoints import batches
+from veriglot.records.languages import get_language
+from veriglot.text.unicode import without_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from veriglot.encoders.encoder import Strength
+    from veriglot.encoders.base import Strength
 
-__all__ = ["WindowEncoder", "fast_tokenizer", "windows"]
+__all__ = ["WindowEncoder", "fast_tokenizer", "without_space"]
+
+
+def without_space(text: str, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
+    """`bounds`, shape (t, 2), changed in place: without the white space that tokens begin with."""
+    for token, (start, end) in enumerate(bounds.tolist()):
+        while start < end and text[start].isspace():
+            start += 1
+        bounds[token, 0] = start
+    return bounds
+
 
 _FEWEST = 8  # tokens of text in a window
 
@@ -46,7 +55,7 @@ class _Tokenised:
 class _Window:
     row: int  # of the text in the batch
     ids: list[int]
-    kept: slice  # of the window's vectors: those that its text takes from it
+    taken: slice  # of the window's vectors: those that its text takes from it
 
 
 class WindowEncoder(PieceEncoder):
@@ -69,7 +78,7 @@ class WindowEncoder(PieceEncoder):
         self._tokenizer = tokenizer
         self._prompt = prompt
         self._room = room
-        self._measured = frozenset(language(tag).tag for tag in languages)
+        self._measured = frozenset(get_language(tag).tag for tag in languages)
         empty = self._tokenised("")
         if room < len(empty.before) + len(empty.after) + _FEWEST:
             raise UsageError(
@@ -96,7 +105,7 @@ class WindowEncoder(PieceEncoder):
     @property
     def languages(self) -> frozenset[str]:
         """Base tags of the languages that were given as measured."""
-        return frozenset(language(tag).base for tag in self._measured)
+        return frozenset(get_language(tag).base for tag in self._measured)
 
     def strength(self, tag: str | None) -> Strength:
         """See `Encoder`."""
@@ -104,20 +113,20 @@ class WindowEncoder(PieceEncoder):
 
     def _encode(self, texts: Sequence[str]) -> list[Piece]:
         tokenised = [self._tokenised(text) for text in texts]
-        jobs = [job for row, one in enumerate(tokenised) for job in self._windows(row, one)]
+        jobs = [job for row, text in enumerate(tokenised) for job in self._windows(row, text)]
         pooled: dict[int, NDArray[np.float32]] = {}
         hidden: dict[int, NDArray[np.float32]] = {}
         for batch in batches([len(job.ids) for job in jobs]):
-            vectors, tokens = self._run(*_padded([jobs[place].ids for place in batch]))
-            for nth, place in enumerate(batch):
-                pooled[place] = vectors[nth].copy()
-                hidden[place] = tokens[nth, jobs[place].kept].copy()
+            vectors, tokens = self._run(*_padded([jobs[index].ids for index in batch]))
+            for nth, index in enumerate(batch):
+                pooled[index] = vectors[nth].copy()
+                hidden[index] = tokens[nth, jobs[index].taken].copy()
         parts: list[list[int]] = [[] for _ in texts]
-        for place, job in enumerate(jobs):
-            parts[job.row].append(place)
+        for index, job in enumerate(jobs):
+            parts[job.row].append(index)
         return [
-            self._piece(one, [pooled[place] for place in places], [hidden[place] for place in places])
-            for one, places in zip(tokenised, parts, strict=True)
+            self._piece(text, [pooled[index] for index in places], [hidden[index] for index in places])
+            for text, places in zip(tokenised, parts, strict=True)
         ]
 
     def _piece(self, text: _Tokenised, pooled: list[NDArray[np.float32]], hidden: list[NDArray[np.float32]]) -> Piece:
@@ -130,8 +139,8 @@ class WindowEncoder(PieceEncoder):
 
     def _tokenised(self, text: str) -> _Tokenised:
         whole = self._prompt + without_surrogates(text)
-        found = self._tokenizer.encode(whole)
-        special, bounds = found.special_tokens_mask, np.array(found.offsets, np.int64).reshape(-1, 2)
+        encoding = self._tokenizer.encode(whole)
+        special, bounds = encoding.special_tokens_mask, np.array(encoding.offsets, np.int64).reshape(-1, 2)
         end = len(special)
         while end and special[end - 1]:
             end -= 1
@@ -139,7 +148,7 @@ class WindowEncoder(PieceEncoder):
         while start < end and (special[start] or bounds[start, 1] <= len(self._prompt)):
             start += 1
         own = np.maximum(bounds[start:end] - len(self._prompt), 0)
-        return _Tokenised(found.ids[:start], found.ids[start:end], found.ids[end:], without_space(text, own))
+        return _Tokenised(encoding.ids[:start], encoding.ids[start:end], encoding.ids[end:], without_space(text, own))
 
     def _windows(self, row: int, text: _Tokenised) -> Iterator[_Window]:
         room = self._room - len(text.before) - len(text.after)

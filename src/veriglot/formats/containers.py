@@ -1,4 +1,4 @@
-"""Containers: how records lie in a file (JSON lines, a JSON array, CSV, Parquet), apart from what they mean.
+"""Containers, apart from what records mean: recognising and reading JSON lines, JSON arrays, CSV and Parquet.
 
 Each reader is a generator of `Record` and `BadRow`: one bad record never ends the file. JSON lines, CSV and Parquet
 are streamed; a JSON array or object is read whole, as JSON asks for.
@@ -7,19 +7,289 @@ are streamed; a JSON array or object is read whole, as JSON asks for.
 from __future__ import annotations
 
 import csv
-from typing import TYPE_CHECKING, Any, TypeAlias
+import io
+import json
+import re
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeAlias
 
 from veriglot.errors import InputError, MissingExtraError
-from veriglot.formats.lines import TooLongError, iter_lines
-from veriglot.formats.rows import BadRow, Record
 from veriglot.records import decode_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from veriglot.formats.source import Source
+__all__ = [
+    "MAX_LINE_BYTES",
+    "BadRow",
+    "Head",
+    "Neighbour",
+    "Record",
+    "Records",
+    "Source",
+    "TooLongError",
+    "iter_lines",
+    "look_at",
+    "read_container",
+]
 
-__all__ = ["CONTAINERS", "Records", "read_container"]
+
+# What can be known of a file from its beginning: its container, its first record and that record's keys.
+
+
+_KEY = re.compile(r'"([^"\\]{1,60})"\s*:')
+_KEYS_SCANNED = 64 << 10
+_TAG = re.compile(r"</?[A-Za-z][A-Za-z_-]*>")
+
+
+@dataclass(frozen=True)
+class Head:
+    """The beginning of a file.
+
+    Attributes:
+        name: file name, empty for standard input.
+        container: `jsonl`, `json`, `csv`, `tsv`, `parquet`, `text`, or `empty`.
+        keys: keys of the first record (columns of a table). Where the first record is longer than what was looked
+            at, every key in sight, those of nested objects included.
+        record: the first record, or None where it could not be decoded from the beginning alone.
+        text: the beginning as text.
+    """
+
+    name: str
+    container: str
+    keys: frozenset[str] = frozenset()
+    record: dict[str, Any] | None = None
+    text: str = ""
+
+    def has(self, *keys: str) -> bool:
+        """Whether the first record has all of these keys."""
+        return self.keys.issuperset(keys)
+
+    def has_any(self, *keys: str) -> bool:
+        """Whether the first record has one of these keys."""
+        return not self.keys.isdisjoint(keys)
+
+
+def look_at(source: Source) -> Head:
+    """Look at the beginning of a source without consuming it.
+
+    Raises:
+        InputError: it is UTF-16.
+    """
+    data = source.head.removeprefix(b"\xef\xbb\xbf")
+    if data.startswith(b"PAR1"):
+        return _parquet_head(source)
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError("this is UTF-16, not UTF-8", path=source.path, remedy="Convert the file to UTF-8 first.")
+    text = data.decode("utf-8", "replace")
+    begun = text.lstrip()
+    if not begun:
+        return Head(source.name, "empty")
+    if begun[0] == "[":
+        return _json_head(source.name, begun, begun[1:].lstrip())
+    if begun[0] == "{":
+        return _object_head(source, begun)
+    return _table_head(source.name, text)
+
+
+def _parquet_head(source: Source) -> Head:
+
+    parquet = parquet_module()
+    if source.file is None:  # standard input can be read once only: the columns stay unknown
+        return Head(source.name, "parquet")
+    try:
+        names = parquet.read_schema(source.file).names
+    except (OSError, ValueError):
+        return Head(source.name, "parquet")
+    return Head(source.name, "parquet", frozenset(names))
+
+
+def _first_object(text: str) -> dict[str, Any] | None:
+    try:
+        value, _ = json.JSONDecoder().raw_decode(text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _keys(record: dict[str, Any] | None, text: str) -> frozenset[str]:
+    return frozenset(record) if record is not None else frozenset(_KEY.findall(text[:_KEYS_SCANNED]))
+
+
+def _json_head(name: str, text: str, first: str) -> Head:
+    record = _first_object(first)
+    return Head(name, "json", _keys(record, text), record, text)
+
+
+def _object_head(source: Source, text: str) -> Head:
+    """One object may be a line of JSON lines or a whole JSON file spread over lines."""
+    for line in text.splitlines()[:20]:  # the first line may be the broken one
+        record = _first_object(line)
+        if record is not None:
+            break
+    else:
+        record = _first_object(text)
+    # What begins like a line of JSON lines that was cut off has more than a bracket on its first line.
+    first = text.split("\n", 1)[0].strip()
+    spread = first == "{" or (record is None and '"' not in first)
+    single = source.complete and "\n" not in text.rstrip() and source.name.endswith(".json")
+    container = "json" if spread or single else "jsonl"
+    return Head(source.name, container, _keys(record, text), record, text)
+
+
+def _table_head(name: str, text: str) -> Head:
+    first = text.splitlines()[0]
+    delimiter = "\t" if "\t" in first else ","
+    try:
+        header = next(csv.reader(io.StringIO(text), delimiter=delimiter))
+    except (csv.Error, StopIteration):
+        header = []
+    named = name.endswith((".csv", ".tsv"))
+    looks_like_header = len(header) > 1 and all(0 < len(cell) <= 60 for cell in header[1:]) and not _TAG.search(first)
+    if named or looks_like_header:
+        kind = "tsv" if delimiter == "\t" else "csv"
+        return Head(name, kind, frozenset(header), None, text)
+    return Head(name, "text", frozenset(), None, text)
+
+
+# Lines of a byte stream, one at a time and never more of one than a bound: a huge line is skipped, not held.
+
+
+MAX_LINE_BYTES = 32 << 20
+"""A line longer than this many bytes is reported and skipped."""
+
+_KEPT_OF_TOO_LONG = 4096
+_SKIP_BLOCK = 1 << 20
+_UTF8_BOM = b"\xef\xbb\xbf"
+_UTF16_BOMS = (b"\xff\xfe", b"\xfe\xff")
+
+
+class TooLongError(InputError):
+    """A line longer than the bound; `beginning` holds its first bytes."""
+
+    def __init__(self, beginning: bytes, limit: int, line: int) -> None:
+        super().__init__(
+            f"the line is longer than {limit} bytes",
+            remedy="If it is meant to be, raise max_line_bytes, or first `veriglot convert --max-line-mb`.",
+            line=line,
+        )
+        self.beginning = beginning
+
+
+def iter_lines(stream: BinaryIO, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[tuple[int, bytes | TooLongError]]:
+    """Line number (from 1) and content of each line, line break included, UTF-8 byte order mark removed.
+
+    Raises:
+        InputError: the stream starts with a UTF-16 byte order mark.
+    """
+    number = 0
+    while chunk := stream.readline(max_line_bytes + 2):
+        number += 1
+        if number == 1:
+            chunk = _without_bom(chunk)
+        if len(chunk) > max_line_bytes and not chunk.endswith(b"\n"):
+            _skip_line(stream)
+            yield number, TooLongError(chunk[:_KEPT_OF_TOO_LONG], max_line_bytes, number)
+        else:
+            yield number, chunk
+
+
+def _without_bom(chunk: bytes) -> bytes:
+    if chunk.startswith(_UTF16_BOMS):
+        raise InputError("this is UTF-16, not UTF-8", remedy="Convert the file to UTF-8 first.", line=1)
+    return chunk.removeprefix(_UTF8_BOM)
+
+
+def _skip_line(stream: BinaryIO) -> None:
+    while block := stream.readline(_SKIP_BLOCK):
+        if block.endswith(b"\n"):
+            return
+
+
+# A file of JSON lines that lies beside the one being read and holds what it refers to, found by key.
+#
+# Only the place of each line is kept in memory, so that a large neighbour costs little.
+
+
+class Neighbour:
+    """Records of a neighbouring file by the value of one key.
+
+    Args:
+        file: the neighbour, or None where there can be none (standard input).
+        key: the member whose value names a record.
+
+    Raises:
+        InputError: a line of the neighbour is not JSON, or has no such key.
+    """
+
+    def __init__(self, file: Path | None, key: str) -> None:
+        self.exists = file is not None and file.is_file()
+        self._file = file
+        self._places: dict[str, int] = {}
+        if file is not None and self.exists:
+            self._places = _index(file, key)
+
+    def find(self, value: str) -> Any:
+        """The record with that value, or None."""
+        offset = self._places.get(value)
+        if offset is None or self._file is None:
+            return None
+        with self._file.open("rb") as stream:
+            stream.seek(offset)
+            return decode_json(stream.readline())
+
+
+def _index(file: Path, key: str) -> dict[str, int]:
+    places: dict[str, int] = {}
+    with file.open("rb") as stream:
+        offset = 0
+        for number, line in iter_lines(stream):
+            if isinstance(line, TooLongError):
+                raise line.at(path=str(file))
+            if line.strip():
+                try:
+                    record = decode_json(line)
+                except InputError as error:
+                    raise error.at(path=str(file), line=number) from error
+                if not isinstance(record, dict) or key not in record:
+                    raise InputError("the field is missing", path=str(file), line=number, field=key)
+                places[str(record[key])] = offset
+            offset = stream.tell()
+    return places
+
+
+@dataclass(frozen=True)
+class BadRow:
+    """A row that could not be read. The rest of the file is not touched by it.
+
+    Attributes:
+        path: the file.
+        line: line (row, for formats without lines) counted from 1, or 0 where the whole file is meant.
+        error: what is wrong, with its place and its remedy.
+        raw: the row as it stood, undecodable bytes shown as U+FFFD; only its beginning where it was too long.
+    """
+
+    path: str
+    line: int
+    error: InputError
+    raw: str = ""
+
+
+class Record(NamedTuple):
+    """One record of a container before a format gives it a meaning.
+
+    Attributes:
+        line: line or row, counted from 1.
+        data: decoded JSON, or a dictionary of column to value.
+        raw: the row as it stood, where the container has such a thing.
+    """
+
+    line: int
+    data: Any
+    raw: bytes | None = None
+
 
 Records: TypeAlias = "Iterator[Record | BadRow]"
 
@@ -210,3 +480,103 @@ CONTAINERS: dict[str, Callable[[Source, int], Records]] = {
     "text": _text,
 }
 """Name of a container to its reader."""
+
+
+# Where bytes come from: a file or standard input, with a look at its beginning that consumes nothing.
+
+
+HEAD_BYTES = 1 << 20
+
+
+class _Joined(io.RawIOBase):
+    """A beginning that was read ahead, followed by the rest of the stream it was read from."""
+
+    def __init__(self, beginning: bytes, rest: BinaryIO) -> None:
+        self._beginning = memoryview(beginning)
+        self._rest = rest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: bytearray | memoryview) -> int:  # type: ignore[override]
+        if self._beginning:
+            count = min(len(buffer), len(self._beginning))
+            buffer[:count] = self._beginning[:count]
+            self._beginning = self._beginning[count:]
+            return count
+        block = self._rest.read(len(buffer))
+        buffer[: len(block)] = block
+        return len(block)
+
+
+class Source:
+    """One input.
+
+    Args:
+        path: a file, or "-" for standard input.
+
+    Attributes:
+        path: as shown in messages.
+        file: the file, or None for standard input.
+        head: the first bytes (up to `HEAD_BYTES`).
+        complete: whether `head` is all there is.
+
+    Raises:
+        InputError: the file does not exist or cannot be opened.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = str(path)
+        self.file = None if self.path == "-" else Path(path)
+        self._rest: BinaryIO | None = None
+        if self.file is None:
+            self._rest = sys.stdin.buffer
+            self.head = self._rest.read(HEAD_BYTES)
+        else:
+            with self._open_file() as stream:
+                self.head = stream.read(HEAD_BYTES)
+        self.complete = len(self.head) < HEAD_BYTES
+
+    @classmethod
+    def unread(cls, path: str | Path) -> Source:
+        """A place to read from later, which need not exist yet; it is not opened."""
+        source = cls.__new__(cls)
+        source.path = str(path)
+        source.file = None if source.path == "-" else Path(path)
+        source._rest, source.head, source.complete = None, b"", True
+        return source
+
+    @property
+    def name(self) -> str:
+        """File name without folders, empty for standard input."""
+        return self.file.name if self.file else ""
+
+    @property
+    def stem(self) -> str:
+        """File name without folders and last suffix; `stdin` for standard input."""
+        return self.file.stem if self.file else "stdin"
+
+    def open(self) -> BinaryIO:
+        """The bytes from the beginning. Standard input can be opened once."""
+        if self.file is not None:
+            return self._open_file()
+        if self._rest is None:
+            raise InputError("standard input was already read", path=self.path)
+        stream, self._rest = self._rest, None
+        return io.BufferedReader(_Joined(self.head, stream))
+
+    def open_seekable(self) -> BinaryIO:
+        """The bytes as a stream that can jump; standard input is read into memory for that."""
+        if self.file is not None:
+            return self._open_file()
+        with self.open() as stream:
+            return io.BytesIO(stream.read())
+
+    def _open_file(self) -> BinaryIO:
+        assert self.file is not None
+        try:
+            return self.file.open("rb")
+        except FileNotFoundError as error:
+            raise InputError("there is no such file", path=self.path, remedy="Check the path.") from error
+        except OSError as error:
+            raise InputError(f"it cannot be opened: {error.strerror}", path=self.path) from error

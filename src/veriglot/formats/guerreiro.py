@@ -20,18 +20,17 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from veriglot.errors import InputError
-from veriglot.formats.format import Format, Reading, Sniff, need
-from veriglot.formats.pair_language import pair_of
-from veriglot.formats.rows import BadRow, Record
+from veriglot.formats.base import Format, Reading, need
+from veriglot.formats.containers import BadRow, Record
+from veriglot.formats.language import pair_of
 from veriglot.records import Annotation, Evidence, Kind, Sample, Task, Unit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from veriglot.formats.containers import Records
-    from veriglot.formats.head import Head
 
-__all__ = ["FLAGS", "HALLUCINATIONS", "Guerreiro"]
+__all__ = []
 
 FLAGS = {
     "repetitions": "oscillation",
@@ -55,13 +54,8 @@ class Guerreiro(Format):
     name = "guerreiro"
     summary = "pathologies of translations: detachment, oscillation, omission, CSV"
     containers = ("csv",)
+    keys = ("src", "mt", "strong-unsupport", "full-unsupport")
     writable = False
-
-    def sniff(self, head: Head) -> Sniff | None:
-        """By the columns `mt`, `strong-unsupport` and `full-unsupport`."""
-        if head.has("src", "mt", "strong-unsupport", "full-unsupport"):
-            return Sniff(0.95, "the columns `mt`, `strong-unsupport` and `full-unsupport`")
-        return None
 
     def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:
         """One sample a row."""

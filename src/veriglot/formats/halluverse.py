@@ -1,4 +1,4 @@
-"""HalluVerse25 CSV: a factual sentence, its edited version, and the type of the hallucination (halluverse, section 3).
+"""HalluVerse25 CSV: a factual sentence, its edited version, and the type of the hallucination (section 3 of its paper).
 
 The data set labels the sentence, not a place in it: the label is a unit over the whole response (annotator `gold`).
 For spans a second annotation, `edit`, marks the words in which the edited sentence differs from the factual one (all
@@ -13,16 +13,16 @@ from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
 
 from veriglot.errors import InputError
-from veriglot.formats.file_language import language_of_file, language_tag
-from veriglot.formats.format import Format, Reading, Sniff
+from veriglot.formats.base import Format, Reading, Sniff, evidence_text
+from veriglot.formats.language import language_of_file, language_tag
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task, Unit, taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from veriglot.formats.head import Head
+    from veriglot.formats.containers import Head
 
-__all__ = ["HalluVerse"]
+__all__ = []
 
 _ORIGINAL = ("original_sentence", "original", "factual_sentence", "factual", "sentence")
 _EDITED = ("edited_sentence", "edited", "hallucinated_sentence", "hallucinated")
@@ -53,8 +53,8 @@ class HalluVerse(Format):
             raise InputError("a row with named columns is expected")
         row = {_plain(key): value for key, value in data.items() if isinstance(value, str) and value}
         original, edited = _pick(row, _ORIGINAL), _pick(row, _EDITED)
-        said = _pick(row, _LABEL).strip().lower().rstrip(".")
-        label = _NAMES.get(said, said)
+        written = _pick(row, _LABEL).strip().lower().rstrip(".")
+        label = _NAMES.get(written, written)
         named = next((row[key] for key in _LANGUAGE if key in row), None)
         language = language_tag(named) if named else language_of_file(reading)
         yield Sample(
@@ -78,7 +78,7 @@ class HalluVerse(Format):
         return {
             "id": sample.id,
             "language": sample.language or "",
-            "original_sentence": "\n\n".join(passage.text for passage in sample.evidence),
+            "original_sentence": evidence_text(sample),
             "edited_sentence": sample.response,
             "hallucination_type": units[0].label.capitalize() if units else "0",
         }

@@ -9,17 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from veriglot.errors import InputError
-from veriglot.formats.file_language import language_tag
-from veriglot.formats.format import Format, Reading, Sniff, need, optional
-from veriglot.formats.markers import marked_ranges, with_markers
+from veriglot.formats.base import Format, Reading, evidence_text, need, optional, spanned_annotation
+from veriglot.formats.language import language_tag
+from veriglot.formats.spans import marked_ranges, with_markers
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from veriglot.formats.head import Head
-
-__all__ = ["HalOmi"]
+__all__ = []
 
 _MARKERS = ("<<<", ">>>")
 _RATINGS = ("class_hall", "class_omit")
@@ -32,14 +30,9 @@ class HalOmi(Format):
     name = "halomi"
     summary = "HalOmi TSV, hallucinations and omissions in translations"
     containers = ("tsv", "csv", "jsonl", "parquet")
+    keys = ("mt_text", "hall_spans")
     columns = ("src_lang", "tgt_lang", "src_text", "mt_text", "omit_spans", "hall_spans", "class_hall", "class_omit",
                "data_source")  # fmt: skip
-
-    def sniff(self, head: Head) -> Sniff | None:
-        """By the columns `mt_text` and `hall_spans`."""
-        if head.has("mt_text", "hall_spans"):
-            return Sniff(0.95, "the columns `mt_text` and `hall_spans`")
-        return None
 
     def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:
         """One sample a row."""
@@ -51,7 +44,7 @@ class HalOmi(Format):
             annotator="gold",
             kind=Kind.HUMAN,
             taxonomy="hat",
-            spans=tuple(Span(*place, "hallucination") for place in ranges),
+            spans=tuple(Span(start, end, "hallucination") for start, end in ranges),
             ratings=ratings,
         )
         source = optional(data, "src_text", str)
@@ -67,10 +60,10 @@ class HalOmi(Format):
 
     def record(self, sample: Sample) -> dict[str, Any]:
         """A row; of several annotations the first with spans."""
-        annotation = next((a for a in sample.annotations if a.spans is not None), None)
+        annotation = spanned_annotation(sample)
         if annotation is None or not sample.evidence or sample.language is None or not sample.evidence[0].language:
             raise InputError("a row of HalOmi has spans, a source text, and the languages of both texts")
-        source = "\n\n".join(passage.text for passage in sample.evidence)
+        source = evidence_text(sample)
         return {
             "src_lang": sample.evidence[0].language,
             "tgt_lang": sample.language,

@@ -1,4 +1,4 @@
-"""HAT JSON: translations with hallucinated spans marked by people (hat, section 3.3).
+"""HAT JSON: translations with hallucinated spans marked by people (HAT, section 3.3).
 
 A row holds `srcLocale`, `tgtLocale`, `id`, `annotatorID`, `source`, `target` and `errors`, each with a `category` and
 `spans` of a start index, an end index and the span's text. The paper names these three without spelling their keys, so
@@ -13,17 +13,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from veriglot.errors import InputError
-from veriglot.formats.file_language import language_tag
-from veriglot.formats.format import Format, Reading, Sniff, need, optional
-from veriglot.formats.offsets import located
+from veriglot.formats.base import Format, Reading, evidence_text, need, optional, spanned_annotation
+from veriglot.formats.language import language_tag
+from veriglot.formats.spans import located
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from veriglot.formats.head import Head
-
-__all__ = ["Hat"]
+__all__ = []
 
 _CATEGORY = "hallucination"
 _START = ("start", "startIndex", "start_index")
@@ -43,23 +41,18 @@ class Hat(Format):
     name = "hat"
     summary = "HAT JSON, hallucinated spans in translations"
     containers = ("json", "jsonl", "parquet")
-
-    def sniff(self, head: Head) -> Sniff | None:
-        """By `srcLocale`, `target` and `errors`."""
-        if head.has("srcLocale", "tgtLocale", "target"):
-            return Sniff(0.95, "the keys `srcLocale`, `tgtLocale` and `target`")
-        return None
+    keys = ("srcLocale", "tgtLocale", "target")
 
     def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:  # noqa: ARG002
         """One sample a row."""
         target, source = need(data, "target", str), need(data, "source", str)
-        kept = {key: value for key, value in data.items() if key not in _KNOWN and value not in (None, [], {})}
+        others = {key: value for key, value in data.items() if key not in _KNOWN and value not in (None, [], {})}
         annotation = Annotation(
             annotator=str(data.get("annotatorID") or "annotator"),
             kind=Kind.HUMAN,
             taxonomy="hat",
             spans=tuple(_spans(optional(data, "errors", list) or [], target, reading)),
-            flags=tuple(_flags(kept)),
+            flags=tuple(_flags(others)),
         )
         looked_at = data.get("errors", []) is not None or data.get("annotatorID") is not None
         source_locale, target_locale = need(data, "srcLocale", str), need(data, "tgtLocale", str)
@@ -70,7 +63,7 @@ class Hat(Format):
             language=language_tag(target_locale) or target_locale,
             evidence=(Evidence(source, language=language_tag(source_locale) or source_locale),),
             annotations=(annotation,) if looked_at else (),
-            meta=kept,
+            meta=others,
         )
 
     def record(self, sample: Sample) -> dict[str, Any]:
@@ -78,7 +71,7 @@ class Hat(Format):
 
         Without one the row has null for annotator and errors: it is still to be annotated.
         """
-        annotation = next((a for a in sample.annotations if a.spans is not None), None)
+        annotation = spanned_annotation(sample)
         if not sample.evidence or sample.language is None or sample.evidence[0].language is None:
             raise InputError("a row of HAT has a source text, and a language of both source and target")
         row = {
@@ -86,7 +79,7 @@ class Hat(Format):
             "srcLocale": sample.evidence[0].language,
             "tgtLocale": sample.language,
             "id": sample.id,
-            "source": "\n\n".join(passage.text for passage in sample.evidence),
+            "source": evidence_text(sample),
             "target": sample.response,
         }
         if annotation is None:
@@ -109,9 +102,9 @@ def _spans(errors: list[Any], target: str, reading: Reading) -> Iterator[Span]:
             start, end = _first(span, _START, int, where), _first(span, _END, int, where)
             text = next((span[key] for key in _TEXT if isinstance(span.get(key), str)), None)
             inclusive = text is not None and target[start:end] != text and target[start : end + 1] == text
-            place = located(text, start, end + 1 if inclusive else end, where, target, reading)
-            if place:
-                yield Span(*place, _CATEGORY)
+            edges = located(text, start, end + 1 if inclusive else end, where, target, reading)
+            if edges:
+                yield Span(*edges, _CATEGORY)
 
 
 def _first(span: Any, keys: tuple[str, ...], kind: type[int], where: str) -> int:
@@ -119,6 +112,6 @@ def _first(span: Any, keys: tuple[str, ...], kind: type[int], where: str) -> int
     return need(span, key, kind, within=where)
 
 
-def _flags(kept: dict[str, Any]) -> list[str]:
-    said = str({key: value for key, value in kept.items() if value}).lower()  # a label that is set to false is not set
-    return [flag for flag, words in _FLAGS.items() if any(word in said for word in words)]
+def _flags(meta: dict[str, Any]) -> list[str]:
+    labels = str({key: value for key, value in meta.items() if value}).lower()  # a label of false is not set
+    return [flag for flag, words in _FLAGS.items() if any(word in labels for word in words)]

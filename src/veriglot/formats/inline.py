@@ -1,10 +1,4 @@
-"""Inline tags in general: plain text with a response a line, or records with a tagged text.
-
-`inline` reads lines of text and records with the key `tagged`; the taxonomy is the one whose types the tags are.
-`fava` reads the records of FAVA (Mishra et al. 2024): `annotated` or `completion`, where `<delete>` holds what the
-response said and `<mark>` what it should say, and `errored_passage`, where it is the other way round. What should
-stand instead goes to `meta.corrections`.
-"""
+"""Texts with inline tags: in general, and as FAVA has them."""
 
 from __future__ import annotations
 
@@ -12,17 +6,17 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from veriglot.errors import InputError
-from veriglot.formats.file_language import identified, language_of_file, language_tag
-from veriglot.formats.format import Format, Reading, Sniff, need, optional
+from veriglot.formats.base import Format, Reading, Sniff, need, optional, present, spanned_annotation
+from veriglot.formats.language import identified, language_of_file, stated_language
 from veriglot.formats.tags import Edits, Tagged, parse_tags, render_tags
 from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Task, taxonomies, taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from veriglot.formats.head import Head
+    from veriglot.formats.containers import Head
 
-__all__ = ["Fava", "Inline"]
+__all__ = []
 
 _TAG = re.compile(r"<([A-Za-z_]+)>")
 _PROMPT = re.compile(r"\s*Read the following references:\s*(.*?)\s*Please identify all the errors.*?Text:", re.DOTALL)
@@ -46,7 +40,10 @@ def _parsed(text: str, taxonomy_name: str, edits: Edits, field: str, reading: Re
 
 
 class Inline(Format):
-    """Text with inline tags."""
+    """Inline tags in general: plain text with a response a line, or records with a tagged text.
+
+    A record has the key `tagged`; the taxonomy is the one whose types the tags are.
+    """
 
     name = "inline"
     summary = "inline tags: a response a line, or records with `tagged`"
@@ -71,14 +68,13 @@ class Inline(Format):
                 f"there is no taxonomy {name!r}", field="taxonomy", remedy=f"Known: {', '.join(taxonomies())}."
             )
         tagged = _parsed(text, name, "strip", "tagged", reading)
-        tag = optional(record, "language", str)
-        language = (language_tag(tag) or tag) if tag else language_of_file(reading)
+        language = stated_language(record) or language_of_file(reading)
         passages = record.get("evidence")
         passages = [passages] if isinstance(passages, str) else optional(record, "evidence", list) or []
         annotator = optional(record, "annotator", str) or "gold"
         kind = Kind.MODEL if record.get("kind") == Kind.MODEL else Kind.HUMAN
         yield Sample(
-            id=optional(record, "id", str) or f"{reading.source.stem}-{line}",
+            id=reading.row_id(record, line),
             response=tagged.text,
             language=language,
             question=optional(record, "question", str),
@@ -88,7 +84,7 @@ class Inline(Format):
 
     def record(self, sample: Sample) -> dict[str, Any]:
         """A record of the first annotation that has spans."""
-        annotation = next((a for a in sample.annotations if a.spans is not None), None)
+        annotation = spanned_annotation(sample)
         if annotation is None:
             raise InputError("a tagged text has the spans of an annotator")
         row: dict[str, Any] = {
@@ -101,11 +97,15 @@ class Inline(Format):
             "annotator": annotation.annotator,
             "kind": annotation.kind,
         }
-        return {key: value for key, value in row.items() if value is not None}
+        return present(row)
 
 
 class Fava(Format):
-    """FAVA records."""
+    """Records of FAVA (Mishra et al. 2024), with `<mark>` and `<delete>` inside the tags.
+
+    In `annotated` and `completion`, `<delete>` holds what the response said and `<mark>` what it should say; in
+    `errored_passage` it is the other way round. What should stand instead goes to `meta.corrections`.
+    """
 
     name = "fava"
     summary = "FAVA records with <mark> and <delete> inside the tags"
@@ -133,11 +133,10 @@ class Fava(Format):
         )
         tagged = _parsed(need(data, key, str), "fava", edits, key, reading)
         prompt = optional(data, "prompt", str) or ""
-        found = _PROMPT.match(prompt)
-        evidence = found.group(1) if found else optional(data, "evidence", str)
+        match = _PROMPT.match(prompt)
+        evidence = match.group(1) if match else optional(data, "evidence", str)
         model = optional(data, "model", str)
-        tag = optional(data, "language", str)
-        language = (language_tag(tag) or tag) if tag else reading.language or identified(tagged.text, reading)
+        language = stated_language(data) or reading.language or identified(tagged.text, reading)
         meta: dict[str, Any] = {name: data[name] for name in _KEPT if isinstance(data.get(name), str)}
         if tagged.corrections:
             meta["corrections"] = [{"start": c.start, "end": c.end, "text": c.text} for c in tagged.corrections]
@@ -145,11 +144,11 @@ class Fava(Format):
             annotator="gold" if kind is Kind.HUMAN else "model", kind=kind, taxonomy="fava", spans=tuple(tagged.spans)
         )
         yield Sample(
-            id=optional(data, "id", str) or f"{reading.source.stem}-{line}",
+            id=reading.row_id(data, line),
             response=tagged.text,
-            task=Task.QA if prompt and not found else Task.OPEN,
+            task=Task.QA if prompt and not match else Task.OPEN,
             language=language,
-            question=prompt if prompt and not found else None,
+            question=prompt if prompt and not match else None,
             evidence=(Evidence(evidence),) if evidence else (),
             generator=Generator(model) if model else None,
             annotations=(annotation,),

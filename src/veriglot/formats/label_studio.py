@@ -10,18 +10,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from veriglot.errors import InputError
-from veriglot.formats.file_language import language_tag
-from veriglot.formats.format import Format, Reading, Sniff, need, optional
-from veriglot.formats.offsets import located, placed
-from veriglot.formats.utf16 import from_utf16, to_utf16
+from veriglot.formats.base import Format, Reading, Sniff, need, optional
+from veriglot.formats.language import stated_language
+from veriglot.formats.spans import located, offsets_of, placed
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task, taxonomies
+from veriglot.text.unicode import from_utf16, to_utf16
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from veriglot.formats.head import Head
+    from veriglot.formats.containers import Head
 
-__all__ = ["LabelStudio"]
+__all__ = []
+
 
 _RESPONSE = ("response", "answer", "text", "target")
 _EVIDENCE = ("evidence", "context", "source", "references", "reference")
@@ -52,14 +53,12 @@ class LabelStudio(Format):
         if key is None:
             raise InputError(f"the task shows no text under {', '.join(_RESPONSE)}", field="data")
         response = shown[key]
-        tag = optional(shown, "language", str)
-        language = (language_tag(tag) or tag) if tag else reading.language
         task = optional(shown, "task", str)
         yield Sample(
             id=str(shown.get("id") or data.get("id") or f"{reading.source.stem}-{line}"),
             response=response,
             task=Task(task) if task in set(Task) else Task.OPEN,
-            language=language,
+            language=stated_language(shown) or reading.language,
             question=optional(shown, "question", str),
             evidence=tuple(_evidence(shown)),
             annotations=tuple(_annotations(data, shown, response, reading)),
@@ -158,15 +157,15 @@ def _spans(results: list[Any], within: str, response: str, reading: Reading) -> 
         if not isinstance(value, dict) or "labels" not in value or "start" not in value:
             reading.report.notes["results_that_are_no_spans"] += 1
             continue
-        start, end = need(value, "start", int, within=where), need(value, "end", int, within=where)
-        place = _in_code_points(optional(value, "text", str), start, end, where, response, reading)
+        start, end = offsets_of(value, where)
+        span = _in_code_points(optional(value, "text", str), start, end, where, response, reading)
         labels = need(value, "labels", list, within=where)
-        if place is None:
+        if span is None:
             continue
         score = result.get("score")
         confidence = float(score) if isinstance(score, int | float) and 0 <= score <= 1 else None
         for label in labels or [None]:
-            yield Span(*place, None if label is None else _named(str(label)), confidence)
+            yield Span(*span, None if label is None else _named(str(label)), confidence)
 
 
 def _in_code_points(

@@ -9,19 +9,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from veriglot.formats.file_language import language_tag
-from veriglot.formats.format import Format, Reading, Sniff, need, optional
-from veriglot.formats.mapping import RAGTRUTH_LABELS, type_in
-from veriglot.formats.offsets import placed
+from veriglot.formats.base import Format, Reading, evidence_text, need, optional, present, spanned_annotation
+from veriglot.formats.language import language_tag
 from veriglot.formats.ragtruth import LABELS
+from veriglot.formats.spans import RAGTRUTH_LABELS, beside_spans, offsets_of, placed, type_in
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from veriglot.formats.head import Head
-
-__all__ = ["LettuceDetect"]
+__all__ = []
 
 _KEPT = ("split", "dataset", "metadata", "task_type", "context_modality", "category", "subcategory")
 _TASKS = {"qa": Task.QA, "summary": Task.SUMMARIZATION, "summarization": Task.SUMMARIZATION}
@@ -33,12 +30,8 @@ class LettuceDetect(Format):
     name = "lettucedetect"
     summary = "LettuceDetect training rows"
     containers = ("json", "jsonl", "parquet")
-
-    def sniff(self, head: Head) -> Sniff | None:
-        """By `prompt`, `answer` and `labels`."""
-        if head.has("prompt", "answer", "labels"):
-            return Sniff(0.9, "the keys `prompt`, `answer` and `labels`")
-        return None
+    keys = ("prompt", "answer", "labels")
+    confidence = 0.9
 
     def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:
         """One sample a row."""
@@ -49,23 +42,22 @@ class LettuceDetect(Format):
         language = language_tag(tag) if tag else reading.language
         labels = need(data, "labels", list)
         ours = all(isinstance(label, dict) and str(label.get("label")) in LABELS for label in labels)
-        spans, kept = [], []
+        spans, others = [], []
         for index, label in enumerate(labels):
             where = f"labels[{index}]"
-            start, end = need(label, "start", int, within=where), need(label, "end", int, within=where)
-            place = placed(start, end, where, answer, reading)
-            if place:
-                spans.append(Span(*place, LABELS[label["label"]] if ours else "hallucination"))
-                kept.append({key: value for key, value in label.items() if key not in {"start", "end"}})
+            span = placed(*offsets_of(label, where), where, answer, reading)
+            if span:
+                spans.append(Span(*span, LABELS[label["label"]] if ours else "hallucination"))
+                others.append({key: value for key, value in label.items() if key not in {"start", "end"}})
         meta = {key: data[key] for key in _KEPT if data.get(key) not in (None, {})}
-        if any(kept):
-            meta["labels"] = kept
+        if any(others):
+            meta["labels"] = others
         if context is not None:
             meta["prompt"] = prompt
         taxonomy = "support" if ours and spans else "hat"
         text = context if context is not None else prompt
         yield Sample(
-            id=optional(data, "id", str) or f"{reading.source.stem}-{line}",
+            id=reading.row_id(data, line),
             response=answer,
             task=_TASKS.get(str(data.get("task_type")).lower(), Task.OPEN),
             language=language,
@@ -77,11 +69,10 @@ class LettuceDetect(Format):
 
     def record(self, sample: Sample) -> dict[str, Any]:
         """A row with the spans of the first annotation that has any."""
-        annotation = next((a for a in sample.annotations if a.spans is not None), None)
+        annotation = spanned_annotation(sample)
         spans = annotation.spans or () if annotation else ()
-        kept = sample.meta.get("labels")
-        labels = kept if isinstance(kept, list) and len(kept) == len(spans) else [{} for _ in spans]
-        context = "\n\n".join(passage.text for passage in sample.evidence)
+        labels = beside_spans(sample, "labels", spans) or [{} for _ in spans]
+        context = evidence_text(sample)
         names = {task: name for name, task in _TASKS.items()}
         row: dict[str, Any] = {
             "id": sample.id,
@@ -98,7 +89,7 @@ class LettuceDetect(Format):
             "language": sample.language,
         }
         row |= {key: sample.meta[key] for key in _KEPT if key in sample.meta}
-        return {key: value for key, value in row.items() if value is not None}
+        return present(row)
 
 
 def _label(annotation: Annotation, span: Span) -> str | None:

@@ -19,16 +19,16 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from veriglot.errors import InputError
-from veriglot.formats.format import Format, Reading, Sniff
-from veriglot.formats.pair_language import pair_of
+from veriglot.formats.base import Format, Reading, Sniff
+from veriglot.formats.language import pair_of
 from veriglot.records import Annotation, Evidence, Kind, Sample, Task, Unit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from veriglot.formats.head import Head
+    from veriglot.formats.containers import Head
 
-__all__ = ["Mlqe"]
+__all__ = []
 
 _SCORES = re.compile(r"\[([0-3](?:, ?[0-3])*)\]")
 _VERDICTS = {"ERR": True, "NOT": False}

@@ -17,19 +17,18 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from veriglot.errors import InputError
-from veriglot.formats.format import Format, Reading, Sniff
-from veriglot.formats.markers import marked_ranges
-from veriglot.formats.pair_language import pair_of
-from veriglot.formats.rows import BadRow, Record
+from veriglot.formats.base import Format, Reading, Sniff
+from veriglot.formats.containers import BadRow, Record
+from veriglot.formats.language import pair_of
+from veriglot.formats.spans import marked_ranges
 from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from veriglot.formats.containers import Records
-    from veriglot.formats.head import Head
+    from veriglot.formats.containers import Head, Records
 
-__all__ = ["ADDITION", "Mqm"]
+__all__ = []
 
 ADDITION = "Accuracy/Addition"
 """The category of what the translation says and the source does not."""
@@ -143,9 +142,9 @@ def _error(row: dict[str, str], in_source: list[Any], in_target: list[Any]) -> d
     if category.lower() in _NO_ERROR:
         return None
     error: dict[str, Any] = {"category": category, "severity": row["severity"], "rater": row["rater"]}
-    for side, places in (("target", in_target), ("source", in_source)):
-        if places:
-            error |= {"in": side, "places": [list(place) for place in places]}
+    for side, ranges in (("target", in_target), ("source", in_source)):
+        if ranges:
+            error |= {"in": side, "places": [list(edges) for edges in ranges]}
             break
     if row.get("comment"):
         error["comment"] = row["comment"]
@@ -185,8 +184,8 @@ def _id(row: _Error, reading: Reading) -> str:
     """A name of its own, also where the rows of a segment stand in several places of the file or differ in a text."""
     met: dict[tuple[str, str, str], int] = reading.state.setdefault("met", {})
     met[row.key] = met.get(row.key, 0) + 1
-    again = f"-{met[row.key]}" if met[row.key] > 1 else ""
-    return "-".join((reading.source.stem, *row.key)) + again
+    repeat = f"-{met[row.key]}" if met[row.key] > 1 else ""
+    return "-".join((reading.source.stem, *row.key)) + repeat
 
 
 def _beginning(reading: Reading) -> Iterator[tuple[str, str]]:

@@ -12,19 +12,19 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from veriglot.errors import InputError
-from veriglot.formats.file_language import language_tag
-from veriglot.formats.format import Format, Reading, Sniff, need, optional
-from veriglot.formats.neighbour import Neighbour
-from veriglot.formats.offsets import placed
+from veriglot.formats.base import Format, Reading, Sniff, need, optional, present
+from veriglot.formats.containers import Neighbour
+from veriglot.formats.language import language_tag
+from veriglot.formats.spans import offsets_of, pair_of_offsets, placed
 from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, Task, Unit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from veriglot.formats.head import Head
+    from veriglot.formats.containers import Head
 
-__all__ = ["MuShroom"]
+__all__ = []
 
 _LABEL = "hallucination"
 _TAXONOMY = "hat"  # the one-type taxonomy: Mu-SHROOM marks hallucinations without typing them
@@ -37,7 +37,6 @@ class MuShroom(Format):
 
     name = "mu-shroom"
     summary = "Mu-SHROOM JSONL, SemEval-2025 task 3"
-    containers = ("jsonl", "json", "parquet")
     companions = ("*.refs.jsonl",)
 
     def sniff(self, head: Head) -> Sniff | None:
@@ -67,7 +66,7 @@ class MuShroom(Format):
             evidence=tuple(_evidence(id_, url, language, reading)),
             generator=Generator(model) if model else None,
             annotations=tuple(_annotations(data, response, reading)),
-            meta={key: data[key] for key in _KEPT if data.get(key) is not None},
+            meta=present(data, _KEPT),
         )
 
     def record(self, sample: Sample) -> dict[str, Any]:
@@ -98,7 +97,7 @@ class MuShroom(Format):
         row |= {key: sample.meta[key] for key in _KEPT if key in sample.meta}
         if sample.evidence and sample.evidence[0].url and "wikipedia_url" not in row:
             row["wikipedia_url"] = sample.evidence[0].url
-        return {key: value for key, value in row.items() if value is not None}
+        return present(row)
 
 
 def _annotations(data: Any, response: str, reading: Reading) -> Iterator[Annotation]:
@@ -121,33 +120,31 @@ def _spans(pairs: Any, where: str, response: str, reading: Reading) -> Iterator[
     if not isinstance(pairs, list):
         raise InputError("a list of [start, end] is expected", field=where)
     for index, pair in enumerate(pairs):
-        if not (isinstance(pair, list) and len(pair) == 2 and all(type(edge) is int for edge in pair)):
-            raise InputError("a pair [start, end] of whole numbers is expected", field=f"{where}[{index}]")
-        place = placed(pair[0], pair[1], f"{where}[{index}]", response, reading)
-        if place:
-            yield Span(*place, _LABEL)
+        within = f"{where}[{index}]"
+        span = placed(*pair_of_offsets(pair, within), within, response, reading)
+        if span:
+            yield Span(*span, _LABEL)
 
 
 def _units(soft: list[Any], response: str, reading: Reading) -> Iterator[Unit]:
     for index, item in enumerate(soft):
         where = f"soft_labels[{index}]"
-        start, end = need(item, "start", int, within=where), need(item, "end", int, within=where)
-        place = placed(start, end, where, response, reading)
-        if place:
+        unit = placed(*offsets_of(item, where), where, response, reading)
+        if unit:
             probability = need(item, "prob", float, within=where)
             if not 0 <= probability <= 1:
                 raise InputError(f"a share of people lies between 0 and 1, not {probability}", field=f"{where}.prob")
-            yield Unit(*place, _LABEL, probability)
+            yield Unit(*unit, _LABEL, probability)
 
 
 def _evidence(id_: str, url: str | None, language: str | None, reading: Reading) -> Iterator[Evidence]:
     neighbour = reading.state.get("references")
     if neighbour is None:
         neighbour = reading.state["references"] = Neighbour(_reference_file(reading), "id")
-    found = neighbour.find(id_)
-    if found is not None:
-        text = need(found, "reference", str)
-        yield Evidence(text, language=language, url=optional(found, "wikipedia_url", str) or url)
+    reference = neighbour.find(id_)
+    if reference is not None:
+        text = need(reference, "reference", str)
+        yield Evidence(text, language=language, url=optional(reference, "wikipedia_url", str) or url)
     elif neighbour.exists:
         reading.report.notes["without_reference"] += 1
 

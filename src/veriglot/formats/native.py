@@ -7,16 +7,127 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from veriglot.errors import InputError
-from veriglot.formats.columns import sample_columns, sample_from_columns
-from veriglot.formats.format import Format, Reading, Sniff
-from veriglot.records import Sample, sample_from
+from veriglot.formats.base import Format, Reading, Sniff
+from veriglot.records import Prediction, Sample, decode_json, prediction_from, sample_from
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
-    from veriglot.formats.head import Head
+    from veriglot.formats.containers import Head
 
-__all__ = ["NativeLines", "NativeParquet"]
+__all__ = ["prediction_columns", "prediction_from_columns", "sample_columns", "schema_of"]
+
+
+# Records as columns of Parquet: the native keys, with open-ended objects (`meta`, `settings`, `ratings`) as JSON text.
+#
+# An absent list and an empty one stay apart: Parquet knows null and `[]`.
+
+
+def _json(value: Any) -> str | None:
+    return msgspec.json.encode(value).decode("utf-8") if value else None
+
+
+def sample_columns(sample: Sample) -> dict[str, Any]:
+    """A sample as one row."""
+    row: dict[str, Any] = msgspec.to_builtins(sample)
+    row["meta"] = _json(row.get("meta"))
+    generator = row.get("generator")
+    if generator is not None:
+        generator["settings"] = _json(generator.get("settings"))
+    for annotation in row.get("annotations", ()):
+        annotation["ratings"] = _json(annotation.get("ratings"))
+    return row
+
+
+def sample_from_columns(row: Mapping[str, Any]) -> Sample:
+    """A sample from one row.
+
+    Raises:
+        InputError: a column is missing or of the wrong type.
+    """
+    data = _without_null(dict(row))
+    for key in ("meta",):
+        _parse(data, key)
+    if isinstance(data.get("generator"), dict):
+        _parse(data["generator"], "settings")
+    for annotation in _list(data.get("annotations")):
+        if isinstance(annotation, dict):
+            _parse(annotation, "ratings")
+    return sample_from(data)
+
+
+def prediction_columns(prediction: Prediction) -> dict[str, Any]:
+    """A prediction as one row."""
+    row: dict[str, Any] = msgspec.to_builtins(prediction)
+    return row
+
+
+def prediction_from_columns(row: Mapping[str, Any]) -> Prediction:
+    """A prediction from one row.
+
+    Raises:
+        InputError: a column is missing or of the wrong type.
+    """
+    return prediction_from(_without_null(dict(row)))
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _parse(data: dict[str, Any], key: str) -> None:
+    value = data.get(key)
+    if isinstance(value, str):
+        try:
+            data[key] = decode_json(value)
+        except InputError as error:
+            raise error.at(field=key) from error
+
+
+def _without_null(value: Any) -> Any:
+    """The same data without null members: Parquet has a value for every member of a struct."""
+    if isinstance(value, dict):
+        return {key: _without_null(each) for key, each in value.items() if each is not None}
+    if isinstance(value, list):
+        return [_without_null(each) for each in value]
+    return value
+
+
+def schema_of(kind: str) -> Any:
+    """The Arrow schema of `samples` or `predictions`. Needs pyarrow."""
+    import pyarrow as pa
+
+    text, number, integer = pa.string(), pa.float64(), pa.int64()
+    pointer = pa.struct([("id", text), ("start", integer), ("end", integer)])
+    span = pa.struct([
+        ("start", integer), ("end", integer), ("type", text), ("confidence", number), ("text", text),
+        ("evidence", pa.list_(pointer)),
+    ])  # fmt: skip
+    if kind == "predictions":
+        word = pa.struct([
+            ("start", integer), ("end", integer), ("confidence", number), ("evidence", pa.list_(pointer))
+        ])  # fmt: skip
+        judged = pa.struct([
+            ("start", integer), ("end", integer), ("kind", text), ("score", number),
+            ("parts", pa.list_(pa.list_(integer))),
+        ])  # fmt: skip
+        return pa.schema([
+            ("id", text), ("status", text), ("detector", text), ("score", number), ("spans", pa.list_(span)),
+            ("words", pa.list_(word)), ("units", pa.list_(judged)), ("language", text), ("notes", pa.list_(text)),
+            ("reason", text), ("signature", text),
+        ])  # fmt: skip
+    unit = pa.struct([("start", integer), ("end", integer), ("label", text), ("probability", number)])
+    evidence = pa.struct([("text", text), ("id", text), ("title", text), ("language", text), ("url", text)])
+    generator = pa.struct([("name", text), ("revision", text), ("seed", integer), ("settings", text)])
+    annotation = pa.struct([
+        ("annotator", text), ("kind", text), ("taxonomy", text), ("spans", pa.list_(span)), ("units", pa.list_(unit)),
+        ("ratings", text), ("flags", pa.list_(text)),
+    ])  # fmt: skip
+    return pa.schema([
+        ("id", text), ("response", text), ("task", text), ("language", text), ("question", text),
+        ("evidence", pa.list_(evidence)), ("generator", generator), ("annotations", pa.list_(annotation)),
+        ("meta", text),
+    ])  # fmt: skip
 
 
 def _sniff(head: Head) -> Sniff | None:

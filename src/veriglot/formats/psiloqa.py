@@ -8,19 +8,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from veriglot.errors import InputError
-from veriglot.formats.file_language import language_tag
-from veriglot.formats.format import Format, Reading, Sniff, need, optional
-from veriglot.formats.markers import marked_ranges, with_markers
-from veriglot.formats.offsets import placed
+from veriglot.formats.base import Format, Reading, evidence_text, need, optional, present, spanned_annotation
+from veriglot.formats.language import language_tag
+from veriglot.formats.spans import marked_ranges, pair_of_offsets, placed, with_markers
 from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from veriglot.formats.head import Head
-
-__all__ = ["PsiloQa"]
+__all__ = []
 
 _TYPE = "hallucination"
 _MARKERS = ("[HAL]", "[/HAL]")
@@ -32,13 +28,7 @@ class PsiloQa(Format):
 
     name = "psiloqa"
     summary = "PsiloQA rows"
-    containers = ("jsonl", "json", "parquet")
-
-    def sniff(self, head: Head) -> Sniff | None:
-        """By `llm_answer` and `wiki_passage`."""
-        if head.has("llm_answer", "wiki_passage"):
-            return Sniff(0.95, "the keys `llm_answer` and `wiki_passage`")
-        return None
+    keys = ("llm_answer", "wiki_passage")
 
     def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:
         """One sample a row."""
@@ -51,7 +41,7 @@ class PsiloQa(Format):
         spans = _spans(data, answer, reading)
         annotation = Annotation(annotator="gpt-4o", kind=Kind.MODEL, taxonomy="hat", spans=spans)
         yield Sample(
-            id=optional(data, "id", str) or f"{reading.source.stem}-{line}",
+            id=reading.row_id(data, line),
             response=answer,
             task=Task.QA,
             language=language,
@@ -59,12 +49,12 @@ class PsiloQa(Format):
             evidence=(Evidence(passage, title=title, language=language, url=url),) if passage else (),
             generator=Generator(model) if model else None,
             annotations=(annotation,) if spans is not None else (),
-            meta={key: data[key] for key in _KEPT if data.get(key) is not None},
+            meta=present(data, _KEPT),
         )
 
     def record(self, sample: Sample) -> dict[str, Any]:
         """A row with the spans of the first annotation that has any."""
-        spans = next((a.spans for a in sample.annotations if a.spans is not None), None)
+        annotation = spanned_annotation(sample)
         first = sample.evidence[0] if sample.evidence else None
         row: dict[str, Any] = {
             "id": sample.id,
@@ -72,15 +62,16 @@ class PsiloQa(Format):
             "wiki_title": first and first.title,
             "wiki_url": first and first.url,
             "llm_checkpoint": sample.generator and sample.generator.name,
-            "wiki_passage": "\n\n".join(passage.text for passage in sample.evidence),
+            "wiki_passage": evidence_text(sample),
             "question": sample.question,
             "llm_answer": sample.response,
         }
         row |= {key: sample.meta[key] for key in _KEPT if key in sample.meta}
-        if spans is not None:
+        if annotation is not None:
+            spans = annotation.spans or ()
             row["annotated_span"] = with_markers(sample.response, spans, _MARKERS)
             row["labels"] = [[span.start, span.end] for span in spans]
-        return {key: value for key, value in row.items() if value is not None}
+        return present(row)
 
 
 def _spans(data: Any, answer: str, reading: Reading) -> tuple[Span, ...] | None:
@@ -90,13 +81,11 @@ def _spans(data: Any, answer: str, reading: Reading) -> tuple[Span, ...] | None:
         if marked is None:
             return None
         ranges = marked_ranges(marked, answer, _MARKERS, field="annotated_span", of="llm_answer")
-        return tuple(Span(*place, _TYPE) for place in ranges)
+        return tuple(Span(start, end, _TYPE) for start, end in ranges)
     spans = []
     for index, pair in enumerate(labels):
         where = f"labels[{index}]"
-        if not (isinstance(pair, list) and len(pair) == 2 and all(type(edge) is int for edge in pair)):
-            raise InputError("a pair [start, end] of whole numbers is expected", field=where)
-        place = placed(pair[0], pair[1], where, answer, reading)
-        if place:
-            spans.append(Span(*place, _TYPE))
+        span = placed(*pair_of_offsets(pair, where), where, answer, reading)
+        if span:
+            spans.append(Span(*span, _TYPE))
     return tuple(spans)

@@ -13,19 +13,16 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from veriglot.errors import InputError
-from veriglot.formats.file_language import identified, language_tag
-from veriglot.formats.format import Format, Reading, Sniff, need, optional
-from veriglot.formats.mapping import RAGTRUTH_LABELS, type_in
-from veriglot.formats.neighbour import Neighbour
-from veriglot.formats.offsets import located
+from veriglot.formats.base import Format, Reading, need, optional, present, spanned_annotation
+from veriglot.formats.containers import Neighbour
+from veriglot.formats.language import identified, stated_language
+from veriglot.formats.spans import RAGTRUTH_LABELS, beside_spans, located, offsets_of, type_in
 from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from veriglot.formats.head import Head
-
-__all__ = ["LABELS", "RagTruth"]
+__all__ = ["LABELS"]
 
 LABELS = {
     "Evident Conflict": "contradicted",
@@ -46,28 +43,21 @@ class RagTruth(Format):
 
     name = "ragtruth"
     summary = "RAGTruth JSONL"
-    containers = ("jsonl", "json", "parquet")
+    keys = ("response", "labels", "source_id")
     companions = ("source_info.jsonl",)
-
-    def sniff(self, head: Head) -> Sniff | None:
-        """By `response`, `labels` and `source_id`."""
-        if head.has("response", "labels", "source_id"):
-            return Sniff(0.95, "the keys `response`, `labels` and `source_id`")
-        return None
 
     def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:  # noqa: ARG002
         """One sample a response."""
         response = need(data, "response", str)
         source = _source(data, reading)
-        tag = optional(data, "language", str)
-        language = (language_tag(tag) or tag) if tag else reading.language or identified(response, reading)
+        language = stated_language(data) or reading.language or identified(response, reading)
         model = optional(data, "model", str)
         temperature = optional(data, "temperature", float)
         labels = need(data, "labels", list)
-        spans, kept = _spans(labels, response, reading)
-        meta = {key: data[key] for key in _KEPT if data.get(key) is not None}
-        if kept:
-            meta["labels"] = kept
+        spans, others = _spans(labels, response, reading)
+        meta = present(data, _KEPT)
+        if others:
+            meta["labels"] = others
         question, passages = _read_source(source)
         yield Sample(
             id=str(data.get("id") or need(data, "id", str)),
@@ -85,11 +75,9 @@ class RagTruth(Format):
 
     def record(self, sample: Sample) -> dict[str, Any]:
         """A response that carries its source, with the spans of `gold`, or else of the first annotation with any."""
-        spanned = [a for a in sample.annotations if a.spans is not None]
-        annotation = next((a for a in spanned if a.annotator == "gold"), spanned[0] if spanned else None)
+        annotation = spanned_annotation(sample, "gold")
         spans = annotation.spans or () if annotation else ()
-        kept = sample.meta.get("labels")
-        labels = kept if isinstance(kept, list) and len(kept) == len(spans) else [{}] * len(spans)
+        labels = beside_spans(sample, "labels", spans) or [{}] * len(spans)
         passages = [passage.text for passage in sample.evidence]
         source: Any = {"passages": "\n\n".join(f"passage {i}:{text}" for i, text in enumerate(passages, start=1))}
         if sample.question is not None:
@@ -106,7 +94,7 @@ class RagTruth(Format):
             "response": sample.response,
         }
         row |= {key: sample.meta[key] for key in _KEPT if key in sample.meta}
-        return {key: value for key, value in row.items() if value is not None}
+        return present(row)
 
 
 def _label(annotation: Annotation, span: Span, label: dict[str, Any], sample: Sample) -> dict[str, Any]:
@@ -120,19 +108,19 @@ def _label(annotation: Annotation, span: Span, label: dict[str, Any], sample: Sa
 
 
 def _spans(labels: list[Any], response: str, reading: Reading) -> tuple[tuple[Span, ...], list[dict[str, Any]]]:
-    found = []
+    pairs = []
     for index, label in enumerate(labels):
         where = f"labels[{index}]"
         name = need(label, "label_type", str, within=where)
         if name not in LABELS:
             raise InputError(f"{name!r} is none of {', '.join(LABELS)}", field=f"{where}.label_type")
-        start, end = need(label, "start", int, within=where), need(label, "end", int, within=where)
-        place = located(optional(label, "text", str), start, end, where, response, reading)
-        if place:
-            kept = {key: value for key, value in label.items() if key not in {"start", "end", "text"}}
-            found.append((Span(*place, LABELS[name]), kept))
-    found.sort(key=lambda pair: (pair[0].start, pair[0].end))
-    return tuple(span for span, _ in found), [kept for _, kept in found]
+        start, end = offsets_of(label, where)
+        edges = located(optional(label, "text", str), start, end, where, response, reading)
+        if edges:
+            others = {key: value for key, value in label.items() if key not in {"start", "end", "text"}}
+            pairs.append((Span(*edges, LABELS[name]), others))
+    pairs.sort(key=lambda pair: (pair[0].start, pair[0].end))
+    return tuple(span for span, _ in pairs), [others for _, others in pairs]
 
 
 def _source(data: Any, reading: Reading) -> dict[str, Any]:
@@ -142,11 +130,11 @@ def _source(data: Any, reading: Reading) -> dict[str, Any]:
     if neighbour is None:
         file = reading.source.file.with_name("source_info.jsonl") if reading.source.file else None
         neighbour = reading.state["sources"] = Neighbour(file, "source_id")
-    found = neighbour.find(str(data.get("source_id")))
-    if found is None:
+    source = neighbour.find(str(data.get("source_id")))
+    if source is None:
         reading.report.notes["without_source"] += 1
         return {}
-    return dict(found)
+    return dict(source)
 
 
 def _read_source(source: dict[str, Any]) -> tuple[str | None, list[str]]:

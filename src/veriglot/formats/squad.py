@@ -9,18 +9,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from veriglot.errors import InputError
-from veriglot.formats.file_language import language_of_file
-from veriglot.formats.format import Format, Reading, Sniff, need, optional
-from veriglot.formats.rows import BadRow, Record
+from veriglot.formats.base import Format, Reading, Sniff, need, optional
+from veriglot.formats.containers import BadRow, Record
+from veriglot.formats.language import language_of_file
 from veriglot.records import Annotation, Evidence, Kind, Sample, Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from veriglot.formats.containers import Records
-    from veriglot.formats.head import Head
+    from veriglot.formats.containers import Head, Records
 
-__all__ = ["Squad"]
+__all__ = []
 
 _CLEAN = (Annotation(annotator="gold", kind=Kind.HUMAN, taxonomy="support", spans=()),)
 
@@ -61,10 +60,10 @@ class Squad(Format):
         language = language_of_file(reading)
         for a, article in enumerate(need(data, "data", list)):
             for p, paragraph in enumerate(need(article, "paragraphs", list, within=f"data[{a}]")):
-                place = f"data[{a}].paragraphs[{p}]"
-                for q, item in enumerate(need(paragraph, "qas", list, within=place)):
+                path = f"data[{a}].paragraphs[{p}]"
+                for q, item in enumerate(need(paragraph, "qas", list, within=path)):
                     try:
-                        sample = _sample(item, f"{place}.qas[{q}]", paragraph, article.get("title"), language, reading)
+                        sample = _sample(item, f"{path}.qas[{q}]", paragraph, article.get("title"), language, reading)
                     except InputError as error:
                         yield reading.bad(Record(line, item), error)
                         continue
@@ -72,20 +71,20 @@ class Squad(Format):
                         yield sample
 
 
-def _sample(item: Any, place: str, paragraph: Any, title: Any, language: str | None, reading: Reading) -> Sample | None:
+def _sample(item: Any, path: str, paragraph: Any, title: Any, language: str | None, reading: Reading) -> Sample | None:
     context = need(paragraph, "context", str)
-    answers = need(item, "answers", list, within=place)
+    answers = need(item, "answers", list, within=path)
     if not answers:
         reading.report.notes["questions_without_answer"] += 1
         return None
-    answer = need(answers[0], "text", str, within=f"{place}.answers[0]")
+    answer = need(answers[0], "text", str, within=f"{path}.answers[0]")
     start = optional(answers[0], "answer_start", int)
-    id_ = need(item, "id", str, within=place)
+    id_ = need(item, "id", str, within=path)
     meta: dict[str, Any] = {"question_id": id_}
     if start is not None and context[start : start + len(answer)] == answer:
         meta["answer_in_evidence"] = [start, start + len(answer)]
     elif answer not in context:
-        reading.repaired("answer_not_in_paragraph", "the answer does not stand in the paragraph", where=place)
+        reading.repaired("answer_not_in_paragraph", "the answer does not stand in the paragraph", where=path)
         meta["answer_in_evidence"] = None
     others = [a["text"] for a in answers[1:] if isinstance(a, dict) and isinstance(a.get("text"), str)]
     if others:
@@ -95,7 +94,7 @@ def _sample(item: Any, place: str, paragraph: Any, title: Any, language: str | N
         response=answer,
         task=Task.QA,
         language=language,
-        question=need(item, "question", str, within=place),
+        question=need(item, "question", str, within=path),
         evidence=(Evidence(context, title=title if isinstance(title, str) else None, language=language),),
         annotations=_CLEAN,
         meta=meta,

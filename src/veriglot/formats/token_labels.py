@@ -15,20 +15,18 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from veriglot.errors import InputError
-from veriglot.formats.format import Format, Reading, Sniff
-from veriglot.formats.lines import TooLongError, iter_lines
-from veriglot.formats.pair_language import TEXTS_LOOKED_AT, pair_of
-from veriglot.formats.rows import BadRow
+from veriglot.formats.base import Format, Reading, Sniff
+from veriglot.formats.containers import BadRow, TooLongError, iter_lines
+from veriglot.formats.language import TEXTS_LOOKED_AT, pair_of
 from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from veriglot.formats.containers import Records
-    from veriglot.formats.head import Head
+    from veriglot.formats.containers import Head, Records
 
-__all__ = ["TokenLabels"]
+__all__ = []
 
 _LABEL_LINE = re.compile(r"[01](?: [01])*")
 _TOKEN = re.compile(r"[^ \t]+")
@@ -104,10 +102,10 @@ class _Parallel:
             InputError: the line is too long, or no UTF-8.
         """
         while self._number < number:
-            found = next(self._lines, None)
-            if found is None:
+            following = next(self._lines, None)
+            if following is None:
                 return None
-            self._number, self._content = found
+            self._number, self._content = following
         if self._number > number:
             return None
         if isinstance(self._content, TooLongError):
@@ -134,8 +132,8 @@ def _texts(reading: Reading) -> dict[str, _Parallel]:
         if not texts[_SOURCE].exists:
             reading.report.notes["without_source_file"] += 1
         reading.state["texts"] = texts
-    found: dict[str, _Parallel] = reading.state["texts"]
-    return found
+    parallel: dict[str, _Parallel] = reading.state["texts"]
+    return parallel
 
 
 def _beginning(reading: Reading) -> Iterator[tuple[str, str]]:
@@ -174,6 +172,6 @@ def _spans(labels: list[str], target: str) -> Iterator[Span]:
     if wrong is not None:
         raise InputError(f"a label is 0 or 1, not {wrong!r}")
     for label, run in groupby(zip(labels, tokens, strict=True), key=lambda pair: pair[0]):
-        places = [place for _, place in run]
+        ranges = [offsets for _, offsets in run]
         if label == "1":
-            yield Span(places[0][0], places[-1][1], "hallucination")
+            yield Span(ranges[0][0], ranges[-1][1], "hallucination")

@@ -15,15 +15,15 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from veriglot.errors import InputError
-from veriglot.formats.format import Format, Reading, Sniff, need, optional
+from veriglot.formats.base import Format, Reading, Sniff, need, optional
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from veriglot.formats.head import Head
+    from veriglot.formats.containers import Head
 
-__all__ = ["Wice", "token_offsets"]
+__all__ = []
 
 _TITLE = "(meta data) TITLE: "
 _UNSUPPORTED = "unverified"
@@ -35,7 +35,6 @@ class Wice(Format):
 
     name = "wice"
     summary = "WiCE claims and non-supported tokens"
-    containers = ("jsonl", "json", "parquet")
     writable = False
 
     def sniff(self, head: Head) -> Sniff | None:
@@ -54,7 +53,7 @@ class Wice(Format):
             raise InputError(f"the label {label!r} is none of {', '.join(sorted(_LABELS))}", field="label")
         spans = _token_spans(data, claim, reading) if "claim_tokens" in data else _label_spans(label, claim)
         passage, places = _passage(need(data, "evidence", list))
-        kept = {key: value for key, value in meta.items() if key != "id"}
+        others = {key: value for key, value in meta.items() if key != "id"}
         annotation = Annotation(
             annotator="gold", kind=Kind.HUMAN, taxonomy="support", spans=spans, ratings={"label": label}
         )
@@ -65,7 +64,7 @@ class Wice(Format):
             language="en",
             evidence=(passage,),
             annotations=(annotation,),
-            meta={**kept, "supporting": _supporting(data, places)},
+            meta={**others, "supporting": _supporting(data, places)},
         )
 
 
@@ -78,28 +77,28 @@ def token_offsets(tokens: list[str], text: str) -> list[tuple[int, int]]:
         InputError: the tokens do not spell the text.
     """
     offsets = []
-    place = 0
+    position = 0
     for index, token in enumerate(tokens):
         start = end = None
         for char in token:
             if char.isspace():
                 continue
-            place = _skip_space(text, place)
-            if text[place : place + 1] != char:
+            position = _skip_space(text, position)
+            if text[position : position + 1] != char:
                 raise InputError(f"the token {token!r} does not stand in the text", field=f"claim_tokens[{index}]")
-            start = place if start is None else start
-            place += 1
-            end = place
-        offsets.append((place, place) if start is None or end is None else (start, end))
-    if _skip_space(text, place) != len(text):
-        raise InputError(f"the tokens end at code point {place}, but the text goes on", field="claim_tokens")
+            start = position if start is None else start
+            position += 1
+            end = position
+        offsets.append((position, position) if start is None or end is None else (start, end))
+    if _skip_space(text, position) != len(text):
+        raise InputError(f"the tokens end at code point {position}, but the text goes on", field="claim_tokens")
     return offsets
 
 
-def _skip_space(text: str, place: int) -> int:
-    while place < len(text) and text[place].isspace():
-        place += 1
-    return place
+def _skip_space(text: str, position: int) -> int:
+    while position < len(text) and text[position].isspace():
+        position += 1
+    return position
 
 
 def _token_spans(data: Any, claim: str, reading: Reading) -> tuple[Span, ...]:
@@ -109,9 +108,9 @@ def _token_spans(data: Any, claim: str, reading: Reading) -> tuple[Span, ...]:
     offsets = token_offsets([str(token) for token in tokens], claim)
     spans = []
     for marked, run in groupby(zip(marks, offsets, strict=True), key=lambda pair: bool(pair[0])):
-        places = [place for _, place in run if place[0] < place[1]]
-        if marked and places:
-            spans.append(Span(places[0][0], places[-1][1], _UNSUPPORTED))
+        ranges = [(start, end) for _, (start, end) in run if start < end]
+        if marked and ranges:
+            spans.append(Span(ranges[0][0], ranges[-1][1], _UNSUPPORTED))
         elif marked:
             reading.repaired("empty_spans", "only white space is marked", where="non_supported_spans")
     return tuple(spans)

@@ -9,17 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from veriglot.errors import InputError
-from veriglot.formats.file_language import language_tag
-from veriglot.formats.format import Format, Reading, Sniff, need, optional
-from veriglot.formats.offsets import located
+from veriglot.formats.base import Format, Reading, evidence_text, need, optional, present, spanned_annotation
+from veriglot.formats.language import language_tag
+from veriglot.formats.spans import beside_spans, located, offsets_of
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from veriglot.formats.head import Head
-
-__all__ = ["Xcomet"]
+__all__ = []
 
 
 class Xcomet(Format):
@@ -27,11 +25,7 @@ class Xcomet(Format):
 
     name = "xcomet"
     summary = "XCOMET rows with error_spans"
-    containers = ("jsonl", "json", "parquet")
-
-    def sniff(self, head: Head) -> Sniff | None:
-        """By `mt` and `error_spans`."""
-        return Sniff(0.95, "the keys `mt` and `error_spans`") if head.has("mt", "error_spans") else None
+    keys = ("mt", "error_spans")
 
     def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:
         """One sample a row."""
@@ -39,14 +33,14 @@ class Xcomet(Format):
         spans, severities = [], []
         for index, item in enumerate(need(data, "error_spans", list)):
             where = f"error_spans[{index}]"
-            start, end = need(item, "start", int, within=where), need(item, "end", int, within=where)
-            place = located(optional(item, "text", str), start, end, where, target, reading)
-            if place is None:
+            start, end = offsets_of(item, where)
+            span = located(optional(item, "text", str), start, end, where, target, reading)
+            if span is None:
                 continue
             confidence = optional(item, "confidence", float)
             if confidence is not None and not 0 <= confidence <= 1:
                 raise InputError(f"a confidence lies between 0 and 1, not {confidence}", field=f"{where}.confidence")
-            spans.append(Span(*place, confidence=confidence))
+            spans.append(Span(*span, confidence=confidence))
             severities.append(optional(item, "severity", str))
         score = optional(data, "score" if "score" in data else "scores", float)
         meta: dict[str, Any] = {"severities": severities} if any(severities) else {}
@@ -54,7 +48,7 @@ class Xcomet(Format):
             meta["ref"] = data["ref"]
         target_tag, source_tag = optional(data, "tgt_lang", str), optional(data, "src_lang", str)
         yield Sample(
-            id=optional(data, "id", str) or f"{reading.source.stem}-{line}",
+            id=reading.row_id(data, line),
             response=target,
             task=Task.TRANSLATION,
             language=language_tag(target_tag) if target_tag else reading.language,
@@ -73,13 +67,12 @@ class Xcomet(Format):
 
     def record(self, sample: Sample) -> dict[str, Any]:
         """A row of the first annotation that has spans."""
-        annotation = next((a for a in sample.annotations if a.spans is not None), None)
+        annotation = spanned_annotation(sample)
         spans = annotation.spans or () if annotation else ()
-        kept = sample.meta.get("severities")
-        severities = kept if isinstance(kept, list) and len(kept) == len(spans) else [None for _ in spans]
-        row: dict[str, Any] = {
+        severities = beside_spans(sample, "severities", spans) or [None for _ in spans]
+        row = {
             "id": sample.id,
-            "src": "\n\n".join(passage.text for passage in sample.evidence),
+            "src": evidence_text(sample),
             "mt": sample.response,
             "ref": sample.meta.get("ref"),
             "src_lang": sample.evidence[0].language if sample.evidence else None,
@@ -96,4 +89,4 @@ class Xcomet(Format):
                 for span, severity in zip(spans, severities, strict=True)
             ],
         }
-        return {key: value for key, value in row.items() if value is not None}
+        return present(row)

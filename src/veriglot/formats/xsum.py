@@ -14,18 +14,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from veriglot.errors import InputError
-from veriglot.formats.format import Format, Reading, Sniff, need
-from veriglot.formats.offsets import located
-from veriglot.formats.rows import BadRow, Record
+from veriglot.formats.base import Format, Reading, need
+from veriglot.formats.containers import BadRow, Record
+from veriglot.formats.spans import located
 from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, Task
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from veriglot.formats.containers import Records
-    from veriglot.formats.head import Head
 
-__all__ = ["XsumSpans"]
+__all__ = []
 
 _TYPES = {"intrinsic": "contradicted", "extrinsic": "unverified"}
 _ESCAPED_BREAK = "\\n"  # 39 spans of the published file begin or end with a backslash and an n
@@ -41,14 +40,9 @@ class XsumSpans(Format):
     name = "xsum"
     summary = "hallucinated spans in XSum summaries, CSV"
     containers = ("csv",)
+    keys = ("bbcid", "hallucinated_span")
     companions = ("Gold.docid", "Gold.source", "Gold.target")
     writable = False
-
-    def sniff(self, head: Head) -> Sniff | None:
-        """By the columns `bbcid` and `hallucinated_span`."""
-        if head.has("bbcid", "hallucinated_span"):
-            return Sniff(0.95, "the columns `bbcid` and `hallucinated_span`")
-        return None
 
     def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:  # noqa: ARG002
         """One row alone, as a sample with one worker."""
@@ -125,8 +119,8 @@ def _span(row: Any, reading: Reading) -> Span | None:
         raise InputError(f"{type_!r} is neither intrinsic, extrinsic nor NULL", field="hallucination_type")
     start, end = _number(row, "hallucinated_span_start"), _number(row, "hallucinated_span_end")
     marked = row["hallucinated_span"].removeprefix(_ESCAPED_BREAK).removesuffix(_ESCAPED_BREAK)
-    place = located(marked, start, end, "hallucinated_span", row["summary"], reading, usual=1)
-    return Span(*place, _TYPES[type_]) if place else None
+    span = located(marked, start, end, "hallucinated_span", row["summary"], reading, usual=1)
+    return Span(*span, _TYPES[type_]) if span else None
 
 
 def _number(row: Any, column: str) -> int:
@@ -141,10 +135,10 @@ def _articles(reading: Reading) -> dict[str, str]:
     if "articles" not in reading.state:
         file = reading.source.file
         ids, texts = (file.with_name(name) if file else None for name in ("Gold.docid", "Gold.source"))
-        found: dict[str, str] = {}
+        by_id: dict[str, str] = {}
         if ids and texts and ids.is_file() and texts.is_file():
             lines = texts.read_text("utf-8").split("\n")
-            found = dict(zip(ids.read_text("utf-8").split(), lines, strict=False))
-        reading.state["articles"] = found
+            by_id = dict(zip(ids.read_text("utf-8").split(), lines, strict=False))
+        reading.state["articles"] = by_id
     articles: dict[str, str] = reading.state["articles"]
     return articles

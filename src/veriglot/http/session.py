@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+import json as json_
 import logging
+import math
 import random
 import threading
 import time
 import weakref
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 from urllib.parse import urlsplit
 
 import msgspec
 
-from veriglot import __version__
-from veriglot.errors import MissingExtraError, UsageError
-from veriglot.http.address import checked_address
-from veriglot.http.errors import HttpError, of_status
-from veriglot.http.response import Response
+from veriglot.errors import MissingExtraError, UsageError, VeriglotError
 from veriglot.http.secrets import Secrets, refuse_secret_headers
-from veriglot.http.waiting import Pace, retry_after
+from veriglot.signatures import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -28,7 +30,243 @@ if TYPE_CHECKING:
     import httpx2
     import tenacity
 
-__all__ = ["Session"]
+__all__ = ["HttpError", "Response", "Session", "checked_address", "retry_after"]
+
+
+# What may be the address of a server: nothing that holds a secret, since addresses are written down.
+
+
+def checked_address(base_url: str) -> str:
+    """The address of a server, without a slash at its end.
+
+    Raises:
+        UsageError: it is none, or holds a user name, a password or a query, which manifests would keep.
+    """
+    holds_password = "@" in base_url  # of an address that cannot be read, any may stand before a secret's end
+    try:
+        parts = urlsplit(base_url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+        if usable:
+            holds_password = "@" in parts.netloc
+    except ValueError:
+        usable = False
+    if holds_password:  # the address is not shown: it holds a secret
+        raise UsageError(
+            "The address of the server holds a user name or a password.",
+            remedy="Leave them out, and name the environment variable that holds the key.",
+        )
+    if not usable or parts.query or parts.fragment:
+        shown = base_url.partition("?")[0]  # keys are sometimes put behind it
+        raise UsageError(
+            f"{shown!r} is not the address of a server.",
+            remedy="Give one such as http://127.0.0.1:8000/v1, without a query.",
+        )
+    return base_url.rstrip("/")
+
+
+# What can go wrong with a request over HTTP, as one error: what the server did, and whether asking again can help.
+
+
+RETRYABLE = frozenset({408, 409, 425, 429, *range(500, 600)}) - {501, 505}
+"""Statuses after which the same request may succeed: too early, too many, a lock, and what is broken for now."""
+
+Trouble = Literal["status", "connection", "timeout", "json", "closed"]
+"""The kinds of trouble: a status that is no success, no connection or a cut one, too slow, not JSON, session closed."""
+
+_REMEDIES = {
+    401: "Name the environment variable that holds the key, and check the key.",
+    403: "Check that the key may do this.",
+    404: "Check the address (does it end in /v1?) and the name of the model.",
+    413: "Send less text.",
+    429: "Lower the rate or the number of jobs, or try again later; what is finished is kept.",
+}
+
+
+class HttpError(VeriglotError):
+    """A request that got no usable answer, after as many attempts as the session makes.
+
+    Attributes:
+        status: the HTTP status, or None where no answer arrived.
+        retryable: whether the same request may succeed later.
+        trouble: the kind of trouble, one word.
+        body: the beginning of what the server said, with secrets blacked out; empty where it said nothing.
+        retry_after: the seconds that the server asked to wait, or None.
+        attempts: how many times the request was sent.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        remedy: str = "",
+        status: int | None = None,
+        retryable: bool = False,
+        trouble: Trouble = "status",
+        body: str = "",
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message, remedy=remedy)
+        self.status = status
+        self.retryable = retryable
+        self.trouble = trouble
+        self.body = body
+        self.retry_after = retry_after
+        self.attempts = 1
+
+    def after(self, attempts: int) -> HttpError:
+        """The same error, saying how many attempts there were."""
+        if attempts > 1 and self.attempts == 1:
+            self.message = f"{self.message} ({attempts} attempts)"
+            self.args = (self.message,)
+        self.attempts = attempts
+        return self
+
+
+def of_status(where: str, status: int, detail: str, body: str, retry_after: float | None) -> HttpError:
+    """The error of an answer whose status is no success.
+
+    Args:
+        where: method and address, without secrets.
+        status: the HTTP status.
+        said: what the answer says in words, without secrets.
+        body: the beginning of the answer, without secrets.
+        retry_after: the seconds of its `Retry-After`, or None.
+    """
+    try:
+        phrase = f" {HTTPStatus(status).phrase}"
+    except ValueError:  # a status of the server's own invention
+        phrase = ""
+    detail = f": {detail}" if detail else ""
+    retryable = status in RETRYABLE
+    remedy = _REMEDIES.get(status, "Try again later; what is finished is kept." if retryable else "")
+    if 300 <= status < 400:
+        remedy = "Give the address that it points to; a key is not carried along to another address."
+    return HttpError(
+        f"{where} answered {status}{phrase}{detail}",
+        remedy=remedy,
+        status=status,
+        retryable=retryable,
+        body=body,
+        retry_after=retry_after,
+    )
+
+
+# The answer of a web server: status, headers and bytes, with the JSON in them.
+
+
+_UNREAD = object()
+
+
+@dataclass(frozen=True)
+class Response:
+    """An answer that arrived whole.
+
+    Attributes:
+        status: the HTTP status, 200 to 299.
+        headers: the headers, by lower-case name.
+        data: the body, decompressed.
+    """
+
+    status: int
+    headers: Mapping[str, str]
+    data: bytes
+    _decoded: list[Any] = field(default_factory=lambda: [_UNREAD], repr=False, compare=False)
+
+    def json(self) -> Any:
+        """The body as JSON; decoded once.
+
+        Raises:
+            ValueError: it is not JSON.
+        """
+        if self._decoded[0] is _UNREAD:
+            self._decoded[0] = _decode(self.data)
+        return self._decoded[0]
+
+    def message(self) -> str:
+        """What an error says in words, where it says it as JSON APIs do (`error.message` and the like); else empty."""
+        try:
+            content = self.json()
+        except ValueError:
+            return ""
+        while isinstance(content, dict):
+            content = content.get("error") or content.get("message") or content.get("detail")
+        return content if isinstance(content, str) else ""
+
+
+def _decode(data: bytes) -> Any:
+    try:
+        return msgspec.json.decode(data)
+    except msgspec.DecodeError:
+        # Python's own decoder also takes NaN, Infinity and half surrogate pairs, which model servers do write.
+        return json_.loads(data)
+
+
+def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
+    """The seconds to wait that `Retry-After` names, as a number or as a date (RFC 9110, section 10.2.3).
+
+    Args:
+        headers: by lower-case name.
+        now: the time that a date is held against; the server's own `Date` where it sent one, so that clocks that
+            disagree do no harm, and otherwise this machine's.
+
+    Returns:
+        Seconds, at least 0; None where there is no such header or it cannot be read.
+    """
+    value = headers.get("retry-after", "").strip()
+    if not value:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        until = _date(value)
+        if until is None:
+            return None
+        now = now or _date(headers.get("date", "")) or datetime.now(UTC)
+        seconds = (until - now).total_seconds()
+    return max(0.0, seconds) if math.isfinite(seconds) else None
+
+
+def _date(value: str) -> datetime | None:
+    try:
+        date = parsedate_to_datetime(value)
+    except (ValueError, TypeError):
+        return None
+    return date if date.tzinfo else date.replace(tzinfo=UTC)
+
+
+class Pace:
+    """Lets requests go no faster than a rate, over all threads, and all of them wait where a server asks for it.
+
+    Args:
+        rate: requests a second, above 0; None for no bound.
+        stopped: set when waiting has to end at once.
+    """
+
+    def __init__(self, rate: float | None, stopped: threading.Event) -> None:
+        self._gap = 1.0 / rate if rate else 0.0
+        self._next = 0.0
+        self._stopped = stopped
+        self._lock = threading.Lock()
+
+    def hold(self, seconds: float) -> None:
+        """No request goes out for so many seconds."""
+        with self._lock:
+            self._next = max(self._next, time.monotonic() + seconds)
+
+    def wait(self) -> None:
+        """Return when this thread's turn has come, or when waiting has to end.
+
+        A hold that came while this thread waited is waited for too, and the turn is taken at the end of the wait.
+        """
+        while not self._stopped.is_set():
+            with self._lock:
+                now = time.monotonic()
+                remaining = self._next - now
+                if remaining <= 0:
+                    self._next = now + self._gap
+                    return
+            self._stopped.wait(remaining)
+
 
 _LOG = logging.getLogger(__name__)
 _USER_AGENT = f"veriglot/{__version__}"
@@ -107,13 +345,22 @@ class Session:
         self._stopped.set()
         self._let_go()
 
-    def get(self, path: str = "", params: Mapping[str, Any] | None = None, *, expect_json: bool = True) -> Response:
+    def get(
+        self,
+        path: str = "",
+        params: Mapping[str, Any] | None = None,
+        *,
+        expect_json: bool = True,
+        review: Callable[[Response | HttpError], HttpError | None] | None = None,
+    ) -> Response:
         """Ask for a page.
 
         Args:
             path: what is put behind the session's address.
             params: the query; None values are left out.
             expect_json: whether the answer has to be JSON.
+            review: looks at what an attempt gave, an answer or an error, and gives the error to raise in its place,
+                which says whether to try again; None leaves it as it is. For servers that refuse with status 200.
 
         Returns:
             The answer, of a status from 200 to 299.
@@ -122,7 +369,7 @@ class Session:
             HttpError: there was no such answer, after all attempts.
         """
         query = {name: value for name, value in (params or {}).items() if value is not None}
-        return self._ask("GET", path, params=query, expect_json=expect_json)
+        return self._ask("GET", path, params=query, expect_json=expect_json, review=review)
 
     def post(
         self, path: str, json: Any = None, *, headers: Mapping[str, str] | None = None, expect_json: bool = True
@@ -138,14 +385,29 @@ class Session:
         sent = {"content-type": "application/json", **(headers or {})}
         return self._ask("POST", path, content=msgspec.json.encode(json), headers=sent, expect_json=expect_json)
 
-    def _ask(self, method: str, path: str, *, expect_json: bool, **parts: Any) -> Response:
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        *,
+        expect_json: bool,
+        review: Callable[[Response | HttpError], HttpError | None] | None = None,
+        **parts: Any,
+    ) -> Response:
         url = f"{self.base_url}/{path.lstrip('/')}" if path else self.base_url
         attempts = 0
 
         def attempt() -> Response:
             nonlocal attempts
             attempts += 1
-            return self._once(method, url, expect_json, parts)
+            try:
+                answer = self._once(method, url, expect_json, parts)
+            except HttpError as error:
+                raise (review and review(error)) or error from None
+            refused = review(answer) if review is not None else None
+            if refused is not None:
+                raise refused
+            return answer
 
         try:
             return self._retrying.copy()(attempt)
@@ -199,21 +461,21 @@ class Session:
     def _unreachable(self, where: str, error: Exception) -> HttpError:
         import httpx2
 
-        said = self._secrets.black_out(str(error) or type(error).__name__)
+        reason = self._secrets.black_out(str(error) or type(error).__name__)
         final = isinstance(
             error, httpx2.UnsupportedProtocol | httpx2.LocalProtocolError | httpx2.TooManyRedirects | httpx2.InvalidURL
         )
         return HttpError(
-            f"{where} got no answer: {said}",
+            f"{where} got no answer: {reason}",
             remedy="Check the address, and that the server is running.",
-            retryable=not final and not any(sign in said for sign in _FINAL),
+            retryable=not final and not any(sign in reason for sign in _FINAL),
             trouble="connection",
         )
 
     def _refused(self, where: str, answer: Response) -> HttpError:
         wait = retry_after(answer.headers)
-        said = self._excerpt(answer.message() or answer.data, _SHORT)
-        error = of_status(where, answer.status, said, self._excerpt(answer.data), wait)
+        excerpt = self._excerpt(answer.message() or answer.data, _SHORT)
+        error = of_status(where, answer.status, excerpt, self._excerpt(answer.data), wait)
         if error.retryable and wait is not None:
             if wait > self.longest_wait:
                 error.remedy = f"The server asks to wait {wait:.0f} s: try again then; what is finished is kept."

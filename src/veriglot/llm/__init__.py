@@ -1,15 +1,25 @@
 """Talking to language models: one protocol, several clients, a cache that pays once, limits that stop cleanly."""
 
-from veriglot.llm.asking import Answer, ask_all
-from veriglot.llm.cached import Cached
-from veriglot.llm.client import Client, request_key
-from veriglot.llm.clients import CLIENTS, connect
-from veriglot.llm.errors import AnswerError, CacheError, ModelError, SpendingLimitError
-from veriglot.llm.estimates import estimate_request, estimate_tokens
-from veriglot.llm.limits import Limited, Limits, Spent
-from veriglot.llm.presets import Preset, preset, presets
-from veriglot.llm.records import Message, Reply, Request, Settings, Token
-from veriglot.llm.schemas import decode_answer, schema_of
+from veriglot.llm.cache import Cached
+from veriglot.llm.client import (
+    AnswerError,
+    CacheError,
+    Client,
+    Message,
+    ModelError,
+    Reply,
+    Request,
+    Settings,
+    SpendingLimitError,
+    Token,
+    request_key,
+)
+from veriglot.llm.limits import Limited, Limits, estimate_request, estimate_tokens, usage_of
+from veriglot.llm.output_parser import decode_answer, schema_of
+from veriglot.llm.pool import Answer, ask_all
+from veriglot.llm.presets import preset, presets
+from veriglot.llm.registry import CLIENTS, connect
+from veriglot.storage.checkpoint import Usage
 
 __all__ = [
     "CLIENTS",
@@ -22,13 +32,12 @@ __all__ = [
     "Limits",
     "Message",
     "ModelError",
-    "Preset",
     "Reply",
     "Request",
     "Settings",
     "SpendingLimitError",
-    "Spent",
     "Token",
+    "Usage",
     "ask_all",
     "connect",
     "decode_answer",
@@ -38,4 +47,5 @@ __all__ = [
     "presets",
     "request_key",
     "schema_of",
+    "usage_of",
 ]

@@ -8,7 +8,7 @@ from importlib.resources import files
 import msgspec
 
 from veriglot.errors import UnknownNameError
-from veriglot.llm.records import Settings
+from veriglot.llm.client import Settings
 
 __all__ = ["Preset", "preset", "presets"]
 

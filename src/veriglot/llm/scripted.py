@@ -10,15 +10,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from veriglot.errors import InputError
-from veriglot.llm.client import Closing
-from veriglot.llm.errors import ModelError
-from veriglot.llm.records import Reply, Request, canonical
-from veriglot.provenance import digest, signature
+from veriglot.llm.client import Closing, ModelError, Reply, Request, canonical
+from veriglot.signatures import digest, signature
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Rule", "Scripted"]
+__all__ = ["Scripted"]
 
 _EXCERPT = 120
 
@@ -52,9 +50,9 @@ class Rule(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
             except re.error as error:
                 raise ValueError(f"{expression!r} is no regular expression: {error}") from error
         try:
-            found = re.compile(f"{self.match or ''}|").match("")  # the empty alternative matches: all groups are known
+            match = re.compile(f"{self.match or ''}|").match("")  # the empty alternative matches: all groups are known
             for reply in (self.reply,) if isinstance(self.reply, str) else self.reply:
-                found and found.expand(reply)
+                match and match.expand(reply)
         except (re.error, IndexError) as error:
             raise ValueError(f"a reply names a group that `match` does not have: {error}") from error
         if (self.error is None) == (not self.reply and self.reply != ""):
@@ -96,9 +94,9 @@ class Scripted(Closing):
         for rule in self._rules:
             if rule.model is not None and not re.fullmatch(rule.model, request.model):
                 continue
-            found = re.search(rule.match or "", request.text, re.DOTALL)
-            if found:
-                return _follow(rule, found, request)
+            match = re.search(rule.match or "", request.text, re.DOTALL)
+            if match:
+                return _follow(rule, match, request)
         text = " ".join(request.text.split())[:_EXCERPT]
         raise ModelError(
             f"No rule of the script fits the request to {request.model!r} that begins {text!r}.",
@@ -106,7 +104,7 @@ class Scripted(Closing):
         )
 
 
-def _follow(rule: Rule, found: re.Match[str], request: Request) -> Reply:
+def _follow(rule: Rule, match: re.Match[str], request: Request) -> Reply:
     if rule.delay:
         time.sleep(rule.delay)
     if rule.error is not None:
@@ -114,7 +112,7 @@ def _follow(rule: Rule, found: re.Match[str], request: Request) -> Reply:
     replies = (rule.reply,) if isinstance(rule.reply, str) else rule.reply
     template = replies[(request.seed or 0) % len(replies)]
     seed = "" if request.seed is None else str(request.seed)
-    text = found.expand(template) if "\\" in template else template
+    text = match.expand(template) if "\\" in template else template
     text = text.replace("{model}", request.model).replace("{seed}", seed)
     text, finish = _cut(text, rule.finish, request.settings.max_tokens)
     used = {**request.settings.given(), **request.settings.extra}

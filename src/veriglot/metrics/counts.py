@@ -1,4 +1,4 @@
-"""The sufficient statistics of an evaluation: per response, counts that add.
+"""Counts, the sufficient statistics of an evaluation: built per response, summed, joined, and kept in a file.
 
 Everything that is ever said of a detector comes from these: they are taken once, can be stored, added to those of
 another run and resampled, and cost no inference after that.
@@ -9,28 +9,54 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
 import numpy as np
 
-from veriglot.errors import UsageError
-from veriglot.metrics import matching
-from veriglot.metrics.characters import intersection_over_union, soft_correlation
-from veriglot.metrics.histogram import BINS, bin_of
-from veriglot.metrics.marks import covered, marked, marked_types, unit_probabilities
-from veriglot.metrics.support import SUPPORT, support
-from veriglot.metrics.unit_scores import fact_marks, fact_scores, sentence_scores
+from veriglot.errors import InputError, UsageError
+from veriglot.metrics import spans as matching
+from veriglot.metrics.bootstrap import stream, weights
+from veriglot.metrics.facts import SUPPORT, fact_marks, fact_scores, sentence_scores, support
+from veriglot.metrics.ranking import BINS, EDGES, bin_of
+from veriglot.metrics.spans import (
+    covered,
+    intersection_over_union,
+    marked,
+    marked_types,
+    soft_correlation,
+    unit_probabilities,
+)
+from veriglot.signatures import digest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
     from veriglot.metrics.reference import Marks
     from veriglot.text import Fact
 
+__all__ = [
+    "Builder",
+    "Counts",
+    "CountsFile",
+    "Coverage",
+    "JudgedResponse",
+    "Sums",
+    "added",
+    "dense",
+    "is_counts",
+    "join",
+    "load",
+    "save",
+    "sums_of",
+]
+
+
+if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Bounds = NDArray[np.int32]
 
-__all__ = ["BLOCKS", "HISTOGRAMS", "Builder", "Counts", "Histogram", "Judged", "dense", "join"]
 
 # Name of a block to its columns. `types` has four columns for each type and is added by `block_widths`.
 BLOCKS: dict[str, tuple[str, ...]] = {
@@ -68,7 +94,7 @@ class Histogram(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedResponse:
     """One response with its labels and the detector's answer, as arrays.
 
     Attributes:
@@ -143,10 +169,10 @@ def _confusion(gold: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> list[in
 
 def _cells(confidence: Array, gold: NDArray[np.bool_]) -> tuple[NDArray[np.int64], Array]:
     """The non-empty bins of one response and their four sums."""
-    bins, place = np.unique(bin_of(confidence), return_inverse=True)
+    bins, index = np.unique(bin_of(confidence), return_inverse=True)
     positive = gold.astype(np.float64)
     columns = (positive, 1.0 - positive, confidence, (confidence - positive) ** 2)
-    return bins, np.stack([np.bincount(place, weights=c, minlength=len(bins)) for c in columns], axis=1)
+    return bins, np.stack([np.bincount(index, weights=c, minlength=len(bins)) for c in columns], axis=1)
 
 
 @dataclass
@@ -159,7 +185,7 @@ class Builder:
     _rows: dict[str, list[Sequence[float]]] = field(default_factory=dict)
     _cells: dict[str, list[tuple[int, NDArray[np.int64], Array]]] = field(default_factory=dict)
 
-    def add(self, judged: Judged) -> None:
+    def add(self, judged: JudgedResponse) -> None:
         """Count one response."""
         index = len(self._names)
         self._names.append((judged.id, judged.language, judged.cluster))
@@ -182,7 +208,7 @@ class Builder:
         if len(confidence):
             self._cells.setdefault(level, []).append((index, *_cells(confidence, gold)))
 
-    def _units(self, judged: Judged) -> NDArray[np.bool_]:
+    def _units(self, judged: JudgedResponse) -> NDArray[np.bool_]:
         gold, predicted = judged.gold, judged.predicted
         in_gold, in_marked = marked(judged.bounds, gold.spans), marked(judged.bounds, predicted.spans)
         self._row("unit", _confusion(in_gold, in_marked))
@@ -194,26 +220,26 @@ class Builder:
         self._row("typing", [int(np.count_nonzero(right)), int(np.count_nonzero(both))])
         return in_gold
 
-    def _facts(self, judged: Judged, index: int) -> Array | None:
+    def _facts(self, judged: JudgedResponse, index: int) -> Array | None:
         """Count the facts, which are marked where a span overlaps them; their scores, where there are confidences."""
         gold = fact_marks(judged.facts, judged.length, judged.gold.spans)
-        found = fact_marks(judged.facts, judged.length, judged.predicted.spans)
+        predicted = fact_marks(judged.facts, judged.length, judged.predicted.spans)
         scores = None if judged.probability is None else fact_scores(judged.facts, judged.probability)
-        self._row("fact", _confusion(gold, found))
-        self._row("support", support(gold, found, scores))
+        self._row("fact", _confusion(gold, predicted))
+        self._row("support", support(gold, predicted, scores))
         if scores is not None:
             self._histogram("fact", index, scores, gold)
         return scores
 
-    def _sentences(self, judged: Judged, index: int, facts: Array | None) -> None:
-        gold, found = (marked(judged.sentences, marks.spans) for marks in (judged.gold, judged.predicted))
+    def _sentences(self, judged: JudgedResponse, index: int, facts: Array | None) -> None:
+        gold, predicted = (marked(judged.sentences, marks.spans) for marks in (judged.gold, judged.predicted))
         if judged.probability is not None:
             scores = unit_probabilities(judged.sentences, judged.probability)
             if facts is not None and len(facts):
                 scores = sentence_scores(judged.sentences, judged.facts, facts, judged.probability)
             self._histogram("sentence", index, scores, gold)
-            found = found if judged.threshold is None else scores >= judged.threshold
-        self._row("sentence", _confusion(gold, found))
+            predicted = predicted if judged.threshold is None else scores >= judged.threshold
+        self._row("sentence", _confusion(gold, predicted))
 
     def _spans(self, gold: Marks, predicted: Marks) -> None:
         left, right = predicted.spans, gold.spans
@@ -224,7 +250,7 @@ class Builder:
         self._row("typed_exact", matching.exact(*typed) if typed else (0, 0, 0))
         self._row("typed_overlap", matching.overlap(*typed) if typed else (0, 0, 0))
 
-    def _characters(self, judged: Judged) -> None:
+    def _characters(self, judged: JudgedResponse) -> None:
         gold = covered(judged.length, judged.gold.spans)
         predicted = covered(judged.length, judged.predicted.spans)
         self._row("iou", (intersection_over_union(gold, predicted), 1))
@@ -302,10 +328,242 @@ def dense(histogram: Histogram, group: NDArray[np.int64], groups: int) -> Array:
         groups: how many groups there are.
     """
     home = group[histogram.response] if len(histogram.response) else np.zeros(0, np.int64)
-    kept = home >= 0
-    place = home[kept] * BINS + histogram.bin[kept]
+    inside = home >= 0
+    cell = home[inside] * BINS + histogram.bin[inside]
     columns = [
-        np.bincount(place, weights=histogram.values[kept, column], minlength=groups * BINS).reshape(groups, BINS)
+        np.bincount(cell, weights=histogram.values[inside, column], minlength=groups * BINS).reshape(groups, BINS)
         for column in range(len(_COLUMNS))
     ]
     return np.stack(columns, axis=1)
+
+
+class Coverage(msgspec.Struct, frozen=True):
+    """What became of the samples of one language, or of all.
+
+    Attributes:
+        samples: how many there were.
+        labelled: those that the chosen annotator labelled; the others are in no figure.
+        scored: labelled ones that the detector scored; figures stand on these alone.
+        unscored: status to how many labelled ones ended with it; `missing` where there was no prediction.
+    """
+
+    samples: int = 0
+    labelled: int = 0
+    scored: int = 0
+    unscored: dict[str, int] = {}
+
+    @property
+    def share(self) -> float | None:
+        """scored / labelled; None where nothing is labelled."""
+        return self.scored / self.labelled if self.labelled else None
+
+    def with_sample(self, *, labelled: bool, status: str) -> Coverage:
+        """One sample more; `status` is `scored`, another status of a prediction, or `missing`."""
+        if not labelled:
+            return Coverage(self.samples + 1, self.labelled, self.scored, self.unscored)
+        if status == "scored":
+            return Coverage(self.samples + 1, self.labelled + 1, self.scored + 1, self.unscored)
+        unscored = {**self.unscored, status: self.unscored.get(status, 0) + 1}
+        return Coverage(self.samples + 1, self.labelled + 1, self.scored, unscored)
+
+    @classmethod
+    def total(cls, parts: Iterable[Coverage]) -> Coverage:
+        """The sum of several."""
+        samples = labelled = scored = 0
+        unscored: dict[str, int] = {}
+        for part in parts:
+            samples, labelled, scored = samples + part.samples, labelled + part.labelled, scored + part.scored
+            for status, count in part.unscored.items():
+                unscored[status] = unscored.get(status, 0) + count
+        return cls(samples, labelled, scored, unscored)
+
+
+# Counts as a file, so that figures can be drawn again with another seed, or added to others, without inference.
+
+
+FORMAT = "veriglot-counts-1"
+_GRID = digest([np.round(EDGES, 9).tobytes()])[:12]  # rounded: libraries differ in the last bit
+
+
+class _Cells(msgspec.Struct):
+    response: list[int]
+    bin: list[int]
+    values: list[tuple[float, float, float, float]]
+
+
+class _File(msgspec.Struct, kw_only=True):
+    format: str
+    about: dict[str, str | float | None]
+    coverage: dict[str, Coverage]
+    unit: str
+    types: tuple[str, ...]
+    grid: str
+    ids: tuple[str, ...]
+    languages: tuple[str, ...]
+    clusters: tuple[str, ...]
+    blocks: dict[str, list[list[float]]]
+    histograms: dict[str, _Cells]
+
+
+class CountsFile(msgspec.Struct, frozen=True):
+    """Counts with what they were taken from.
+
+    Attributes:
+        counts: the counts.
+        coverage: language to what became of its samples.
+        about: the parts of the signature: data, detector, threshold, annotator and so on.
+    """
+
+    counts: Counts
+    coverage: dict[str, Coverage]
+    about: dict[str, str | float | None]
+
+
+def save(stored: CountsFile, path: Path) -> None:
+    """Write counts as one JSON object."""
+    counts = stored.counts
+    plain = _File(
+        format=FORMAT,
+        about=stored.about,
+        coverage=stored.coverage,
+        unit=counts.unit,
+        types=counts.types,
+        grid=_GRID,
+        ids=counts.ids,
+        languages=counts.languages,
+        clusters=counts.clusters,
+        blocks={name: block.tolist() for name, block in counts.blocks.items()},
+        histograms={
+            level: _Cells(h.response.tolist(), h.bin.tolist(), h.values.tolist())
+            for level, h in counts.histograms.items()
+        },
+    )
+    path.write_bytes(msgspec.json.encode(plain) + b"\n")
+
+
+def is_counts(path: Path) -> bool:
+    """Whether a file begins as `save` writes it."""
+    head = f'{{"format":"{FORMAT}"'.encode()
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        return file.read(len(head)) == head
+
+
+def load(path: Path) -> CountsFile:
+    """Read what `save` wrote.
+
+    Raises:
+        InputError: the file is not of this kind, or its parts do not fit together.
+    """
+    try:
+        plain = msgspec.json.decode(path.read_bytes(), type=_File)
+        counts = _checked(plain)
+    except (OSError, msgspec.DecodeError, ValueError) as error:
+        raise InputError(f"these are no counts: {error}", path=str(path)) from error
+    return CountsFile(counts, plain.coverage, plain.about)
+
+
+def _checked(plain: _File) -> Counts:
+    if plain.format != FORMAT:
+        raise ValueError(f"the format is {plain.format!r}, not {FORMAT!r}")
+    if plain.grid != _GRID:
+        raise ValueError("confidences were counted on another grid, by another version")
+    size = len(plain.ids)
+    if not len(plain.languages) == len(plain.clusters) == size:
+        raise ValueError("`ids`, `languages` and `clusters` differ in length")
+    blocks = {
+        name: np.array(plain.blocks.get(name, [[0.0] * width] * size), dtype=np.float64).reshape(size, width)
+        for name, width in block_widths(plain.types).items()
+    }
+    histograms = {}
+    for level in HISTOGRAMS:
+        cells = plain.histograms.get(level, _Cells([], [], []))
+        response, bins = np.array(cells.response, dtype=np.int64), np.array(cells.bin, dtype=np.int64)
+        values = np.array(cells.values, dtype=np.float64).reshape(-1, 4)
+        if not len(response) == len(bins) == len(values):
+            raise ValueError(f"the columns of the histogram {level!r} differ in length")
+        if len(response) and not (
+            0 <= response.min() <= response.max() < size and 0 <= bins.min() <= bins.max() < BINS
+        ):
+            raise ValueError(f"the histogram {level!r} names a response or bin that does not exist")
+        histograms[level] = Histogram(response, bins, values)
+    return Counts(plain.unit, plain.types, plain.ids, plain.languages, plain.clusters, blocks, histograms)
+
+
+# Counts summed over a language and over its resamples.
+
+
+_CLUSTERS = 1024  # clusters laid out densely at a time: about 70 MB
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Summed counts: the data in draw 0, resamples after it.
+
+    Attributes:
+        blocks: name of a block of `Counts` to sums, shape `(draws, k)`.
+        histograms: level to sums, shape `(draws, 4, BINS)`; the four are those of `Histogram.values`.
+    """
+
+    blocks: dict[str, Array]
+    histograms: dict[str, Array]
+
+
+def _clusters(counts: Counts, language: str) -> tuple[NDArray[np.int64], int]:
+    """The cluster of each response of a language (-1 for others), and how many there are."""
+    group = np.full(len(counts), -1, dtype=np.int64)
+    number: dict[str, int] = {}
+    for index, (tag, key) in enumerate(zip(counts.languages, counts.clusters, strict=True)):
+        if tag == language:
+            group[index] = number.setdefault(key, len(number))
+    return group, len(number)
+
+
+def _table(counts: Counts, group: NDArray[np.int64], clusters: int) -> Array:
+    """Every count of each cluster in one row: the blocks side by side, then the histograms."""
+    chosen = group >= 0
+    columns = []
+    for block in counts.blocks.values():
+        sums = np.zeros((clusters, block.shape[1]))
+        np.add.at(sums, group[chosen], block[chosen])
+        columns.append(sums)
+    columns += [dense(counts.histograms[level], group, clusters).reshape(clusters, -1) for level in HISTOGRAMS]
+    return np.concatenate(columns, axis=1)
+
+
+def sums_of(counts: Counts, language: str, *, resamples: int, seed: int) -> tuple[Sums, int]:
+    """The sums of one language and the number of its clusters.
+
+    A language that the counts do not hold has sums of zero and no clusters.
+    """
+    group, clusters = _clusters(counts, language)
+    drawn_weights = weights(clusters, resamples, stream(seed, language)) if clusters else None
+    widths = [block.shape[1] for block in counts.blocks.values()] + [4 * BINS] * len(HISTOGRAMS)
+    drawn = np.zeros((1 + resamples, sum(widths)))
+    for first in range(0, clusters, _CLUSTERS):
+        size = min(_CLUSTERS, clusters - first)
+        inside = (group >= first) & (group < first + size)
+        table = _table(counts, np.where(inside, group - first, -1), size)
+        drawn[0] += table.sum(axis=0)
+        used = np.flatnonzero(table.any(axis=0))  # most bins are empty: only what is used is multiplied
+        if drawn_weights is not None:
+            block = drawn_weights[:, first : first + size].astype(np.float64)
+            drawn[1:, used] += block @ table[:, used]
+    parts = np.split(drawn, np.cumsum(widths)[:-1], axis=1)
+    blocks = dict(zip(counts.blocks, parts, strict=False))
+    tables = [part.reshape(-1, 4, BINS) for part in parts[len(blocks) :]]
+    return Sums(blocks, dict(zip(HISTOGRAMS, tables, strict=True))), clusters
+
+
+def added(first: Sums | None, second: Sums) -> Sums:
+    """The sums of two strata draw by draw; `first` is added to in place, and None stands for nothing yet."""
+    if first is None:
+        return Sums(
+            {name: part.copy() for name, part in second.blocks.items()},
+            {name: part.copy() for name, part in second.histograms.items()},
+        )
+    for mine, other in ((first.blocks, second.blocks), (first.histograms, second.histograms)):
+        for name, part in other.items():
+            mine[name] += part
+    return first

@@ -2,30 +2,50 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from veriglot.metrics.bootstrap import LEVEL, percentile
+from veriglot.records import Estimate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+__all__ = [
+    "FEWEST_TEXTS",
+    "MEAN",
+    "POOLED",
+    "ClusteredEstimate",
+    "MetricResult",
+    "estimated",
+    "mean_of_draws",
+    "too_few",
+]
+
+
+if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
-__all__ = ["Estimate", "estimated", "mean_of_draws"]
 
 _TOO_FEW = "one text: no interval"
+FEWEST_TEXTS = 5
+"""Texts under which no interval is given: a bootstrap of two to four texts says next to nothing of their spread."""
 
 
-class Estimate(NamedTuple):
-    """One measured number.
+def too_few(texts: int, wanted: str = "an interval") -> str | None:
+    """Why there is no interval of so many texts; None where there may be one."""
+    if texts >= FEWEST_TEXTS:
+        return None
+    return f"too few texts for {wanted}: {texts} text{'' if texts == 1 else 's'}, and {FEWEST_TEXTS} are the fewest"
+
+
+class ClusteredEstimate(Estimate, frozen=True):
+    """An estimate from items in clusters (texts), with its percentile interval over resampled clusters.
 
     Attributes:
-        value: the number; None where it is undefined.
-        low, high: its 95% percentile interval over resampled texts; None where there is none.
         items: scored and labelled items behind it.
         positives: how many of them are positive (non-factual, unless the measure says otherwise).
         clusters: texts among them; the bootstrap draws these.
@@ -33,9 +53,6 @@ class Estimate(NamedTuple):
         reason: why the value or the interval is missing, or what to know about it.
     """
 
-    value: float | None
-    low: float | None
-    high: float | None
     items: int
     positives: int
     clusters: int
@@ -52,23 +69,24 @@ def estimated(
     why: str,
     chance: float | None = None,
     level: float = LEVEL,
-) -> Estimate:
+) -> ClusteredEstimate:
     """The estimate that draws make.
 
     Args:
         draws: the data in draw 0, resamples after it, shape `(1 + resamples,)`; NaN where undefined.
-        items, positives, clusters, chance: see `Estimate`.
+        items, positives, clusters, chance: see `ClusteredEstimate`.
         why: the reason that stands beside an undefined value.
         level: of the interval, between 0 and 1.
     """
     if np.isnan(draws[0]):
-        return Estimate(None, None, None, items, positives, clusters, chance, why)
+        return ClusteredEstimate(items, positives, clusters, chance, why, value=None)
     value = float(draws[0])
     if clusters < 2 or len(draws) < 2:
-        return Estimate(value, None, None, items, positives, clusters, chance, _TOO_FEW if clusters < 2 else None)
+        reason = _TOO_FEW if clusters < 2 else None
+        return ClusteredEstimate(items, positives, clusters, chance, reason, value=value)
     low, high, undefined = percentile(draws[1:], level)
     gap = f"undefined in {undefined} of {len(draws) - 1} resamples" if undefined else None
-    return Estimate(value, low, high, items, positives, clusters, chance, gap)
+    return ClusteredEstimate(items, positives, clusters, chance, gap, value=value, low=low, high=high)
 
 
 def mean_of_draws(parts: Sequence[Array]) -> Array:
@@ -85,3 +103,38 @@ def mean_of_draws(parts: Sequence[Array]) -> Array:
         return np.full(len(parts[0]), np.nan)
     mean: Array = np.mean(defined, axis=0)
     return mean
+
+
+POOLED = "pooled"
+MEAN = "mean"
+
+
+class MetricResult(Estimate, frozen=True, kw_only=True, omit_defaults=True):
+    """A metric in one language, with what it was measured on and how it was made.
+
+    Attributes:
+        level: what is judged: `unit`, `category` (units with their type), `type:<type>`, `span`, `char`, `sentence` or
+            `response`.
+        name: the measure, such as `f1`.
+        language: BCP 47 tag, `pooled` (the counts of all languages added) or `mean` (the mean over languages).
+        reason: why the value or the interval is missing, or what to know about it.
+        unit: `char`, `word` or `hf:<tokenizer>`.
+        n_responses: responses that were scored and labelled.
+        n_clusters: texts among them; the bootstrap draws these.
+        n_units: how many things of the level stand behind the figure (units, reference spans, sentences ...).
+        coverage: share of the labelled responses that the detector scored; the figure stands on these alone.
+        prevalence: share of these (for `span`, of the units) that the reference calls unsupported.
+        signature: one line that says how the figure was made.
+    """
+
+    level: str
+    name: str
+    language: str
+    reason: str | None = None
+    unit: str
+    n_responses: int
+    n_clusters: int
+    n_units: int
+    coverage: float | None
+    prevalence: float | None
+    signature: str

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from veriglot.errors import InputError, MissingExtraError, UnknownNameError, UsageError
-from veriglot.weights.checkpoints import hub_options
+from veriglot.hub.checkpoints import hub_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Bounds = NDArray[np.int32]
     Segmenter = Callable[[str, str | None], Bounds]
 
-__all__ = ["NAMES", "char_bounds", "code_points", "is_space", "segmenter", "token_bounds"]
+__all__ = ["char_bounds", "segmenter"]
 
 NAMES = ("char", "word", "hf:<tokenizer>")
 _PREFIX = "hf:"
@@ -35,17 +35,14 @@ _FILE = "tokenizer.json"
 _SPACES = np.array([point for point in range(0x3001) if chr(point).isspace()], dtype=np.uint32)
 
 
-def code_points(text: str) -> NDArray[np.uint32]:
-    """The code points of a text, shape `(len(text),)`."""
-    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
-
-
 def is_space(text: str) -> NDArray[np.bool_]:
     """Which code points are white space, in the sense of `str.isspace`; shape `(len(text),)`."""
+    from veriglot.text.unicode import code_points
+
     points = code_points(text)
-    place = np.searchsorted(_SPACES, points)
-    found: NDArray[np.bool_] = _SPACES[np.minimum(place, len(_SPACES) - 1)] == points
-    return found
+    index = np.searchsorted(_SPACES, points)
+    spaces: NDArray[np.bool_] = _SPACES[np.minimum(index, len(_SPACES) - 1)] == points
+    return spaces
 
 
 def char_bounds(text: str, language: str | None = None) -> Bounds:  # noqa: ARG001 - the same in every language
@@ -108,8 +105,8 @@ def token_bounds(name: str, text: str) -> Bounds:
         return np.zeros((0, 2), dtype=np.int32)
     first = np.searchsorted(solid, raw[:, 0])
     last = np.searchsorted(solid, raw[:, 1]) - 1
-    kept = last >= first
-    bounds = np.stack([solid[first[kept]], solid[last[kept]] + 1], axis=1).astype(np.int32)
+    filled = last >= first
+    bounds = np.stack([solid[first[filled]], solid[last[filled]] + 1], axis=1).astype(np.int32)
     return bounds[np.lexsort((bounds[:, 1], bounds[:, 0]))]
 
 

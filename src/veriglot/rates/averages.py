@@ -1,13 +1,12 @@
-"""Unweighted means over cells, as in mfava's Figure 4: every language counts the same for a model, and every model for
-a language, however many responses stand behind each.
-"""
+"""Unweighted means over cells, as in mFAVA's Figure 4: each language or model counts the same."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from veriglot.records import Interval
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,23 +18,19 @@ if TYPE_CHECKING:
 __all__ = ["Mean", "average", "column_averages", "row_averages"]
 
 
-@dataclass(frozen=True)
-class Mean:
-    """A mean over cells.
+class Mean(Interval, frozen=True):
+    """A mean over cells, with its interval over exactly these cells (none without draws).
 
     Attributes:
         mean: of the cells that have a value; None where none has.
         sd: their sample standard deviation (ddof 1): how much the cells differ, not how sure the mean is. None for
             fewer than two.
-        low, high: interval of the mean over exactly these cells; None without draws.
         cells: cells that the mean is of.
         left_out: cells without a value.
     """
 
     mean: float | None
     sd: float | None
-    low: float | None
-    high: float | None
     cells: int
     left_out: int
 
@@ -57,17 +52,17 @@ def average(values: Sequence[float] | Array, draws: Array | None = None, *, conf
         ValueError: `draws` of another number of cells.
     """
     rates = np.asarray(values, dtype=np.float64)
-    kept = ~np.isnan(rates)
-    cells = int(kept.sum())
+    defined = ~np.isnan(rates)
+    cells = int(defined.sum())
     left_out = len(rates) - cells
     if draws is not None and len(draws) != len(rates):
         raise ValueError(f"{len(rates)} cells, but draws of {len(draws)}")
     if not cells:
-        return Mean(None, None, None, None, 0, left_out)
-    chosen = rates[kept]
+        return Mean(None, None, 0, left_out)
+    chosen = rates[defined]
     sd = float(chosen.std(ddof=1)) if cells > 1 else None
-    low, high = _interval(draws[kept], confidence) if draws is not None else (None, None)
-    return Mean(float(chosen.mean()), sd, low, high, cells, left_out)
+    low, high = _interval(draws[defined], confidence) if draws is not None else (None, None)
+    return Mean(float(chosen.mean()), sd, cells, left_out, low=low, high=high)
 
 
 def _interval(draws: Array, confidence: float) -> tuple[float | None, float | None]:

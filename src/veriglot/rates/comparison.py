@@ -1,4 +1,4 @@
-"""Is one model better than another: the difference of their rates, and whether it could be chance.
+"""Comparing models: the difference of two rates and its test, over languages too, and intervals of ranks.
 
 Where both answered the same queries, a hard query is hard for both, and only what remains within queries is noise:
 the comparison is paired. Both rates are corrected by one profile, whose error then mostly cancels: a detector that
@@ -9,41 +9,40 @@ the marked shares, and how much they differ carries the profile's uncertainty as
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from veriglot.errors import UsageError
-from veriglot.rates.clustered import clustered_share, error_of, freedom_of
-from veriglot.rates.detector_rates import detector_rates
-from veriglot.rates.estimate import CONFIDENCE, DRAWS, SEED
-from veriglot.rates.scientific import statistics
-from veriglot.rates.shares import share_of
-from veriglot.records import Estimator
+from veriglot.rates.estimators import CONFIDENCE, DRAWS, ESTIMATORS, SEED
+from veriglot.rates.proportion import clustered_share, detector_rates, error_of, freedom_of, share_of
+from veriglot.rates.significance import statistics
+from veriglot.records import Estimator, Interval
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from veriglot.rates.clustered import ClusteredShare
-    from veriglot.rates.tallies import Tallies
+    from veriglot.rates.proportion import ClusteredShare, Tallies
     from veriglot.records import LanguageProfile
 
+__all__ = ["Difference", "Rank", "compare", "compare_draws", "compare_over", "rank_intervals"]
+
+
+if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
-__all__ = ["Difference", "compare", "compare_draws", "compare_over"]
 
 _PAIRED_FROM = 0.5  # share of each model's queries that the other one answered as well
 
 
-@dataclass(frozen=True)
-class Difference:
+class Difference(Interval, frozen=True):
     """Two rates held against each other. Differences are first minus second, as shares.
 
     Attributes:
-        difference, low, high: of the rates, with its interval, which carries the profile's uncertainty.
+        difference: of the rates; its interval carries the profile's uncertainty.
         p: two-sided p-value for equal rates, with the profile as it is.
         effect: standardised difference: of the marked shares of queries, weighted by their units, over the standard
             deviation of their differences (paired) or over the root of the mean of both variances (unpaired). None
@@ -58,8 +57,6 @@ class Difference:
     """
 
     difference: float
-    low: float
-    high: float
     p: float
     effect: float | None
     paired: bool
@@ -67,8 +64,8 @@ class Difference:
     left_out: tuple[int, int]
     error: float
     freedom: float
-    draws: Array = field(repr=False)
-    moved: Array = field(repr=False)
+    draws: Array
+    moved: Array
     method: str = ""
 
 
@@ -107,32 +104,41 @@ def compare(
     """
     factor = _factor(profile, Estimator(estimator), seed, draws, confidence)
     shared = _shared(first, second)
-    kept = (
+    pair = (
         (first, second)
         if shared is None
         else tuple(each.select(np.isin(each.cluster, shared)) for each in (first, second))
     )
-    shares = [clustered_share(tallies) for tallies in kept]
-    if factor is None or shares[0] is None or shares[1] is None or min(len(one.clusters) for one in shares if one) < 2:
+    shares = [clustered_share(tallies) for tallies in pair]
+    if (
+        factor is None
+        or shares[0] is None
+        or shares[1] is None
+        or min(len(share.clusters) for share in shares if share) < 2
+    ):
         return None
     marked = shares[0].share - shares[1].share
     error, freedom, spread = _error(shares[0], shares[1], paired=shared is not None)
-    error = math.hypot(error, *(_unseen(tallies) for tallies in kept))
+    error = math.hypot(error, *(_unseen(tallies) for tallies in pair))
     value, factors = factor
-    drawn = (marked + error * _student_draws(freedom, draws, _generator(seed, *kept))) * factors
+    drawn = (marked + error * _student_draws(freedom, draws, _generator(seed, *pair))) * factors
     queries = len(shared) if shared is not None else len(shares[0].clusters) + len(shares[1].clusters)
+    low, high = _interval(drawn, confidence)
     return Difference(
-        marked * value, *_interval(drawn, confidence), _p(marked, error, freedom),
+        marked * value,
+        _p(marked, error, freedom),
         effect=marked / spread if spread > 0 else None,
         paired=shared is not None,
         queries=queries,
-        left_out=(len(first) - len(kept[0]), len(second) - len(kept[1])),
+        left_out=(len(first) - len(pair[0]), len(second) - len(pair[1])),
         error=error * value,
         freedom=freedom,
         draws=drawn,
         moved=marked * factors,
         method=f"{'paired' if shared is not None else 'Welch'} t-test over queries",
-    )  # fmt: skip
+        low=low,
+        high=high,
+    )
 
 
 def compare_draws(
@@ -157,9 +163,10 @@ def compare_draws(
     difference, error = rates[0] - rates[1], float(defined.std(ddof=1))
     moved = np.full(len(drawn), difference)
     p = math.erfc(abs(difference) / error / math.sqrt(2)) if error > 0 else 1.0
+    low, high = _interval(drawn, confidence)
     return Difference(
-        difference, *_interval(drawn, confidence), p, effect=None, paired=False, queries=queries, left_out=(0, 0),
-        error=error, freedom=math.inf, draws=drawn, moved=moved, method="normal test of draws",
+        difference, p, effect=None, paired=False, queries=queries, left_out=(0, 0), error=error, freedom=math.inf,
+        draws=drawn, moved=moved, method="normal test of draws", low=low, high=high,
     )  # fmt: skip
 
 
@@ -178,34 +185,41 @@ def compare_over(differences: Sequence[Difference], *, confidence: float = CONFI
     if not differences:
         return None
     n = len(differences)
-    mean = sum(one.difference for one in differences) / n
-    drawn = np.mean([one.draws for one in differences], axis=0)
-    moved = np.mean([one.moved for one in differences], axis=0)
-    own = [(one.error / n) ** 2 for one in differences]
+    mean = sum(difference.difference for difference in differences) / n
+    drawn = np.mean([difference.draws for difference in differences], axis=0)
+    moved = np.mean([difference.moved for difference in differences], axis=0)
+    own = [(difference.error / n) ** 2 for difference in differences]
     # A draw of a profile whose rates nearly meet lies far out: quantiles, where a variance would be made by that one.
-    low, high = np.nanquantile(moved, [0.1587, 0.8413])
-    error = math.sqrt(sum(own) + ((high - low) / 2) ** 2)
-    freedom = _satterthwaite(own, [one.freedom for one in differences])
-    effects = [one.effect for one in differences if one.effect is not None]
+    lower, upper = np.nanquantile(moved, [0.1587, 0.8413])
+    error = math.sqrt(sum(own) + ((upper - lower) / 2) ** 2)
+    freedom = _satterthwaite(own, [difference.freedom for difference in differences])
+    effects = [difference.effect for difference in differences if difference.effect is not None]
+    low, high = _interval(drawn, confidence)
     return Difference(
-        mean, *_interval(drawn, confidence), _p(mean, error, freedom),
+        mean,
+        _p(mean, error, freedom),
         effect=sum(effects) / n if len(effects) == n else None,
-        paired=all(one.paired for one in differences),
-        queries=sum(one.queries for one in differences),
-        left_out=(sum(one.left_out[0] for one in differences), sum(one.left_out[1] for one in differences)),
+        paired=all(difference.paired for difference in differences),
+        queries=sum(difference.queries for difference in differences),
+        left_out=(
+            sum(difference.left_out[0] for difference in differences),
+            sum(difference.left_out[1] for difference in differences),
+        ),
         error=error,
         freedom=freedom,
         draws=drawn,
         moved=moved,
         method=f"{differences[0].method}, mean of {n} languages",
-    )  # fmt: skip
+        low=low,
+        high=high,
+    )
 
 
 def _shared(first: Tallies, second: Tallies) -> NDArray[np.int64] | None:
     """The queries of both, where there are enough of them to pair."""
-    ours, theirs = np.unique(first.cluster), np.unique(second.cluster)
-    both = np.intersect1d(ours, theirs)
-    enough = len(both) >= 2 and len(both) >= _PAIRED_FROM * max(len(ours), len(theirs))
+    first_queries, second_queries = np.unique(first.cluster), np.unique(second.cluster)
+    both = np.intersect1d(first_queries, second_queries)
+    enough = len(both) >= 2 and len(both) >= _PAIRED_FROM * max(len(first_queries), len(second_queries))
     return both if enough else None
 
 
@@ -213,32 +227,22 @@ def _factor(
     profile: LanguageProfile | None, estimator: Estimator, seed: int, draws: int, confidence: float
 ) -> tuple[float, Array] | None:
     """What a difference of marked shares is multiplied by, and draws of it; None where its sign is in doubt."""
-    if estimator is Estimator.RAW:
-        return 1.0, np.ones(draws)
-    if estimator not in (Estimator.PAPER, Estimator.LABEL_SHIFT):
+    method = ESTIMATORS[estimator]
+    if method.factor is None:
         raise UsageError(
             f"A rate by `{estimator}` is no multiple of a marked share.", remedy="Compare its draws (`compare_draws`)."
         )
+    if not method.needs_profile:
+        return 1.0, np.ones(draws)
     if profile is None:
         raise UsageError(f"The estimator `{estimator}` needs an error profile.", remedy="Give one, or compare `raw`.")
     rates = detector_rates(profile, seed=seed, draws=draws)
     if rates.tpr is None or rates.fpr is None or rates.prevalence is None:
         return None
-    gap = rates.tpr_draws - rates.fpr_draws
-    told = gap > 0
-    if rates.tpr.value <= rates.fpr.value or (~told).mean() > (1 - confidence) / 2:
+    apart = rates.tpr_draws - rates.fpr_draws > 0
+    if rates.tpr.value <= rates.fpr.value or (~apart).mean() > (1 - confidence) / 2:
         return None
-    if estimator is Estimator.PAPER:
-        return (
-            _over_recall(rates.prevalence.value, rates.tpr.value, rates.fpr.value),
-            _over_recall(rates.prevalence_draws, rates.tpr_draws, rates.fpr_draws),
-        )
-    return 1 / (rates.tpr.value - rates.fpr.value), np.divide(1.0, gap, out=np.full(draws, np.nan), where=told)
-
-
-def _over_recall(prevalence: Any, tpr: Any, fpr: Any) -> Any:
-    """Precision over recall: unsupported units over marked ones, in the profile's data (mfava, equation 1)."""
-    return prevalence / (prevalence * tpr + (1 - prevalence) * fpr)
+    return method.factor(rates)
 
 
 def _error(first: ClusteredShare, second: ClusteredShare, *, paired: bool) -> tuple[float, float, float]:
@@ -298,3 +302,97 @@ def _interval(draws: Array, confidence: float) -> tuple[float, float]:
     low = float(np.quantile(np.where(np.isnan(draws), -1.0, draws), tail))
     high = float(np.quantile(np.where(np.isnan(draws), 1.0, draws), 1 - tail))
     return max(low, -1.0), min(high, 1.0)
+
+
+# Where a model stands among all, with the ranks that the data cannot exclude.
+#
+# Percentiles of the ranks in resamples are too narrow where models lie close together: a resample adds noise to noise,
+# and ranks cannot be at both sides of 1 (Hall and Miller 2009; Xie, Singh and Zhang 2009). Here a rank is bounded by
+# the models that are surely better and surely worse, by simultaneous intervals of all differences (Mogstad, Romano,
+# Shaikh and Wilhelm 2024, "Inference for Ranks", sections 3.1 and 3.2).
+
+
+@dataclass(frozen=True)
+class Rank:
+    """A place among all models. 1 has the lowest rate; models with equal rates share the better rank.
+
+    Attributes:
+        rank: by the estimates.
+        best, worst: the outermost ranks that the data cannot exclude.
+    """
+
+    rank: int
+    best: int
+    worst: int
+
+
+def rank_intervals(
+    rates: Sequence[float] | Array, draws: Array, *, confidence: float = 0.95, together: bool = True
+) -> list[Rank | None]:
+    """The rank of every model with its interval.
+
+    Args:
+        rates: estimates, shape `(models,)`; NaN for a model that is not ranked.
+        draws: draws of each estimate, shape `(models, draws)`. Draw number b of all models must come from the same draw
+            of what they share (the error profile, the queries): the error that they share moves no rank.
+        confidence: of the intervals, between 0 and 1.
+        together: True for intervals that hold for all models at once, as a table of them is read; False for intervals
+            each of which holds for its own model.
+
+    Returns:
+        One of each model, in the order given; None where its rate is NaN.
+
+    Raises:
+        ValueError: shapes that do not fit.
+    """
+    estimates = np.asarray(rates, dtype=np.float64)
+    if draws.ndim != 2 or len(draws) != len(estimates):
+        raise ValueError(f"draws have the shape (models, draws): {len(estimates)} rates, draws of shape {draws.shape}")
+    ranked = np.flatnonzero(~np.isnan(estimates))
+    results: list[Rank | None] = [None] * len(estimates)
+    if not len(ranked):
+        return results
+    chosen = estimates[ranked]
+    better, worse = _surely(chosen, draws[ranked], confidence, together)
+    for index, model in enumerate(ranked):
+        rank = 1 + int((chosen < chosen[index]).sum())
+        low, high = 1 + int(better[index].sum()), len(ranked) - int(worse[index].sum())
+        results[model] = Rank(rank, min(low, rank), max(high, rank))
+    return results
+
+
+def _surely(estimates: Array, draws: Array, confidence: float, together: bool) -> tuple[NDArray[np.bool_], ...]:
+    """Two tables `(model, other)`: which others are surely better (lower), and which surely worse."""
+    models = len(estimates)
+    defined = draws[:, np.isfinite(draws).all(axis=0)]
+    nowhere = np.zeros((models, models), dtype=np.bool_)
+    if models < 2 or defined.shape[1] < 2:
+        return nowhere, nowhere
+    centred = defined - defined.mean(axis=1, keepdims=True)
+    errors = _errors(centred)
+    differences = estimates[:, None] - estimates[None, :]
+    critical = np.empty(models)
+    largest = np.zeros((models, defined.shape[1]))
+    for model in range(models):
+        others = errors[model] > 0
+        if others.any():
+            gaps = np.abs(centred[model] - centred[others]) / errors[model][others][:, None]
+            largest[model] = gaps.max(axis=0)
+    if together:
+        critical[:] = np.quantile(largest.max(axis=0), confidence)
+    else:
+        critical[:] = np.quantile(largest, confidence, axis=1)
+    reach = critical[:, None] * errors
+    # Two models that no draw tells apart have no error and no difference: neither is better.
+    return differences > np.maximum(reach, 1e-15), -differences > np.maximum(reach, 1e-15)
+
+
+def _errors(centred: Array) -> Array:
+    """Standard errors of all differences, `(models, models)`, from centred draws `(models, draws)`."""
+    covariance = np.atleast_2d(np.cov(centred))
+    variances = np.diag(covariance)
+    squares = variances[:, None] + variances[None, :] - 2 * covariance
+    # Rounding leaves dust where two models share every draw.
+    squares[squares < 1e-12 * np.maximum(variances[:, None], variances[None, :])] = 0.0
+    errors: Array = np.sqrt(squares)
+    return errors

@@ -1,16 +1,16 @@
-"""Do rates go with something else: size, declared languages, length of response, resourcedness (mfava, section 4.2)."""
+"""Do rates go with something else: size, declared languages, length of response, resourcedness (mFAVA, section 4.2)."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from veriglot.errors import UnknownNameError
-from veriglot.rates.scientific import statistics
+from veriglot.rates.significance import statistics
+from veriglot.records import Interval
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,19 +20,17 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Values = Sequence[float] | Array
 
-__all__ = ["COEFFICIENTS", "Correlated", "correlate", "correlation_p"]
+__all__ = ["Correlated", "correlate", "correlation_p"]
 
 COEFFICIENTS = ("pearson", "spearman")
 _PERMUTED = 9  # up to so many points every order is tried (362,880 of them)
 
 
-@dataclass(frozen=True)
-class Correlated:
-    """A correlation.
+class Correlated(Interval, frozen=True):
+    """A correlation; for fewer than four points without an interval.
 
     Attributes:
         r: the coefficient, between -1 and 1.
-        low, high: its interval; None for fewer than four points.
         p: two-sided p-value for no relation.
         points: number of points.
         method: `pearson` or `spearman`.
@@ -40,8 +38,6 @@ class Correlated:
     """
 
     r: float
-    low: float | None
-    high: float | None
     p: float
     points: int
     method: str
@@ -91,17 +87,17 @@ def correlate(
         return None
     stats = statistics("A correlation")
     if method == "pearson":
-        found = stats.pearsonr(first, second)
-        r, p = float(found.statistic), float(found.pvalue)
+        tested = stats.pearsonr(first, second)
+        r, p = float(tested.statistic), float(tested.pvalue)
     else:
         r, p = _spearman(stats, first, second)
     if resamples and len(first) > 3:
         generator = np.random.default_rng(seed)
         resampling = stats.BootstrapMethod(n_resamples=resamples, rng=generator)
-        drawn = found.confidence_interval(confidence, resampling)
-        return Correlated(r, float(drawn.low), float(drawn.high), p, len(first), method, "bootstrap")
+        ends = tested.confidence_interval(confidence, resampling)
+        return Correlated(r, p, len(first), method, "bootstrap", low=float(ends.low), high=float(ends.high))
     low, high = _fisher(r, len(first), method, confidence)
-    return Correlated(r, low, high, p, len(first), method, "fisher")
+    return Correlated(r, p, len(first), method, "fisher", low=low, high=high)
 
 
 def correlation_p(r: float, points: int) -> float:
@@ -125,10 +121,10 @@ def correlation_p(r: float, points: int) -> float:
 
 
 def _spearman(stats: Any, x: Array, y: Array) -> tuple[float, float]:
-    found = stats.spearmanr(x, y)
+    tested = stats.spearmanr(x, y)
     tied = len(np.unique(x)) < len(x) or len(np.unique(y)) < len(y)
     if len(x) > _PERMUTED or tied:
-        return float(found.statistic), float(found.pvalue)
+        return float(tested.statistic), float(tested.pvalue)
     ranks = stats.rankdata(y)
 
     def agreement(moved: Array, axis: int = -1) -> Array:
@@ -138,7 +134,7 @@ def _spearman(stats: Any, x: Array, y: Array) -> tuple[float, float]:
     ordered = stats.permutation_test(
         (stats.rankdata(x),), agreement, permutation_type="pairings", vectorized=True, n_resamples=np.inf, batch=40_000
     )
-    return float(found.statistic), float(ordered.pvalue)
+    return float(tested.statistic), float(ordered.pvalue)
 
 
 def _fisher(r: float, points: int, method: str, confidence: float) -> tuple[float | None, float | None]:

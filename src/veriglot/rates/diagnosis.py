@@ -9,14 +9,12 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from veriglot.rates.detector_rates import DetectorRates
-    from veriglot.rates.shares import Share
+    from veriglot.rates.proportion import DetectorRates, Share
 
     Array = NDArray[np.float64]
 
 __all__ = [
     "FEWEST_CLUSTERS",
-    "LEAST_COVERAGE",
     "coverage_findings",
     "fit_findings",
     "label_findings",

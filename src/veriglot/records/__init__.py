@@ -1,13 +1,22 @@
 """The data model and nothing else: samples, evidence, spans, annotations, predictions, profiles, taxonomies."""
 
 from veriglot.records.codec import decode_json, encode, from_mapping, prediction_from, sample_from
-from veriglot.records.prediction import Prediction, Status
+from veriglot.records.prediction import Detector, Direction, Prediction, Score, Scorer, Status
 from veriglot.records.profile import CONFIDENCE_BINS, Confusion, DataSource, ErrorProfile, LanguageProfile
-from veriglot.records.protocols import Detector, Scorer
-from veriglot.records.rate import Estimator, Rate, Reliability
-from veriglot.records.sample import Annotation, Evidence, Generator, Kind, Sample, Task
-from veriglot.records.score import Direction, Score
-from veriglot.records.span import JudgedUnit, Pointer, Span, Unit, Word
+from veriglot.records.rate import Estimate, Estimator, Interval, Rate, Reliability
+from veriglot.records.sample import (
+    Annotation,
+    Evidence,
+    Generator,
+    JudgedUnit,
+    Kind,
+    Pointer,
+    Sample,
+    Span,
+    Task,
+    Unit,
+    Word,
+)
 from veriglot.records.taxonomy import Taxonomy, taxonomies, taxonomy
 
 __all__ = [
@@ -18,9 +27,11 @@ __all__ = [
     "Detector",
     "Direction",
     "ErrorProfile",
+    "Estimate",
     "Estimator",
     "Evidence",
     "Generator",
+    "Interval",
     "JudgedUnit",
     "Kind",
     "LanguageProfile",

@@ -11,13 +11,30 @@ import re
 from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
 
 from veriglot.errors import UnknownNameError
 
-__all__ = ["Language", "language", "languages"]
+__all__ = [
+    "MODEL_FAMILIES",
+    "UNDETERMINED",
+    "Language",
+    "ModelFamily",
+    "base_tag",
+    "code_of",
+    "find_language",
+    "get_language",
+    "languages",
+    "same_language",
+    "tag_of",
+    "tags_of",
+]
+
+
+UNDETERMINED = "und"
+"""The tag of texts whose language is not known."""
 
 _TAG = re.compile(r"[a-z]{2,3}(-[a-z0-9]{1,8})*")
 _RIGHT_TO_LEFT = frozenset({"Arab", "Hebr", "Thaa", "Syrc", "Nkoo", "Adlm", "Rohg"})
@@ -79,7 +96,7 @@ def _by_alias() -> dict[str, Language]:
 
 
 @cache
-def language(name: str) -> Language:
+def get_language(name: str) -> Language:
     """The language of a tag, code or name, in any case: `zh`, `zho`, `Chinese`, `zh_CN`, `cn`, `de-DE`, `Deutsch`.
 
     A region or variant that the table does not know is left out (`pt-BR` is `pt`). A script other than the usual one
@@ -89,12 +106,38 @@ def language(name: str) -> Language:
         UnknownNameError: no such language; the error suggests the nearest. Nothing defaults to English.
     """
     key = re.split(r"[.@]", name.strip().casefold())[0].replace("_", "-")
-    found = _by_alias().get(key) or _by_alias().get(key.replace("-", " "))
-    if found is None and _TAG.fullmatch(key):
-        found = _from_tag(key)
-    if found is None:
+    entry = _by_alias().get(key) or _by_alias().get(key.replace("-", " "))
+    if entry is None and _TAG.fullmatch(key):
+        entry = _from_tag(key)
+    if entry is None:
         raise UnknownNameError("language", name, get_close_matches(key, _by_alias(), n=5, cutoff=0.6) or languages())
-    return found
+    return entry
+
+
+def find_language(name: str) -> Language | None:
+    """The language of a tag, code or name, as `get_language` reads it; None where the table does not know it."""
+    try:
+        return get_language(name)
+    except UnknownNameError:
+        return None
+
+
+@cache
+def tag_of(name: str | None) -> str | None:
+    """The tag that a language is counted under: `zho`, `Chinese` and `zh-CN` are one, and unknown names stay."""
+    entry = None if name is None else find_language(name)
+    return name if entry is None else entry.tag
+
+
+def base_tag(tag: str) -> str:
+    """The primary subtag of a tag or name, whether the table knows it or not: `zh` for `zh-Hant`."""
+    entry = find_language(tag)
+    return entry.base if entry is not None else tag.partition("-")[0]
+
+
+def same_language(first: str, second: str) -> bool:
+    """Whether two tags are one language, in whatever script: `zh-Hans` and `zh-Hant` are, `zh` and `yue` are not."""
+    return base_tag(first) == base_tag(second)
 
 
 def _from_tag(key: str) -> Language | None:
@@ -102,9 +145,9 @@ def _from_tag(key: str) -> Language | None:
     subtags = key.split("-")
     script = next((part.title() for part in subtags[1:] if len(part) == 4 and part.isalpha()), None)
     for length in range(len(subtags) - 1, 0, -1):
-        found = _by_alias().get("-".join(subtags[:length]))
-        if found is not None:
-            return found if script is None else _in_script(found, script)
+        entry = _by_alias().get("-".join(subtags[:length]))
+        if entry is not None:
+            return entry if script is None else _in_script(entry, script)
     return None
 
 
@@ -124,3 +167,51 @@ def _in_script(entry: Language, script: str) -> Language | None:
         word_breaking="spaces",
         aliases=(),
     )
+
+
+# What translation models call the languages: NLLB and SONAR, M2M-100 and mBART-50 each have codes of their own.
+
+
+ModelFamily = Literal["nllb", "m2m100", "mbart50"]
+MODEL_FAMILIES: tuple[ModelFamily, ...] = get_args(ModelFamily)
+
+
+class _TranslationCodes(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    source: str
+    flores200: tuple[str, ...]  # lines of codes
+    flores200_named: dict[str, str]  # those that are not made of an ISO 639 code and a script of our table
+    m2m100: dict[str, str]
+    mbart50: dict[str, str]
+
+
+def code_of(tag: str, family: ModelFamily) -> str | None:
+    """What a family of models calls a language, such as `deu_Latn` for `de`; None where the family does not have it.
+
+    Args:
+        tag: a BCP 47 tag or a name that the language table knows. A script that the family does not write the language
+            in is another language here: `sr-Latn` has no code.
+        family: `nllb` (FLORES-200 codes, which SONAR has too), `m2m100` or `mbart50`.
+    """
+    entry = find_language(tag)
+    return None if entry is None else _translation_codes()[family].get(entry.tag)
+
+
+def tags_of(family: ModelFamily) -> tuple[str, ...]:
+    """The tags of the languages that a family has, sorted."""
+    return tuple(sorted(_translation_codes()[family]))
+
+
+@cache
+def _translation_codes() -> dict[ModelFamily, dict[str, str]]:
+    """The codes of each family, by tag."""
+    data = files(__package__).joinpath("translation_codes.json").read_bytes()
+    table = msgspec.json.decode(data, type=_TranslationCodes)
+    known = frozenset(code for line in table.flores200 for code in line.split())
+    flores = dict(table.flores200_named)
+    for tag in languages():
+        entry = get_language(tag)
+        candidates = (f"{name}_{entry.script}" for name in (entry.base, *entry.aliases))
+        flores_code = next((code for code in candidates if code in known), None)
+        if flores_code is not None:
+            flores.setdefault(entry.tag, flores_code)
+    return {"nllb": flores, "m2m100": table.m2m100, "mbart50": table.mbart50}

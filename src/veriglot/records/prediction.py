@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import msgspec
 
 from veriglot.errors import VeriglotError
-from veriglot.records.span import JudgedUnit, Span, Word
+from veriglot.records.sample import JudgedUnit, Span, Word
 
-__all__ = ["Prediction", "Status"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from veriglot.records.sample import Sample
+
+__all__ = ["Detector", "Direction", "Prediction", "Score", "Scorer", "Status"]
+
 
 _CHOOSER = "chooser:"
 
@@ -89,3 +95,102 @@ class Prediction(msgspec.Struct, frozen=True, omit_defaults=True):
             raise ValueError(f"a prediction with status {self.status} has no `spans`, `words`, `units` or `score`")
         elif not self.reason:
             raise ValueError(f"a prediction with status {self.status} has a `reason`")
+
+
+class Direction(StrEnum):
+    """Which way a scorer's numbers go."""
+
+    HIGHER_IS_WORSE = "higher_is_worse"
+    HIGHER_IS_BETTER = "higher_is_better"
+
+
+class Score(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One scorer's number for one sample.
+
+    Attributes:
+        id: the sample's id.
+        status: `scored`, or why not.
+        scorer: name and revision, such as `top-ngram@1`.
+        value: the number; None unless scored. Its range is the scorer's own, and no probability.
+        parts: the numbers that it was made from, by name.
+        language: BCP 47 tag of the response that the scorer worked with (given or identified).
+        reason: why the sample was not scored.
+        signature: one line that says how the score was made.
+
+    Raises:
+        ValueError: a scored one without a finite value, or a value or no reason on one that was not scored.
+    """
+
+    id: str
+    status: Status
+    scorer: str
+    value: float | None = None
+    parts: dict[str, float] = {}
+    language: str | None = None
+    reason: str | None = None
+    signature: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.status is Status.SCORED:
+            if self.value is None or not abs(self.value) < float("inf"):
+                raise ValueError(f"a score with status scored has a finite `value`, not {self.value}")
+        elif self.value is not None:
+            raise ValueError(f"a score with status {self.status} has no `value`")
+        elif not self.reason:
+            raise ValueError(f"a score with status {self.status} has a `reason`")
+
+
+@runtime_checkable
+class Detector(Protocol):
+    """Samples in, predictions out: batch first, no state between calls.
+
+    `predict` gives one prediction per sample, in order. It never raises because of a sample: what it cannot
+    judge comes back with a status other than `scored` and a reason. The result for a sample does not depend
+    on the rest of its batch.
+
+    A detector that hands samples on to others names those in its predictions, and itself in their signature, as
+    `chooser:name`; `Prediction.asked` finds it there.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name and revision, such as `grounding@1.0`."""
+
+    @property
+    def taxonomy(self) -> str:
+        """Name of the taxonomy that its span types belong to."""
+
+    @property
+    def threshold(self) -> float:
+        """Confidence from which a word counts as marked."""
+
+    @property
+    def signature(self) -> str:
+        """One line that says how its predictions are made."""
+
+    def predict(self, samples: Sequence[Sample]) -> list[Prediction]:
+        """Judge a batch."""
+
+
+@runtime_checkable
+class Scorer(Protocol):
+    """Samples in, numbers out: like a detector, but with one number a sample, no spans, and no calibration.
+
+    `score` gives one score per sample, in order. It never raises because of a sample: what it cannot score comes back
+    with a status other than `scored` and a reason. The score of a sample does not depend on the rest of its batch.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name and revision, such as `top-ngram@1`."""
+
+    @property
+    def direction(self) -> Direction:
+        """Whether a higher number speaks against a response or for it."""
+
+    @property
+    def signature(self) -> str:
+        """One line that says how its scores are made."""
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Score a batch."""

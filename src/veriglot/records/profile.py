@@ -89,9 +89,9 @@ class LanguageProfile(msgspec.Struct, frozen=True, omit_defaults=True):
 
         Without `confidences`, those are summed from `histograms`.
         """
-        kept = tuple(Confusion(*row) for row in responses)
+        counts = tuple(Confusion(*row) for row in responses)
         cells = tuple(tuple(part) for part in histograms)
-        tp, fp, fn, tn = (sum(column) for column in zip(*kept, strict=True)) if kept else (0, 0, 0, 0)
+        tp, fp, fn, tn = (sum(column) for column in zip(*counts, strict=True)) if counts else (0, 0, 0, 0)
         return cls(
             tp, fp, fn, tn,
             tpr=_ratio(tp, tp + fn),
@@ -99,7 +99,7 @@ class LanguageProfile(msgspec.Struct, frozen=True, omit_defaults=True):
             precision=_ratio(tp, tp + fp),
             recall=_ratio(tp, tp + fn),
             prevalence=_ratio(tp + fn, tp + fp + fn + tn),
-            responses=kept,
+            responses=counts,
             clusters=tuple(clusters),
             confidences=tuple(confidences) or _summed(cells),
             histograms=cells,
@@ -110,9 +110,9 @@ def _summed(histograms: Iterable[Iterable[tuple[int, int, int]]]) -> tuple[tuple
     """Units of all responses by confidence; empty where there are none."""
     sums = [[0, 0] for _ in range(CONFIDENCE_BINS)]
     for cells in histograms:
-        for place, unsupported, supported in cells:
-            sums[place][0] += unsupported
-            sums[place][1] += supported
+        for index, unsupported, supported in cells:
+            sums[index][0] += unsupported
+            sums[index][1] += supported
     return tuple((unsupported, supported) for unsupported, supported in sums) if any(map(any, sums)) else ()
 
 

@@ -1,4 +1,4 @@
-"""A rate: the estimated share of unsupported units in what one model says in one language, never a number alone."""
+"""A number is never alone: an estimate with its interval, and a rate with what it stands on."""
 
 from __future__ import annotations
 
@@ -6,13 +6,31 @@ from enum import StrEnum
 
 import msgspec
 
-__all__ = ["Estimator", "Rate", "Reliability"]
+__all__ = ["Estimate", "Estimator", "Interval", "Rate", "Reliability"]
+
+
+class Interval(msgspec.Struct, frozen=True, kw_only=True):
+    """The two ends of an interval, of level 0.95 unless its maker was asked for another; None where there is none.
+
+    What inherits it states the number that the interval is of, by the name that its readers know (`r`, `difference`).
+    """
+
+    low: float | None = None
+    high: float | None = None
+
+
+class Estimate(Interval, frozen=True, kw_only=True):
+    """A number with its interval; `value` is None where it is undefined."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
 
 
 class Estimator(StrEnum):
     """How a rate is made from what a detector marked.
 
-    `raw`: the share that was marked. `paper`: raw x precision / recall (mfava, equation 1). `label-shift`: from TPR
+    `raw`: the share that was marked. `paper`: raw x precision / recall (mFAVA, equation 1). `label-shift`: from TPR
     and FPR, which stay when prevalence changes. `em`: the mixture of the profile's confidence distributions that
     explains the study's best. `ppi`: the marked share, rectified by labels from the study itself.
     """

@@ -16,7 +16,7 @@ from zlib import crc32
 
 import msgspec
 
-__all__ = ["UNTYPED", "Palette", "Shades", "Slot", "TerminalShades", "palette", "slot_of"]
+__all__ = ["UNTYPED", "palette", "slot_of"]
 
 UNTYPED = "unsupported"
 """What a span without a type is called in the views."""

@@ -12,18 +12,24 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len, chop_cells
 from rich.style import Style
 from rich.text import Text
 
 from veriglot.errors import UsageError
 from veriglot.records import Status
-from veriglot.report.direction import direction, language_name
-from veriglot.report.excerpt import excerpt, fits, misfits
 from veriglot.report.palette import UNTYPED, palette, slot_of
-from veriglot.report.printable import printable
-from veriglot.report.segments import any_cross, segments
-from veriglot.report.units import unit_rows
-from veriglot.report.wrapping import line_breaks
+from veriglot.report.text_layout import (
+    any_cross,
+    direction,
+    excerpt,
+    fits,
+    language_name,
+    misfits,
+    printable,
+    segments,
+    unit_rows,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,6 +39,48 @@ if TYPE_CHECKING:
     from veriglot.records import Pointer, Prediction, Sample, Span
 
 __all__ = ["render_terminal"]
+
+
+# Where to break a line for a terminal: at spaces, and between wide characters, which are written without spaces.
+
+
+_WIDE = (
+    "\u2e80-\u2fff\u3005-\u3007\u3021-\u3029\u3040-\u30ff\u3105-\u312f\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff"
+    "\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
+)
+_NEVER_FIRST = "、。，．！？；：）」』】》〉〕…～ー々%％,.!?;:)\\]}”’"
+_TOKEN = re.compile(rf"\s+|[{_WIDE}][{_NEVER_FIRST}]*|[^\s{_WIDE}]+")
+
+
+def line_breaks(text: str, width: int, *, first_width: int | None = None) -> list[int]:
+    """Offsets, in code points, at which to break `text` into lines of at most `width` cells.
+
+    Spaces at the end of a line may stand beyond the width. A word that is wider than a line is broken between
+    characters. Wide characters count two cells, combining marks and joiners none.
+
+    Args:
+        text: a text without line breaks.
+        width: cells in a line, at least 2.
+        first_width: cells that are left in the first line, where something stands before it.
+    """
+    breaks: list[int] = []
+    room = width if first_width is None else first_width
+    for match in _TOKEN.finditer(text):
+        token, at = match.group(), match.start()
+        cells = cell_len(token)
+        if token.isspace() or cells <= room:
+            room -= cells
+            continue
+        if at and not (breaks and breaks[-1] == at):
+            breaks.append(at)
+        room = width - cells
+        if cells > width:
+            for part in (parts := chop_cells(token, width))[:-1]:
+                at += len(part)
+                breaks.append(at)
+            room = width - cell_len(parts[-1])
+    return breaks
+
 
 _RLM, _LRI, _PDI = "\u200f", "\u2066", "\u2069"
 _ON_TINT = "#161616"
@@ -106,8 +154,8 @@ class _Drawing:
             return Text.assemble(
                 (" NOT CHECKED ", _WARNING), f" {prediction.status.value}: {_one_line(prediction.reason or '')}"
             )
-        found = {0: "no unsupported span found", 1: "1 unsupported span"}
-        count = found.get(len(self.spans), f"{len(self.spans)} unsupported spans")
+        verdicts = {0: "no unsupported span found", 1: "1 unsupported span"}
+        count = verdicts.get(len(self.spans), f"{len(self.spans)} unsupported spans")
         return Text(f"{prediction.status.value} · score {share(prediction.score or 0.0)} · {count}")
 
     def _response(self) -> Text:
@@ -164,8 +212,8 @@ class _Drawing:
             line.append(f" {share(span.confidence)}" if span.confidence is not None else "")
             self._lines(line, rtl=False)
             quoted = excerpt(self.sample.response, span.start, min(span.end, len(self.sample.response)), around=0)
-            if quoted.place:
-                self._lines(Text(f"“{_one_line(quoted.place)}”"), self.rtl, _INDENT)
+            if quoted.quoted:
+                self._lines(Text(f"“{_one_line(quoted.quoted)}”"), self.rtl, _INDENT)
             for pointer in span.evidence[:_POINTERS_SHOWN]:
                 passage = passages.get(pointer.id)
                 if passage is not None and fits(pointer, len(passage.text)):
@@ -185,15 +233,15 @@ class _Drawing:
             self._lines(Text(f"“{_one_line(row.text)}”"), self.rtl, _INDENT + 1)
 
     def _snippet(self, pointer: Pointer, passage: str, rtl: bool) -> Text:
-        before, place, after = (
+        before, quoted, after = (
             _SPACES.sub(" ", printable(part)) for part in excerpt(passage, pointer.start, pointer.end)
         )
         name = f"{_one_line(pointer.id)}:"
         text = Text.assemble((f"{_LRI}{name}{_PDI}" if rtl else name, _DIM), " ", (before, _DIM))
         if self.plain:
-            text.append(f"[{place}]")
+            text.append(f"[{quoted}]")
         else:
-            text.append(place, Style(bold=True, underline=True))
+            text.append(quoted, Style(bold=True, underline=True))
         return text.append(after, _DIM)
 
     def _legend(self) -> Text:

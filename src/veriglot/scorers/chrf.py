@@ -9,9 +9,9 @@ from sacrebleu import __version__ as sacrebleu_version
 from sacrebleu.metrics.chrf import CHRF
 
 from veriglot.errors import UsageError
-from veriglot.provenance import signature
-from veriglot.scorers.against_evidence import AgainstEvidence, Measured
+from veriglot.scorers.base import Measured, SampleScorer
 from veriglot.scorers.rouge import Passages, checked_passages
+from veriglot.signatures import signature
 
 if TYPE_CHECKING:
     from veriglot.records import Sample
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["ChrF"]
 
 
-class ChrF(AgainstEvidence):
+class ChrF(SampleScorer):
     """chrF of the response against its evidence, 0 to 100, as sacrebleu counts it; `words=2` makes it chrF++.
 
     It needs no words, and so no segmentation. It was made for translations against other translations: `evidence` is

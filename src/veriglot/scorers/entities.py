@@ -1,30 +1,191 @@
-"""Named entity overlap: which entities of the response the evidence has too, by spaCy (Nan et al. 2021; kang, 2.2)."""
+"""Named entity overlap: which entities of the response the evidence has too, by spaCy (Nan et al. 2021)."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from functools import cache, lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from veriglot.provenance import signature
+import spacy
+
+from veriglot.errors import UnknownNameError, UsageError
+from veriglot.judging.base import NotScored
 from veriglot.records import Status
-from veriglot.scorers.against_evidence import AgainstEvidence, Unmeasured, language_of
-from veriglot.scorers.agreement import agreement, checked_empty
-from veriglot.scorers.overlap import Overlap, Value, checked_value
-from veriglot.scorers.pipelines import Pipeline, entities, installed_pipelines, pipeline_for, pipeline_named
-from veriglot.scorers.tokens import tokens
+from veriglot.records.languages import get_language
+from veriglot.scorers.base import SampleScorer, response_language
+from veriglot.scorers.overlap import Overlap, Value, agreement, checked_empty, checked_value, tokens
+from veriglot.signatures import digest, file_sha256, signature
+from veriglot.text import sentences
+from veriglot.text.unicode import without_surrogates
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+
+    from spacy.language import Language as SpacyPipeline
 
     from veriglot.records import Sample
-    from veriglot.scorers.against_evidence import Measured
+    from veriglot.scorers.base import Measured
 
-__all__ = ["EntityOverlap"]
+__all__ = ["EntityOverlap", "entities"]
 
 
-class EntityOverlap(AgainstEvidence):
-    """The share of the response's named entities that are entities of the evidence too, 0 to 1 (NEO in kang).
+_RECOGNISERS = frozenset({"ner", "entity_ruler", "span_ruler"})
+_WITHOUT = (
+    "parser",
+    "tagger",
+    "lemmatizer",
+    "morphologizer",
+    "attribute_ruler",
+    "senter",
+    "textcat",
+)  # no use to `ner`
+_PIECE = 50_000  # code points at once; spaCy refuses a million
 
-    Entities are compared as sets of texts, in the form of `veriglot.scorers.tokens.tokens`. They are found by a
+
+class Pipeline(NamedTuple):
+    """A pipeline of spaCy.
+
+    Attributes:
+        name: of the installed package, or the folder.
+        language: BCP 47 tag.
+        revision: what a signature calls it: name and version, and a digest of the files where it is a folder.
+        licence: as its author states it, or `not stated`.
+        quality: its author's own F1 of entities, 0 to 1, or 0 where none is stated.
+        components: what it is made of, in order.
+    """
+
+    name: str
+    language: str
+    revision: str
+    licence: str
+    quality: float
+    components: tuple[str, ...]
+
+
+@cache
+def installed_pipelines() -> tuple[Pipeline, ...]:
+    """The installed packages of spaCy that recognise entities, best first by their own figures, then by name.
+
+    Only their descriptions are read; nothing of them is imported.
+    """
+    pipelines = []
+    for name in spacy.util.get_installed_models():
+        spec = find_spec(name)
+        for folder in (spec.submodule_search_locations or ()) if spec else ():
+            described = _described(name, Path(folder) / "meta.json")
+            if described is not None and _RECOGNISERS.intersection(described.components):
+                pipelines.append(described)
+    return tuple(sorted(pipelines, key=lambda pipeline: (-pipeline.quality, pipeline.name)))
+
+
+def pipeline_for(tag: str) -> Pipeline | None:
+    """The best installed pipeline of a language; None where there is none."""
+    try:
+        wanted = _base(tag)
+    except UnknownNameError:
+        return None
+    known = [pipeline for pipeline in installed_pipelines() if pipeline.language != "xx"]
+    return next((pipeline for pipeline in known if _base(pipeline.language) == wanted), None)
+
+
+def pipeline_named(name: str) -> Pipeline:
+    """A pipeline by the name of its package or its folder (which holds `meta.json`).
+
+    Raises:
+        UsageError: there is no such folder or package, or it recognises no entities.
+    """
+    folder = Path(name)
+    if folder.is_dir():
+        pipeline = _described(name, folder / "meta.json")
+    else:
+        pipeline = next((own for own in installed_pipelines() if own.name == name), None)
+    if pipeline is None:
+        known = ", ".join(own.name for own in installed_pipelines()) or "none"
+        raise UsageError(
+            f"There is no spaCy pipeline {name!r} that recognises entities. Installed: {known}.",
+            remedy="Name the folder that `nlp.to_disk` wrote, or install the package from spaCy's own releases.",
+        )
+    if not _RECOGNISERS.intersection(pipeline.components):
+        raise UsageError(
+            f"The spaCy pipeline {name!r} recognises no entities: {', '.join(pipeline.components) or 'empty'}."
+        )
+    return pipeline
+
+
+def entities(pipeline: Pipeline, text: str) -> list[tuple[int, int, str]]:
+    """The entities of a text: half-open ranges of code points and labels, in order. Long texts go in pieces.
+
+    A piece ends where a sentence does, or, where one is longer than a piece, behind a space. Lone surrogates, which
+    spaCy cannot store, are taken as replacement characters.
+    """
+    text = without_surrogates(text)
+    return [
+        (start + entity.start_char, start + entity.end_char, entity.label_)
+        for start, end in _pieces(text)
+        for entity in _loaded(pipeline)(text[start:end]).ents
+    ]
+
+
+def _described(name: str, file: Path) -> Pipeline | None:
+    try:
+        meta: dict[str, Any] = json.loads(file.read_text("utf-8"))
+        revision = f"{meta['lang']}_{meta['name']}-{meta['version']}"
+        quality = float((meta.get("performance") or {}).get("ents_f") or 0.0)
+        components = tuple(meta.get("pipeline") or meta.get("components") or ())
+        if Path(name).is_dir():
+            revision += f"-{_folder_digest(file.parent)}"
+        return Pipeline(name, meta["lang"], revision, meta.get("license") or "not stated", quality, components)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _folder_digest(folder: Path) -> str:
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return digest(part for path in files for part in (path.relative_to(folder).as_posix(), file_sha256(path)))[:8]
+
+
+def _base(tag: str) -> str:
+    base = get_language(tag).base
+    return "nb" if base in ("no", "nn") else base
+
+
+@lru_cache(maxsize=4)
+def _loaded(pipeline: Pipeline) -> SpacyPipeline:
+    rules = {"entity_ruler", "span_ruler"}.intersection(pipeline.components)  # they may look at lemmas and tags
+    return spacy.load(pipeline.name, exclude=() if rules else _WITHOUT)
+
+
+def _pieces(text: str) -> Iterator[tuple[int, int]]:
+    if len(text) <= _PIECE:
+        yield 0, len(text)
+        return
+    start = 0
+    for _, end in _short(text):
+        if end - start >= _PIECE:
+            yield start, end
+            start = end
+    if start < len(text):
+        yield start, len(text)
+
+
+def _short(text: str) -> Iterator[tuple[int, int]]:
+    """Sentences, those longer than a piece parted behind spaces or, where there are none, anywhere."""
+    for first, end in sentences(text):
+        start = first
+        while end - start > _PIECE:
+            space = text.rfind(" ", start + 1, start + _PIECE)
+            cut = space + 1 if space > start else start + _PIECE
+            yield start, cut
+            start = cut
+        yield start, end
+
+
+class EntityOverlap(SampleScorer):
+    """The share of the response's named entities that are entities of the evidence too, 0 to 1 (NEO of Kang et al.).
+
+    Entities are compared as sets of texts, in the form of `veriglot.scorers.overlap.tokens`. They are found by a
     pipeline of spaCy that is installed for the language; where there is none, the status is `unsupported_language`. A
     response without entities has no precision: it is not scored, unless `empty` says what it is worth.
 
@@ -60,30 +221,31 @@ class EntityOverlap(AgainstEvidence):
             value=self.value,
             labels=",".join(sorted(self.labels)) if self.labels is not None else None,
             empty=self.empty,
-            pipelines=",".join(one.revision for one in asked) or "none",
+            pipelines=",".join(pipeline.revision for pipeline in asked) or "none",
         )
 
-    def measure(self, sample: Sample) -> Measured | Unmeasured:
+    def measure(self, sample: Sample) -> Measured | NotScored:
         """P, R and F1 of the sets of entities, with their sizes."""
-        tag = language_of(sample)
+        tag = response_language(sample)
         asked = [tag, *(passage.language or tag for passage in sample.evidence)]
-        ours, *theirs = found = [self._pipeline(one) for one in asked]
-        if ours is None or None in found:
-            lacking = sorted(
-                {one or "an unknown language" for one, has in zip(asked, found, strict=True) if has is None}
-            )
+        first, *others = pipelines = [self._pipeline(wanted) for wanted in asked]
+        if first is None or None in pipelines:
+            missing = [wanted for wanted, known in zip(asked, pipelines, strict=True) if known is None]
+            lacking = sorted({wanted or "an unknown language" for wanted in missing})
             reason = f"no spaCy pipeline that recognises entities is installed for {', '.join(lacking)}"
-            return Unmeasured(Status.UNSUPPORTED_LANGUAGE, reason)
+            return NotScored(Status.UNSUPPORTED_LANGUAGE, reason)
         try:
-            overlap = self._overlap(sample, ours, theirs, tag)
+            overlap = self._overlap(sample, first, others, tag)
         except Exception as error:  # whatever a third party's component makes of a text
-            return Unmeasured(Status.FAILED, f"the spaCy pipeline failed: {type(error).__name__}: {error}")
+            return NotScored(Status.FAILED, f"the spaCy pipeline failed: {type(error).__name__}: {error}")
         return agreement(overlap, self.value, self.empty, "named entity", tag)
 
-    def _overlap(self, sample: Sample, ours: Pipeline, theirs: Sequence[Pipeline | None], tag: str | None) -> Overlap:
-        response = self._entities(ours, sample.response, tag)
+    def _overlap(
+        self, sample: Sample, first: Pipeline, pipelines: Sequence[Pipeline | None], tag: str | None
+    ) -> Overlap:
+        response = self._entities(first, sample.response, tag)
         evidence: set[str] = set()
-        for passage, pipeline in zip(sample.evidence, theirs, strict=True):
+        for passage, pipeline in zip(sample.evidence, pipelines, strict=True):
             evidence |= self._entities(pipeline, passage.text, passage.language or tag) if pipeline else set()
         return Overlap(len(response & evidence), len(response), len(evidence))
 
@@ -91,8 +253,8 @@ class EntityOverlap(AgainstEvidence):
         return self.pipeline or (pipeline_for(tag) if tag else None)
 
     def _entities(self, pipeline: Pipeline, text: str, tag: str | None) -> set[str]:
-        found = entities(pipeline, text)
+        ranges = entities(pipeline, text)
         texts = {
-            tokens(text[start:end], tag) for start, end, label in found if self.labels is None or label in self.labels
+            tokens(text[start:end], tag) for start, end, label in ranges if self.labels is None or label in self.labels
         }
         return {" ".join(words) for words in texts if words}

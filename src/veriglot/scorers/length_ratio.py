@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from veriglot.errors import UnknownNameError, UsageError
-from veriglot.provenance import signature
-from veriglot.records import Direction, Score, Status
-from veriglot.records.languages import language
-from veriglot.text import identify
+from veriglot.errors import UsageError
+from veriglot.judging.base import NotScored
+from veriglot.judging.language import text_language
+from veriglot.records import Direction, Status
+from veriglot.records.languages import find_language
+from veriglot.scorers.base import Measured, SampleScorer
+from veriglot.signatures import signature
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from veriglot.records import Sample
 
-__all__ = ["LengthRatio", "usual_ratio"]
+__all__ = ["LengthRatio"]
 
 _LEAST = 1e-9
 
@@ -51,15 +51,12 @@ def usual_ratio(source: str, target: str) -> float | None:
 
 
 def _length(tag: str) -> float | None:
-    try:
-        found = language(tag)
-    except UnknownNameError:
-        return None
+    entry = find_language(tag)
     relative = _lengths().relative
-    return relative.get(found.tag) or relative.get(found.base)
+    return None if entry is None else relative.get(entry.tag) or relative.get(entry.base)
 
 
-class LengthRatio:
+class LengthRatio(SampleScorer):
     """The distance of the length ratio from the usual one: `|ln(observed / usual)|`; 0 is as usual, ln 2 is double.
 
     Lengths are code points but white space. `smoothing` is added to the response's length and to the one expected,
@@ -75,6 +72,7 @@ class LengthRatio:
 
     name = "length-ratio@1"
     direction = Direction.HIGHER_IS_WORSE
+    no_evidence = "there is no source to hold the response's length against"
 
     def __init__(self, usual: float | None = None, smoothing: float = 10.0) -> None:
         if usual is not None and not 0 < usual < math.inf:
@@ -92,48 +90,26 @@ class LengthRatio:
             smoothing=self.smoothing,
         )
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """One score a sample; `parts` holds `ratio`, without smoothing, and `usual`.
+    def measure(self, sample: Sample) -> Measured | NotScored:
+        """The ratio; `parts` holds `ratio`, without smoothing, and `usual`.
 
-        Without a source the status is `no_evidence`; where a language is unknown, or not in the table,
-        `unsupported_language`.
+        Where a language is unknown, or not in the table, the status is `unsupported_language`.
         """
-        return [self._one(sample) for sample in samples]
-
-    def _one(self, sample: Sample) -> Score:
         source = " ".join(passage.text for passage in sample.evidence)
-        if not source.strip():
-            return self._none(sample, Status.NO_EVIDENCE, "there is no source to hold the response's length against")
         usual, target = self.usual, sample.language
         if usual is None:
-            origin = sample.evidence[0].language or _identified(source)
-            target = target or _identified(sample.response)
-            found = usual_ratio(origin, target) if origin and target else None
-            if found is None:
+            origin = text_language(source, sample.evidence[0].language)
+            target = text_language(sample.response, target)
+            usual = usual_ratio(origin, target) if origin and target else None
+            if usual is None:
                 pair = " to ".join(tag or "an unknown language" for tag in (origin, target))
-                return self._none(sample, Status.UNSUPPORTED_LANGUAGE, f"the usual length ratio of {pair} is not known")
-            usual = found
+                reason = f"the usual length ratio of {pair} is not known"
+                return NotScored(Status.UNSUPPORTED_LANGUAGE, reason)
         response_length, source_length = _letters(sample.response), _letters(source)
-        least = max(self.smoothing, _LEAST)  # an empty response is infinitely too short, which no number says
-        value = abs(math.log((response_length + least) / (usual * source_length + least)))
-        return Score(
-            sample.id,
-            Status.SCORED,
-            self.name,
-            value=value,
-            parts={"ratio": response_length / source_length, "usual": usual},
-            language=target,
-            signature=self.signature,
-        )
-
-    def _none(self, sample: Sample, status: Status, reason: str) -> Score:
-        return Score(sample.id, status, self.name, reason=reason, signature=self.signature)
+        smoothing = max(self.smoothing, _LEAST)  # an empty response is infinitely too short, which no number says
+        value = abs(math.log((response_length + smoothing) / (usual * source_length + smoothing)))
+        return Measured(value, {"ratio": response_length / source_length, "usual": usual}, target)
 
 
 def _letters(text: str) -> int:
     return sum(not char.isspace() for char in text)
-
-
-def _identified(text: str) -> str | None:
-    found = identify(text)
-    return found.tag if found else None

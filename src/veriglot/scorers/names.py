@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING
 
 from anyascii import anyascii
 
-from veriglot.errors import UnknownNameError
-from veriglot.provenance import signature
+from veriglot.judging.base import NotScored
 from veriglot.records import Status
-from veriglot.records.languages import language
-from veriglot.scorers.against_evidence import AgainstEvidence, Measured, Unmeasured, language_of
-from veriglot.scorers.agreement import checked_empty
-from veriglot.scorers.stop_words import stop_words
-from veriglot.scorers.tokens import tokens_with_places
+from veriglot.records.languages import find_language
+from veriglot.scorers.base import Measured, SampleScorer, response_language
+from veriglot.scorers.overlap import checked_empty, stop_words, tokens_with_places
+from veriglot.signatures import signature
 from veriglot.text import script_of, sentences
 
 if TYPE_CHECKING:
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
 
     from veriglot.records import Sample
 
-__all__ = ["NameAgreement", "names_of"]
+__all__ = ["NameAgreement"]
 
 _WITH_CASE = frozenset({"Latn", "Cyrl", "Grek", "Armn"})
 _NOUNS_TOO = frozenset({"de", "lb", "nds"})  # every noun has a capital letter
@@ -42,7 +40,7 @@ _NO_LETTER = re.compile("[^a-z]")
 _DOUBLED = re.compile(r"(.)\1+")
 
 
-class NameAgreement(AgainstEvidence):
+class NameAgreement(SampleScorer):
     """The share of the response's names that the evidence has too, 0 to 1.
 
     A name is a word with a capital letter that does not begin a sentence, is no stop word, and stands nowhere in the
@@ -72,17 +70,17 @@ class NameAgreement(AgainstEvidence):
         """Name and settings."""
         return signature(scorer=self.name, empty=self.empty)
 
-    def measure(self, sample: Sample) -> Measured | Unmeasured:
+    def measure(self, sample: Sample) -> Measured | NotScored:
         """The share, and the counts of distinct names: `matched` and `response`."""
-        tag = language_of(sample)
+        tag = response_language(sample)
         passages = [passage.text for passage in sample.evidence]
         refused = _refused(tag, sample.response, passages)
         if refused is not None:
-            return Unmeasured(Status.UNSUPPORTED_LANGUAGE, refused)
+            return NotScored(Status.UNSUPPORTED_LANGUAGE, refused)
         names = names_of(sample.response, passages, tag)
         if not names and self.empty is None:
             reason = "no name in the response, so there is nothing to compare (empty= sets a value)"
-            return Unmeasured(Status.NOTHING_TO_COMPARE, reason)
+            return NotScored(Status.NOTHING_TO_COMPARE, reason)
         across = len({script_of(text) for text in (sample.response, *passages)} - {None}) > 1
         matched = len(_met(names, {word for text in passages for word in _words(text)}, across=across))
         value = matched / len(names) if names else float(self.empty or 0.0)
@@ -103,9 +101,9 @@ def names_of(response: str, passages: Sequence[str], tag: str | None) -> frozens
         inside_passage, _, lower_passage = _by_case(passage)
         capital |= inside_passage
         lower = lower | lower_passage
-    found = inside | (first & capital)
+    names = inside | (first & capital)
     left_out = lower | (stop_words(tag) or frozenset() if tag else frozenset())
-    return frozenset(word for word in found - left_out if len(word) >= _LEAST)
+    return frozenset(word for word in names - left_out if len(word) >= _LEAST)
 
 
 @lru_cache(maxsize=16)
@@ -135,15 +133,14 @@ def _refused(tag: str | None, response: str, passages: Iterable[str]) -> str | N
     script = script_of(response)
     if script is not None and script not in _WITH_CASE:
         return f"the script {script} of the response has no capital letters"
-    other = next((one for one in map(script_of, passages) if one is not None and one not in _WITH_CASE), None)
+    scripts = [known for known in map(script_of, passages) if known is not None]
+    other = next((known for known in scripts if known not in _WITH_CASE), None)
     return f"names are not compared with evidence in the script {other}" if other else None
 
 
 def _base(tag: str | None) -> str | None:
-    try:
-        return language(tag).base if tag else None
-    except UnknownNameError:
-        return None
+    entry = find_language(tag) if tag else None
+    return None if entry is None else entry.base
 
 
 @lru_cache(maxsize=16)
@@ -158,14 +155,14 @@ def _met(names: Iterable[str], words: Iterable[str], *, across: bool) -> set[str
     stems = defaultdict(list)
     for word in plain:
         stems[word[:_STEM]].append(word)
-    found = set()
+    matched = set()
     for name in names:
         latin = _latin(name)
         sounds = _consonants(latin) if across else ""
         heard = any(len(form) >= _FEWEST and form in consonants for form in (sounds, sounds[:-1]))  # or inflected
         if latin in plain or heard or any(_alike(latin, word) for word in stems[latin[:_STEM]]):
-            found.add(name)
-    return found
+            matched.add(name)
+    return matched
 
 
 def _alike(first: str, second: str) -> bool:

@@ -1,29 +1,29 @@
-"""The NLI metrics of kang: how far the evidence entails or contradicts what a response says."""
+"""The NLI metrics of Kang et al.: how far the evidence entails or contradicts what a response says."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
-from veriglot.entailment import claims_of, hold, load_entailment, premises_of
-from veriglot.entailment.reading import check_reading, declared_for, has_rules
 from veriglot.errors import UnknownNameError, UsageError
-from veriglot.provenance import digest, signature
-from veriglot.records import Direction, Score, Status
-from veriglot.scorers.against_evidence import language_of
+from veriglot.judging.base import UNKNOWN_LANGUAGE, NotScored, has_evidence
+from veriglot.judging.language import has_fact_rules
+from veriglot.judging.nli import ClaimReader
+from veriglot.records import Direction, Status
+from veriglot.scorers.base import BaseScorer, Measured, response_language
+from veriglot.signatures import digest, signature
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
-    from veriglot.entailment import Claim, Entailment, Premise, Support
-    from veriglot.entailment.reading import Level
-    from veriglot.records import Sample
+    from veriglot.judging.nli import Claims, Entailment, Support
+    from veriglot.records import Sample, Score
 
-__all__ = ["NLI", "ClaimScore"]
+__all__ = ["NLI"]
 
 Value = Literal["ent", "con", "diff", "unv"]
 Summary = Literal["mean", "worst"]
@@ -54,25 +54,16 @@ class ClaimScore:
     unv: float
 
 
-@dataclass(frozen=True)
-class _Held:
-    sample: Sample
-    language: str
-    claims: list[Claim]
-    premises: list[Premise]
+class _Judged(NamedTuple):
+    claims: Claims
+    support: Support
 
 
-@dataclass(frozen=True)
-class _Unmeasured:
-    status: Status
-    reason: str
-
-
-class NLI:
-    """ENT, CON, DIFF or UNV of a response: SummaC's zero-shot method with max, after kang (section 2.2).
+class NLI(BaseScorer):
+    """ENT, CON, DIFF or UNV of a response: SummaC's zero-shot method with max, after Kang et al. (section 2.2).
 
     Every claim is held against every premise of the evidence. A response's number is the mean over its claims. For
-    kang's pairwise setting name it `pairwise:nli:MODEL`.
+    the pairwise setting of Kang et al. name it `pairwise:nli:MODEL`.
 
     Args:
         model: a folder, a name that `veriglot models` lists, or a name on the hub; or an entailment model.
@@ -81,7 +72,7 @@ class NLI:
         summary: `mean` over the claims, or the `worst` of them.
         premise_sentences: sentences of the evidence that make a premise; 0 for whole passages.
         question: whether the sample's question stands before each claim, for answers that say little by themselves.
-        options: of the entailment model; see `veriglot.entailment.load_entailment`.
+        options: of the entailment model; see `veriglot.judging.nli.load_entailment`.
 
     Raises:
         MissingExtraError: the packages of the model are not installed.
@@ -106,26 +97,15 @@ class NLI:
         for kind, name, known in (("value", value, Value), ("summary", summary, Summary)):
             if name not in get_args(known):
                 raise UnknownNameError(kind, name, get_args(known))
-        check_reading(claim, premise_sentences)
-        self._options: dict[str, Any] = {
-            "model": model, "value": value, "claim": claim, "summary": summary,
-            "premise_sentences": premise_sentences, "question": question, **options,
-        }  # fmt: skip
         self._value, self._summary = value, summary
-        self._level = cast("Level", claim)
-        self._size = premise_sentences
-        self._question = question
-        self._entailment = load_entailment(model, **options) if isinstance(model, str | Path) else model
+        self._reader = ClaimReader(model, claim, premise_sentences, question=question, **options)
+        self._entailment = self._reader.entailment
         self.direction = Direction.HIGHER_IS_WORSE if value in _WORSE else Direction.HIGHER_IS_BETTER
         if "contradiction" not in self._entailment.labels and value in {"con", "diff"}:
             raise UsageError(
                 f"The model tells {' and '.join(self._entailment.labels)} apart, and {value!r} needs contradiction.",
                 remedy="Take value 'ent', or a model with three labels.",
             )
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """A scorer travels to another process as its options; the model is loaded there."""
-        return _remade, (self._options,)
 
     @cached_property
     def name(self) -> str:
@@ -135,13 +115,13 @@ class NLI:
     @cached_property
     def signature(self) -> str:
         """Name, model and settings in one line."""
+        settings = self._reader.settings()
         return signature(
             scorer=self.name,
             model=digest([self._entailment.signature])[:12],
-            claim=self._level,
+            claim=settings.pop("claim"),
             summary=self._summary,
-            premise=f"sentences-{self._size}" if self._size else "passage",
-            question="before each claim" if self._question else None,
+            **settings,
         )
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
@@ -149,78 +129,55 @@ class NLI:
 
         `parts` holds all four metrics (only `ent` and `unv` for a model without contradiction), the number of `claims`
         and `premises`, and `facts_are_sentences` (1) where facts were asked for in a language without rules for them.
-        Without evidence the status is `no_evidence`; where the language cannot be told, or is none that the model is
-        declared for, `unsupported_language`.
+        Without evidence the status is `no_evidence`; where the language cannot be identified, or is none that the model
+        is declared for, `unsupported_language`.
         """
-        return [self._score(sample, found) for sample, found in zip(samples, self._measured(samples), strict=True)]
+        return super().score(samples)
 
     def claims(self, samples: Sequence[Sample]) -> list[list[ClaimScore] | None]:
         """The metrics of each sentence or fact of each sample, in order; None for a sample that is not scored."""
-        return [None if isinstance(found, _Unmeasured) else _claim_scores(*found) for found in self._measured(samples)]
+        return [
+            None if isinstance(result, NotScored) else _claim_scores(result.claims, result.support)
+            for result in self._judge(samples)
+        ]
 
-    def _measured(self, samples: Sequence[Sample]) -> list[tuple[_Held, Support] | _Unmeasured]:
-        read = [self._read(sample) for sample in samples]
-        held = [one for one in read if isinstance(one, _Held)]
-        supports = iter(self._supports(held))
-        found: list[tuple[_Held, Support] | _Unmeasured] = []
-        for one in read:
-            support = next(supports) if isinstance(one, _Held) else one
-            found.append(support if isinstance(support, _Unmeasured) else (cast("_Held", one), support))
-        return found
+    def _measured(self, samples: Sequence[Sample]) -> list[Measured | NotScored]:
+        return [result if isinstance(result, NotScored) else self._numbers(result) for result in self._judge(samples)]
 
-    def _read(self, sample: Sample) -> _Held | _Unmeasured:
-        if not any(passage.text.strip() for passage in sample.evidence):
-            return _Unmeasured(Status.NO_EVIDENCE, "there is no evidence to hold the response against")
+    def _judge(self, samples: Sequence[Sample]) -> list[_Judged | NotScored]:
+        plans = [self._plan(sample) for sample in samples]
+        supports = iter(self._reader.hold([claims for claims in plans if not isinstance(claims, NotScored)]))
+        return [claims if isinstance(claims, NotScored) else _judged(claims, next(supports)) for claims in plans]
+
+    def _plan(self, sample: Sample) -> Claims | NotScored:
+        if not has_evidence(sample):
+            return NotScored(Status.NO_EVIDENCE, self.no_evidence)
         if not sample.response.strip():
-            return _Unmeasured(Status.NOTHING_TO_COMPARE, "the response is empty")
+            return NotScored(Status.NOTHING_TO_COMPARE, "the response is empty")
         try:
-            tag = language_of(sample)
-            if tag is None:
-                reason = "the language of the response was not recognised; give it as `language`"
-                return _Unmeasured(Status.UNSUPPORTED_LANGUAGE, reason)
-            if not declared_for(self._entailment, tag):
-                reason = f"the model is declared for {', '.join(sorted(self._entailment.languages))} only"
-                return _Unmeasured(Status.UNSUPPORTED_LANGUAGE, reason)
-            claims = claims_of(sample.response, tag, self._level, sample.question if self._question else None)
-            premises = premises_of(sample.evidence, self._size)
-        except Exception as error:  # one sample's failure must not lose the batch; it is said, not hidden
-            return _failed(error)
-        if not premises:
-            return _Unmeasured(Status.NO_EVIDENCE, "the evidence holds no word, only marks or symbols")
-        if not claims:
-            return _Unmeasured(Status.NOTHING_TO_COMPARE, "the response holds no word, only marks or symbols")
-        return _Held(sample, tag, claims, premises)
+            tag = response_language(sample)
+            claims = UNKNOWN_LANGUAGE if tag is None else self._reader.read(sample, tag)
+        except Exception as error:  # one sample's failure must not lose the batch
+            return NotScored.failed(error)
+        if isinstance(claims, NotScored):
+            return claims
+        if not claims.premises:
+            return NotScored(Status.NO_EVIDENCE, "the evidence holds no word, only marks or symbols")
+        if not claims.claims:
+            return NotScored(Status.NOTHING_TO_COMPARE, "the response holds no word, only marks or symbols")
+        return claims
 
-    def _supports(self, held: list[_Held]) -> list[Support | _Unmeasured]:
-        """What each sample's claims got; where the batch fails, each by itself, with what failed."""
-        tasks = [([claim.text for claim in one.claims], [premise.text for premise in one.premises]) for one in held]
-        try:
-            return list(hold(self._entailment, tasks))
-        except Exception:
-            return [self._alone(task) for task in tasks]
-
-    def _alone(self, task: tuple[list[str], list[str]]) -> Support | _Unmeasured:
-        try:
-            return hold(self._entailment, [task])[0]
-        except Exception as error:
-            return _failed(error)
-
-    def _score(self, sample: Sample, found: tuple[_Held, Support] | _Unmeasured) -> Score:
-        if isinstance(found, _Unmeasured):
-            return Score(sample.id, found.status, self.name, reason=found.reason, signature=self.signature)
-        held, support = found
+    def _numbers(self, judged: _Judged) -> Measured:
+        support = judged.support
         numbers = {"ent": support.entailment, "unv": support.unverified}
         if "contradiction" in self._entailment.labels:
             numbers.update(con=support.contradiction, diff=support.difference)
         parts = {name: self._of_response(name, values) for name, values in numbers.items()}
         value = parts[self._value]
-        parts.update(claims=float(len(held.claims)), premises=float(len(held.premises)))
-        if self._level == "fact" and not has_rules(held.language):
+        parts.update(claims=float(len(judged.claims.claims)), premises=float(len(judged.claims.premises)))
+        if self._reader.level == "fact" and not has_fact_rules(judged.claims.language):
             parts["facts_are_sentences"] = 1.0
-        return Score(
-            sample.id, Status.SCORED, self.name, value=value, parts=parts, language=held.language,
-            signature=self.signature,
-        )  # fmt: skip
+        return Measured(value, parts, judged.claims.language)
 
     def _of_response(self, name: str, values: NDArray[Any]) -> float:
         if self._summary == "mean":
@@ -228,15 +185,11 @@ class NLI:
         return round(float(values.max() if name in _WORSE else values.min()), _DIGITS)
 
 
-def _failed(error: Exception) -> _Unmeasured:
-    return _Unmeasured(Status.FAILED, f"{type(error).__name__}: {error}")
+def _judged(claims: Claims, support: Support | NotScored) -> _Judged | NotScored:
+    return support if isinstance(support, NotScored) else _Judged(claims, support)
 
 
-def _claim_scores(held: _Held, support: Support) -> list[ClaimScore]:
+def _claim_scores(claims: Claims, support: Support) -> list[ClaimScore]:
     columns = (support.entailment, support.contradiction, support.difference, support.unverified)
     rows = zip(*(column.tolist() for column in columns), strict=True)
-    return [ClaimScore(claim.parts, claim.kind, *row) for claim, row in zip(held.claims, rows, strict=True)]
-
-
-def _remade(options: dict[str, Any]) -> NLI:
-    return NLI(**options)
+    return [ClaimScore(claim.parts, claim.kind, *row) for claim, row in zip(claims.claims, rows, strict=True)]

@@ -1,16 +1,41 @@
-"""Overlap of two lists of words: n-grams in common, the longest common subsequence, and P, R and F1 of both."""
+"""Overlap of two lists of words: n-grams, the longest common subsequence, tokens and stop words."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from functools import cache, lru_cache
+from importlib.resources import files
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
+import msgspec
+
 from veriglot.errors import UsageError
+from veriglot.judging.base import NotScored
+from veriglot.records import Status
+from veriglot.records.languages import find_language
+from veriglot.scorers.base import Measured
+from veriglot.signatures import digest
+from veriglot.text import fold, normalise, word_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["Overlap", "Value", "checked_value", "longest_common_subsequence", "n_gram_overlap"]
+__all__ = [
+    "Overlap",
+    "Value",
+    "agreement",
+    "ascii_tokens",
+    "checked_empty",
+    "checked_value",
+    "longest_common_subsequence",
+    "n_gram_overlap",
+    "stop_words",
+    "stop_words_revision",
+    "tokens",
+    "tokens_with_places",
+]
+
 
 Value = Literal["precision", "recall", "f1"]
 
@@ -46,8 +71,8 @@ class Overlap(NamedTuple):
 
     def value(self, which: Value) -> float:
         """Precision, recall or F1."""
-        found: float = getattr(self, which)
-        return found
+        value: float = getattr(self, which)
+        return value
 
     def parts(self) -> dict[str, float]:
         """P, R and F1, and the counts that they are made of."""
@@ -80,10 +105,10 @@ def n_gram_overlap(response: Sequence[str], evidence: Sequence[Sequence[str]], n
         evidence: words of each passage; no n-gram crosses from one passage to the next.
         n: words of an n-gram, at least 1.
     """
-    ours = Counter(_n_grams(response, n))
-    theirs = Counter(gram for passage in evidence for gram in _n_grams(passage, n))
-    matched = sum(min(count, theirs[gram]) for gram, count in ours.items())
-    return Overlap(matched, ours.total(), theirs.total())
+    response_counts = Counter(_n_grams(response, n))
+    evidence_counts = Counter(gram for passage in evidence for gram in _n_grams(passage, n))
+    matched = sum(min(count, evidence_counts[gram]) for gram, count in response_counts.items())
+    return Overlap(matched, response_counts.total(), evidence_counts.total())
 
 
 def _n_grams(words: Sequence[str], n: int) -> Iterator[tuple[str, ...]]:
@@ -108,3 +133,110 @@ def longest_common_subsequence(first: Sequence[str], second: Sequence[str]) -> i
             met &= row
             row = ((row + met) | (row - met)) & full
     return len(shorter) - row.bit_count()
+
+
+def checked_empty(empty: float | None) -> float | None:
+    """The number for a response that names nothing of the kind, if it is one.
+
+    Raises:
+        UsageError: it is not between 0 and 1.
+    """
+    if empty is not None and not 0 <= empty <= 1:
+        raise UsageError(f"empty is the value where there is nothing to compare, between 0 and 1, not {empty}.")
+    return empty
+
+
+def agreement(
+    overlap: Overlap, which: Value, empty: float | None, kind: str, language: str | None
+) -> Measured | NotScored:
+    """Precision, recall or F1 of what was found, with its parts; what is a share of nothing has no number.
+
+    Args:
+        found: how many things both sides have.
+        which: the value.
+        empty: the number where there is nothing to take a share of; None for a sample that is not scored.
+        kind: what was looked for, for the reason.
+        language: that it was looked for in.
+    """
+    sides = {"precision": overlap.response, "recall": overlap.evidence, "f1": overlap.response + overlap.evidence}
+    if sides[which]:
+        return Measured(overlap.value(which), overlap.parts(), language)
+    if empty is not None:
+        return Measured(empty, overlap.parts(), language)
+    where = {"precision": "the response", "recall": "the evidence", "f1": "either text"}[which]
+    reason = f"no {kind} in {where}, so there is nothing to compare (empty= sets a value)"
+    return NotScored(Status.NOTHING_TO_COMPARE, reason)
+
+
+# The lists stand in `stop_words.json`; `tools/build_stop_words.py` says where they are from. Their
+# lengths differ as their sources do, from some 30 words to 1,300.
+
+
+@cache
+def _data() -> bytes:
+    return files(__package__).joinpath("stop_words.json").read_bytes()
+
+
+@cache
+def _table() -> dict[str, frozenset[str]]:
+    return {tag: frozenset(words.split()) for tag, words in msgspec.json.decode(_data(), type=dict[str, str]).items()}
+
+
+@cache
+def stop_words(tag: str) -> frozenset[str] | None:
+    """The stop words of a language, in the form of `veriglot.scorers.overlap.tokens`; None where there is no list.
+
+    Args:
+        tag: a BCP 47 tag or another name of the language; a script of its own (`sr-Latn`) has its own list.
+    """
+    entry = find_language(tag)
+    return None if entry is None else _table().get(entry.tag) or _table().get(entry.base)
+
+
+def stop_words_languages() -> tuple[str, ...]:
+    """The tags of the languages that have a list, sorted."""
+    return tuple(sorted(_table()))
+
+
+@cache
+def stop_words_revision() -> str:
+    """Eight hexadecimal digits that change with any list."""
+    return digest([_data()])[:8]
+
+
+_ASCII = re.compile("[a-z0-9]+")
+
+
+@lru_cache(maxsize=32)  # the sisters of a response, or the samples of one article
+def tokens(text: str, language: str | None = None) -> tuple[str, ...]:
+    """The words of a text in one form for all ways of writing them.
+
+    Composition, case, width, digits, Arabic and Hebrew letter forms, vowel marks, invisible characters and
+    traditional or simplified characters make no difference; accents do.
+
+    Args:
+        text: any text.
+        language: a BCP 47 tag, or None; see `veriglot.text.word_bounds`.
+    """
+    plain = normalise(text, fold_case=False).text
+    folded = fold(plain)
+    return tuple(folded[start:end] for start, end in word_bounds(plain, language).tolist())
+
+
+def tokens_with_places(text: str, language: str | None = None) -> list[tuple[str, int, int]]:
+    """The words of a text as `tokens` writes them, each with its place in the text: half-open, in code points."""
+    places = word_bounds(text, language).tolist()
+    return [(_form(text[start:end]), start, end) for start, end in places]
+
+
+@lru_cache(maxsize=1 << 16)
+def _form(word: str) -> str:
+    return fold(normalise(word, fold_case=False).text)
+
+
+def ascii_tokens(text: str) -> tuple[str, ...]:
+    """Runs of a-z and 0-9 of the text in lower case, as `rouge-score` and `torchmetrics` cut it without a stemmer.
+
+    Every other character parts words: `für` is `f` and `r`, and a Thai text has none.
+    """
+    return tuple(_ASCII.findall(text.lower()))

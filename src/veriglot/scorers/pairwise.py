@@ -1,4 +1,4 @@
-"""Self-consistency: a response held against others of the same model in place of evidence (kang, section 2.2)."""
+"""Self-consistency: a response held against others of its model in place of evidence (Kang et al., section 2.2)."""
 
 from __future__ import annotations
 
@@ -7,25 +7,72 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from veriglot.errors import UsageError
-from veriglot.provenance import signature
 from veriglot.records import Evidence, Score, Status
-from veriglot.scorers.sisters import SISTERS, sisters_of
-from veriglot.scorers.table import load_scorer
+from veriglot.scorers.registry import load_scorer
+from veriglot.signatures import signature
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from veriglot.records import Direction, Sample, Scorer
 
-__all__ = ["Pairwise"]
+__all__ = ["Pairwise", "with_sisters"]
+
+
+SISTERS = "samples"  # the key of `meta`
+
+
+def sisters_of(sample: Sample) -> tuple[str, ...]:
+    """The texts of the other responses to the sample's query, from `meta["samples"]`; empty where there are none.
+
+    What is no text is left out, so a list of anything else is none.
+    """
+    given = sample.meta.get(SISTERS)
+    return tuple(text for text in given if isinstance(text, str)) if isinstance(given, (list, tuple)) else ()
+
+
+def with_sisters(samples: Iterable[Sample]) -> list[Sample]:
+    """The samples in order, each with the texts of its sisters in `meta["samples"]`.
+
+    Sisters share question, language, task, and the generator's name and revision, and differ in the response or its
+    seed. So the same answer under two seeds is a sister, which agrees, while the same row in a file twice (with other
+    annotators, say) is not. Samples without a question, without sisters, or with a list of their own stay as they are.
+
+    Args:
+        samples: all of a file, since sisters may stand anywhere; nothing else of them is kept.
+    """
+    every = list(samples)
+    groups: dict[tuple[object, ...], dict[tuple[str, int | None], None]] = {}
+    for sample in every:
+        if sample.question is not None:
+            groups.setdefault(_query(sample), {})[_own(sample)] = None
+    return [_filled(sample, groups.get(_query(sample), {})) for sample in every]
+
+
+def _query(sample: Sample) -> tuple[object, ...]:
+    generator = sample.generator
+    who = (generator.name, generator.revision) if generator else None
+    return sample.question, sample.language, sample.task, who
+
+
+def _own(sample: Sample) -> tuple[str, int | None]:
+    return sample.response, sample.generator.seed if sample.generator else None
+
+
+def _filled(sample: Sample, group: Iterable[tuple[str, int | None]]) -> Sample:
+    if sample.question is None or SISTERS in sample.meta:
+        return sample
+    own = _own(sample)
+    sisters = [response for response, seed in group if (response, seed) != own]
+    return msgspec.structs.replace(sample, meta={**sample.meta, SISTERS: sisters}) if sisters else sample
 
 
 class Pairwise:
     """Any scorer without evidence: the mean of its numbers of a response against each of its sisters.
 
     Each of the k responses to one query is held against its k - 1 sisters, one at a time, and the scores are averaged
-    (kang, section 2.2, "pairwise"). A sample carries its sisters in `meta["samples"]`, where `with_sisters` puts them,
-    so that its score depends on nothing else of the batch. Its own evidence is not looked at.
+    (Kang et al., section 2.2, "pairwise"). A sample carries its sisters in `meta["samples"]`, where `with_sisters` puts
+    them, so that its score depends on nothing else of the batch. Its own evidence is not looked at.
 
     Args:
         scorer: a name of `SCORERS` (`rouge-l`, `nli:FOLDER`), or a scorer.

@@ -6,17 +6,26 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
 from veriglot.errors import UsageError
-from veriglot.provenance import digest, signature
-from veriglot.scorers.against_evidence import AgainstEvidence, Measured, language_of
-from veriglot.scorers.overlap import Overlap, Value, checked_value, longest_common_subsequence, n_gram_overlap
-from veriglot.scorers.stop_words import stop_words, stop_words_revision
-from veriglot.scorers.tokens import ascii_tokens, tokens, tokens_with_places
+from veriglot.scorers.base import Measured, SampleScorer, response_language
+from veriglot.scorers.overlap import (
+    Overlap,
+    Value,
+    ascii_tokens,
+    checked_value,
+    longest_common_subsequence,
+    n_gram_overlap,
+    stop_words,
+    stop_words_revision,
+    tokens,
+    tokens_with_places,
+)
+from veriglot.signatures import digest, signature
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from veriglot.judging.base import NotScored
     from veriglot.records import Sample
-    from veriglot.scorers.against_evidence import Unmeasured
 
 __all__ = ["Passages", "Rouge1", "Rouge2", "RougeL", "checked_passages"]
 
@@ -35,18 +44,18 @@ def checked_passages(passages: Passages) -> Passages:
     return passages
 
 
-class _Rouge(AgainstEvidence):
+class _Rouge(SampleScorer):
     """What the variants share; each counts what two lists of words have in common in its own way.
 
     Args:
         value: which of precision, recall and F1 is the number; the others are parts. Precision, the share of the
-            response that stands in the evidence, says most of hallucination, and is what kang holds against people's
-            labels (001, Table 6); recall and F1 sink with the length of the evidence.
+            response that stands in the evidence, says most of hallucination, and is what Kang et al. compare with
+            people's labels (Table 6); recall and F1 sink with the length of the evidence.
         mode: `unicode` compares our own words, in every script. `paper` compares runs of a-z and 0-9 in lower case,
             as `torchmetrics` and `rouge-score` do, so that it gives 0 in scripts other than Latin.
         stopwords: whether stop words are left out of both sides, by the list of the response's language; a language
             without a list keeps all (the part `stop_list` is then 0). Or the words themselves.
-        passages: `joined` takes all passages for one reference, as kang takes an article; `best` takes each for a
+        passages: `joined` takes all passages for one reference, as Kang et al. take an article; `best` takes each for a
             reference of its own, and the one whose F1 is best.
 
     Raises:
@@ -81,20 +90,21 @@ class _Rouge(AgainstEvidence):
             scorer=self.name, value=self.value, mode=self.mode, stopwords=left_out, passages=self.passages, unit="word"
         )
 
-    def measure(self, sample: Sample) -> Measured | Unmeasured:
+    def measure(self, sample: Sample) -> Measured | NotScored:
         """P, R and F1 as parts, with the counts; all are 0 where nothing is in common, as in an empty response."""
-        language = language_of(sample) if self.stopwords is True else sample.language
+        language = response_language(sample) if self.stopwords is True else sample.language
         without = self._left_out(language)
         response = self._words(sample.response, language, without)
         evidence = [self._words(passage.text, language, without) for passage in sample.evidence]
         if self.passages == "joined":
-            found = self._overlap(response, evidence)
+            overlap = self._overlap(response, evidence)
         else:
-            found = max((self._overlap(response, [passage]) for passage in evidence), key=lambda one: one.f1)
-        parts = found.parts()
+            candidates = (self._overlap(response, [passage]) for passage in evidence)
+            overlap = max(candidates, key=lambda candidate: candidate.f1)
+        parts = overlap.parts()
         if self.stopwords is True:
             parts["stop_list"] = float(without is not None)
-        return Measured(found.value(self.value), parts, language)
+        return Measured(overlap.value(self.value), parts, language)
 
     def _left_out(self, language: str | None) -> frozenset[str] | None:
         if self._own is not None:
@@ -114,16 +124,16 @@ class _Rouge(AgainstEvidence):
 
 def _blanked(text: str, language: str | None, without: frozenset[str]) -> str:
     """The text without its stop words, each of which leaves a space."""
-    kept, last = [], 0
+    parts, last = [], 0
     for word, start, end in tokens_with_places(text, language):
         if word in without:
-            kept.append(text[last:start])
+            parts.append(text[last:start])
             last = end
-    return " ".join([*kept, text[last:]])
+    return " ".join([*parts, text[last:]])
 
 
 class Rouge1(_Rouge):
-    """ROUGE-1: words in common, each as often as both hold it; without stop words, as in kang, unless told otherwise.
+    """ROUGE-1: words in common, each as often as both hold it; by default without stop words, as in Kang et al.
 
     Settings are those of `_Rouge`: `value`, `mode`, `stopwords`, `passages`.
     """

@@ -6,22 +6,23 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from veriglot.errors import UsageError
-from veriglot.provenance import signature
-from veriglot.records import Direction, Score, Status
+from veriglot.records import Direction
+from veriglot.scorers.base import Measured, SampleScorer
+from veriglot.signatures import signature
 from veriglot.text import fold, word_bounds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from veriglot.records import Sample
 
 __all__ = ["TopNGram"]
 
 
-class TopNGram:
+class TopNGram(SampleScorer):
     """1 where the most frequent n-gram of the response occurs at least `t` times more often than the source's, else 0.
 
-    Source: Raunak et al. 2021, with the settings of hat (section 2.2) as defaults. Tokens are our words, so that
+    Source: Raunak et al. 2021, with the settings of HAT (section 2.2) as defaults. Tokens are our words, so that
     languages without spaces are counted like others; punctuation is none, case and width make no difference. N-grams
     of the source cross no border between passages. Occurrences may overlap: `a a a a` holds `a a a` twice.
 
@@ -36,6 +37,7 @@ class TopNGram:
 
     name = "top-ngram@1"
     direction = Direction.HIGHER_IS_WORSE
+    no_evidence = "there is no source to hold the response's repetitions against"
 
     def __init__(self, n: int = 3, t: int = 2, *, graded: bool = False) -> None:
         for option, value in (("n", n), ("t", t)):
@@ -48,29 +50,13 @@ class TopNGram:
         """Name, settings and unit."""
         return signature(scorer=self.name, n=self.n, t=self.t, graded=self.graded or None, unit="word")
 
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """One score a sample; without evidence there is nothing to hold repetition against, and none is given.
-
-        `parts` holds the counts of the most frequent n-gram: `response` and `source`.
-        """
-        return [self._one(sample) for sample in samples]
-
-    def _one(self, sample: Sample) -> Score:
-        if not any(passage.text.strip() for passage in sample.evidence):
-            reason = "there is no source to hold the response's repetitions against"
-            return Score(sample.id, Status.NO_EVIDENCE, self.name, reason=reason, signature=self.signature)
+    def measure(self, sample: Sample) -> Measured:
+        """The excess; `parts` holds the counts of the most frequent n-gram: `response` and `source`."""
         response = self.top([sample.response])
         source = self.top(passage.text for passage in sample.evidence)
         excess = response - source
-        return Score(
-            sample.id,
-            Status.SCORED,
-            self.name,
-            value=float(excess if self.graded else excess >= self.t),
-            parts={"response": float(response), "source": float(source)},
-            language=sample.language,
-            signature=self.signature,
-        )
+        value = float(excess if self.graded else excess >= self.t)
+        return Measured(value, {"response": float(response), "source": float(source)})
 
     def top(self, texts: Iterable[str]) -> int:
         """How often the most frequent n-gram of the texts occurs; 0 where all are shorter than `n` words."""

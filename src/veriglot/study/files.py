@@ -1,25 +1,27 @@
-"""Rows of the files that a study is told of, and of the files that it made itself."""
+"""Rows of a study's files, and predictions joined with the samples that they are of."""
 
 from __future__ import annotations
 
-from functools import cache
+from collections import Counter
+from itertools import chain
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from veriglot.errors import InputError, UnknownNameError
+from veriglot.errors import InputError
 from veriglot.formats import BadRow, SeenIds, read_rows
-from veriglot.formats.guessing import files_in
+from veriglot.formats.reader import files_in
+from veriglot.pipeline import FailedRow
 from veriglot.records import Prediction, Sample
-from veriglot.records.languages import language as known_language
-from veriglot.run import FailedRow
-from veriglot.run.manifest import without_traces
+from veriglot.records.languages import tag_of
+from veriglot.storage.checkpoint import without_traces
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-__all__ = ["all_files", "made_samples", "pairs", "rows_of", "tag_of"]
+__all__ = ["Joining", "all_files", "made_samples", "pairs", "rows_of"]
+
 
 R = TypeVar("R")
 
@@ -27,17 +29,6 @@ R = TypeVar("R")
 def all_files(paths: Sequence[Path]) -> list[Path]:
     """The files, and in place of a folder those inside it, in order of their names, without what runs left there."""
     return [file for path in paths for file in (without_traces(files_in(path)) if path.is_dir() else [path])]
-
-
-@cache
-def tag_of(language: str | None) -> str | None:
-    """The BCP 47 tag under which a language is counted: `zho` and `Chinese` are `zh-Hans`; unknown names stay."""
-    if language is None:
-        return None
-    try:
-        return known_language(language).tag
-    except UnknownNameError:
-        return language
 
 
 def rows_of(paths: Sequence[Path], *, format_name: str | None, language: str | None) -> Iterator[Sample | FailedRow]:
@@ -95,5 +86,50 @@ def _decoded(path: Path, decoder: msgspec.json.Decoder[R]) -> Iterator[R]:
                     f"it was changed after it was made: {error}",
                     path=str(path),
                     line=number,
-                    remedy="Type the command again with --restart.",
+                    remedy="Type the command again with --overwrite.",
                 ) from None
+
+
+class Joining:
+    """Pairs of two streams. What comes early waits, so two files in the same order take no memory.
+
+    Attributes:
+        without_sample: predictions that no sample has the id of; known once the pairs were read.
+        without_prediction: samples without a prediction, by (model, language, seed); likewise.
+    """
+
+    def __init__(self) -> None:
+        self.without_sample = 0
+        self.without_prediction: Counter[tuple[str | None, str | None, int | None]] = Counter()
+
+    def pairs(
+        self, samples: Iterable[Sample], predictions: Iterable[Prediction]
+    ) -> Iterator[tuple[Sample, Prediction]]:
+        """Each sample that has a prediction, with it; in the order of the predictions.
+
+        Args:
+            samples: each id once.
+            predictions: in any order.
+
+        Raises:
+            InputError: two predictions share an id.
+        """
+        source = iter(samples)
+        early: dict[str, Sample] = {}
+        met = SeenIds()
+        for prediction in predictions:
+            if not met.is_new(prediction.id):
+                raise InputError(f"the id {prediction.id!r} occurs twice among the predictions", field="id")
+            sample = early.pop(prediction.id, None)
+            while sample is None and (following := next(source, None)) is not None:
+                if following.id == prediction.id:
+                    sample = following
+                else:
+                    early[following.id] = following
+            if sample is None:
+                self.without_sample += 1
+            else:
+                yield sample, prediction
+        for left in chain(early.values(), source):
+            name, seed = (left.generator.name, left.generator.seed) if left.generator is not None else (None, None)
+            self.without_prediction[name, tag_of(left.language), seed] += 1

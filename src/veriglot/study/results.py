@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import msgspec
 
-from veriglot.build.quality import Quality
-from veriglot.records import Prediction, Rate, Sample
+from veriglot.datasets.quality import Quality
+from veriglot.records import Interval, Prediction, Rate, Sample
 
 __all__ = [
     "Average",
@@ -63,7 +63,7 @@ class Cell(msgspec.Struct, frozen=True):
 
     Attributes:
         rates: the estimate by each estimator, over all seeds and detectors; the study's own estimator first.
-        replicates: one rate per detector and seed, by the study's estimator (mfava: 3 x 5); raw where that is `ppi`.
+        replicates: one rate per detector and seed, by the study's estimator (mFAVA: 3 x 5); raw where that is `ppi`.
         mean: mean of the reliable replicates' rates; None where there is none.
         sd: their sample standard deviation (ddof 1); None for fewer than two.
         types: unsupported units that were marked, by span type (raw counts of the first detector).
@@ -82,13 +82,12 @@ class Cell(msgspec.Struct, frozen=True):
     length: float
 
 
-class Average(msgspec.Struct, frozen=True):
-    """Mean over the cells of one model or language: unweighted, with its sample standard deviation (mfava, Figure 4).
+class Average(Interval, frozen=True):
+    """Mean over the cells of one model or language: unweighted, with its sample standard deviation (mFAVA, Figure 4).
 
     Attributes:
         name: the model or the language tag.
         mean, sd: of the reliable cells' rates by the study's estimator; None where there are too few.
-        low, high: interval of the mean, both sources of uncertainty included.
         cells: cells that the mean is of.
         unreliable: cells that were left out because their rate is unreliable.
     """
@@ -96,8 +95,6 @@ class Average(msgspec.Struct, frozen=True):
     name: str
     mean: float | None
     sd: float | None
-    low: float | None
-    high: float | None
     cells: int
     unreliable: int
 
@@ -112,12 +109,12 @@ class RankInterval(msgspec.Struct, frozen=True):
     high: int
 
 
-class Comparison(msgspec.Struct, frozen=True):
+class Comparison(Interval, frozen=True):
     """Two models held against each other in one language, or over all (`*`).
 
     Attributes:
         first, second: names of the models; `difference` is first minus second.
-        difference, low, high: of the rates, as shares.
+        difference: of the rates, as a share.
         p: two-sided p-value.
         p_adjusted: after correction for all comparisons of the study.
         effect: standardised difference (paired: mean over standard deviation of the differences).
@@ -130,8 +127,6 @@ class Comparison(msgspec.Struct, frozen=True):
     second: str
     language: str
     difference: float
-    low: float
-    high: float
     p: float
     p_adjusted: float
     effect: float | None
@@ -140,14 +135,13 @@ class Comparison(msgspec.Struct, frozen=True):
     method: str
 
 
-class Correlation(msgspec.Struct, frozen=True):
+class Correlation(Interval, frozen=True):
     """A relation of rates with something else: size, declared languages, response length, resourcedness.
 
     Attributes:
         name: what was held against the rate, in words.
         of: what the points are (`models`, `languages`, `cells`).
         r: the coefficient, or the standardised difference of a t-test.
-        low, high: its interval; None without one.
         p: two-sided p-value.
         points: number of points.
         method: `pearson`, `spearman`, `welch` ...
@@ -156,8 +150,6 @@ class Correlation(msgspec.Struct, frozen=True):
     name: str
     of: str
     r: float
-    low: float | None
-    high: float | None
     p: float
     points: int
     method: str

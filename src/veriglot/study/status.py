@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from veriglot.errors import InputError
-from veriglot.run import Progress
-from veriglot.run.manifest import write_whole
+from veriglot.pipeline import Progress
+from veriglot.storage.files import write_json
+from veriglot.storage.lock import is_locked
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from veriglot.study.folder import Folder
+    from veriglot.study.config import Folder
 
-__all__ = ["Plan", "Status", "Step", "read_plan", "status", "write_plan"]
+__all__ = ["Plan", "Status", "status", "write_plan"]
 
 
 class Plan(msgspec.Struct, frozen=True):
@@ -85,7 +86,7 @@ class Status(msgspec.Struct, frozen=True):
 
 def write_plan(folder: Folder, plan: Plan) -> None:
     """Keep the plan of a run in its folder."""
-    write_whole(folder.plan, msgspec.json.format(msgspec.json.encode(plan), indent=1) + b"\n")
+    write_json(folder.plan, plan)
 
 
 def read_plan(folder: Folder) -> Plan:
@@ -117,16 +118,16 @@ def status(folder: Folder) -> Status:
     answered = {step.model: step.done if step.finished else None for step in steps}
     for detector in plan.detectors:
         for model in plan.models:
-            found = Progress.of(folder.predictions(detector, model))
+            progress = Progress.of(folder.predictions(detector, model))
             steps.append(
-                Step("predictions", model, detector, answered[model], found.done, found.failed, found.finished)
+                Step("predictions", model, detector, answered[model], progress.done, progress.failed, progress.finished)
             )
     sources = (folder.study, folder.given, *folder.path.glob("predictions/*/*.jsonl"))  # a run writes its study first
     made = [path for path in sources if path.exists()]
     latest = max((path.stat().st_mtime_ns for path in made), default=0)
     return Status(
         title=plan.title,
-        running=_is_held(folder.path / "run.lock"),
+        running=is_locked(folder.path / "run"),
         steps=tuple(steps),
         rates=_newer(folder.rates, latest),
         results=_newer(folder.results, latest),
@@ -139,25 +140,9 @@ def _responses(folder: Folder, plan: Plan, model: str) -> Step:
     if not plan.asked:
         there = folder.responses(model).exists()
         return Step("responses", model, None, planned, planned if there else 0, 0, there)
-    found = Progress.of(folder.responses(model))
-    return Step("responses", model, None, planned, found.done, found.failed, found.finished)
+    progress = Progress.of(folder.responses(model))
+    return Step("responses", model, None, planned, progress.done, progress.failed, progress.finished)
 
 
 def _newer(path: Path, moment: int) -> bool:
     return path.exists() and path.stat().st_mtime_ns >= moment
-
-
-def _is_held(lock: Path) -> bool:
-    """Whether a process holds the lock; where that cannot be told (Windows), whether the file is there."""
-    try:
-        import fcntl
-    except ImportError:
-        return lock.exists()
-    try:
-        with lock.open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except FileNotFoundError:
-        return False
-    except BlockingIOError:
-        return True
-    return False

@@ -8,19 +8,8 @@
 `python -m veriglot.testing NAME` does the same for what is installed; docs/plugins.md says what is checked.
 """
 
-from veriglot.testing.detector import LoadDetector, check_detector
-from veriglot.testing.report import Breach, ContractError, Report
+from veriglot.testing.checks import LoadDetector, check_detector, check_scorer
+from veriglot.testing.contract import ContractError
 from veriglot.testing.samples import hostile_samples, ordinary_samples
-from veriglot.testing.scorer import LoadScorer, check_scorer
 
-__all__ = [
-    "Breach",
-    "ContractError",
-    "LoadDetector",
-    "LoadScorer",
-    "Report",
-    "check_detector",
-    "check_scorer",
-    "hostile_samples",
-    "ordinary_samples",
-]
+__all__ = ["ContractError", "LoadDetector", "check_detector", "check_scorer", "hostile_samples", "ordinary_samples"]

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 from veriglot.detectors import DETECTORS
 from veriglot.errors import VeriglotError
 from veriglot.scorers import SCORERS
-from veriglot.testing.detector import check_detector
-from veriglot.testing.report import ContractError
-from veriglot.testing.scorer import check_scorer
+from veriglot.testing.checks import check_detector, check_scorer
+from veriglot.testing.contract import ContractError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -46,8 +45,8 @@ def _loader(name: str, table: Any) -> Callable[..., Any]:
         table.entry(name)
         return partial(table.make, name)
     module, _, attribute = name.partition(":")
-    found: Callable[..., Any] = getattr(import_module(module), attribute)
-    return found
+    loader: Callable[..., Any] = getattr(import_module(module), attribute)
+    return loader
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Which language a text is in, offline: its script first, then letters, then a statistical model and frequent words.
+"""Language identification, offline: script, letters, a statistical model and frequent words.
 
 The model is py3langid's (BSD, naive Bayes over byte n-grams); it is asked only where a script has several languages,
 only about languages that are written in that script, and it is loaded (about half a second) on the first such text.
@@ -18,13 +18,67 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from veriglot.text.chinese import chinese_or_japanese
-from veriglot.text.unicode_table import Kind, code_points, kind_table, script_names, script_table
+from veriglot.text.unicode import Kind, code_points, kind_table, script_names, script_table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = ["Identified", "identify"]
+
+
+# Chinese, Cantonese, Japanese and Korean told apart by their characters.
+
+
+_CANTONESE = "嘅喺咗唔佢啲冇嚟咁哋嗰噉嘢攞乜睇喎㗎嘞畀瞓諗谂掂冚佮啱嗌踎揾搵"
+_KANA_SHARE = 0.08  # of Han and kana: Japanese has about half, a Chinese text about Japan a few names
+_HANGUL_SHARE = 0.2
+_CANTONESE_SHARE = 0.01
+
+
+class _Characters(msgspec.Struct):
+    simplified: str
+    traditional: str
+    japanese: str
+
+
+@cache
+def _sets() -> dict[str, NDArray[np.uint32]]:
+    data = files(__package__).joinpath("chinese_characters.json").read_bytes()
+    table = msgspec.json.decode(data, type=_Characters)
+    return {
+        "simplified": code_points(table.simplified),
+        "traditional": code_points(table.traditional),
+        "japanese": code_points(table.japanese),
+        "cantonese": code_points(_CANTONESE),
+    }
+
+
+def _count(letters: NDArray[np.uint32], name: str) -> int:
+    return int(np.isin(letters, _sets()[name]).sum())
+
+
+def chinese_or_japanese(letters: NDArray[np.uint32]) -> tuple[str, float]:
+    """Tag and confidence (0 to 1) of a text by its letters, most of which are Han, kana, hangul or bopomofo."""
+    names = script_names()
+    counts = np.bincount(script_table()[letters], minlength=len(names))
+    han, hangul = int(counts[names.index("Hani")]), int(counts[names.index("Hang")])
+    kana = int(counts[names.index("Hira")] + counts[names.index("Kana")])
+    if hangul > _HANGUL_SHARE * (han + kana + hangul):
+        return "ko", 0.97
+    if kana > _KANA_SHARE * (han + kana):
+        return "ja", 0.97
+    cantonese = _count(letters, "cantonese")
+    if cantonese > _CANTONESE_SHARE * han:
+        return "yue", 0.95 if cantonese > 1 else 0.7
+    simplified, traditional = _count(letters, "simplified"), _count(letters, "traditional")
+    if _count(letters, "japanese") > max(simplified, traditional):
+        return "ja", 0.7
+    total = simplified + traditional
+    if not total:
+        return "zh-Hans", 0.5  # nothing parts the two: CLDR's likely script
+    share = (max(simplified, traditional) + 0.5) / (total + 1)
+    return ("zh-Hans" if simplified >= traditional else "zh-Hant"), 0.97 * share
+
 
 _SAMPLE = 600  # code points that are looked at: more make no answer better on the data at hand
 _MIN_LETTERS = 3
@@ -203,9 +257,9 @@ def _by_model(sample: str, script: str) -> tuple[str, float]:
     scores = dict(_model().rank(sample))
     factors = known.rare.get(script, {})
     weights = {label: float(scores[label]) * factors.get(label, 1.0) for label in allowed}
-    found = Counter(place for token in _tokens(sample) for place in _groups_with(token))
+    hits_by_list = Counter(key for token in _tokens(sample) for key in _groups_with(token))
     for number, group in enumerate(_word_groups()):
-        hits = {label: found[number, label] for label in group if label in weights}
+        hits = {label: hits_by_list[number, label] for label in group if label in weights}
         inside = sum(weights[label] for label in hits)
         if not any(hits.values()) or inside < 0.2 * sum(weights.values()):
             continue

@@ -12,9 +12,8 @@ import pytest
 from told_words import ToldWords, told
 
 from veriglot.detectors import load_detector
-from veriglot.detectors.confidences.calibrated import Calibrated
-from veriglot.detectors.confidences.calibration import CALIBRATION, Calibration, Level, WordCurve, settings_of
-from veriglot.detectors.confidences.curves import Platt, curved
+from veriglot.detectors.calibrated import Calibrated
+from veriglot.detectors.calibration import CALIBRATION, Calibration, Level, Platt, WordCurve, curved, settings_of
 from veriglot.errors import InputError, UsageError
 from veriglot.records import DataSource, Status
 from veriglot.testing import check_detector
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from veriglot.detectors.confidences.calibrated import Make
+    from veriglot.detectors.calibrated import Make
     from veriglot.records import Detector
 
     Write = Callable[..., str]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veriglot.detectors.confidences.curves import Isotonic, Platt, curved, logit, lowest
+from veriglot.detectors.calibration import Isotonic, Platt, curved, logit, lowest
 
 curves = st.one_of(
     st.builds(Platt, st.floats(0, 5), st.floats(-5, 5)),

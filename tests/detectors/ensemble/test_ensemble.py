@@ -12,19 +12,17 @@ import pytest
 from told_words import ToldWords, plugged_in, told
 
 from veriglot.detectors import DETECTORS, load_detector
-from veriglot.detectors.ensemble.detector import Ensemble
-from veriglot.detectors.ensemble.plan import Member, read_members
-from veriglot.detectors.ensemble.stacking import STACKING, Mix, Mixes, Stacked, Stacking
+from veriglot.detectors.ensemble import STACKING, Ensemble, Member, Mix, Mixes, Stacked, Stacking, read_members
 from veriglot.errors import InputError, UnknownNameError, UsageError
+from veriglot.hub import MissingWeightsError
 from veriglot.records import DataSource, Status
 from veriglot.testing import check_detector
-from veriglot.weights import MissingWeightsError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from veriglot.detectors.ensemble.plan import Member as _Member
+    from veriglot.detectors.ensemble import Member as _Member
 
 A = Member("told-words", options={"letter": "a"})
 B = Member("told-words", options={"letter": "b", "kind": "invented"})
@@ -212,7 +210,7 @@ def test_weights_that_are_none_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="one weight for each"):
         stack(tmp_path, [A, B], Mixes(Mix((1.0,), 0.0)))
     (tmp_path / "other.json").write_text("{}", "utf-8")
-    with pytest.raises(InputError, match="no weights of an ensemble"):
+    with pytest.raises(InputError, match="no file of ensemble weights"):
         Ensemble(stacking=str(tmp_path / "other.json"))
 
 

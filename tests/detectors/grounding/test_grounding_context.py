@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veriglot.detectors.grounding.context import STRIDE, Windows, around, unit_length
 from veriglot.detectors.grounding.document import Document
+from veriglot.detectors.grounding.features import STRIDE, Windows, around, unit_length
 
 WORDS = st.sampled_from(["rome", "old", "mill", "river", "stands", "1998", "roman", "romans"])
 # Lists of a drawn length: left to itself, hypothesis draws few that are longer than a window.

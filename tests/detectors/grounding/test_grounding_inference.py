@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from veriglot.detectors.grounding.inference import OUTPUTS, Model
+from veriglot.detectors.grounding.detector import OUTPUTS, Model
 from veriglot.errors import WeightsError
 
 WEIGHTS = Path(str(files("veriglot.detectors.grounding") / "weights"))

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_lexicon import small_lexicon
 
+from veriglot.detectors.base import mark, word_list
 from veriglot.detectors.grounding.features import Extract, extract
-from veriglot.detectors.grounding.marking import mark, word_list
 from veriglot.records import Evidence, Pointer, Sample
 
 if TYPE_CHECKING:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import pytest
 
 from veriglot.detectors.grounding.document import Document
-from veriglot.detectors.grounding.transliteration import shared_alphabet
+from veriglot.text.unicode import alphabet_tables
 
 LATIN = "Beograd je glavni grad Srbije i leži na ušću Save u Dunav"
 CYRILLIC = "Београд је главни град Србије и лежи на ушћу Саве у Дунав"
 
 
 def shared(response: str, evidence: str) -> list[bool]:
-    ours, theirs = shared_alphabet(response, [evidence])
+    ours, theirs = alphabet_tables(response, [evidence])
     known = set(Document([evidence], None, theirs).word.tolist())
     return [word in known for word in Document([response], None, ours).word.tolist()]
 
@@ -43,11 +43,11 @@ def test_other_words_still_do_not_meet() -> None:
     ],
 )
 def test_texts_of_one_script_and_other_scripts_are_not_touched(response: str, evidence: str) -> None:
-    assert shared_alphabet(response, [evidence]) == (None, None)
+    assert alphabet_tables(response, [evidence]) == (None, None)
 
 
 def test_no_offset_moves() -> None:
-    _, table = shared_alphabet(LATIN, [CYRILLIC])
+    _, table = alphabet_tables(LATIN, [CYRILLIC])
     plain, turned = Document([CYRILLIC], None), Document([CYRILLIC], None, table)
     assert turned.bounds.tolist() == plain.bounds.tolist()
     assert len(turned.stream) == len(plain.stream)

@@ -30,7 +30,7 @@ def written(folder: Path) -> str:
 def test_a_server_is_asked_with_its_key_and_options(tmp_path: Path) -> None:
     with ModelServer(answer=lambda _: CLEAN, schemas=False, key="secret-of-the-judge") as server:
         done = veriglot(
-            "detect", written(tmp_path), "-o", "marked.jsonl", "--detector", "judge:spans", "--jobs", "2",
+            "detect", written(tmp_path), "-o", "marked.jsonl", "--detector", "judge:spans", "--processes", "2",
             "--set", "model=m", "--set", f"url={server.base_url}", "--set", "key=JUDGE_KEY", "--set", "cache=calls",
             "--set", 'settings={"top_p": 0.9}', "--set", "max_tokens=77", "--set", "temperature=server",
             folder=tmp_path, JUDGE_KEY="secret-of-the-judge",

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from veriglot.records import Detector
 
+pytestmark = pytest.mark.slow
+
 ANSWER = '{"reason": "added", "hallucination": true}'
 SOURCE, TRANSLATION = "Der Turm.", "The old tower."
 OWN_PROMPT = """

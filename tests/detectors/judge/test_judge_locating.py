@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veriglot.detectors.judge.locating import Quote, locate
+from veriglot.detectors.judge.answers import Quote, locate
 from veriglot.text import normalise, words
 
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veriglot.detectors.judge.marking import Ballot, Mark, spans_of
+from veriglot.detectors.judge.answers import Ballot, Mark, spans_of
 
 TEXT = "Ada Berg built it in 1881. It fell in 1900."
 TYPES = ["entity", "relation", "contradictory"]

@@ -7,8 +7,7 @@ import math
 import msgspec
 import pytest
 
-from veriglot.detectors.judge.probabilities import label_probabilities, list_probability
-from veriglot.detectors.judge.reading import read_answer
+from veriglot.detectors.judge.answers import label_probabilities, list_probability, read_answer
 from veriglot.llm import AnswerError, Reply, Token
 
 

@@ -12,7 +12,7 @@ from misbehaving import ModelServer, prompt_of
 from scripted_judges import RESPONSE, judge, sample, says
 
 from veriglot.detectors import load_detector
-from veriglot.detectors.judge.windows import evidence_windows
+from veriglot.detectors.judge.base import evidence_windows
 from veriglot.errors import UsageError
 from veriglot.llm import estimate_tokens
 from veriglot.records import Evidence

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "entailment"))
+sys.path.append(str(Path(__file__).resolve().parents[2] / "judging"))
 
 
 @pytest.fixture(scope="session")

@@ -22,6 +22,8 @@ from veriglot.records import Evidence, Sample, Status
 if TYPE_CHECKING:
     from veriglot.records import Prediction
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples" / "samples.jsonl"
 EVIDENCE = "The lighthouse of Norva was built in 1901. Its keeper was Ada Lind. The island is empty today."
 

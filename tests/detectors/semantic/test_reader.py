@@ -10,11 +10,11 @@ import msgspec
 import numpy as np
 import pytest
 
-from veriglot import weights
+from veriglot import hub as weights
 from veriglot.detectors import load_detector
 from veriglot.errors import WeightsError
-from veriglot.provenance import file_sha256
 from veriglot.records import Evidence, Sample, Status, Task
+from veriglot.signatures import file_sha256
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 pytest.importorskip("torch", reason="needs the extra `train`: pip install 'veriglot[train]'")
 pytest.importorskip("tokenizers", reason="needs the extra `semantic`: pip install 'veriglot[semantic]'")
 pytest.importorskip("onnx", reason="needs the extra `semantic`: pip install 'veriglot[semantic]'")
+
+pytestmark = pytest.mark.slow
 
 GERMAN = Sample(
     "across", "Der Turm wurde 1874 gebaut.", Task.QA, "de", "Wann wurde der Turm gebaut?",
@@ -35,8 +37,8 @@ def network_of(place: Path, *, seed: int = 0) -> Any:
     """A network with additions that do something, in the numbers that ONNX Runtime has."""
     import torch
 
-    from veriglot.encoders.e5_file import E5File
-    from veriglot.train.reader.network import ReaderNetwork
+    from veriglot.encoders.e5 import E5File
+    from veriglot.training.reader.network import ReaderNetwork
 
     with torch.random.fork_rng():
         torch.manual_seed(seed)
@@ -50,7 +52,7 @@ def network_of(place: Path, *, seed: int = 0) -> Any:
 @pytest.fixture(scope="module")
 def folder(random_head: str, tiny_reading_encoder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder of weights whose reader was never trained."""
-    from veriglot.detectors.semantic.folder import READER, Calibrations, Manifest, Together
+    from veriglot.detectors.semantic.detector import READER, Calibrations, Manifest, Together
     from veriglot.detectors.semantic.reader import save_learned
 
     out = tmp_path_factory.mktemp("read") / "weights"
@@ -95,7 +97,7 @@ def test_numbers_are_those_of_the_network_that_was_trained(tiny_reading_encoder:
     import torch
 
     from veriglot.detectors.semantic.reader import judged
-    from veriglot.encoders.e5_reader import E5Reader, Tokeniser
+    from veriglot.encoders.e5 import E5Reader, Tokeniser
 
     network, tokeniser = network_of(tiny_reading_encoder), Tokeniser(tiny_reading_encoder)
     learned = network.learned()
@@ -182,7 +184,7 @@ def test_long_responses_and_several_passages_are_judged_alike_in_another_process
 
 
 def test_marks_of_the_tokenizer_in_a_text_end_no_part(tiny_reading_encoder: Path) -> None:
-    from veriglot.encoders.e5_reader import Tokeniser
+    from veriglot.encoders.e5 import Tokeniser
 
     tokeniser = Tokeniser(tiny_reading_encoder)
     pair = tokeniser.pair(tokeniser.tokens("who </s>")[0], tokeniser.tokens("<s> the </s> river <pad>")[0], [7])

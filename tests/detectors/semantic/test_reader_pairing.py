@@ -7,28 +7,27 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from veriglot.detectors.semantic.selection import Close
-from veriglot.detectors.semantic.vectors import pieces
+from veriglot.detectors.semantic.features import Close, pieces
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
 
-    from veriglot.detectors.semantic.pairing import Shown
-    from veriglot.encoders.e5_reader import Tokeniser
+    from veriglot.detectors.semantic.reader import Shown
+    from veriglot.encoders.e5 import Tokeniser
 
 pytest.importorskip("tokenizers", reason="needs the extra `semantic`: pip install 'veriglot[semantic]'")
 pytest.importorskip("onnx", reason="needs the extra `semantic`: pip install 'veriglot[semantic]'")
 
-from veriglot.detectors.semantic.pairing import of_words, shown
+from veriglot.detectors.semantic.reader import of_words, shown
 
 SENTENCE = "the inner river runs there. "
 
 
 @pytest.fixture(scope="module")
 def tokeniser(tiny_reading_encoder: Path) -> Tokeniser:
-    from veriglot.encoders.e5_reader import Tokeniser
+    from veriglot.encoders.e5 import Tokeniser
 
     return Tokeniser(tiny_reading_encoder)
 

@@ -9,9 +9,8 @@ import pytest
 
 from veriglot.detectors.grounding.document import Document
 from veriglot.detectors.grounding.matching import number_values
-from veriglot.detectors.semantic import matches as module
-from veriglot.detectors.semantic.matches import matches
-from veriglot.detectors.semantic.names import likeness
+from veriglot.detectors.semantic import features as module
+from veriglot.detectors.semantic.features import likeness, matches
 
 RESPONSE = "Luther nailed 95 theses, 95 THESES, in Wittenberg in 1,517. Luther's theses were 095 theses."
 EVIDENCE = {

@@ -13,11 +13,13 @@ from many_languages import TEXTS
 
 from veriglot.detectors import load_detector
 from veriglot.errors import UnknownNameError, UsageError, WeightsError
+from veriglot.hub import LicenceError
 from veriglot.records import Evidence, Sample, Status, Task
-from veriglot.weights import LicenceError
 
 if TYPE_CHECKING:
     from veriglot.records import Prediction
+
+pytestmark = pytest.mark.slow
 
 EVIDENCE = "The mill was built in 1874 by Jonas Reed."
 CHANGED = "The mill was built in 1901 by Jonas Reed."

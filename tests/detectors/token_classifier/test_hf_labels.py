@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
-from veriglot.detectors.token_classifier.labels import labels_of
+from veriglot.detectors.token_classifier.detector import labels_of
 from veriglot.errors import WeightsError
+
+pytestmark = pytest.mark.slow
 
 
 @pytest.mark.parametrize(

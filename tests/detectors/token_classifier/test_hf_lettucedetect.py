@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 
 from veriglot.detectors import load_detector
-from veriglot.detectors.token_classifier.prompts import format_of, language_of, prompt_for, wording
+from veriglot.detectors.token_classifier.inputs import checkpoint_language, format_of, prompt_for, wording
 from veriglot.records import Evidence, Sample
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+pytestmark = pytest.mark.slow
 
 PASSAGES = ["The mill was built in 1874.", "It stands near the river: 40% of $x {y}."]
 QUESTION = "When was the mill built?"
@@ -71,7 +73,7 @@ def test_other_languages_are_asked_in_english() -> None:
     ],
 )
 def test_a_name_says_format_and_language(model: str, form: str, language: str | None) -> None:
-    assert (format_of(model), language_of(model)) == (form, language)
+    assert (format_of(model), checkpoint_language(model)) == (form, language)
 
 
 def test_pairs_are_those_of_the_tokenizer(lettuce: Path) -> None:

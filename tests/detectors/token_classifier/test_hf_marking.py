@@ -7,13 +7,19 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from veriglot.detectors.token_classifier.detector import (
+    TokenProbabilities,
+    labels_of,
+    marked_words,
+    span_list,
+    word_list,
+)
 from veriglot.detectors.token_classifier.inputs import Arranged, Input
-from veriglot.detectors.token_classifier.labels import labels_of
-from veriglot.detectors.token_classifier.marking import marked_words, span_list, word_list
-from veriglot.detectors.token_classifier.network import TokenProbabilities
 from veriglot.records import Pointer
 
 pytest.importorskip("torch", reason="needs the extra `local`: pip install 'veriglot[local]'")
+
+pytestmark = pytest.mark.slow
 
 RESPONSE = "abcd efgh ij"
 WORDS = np.array([[0, 4], [5, 9], [10, 12]], np.int32)

@@ -33,6 +33,7 @@ def continuum(annotators: list[Placed], length: int) -> Continuum:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [2, 3, 4, 5])
 def test_observed_disorder_is_that_of_pygamma(number: int) -> None:
     logging.disable(logging.WARNING)

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from veriglot.hub import LicenceError
+from veriglot.hub.cards import ACCEPTED, agree, card_of
 from veriglot.scorers import load_scorer
-from veriglot.weights import LicenceError
-from veriglot.weights.cards import ACCEPTED, agree, card_of
 
 if TYPE_CHECKING:
     from pathlib import Path

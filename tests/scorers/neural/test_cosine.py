@@ -15,6 +15,8 @@ from veriglot.scorers import load_scorer
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.slow
+
 
 def sample(response: str, source: str) -> Sample:
     return Sample("x", response, evidence=(Evidence(source),))

@@ -11,10 +11,10 @@ import pytest
 
 from veriglot.detectors import load_detector
 from veriglot.errors import UsageError, WeightsError
+from veriglot.pipeline.companion import MissingEnvironmentError, python_of
 from veriglot.records import Evidence, Sample, Status, Task
-from veriglot.run.companion import MissingEnvironmentError, python_of
 from veriglot.scorers import load_scorer
-from veriglot.scorers.neural.codes import flores_codes
+from veriglot.scorers.base import flores_codes
 from veriglot.testing import check_detector, check_scorer
 
 HERE = Path(__file__).parent

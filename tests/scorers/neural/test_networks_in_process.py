@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 pytest.importorskip("transformers", reason="needs the extra `local`: pip install 'veriglot[local]'")
 pytest.importorskip("torch", reason="needs the extra `local`: pip install 'veriglot[local]'")
-pytestmark = pytest.mark.usefixtures("_offline")
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("_offline")]
 
 
 @pytest.fixture(autouse=True)
@@ -94,7 +94,7 @@ def test_a_head_that_was_saved_apart_is_loaded_apart(tiny: Path) -> None:
     import torch
     from transformers import MT5ForConditionalGeneration
 
-    from veriglot.scorers.neural.mt5 import head_scale
+    from veriglot.scorers.neural import head_scale
 
     apart = MT5ForConditionalGeneration.from_pretrained(tiny / "mt5")
     assert not torch.equal(apart.lm_head.weight, apart.shared.weight)

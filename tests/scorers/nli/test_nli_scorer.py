@@ -14,6 +14,8 @@ from veriglot.scorers import load_scorer
 from veriglot.scorers.nli import NLI
 from veriglot.testing import check_scorer
 
+pytestmark = pytest.mark.slow
+
 RESPONSE = "Ada kept it. It burned."
 EVIDENCE = (Evidence("One is so. Two is so."), Evidence("Three is so."))
 TABLE = {  # (premise, claim): entailment, neutral, contradiction

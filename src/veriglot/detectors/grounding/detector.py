@@ -8,21 +8,89 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import numpy as np
 
-from veriglot.detectors.grounding.calibration import Calibration
+from veriglot.detectors.base import Seen, WordDetector
+from veriglot.detectors.calibration import ScriptCalibration as Calibration
 from veriglot.detectors.grounding.features import FEATURES_VERSION, extract
-from veriglot.detectors.grounding.inference import Model
-from veriglot.detectors.grounding.language import evidence_notes
 from veriglot.detectors.grounding.lexicon import Lexicon
-from veriglot.detectors.word_detector import Seen, WordDetector
 from veriglot.errors import WeightsError
-from veriglot.provenance import digest, file_sha256, signature
+from veriglot.hub.checkpoints import onnx_session
+from veriglot.judging.language import evidence_notes
+from veriglot.signatures import digest, file_sha256, signature
 
 if TYPE_CHECKING:
-    from veriglot.detectors.grounding.language import Spoken
+    from numpy.typing import NDArray
+
+    from veriglot.judging.language import ResolvedLanguage
     from veriglot.records import Sample
 
-__all__ = ["Grounding", "Manifest", "check_weights"]
+__all__ = ["OUTPUTS", "Grounding", "Manifest", "Model", "session_of"]
+
+
+# Running the trained network with ONNX Runtime, on one thread, one response at a time.
+#
+# One at a time, unpadded: so a prediction depends on nothing but its sample, whatever the batch or the number of
+# processes. Speed comes from processes, not from threads inside one.
+
+
+OUTPUTS = 7  # unsupported, then the six FAVA types
+_LONGEST = 1200  # words that the network sees at a time
+_HALO = 60  # words of context on either side of a part, about three sentences
+
+
+def session_of(path: Path) -> Any:
+    """An ONNX Runtime session of a file of weights, on one thread.
+
+    Raises:
+        WeightsError: the file is missing or is no network.
+    """
+    try:
+        return onnx_session(str(path))
+    except Exception as error:  # ONNX Runtime's errors share no base
+        raise WeightsError(
+            f"The network {path} cannot be loaded: {error}.", remedy="Install Veriglot again, or train anew."
+        ) from error
+
+
+class Model:
+    """The network.
+
+    Args:
+        path: its ONNX file: `features` (1, n, f) and `pool` (1, s, n) in, `logits` (1, n, 7) out.
+
+    Raises:
+        WeightsError: the file is missing or is not such a network.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._session = session_of(path)
+
+    def logits(self, features: NDArray[np.float32], sentence: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Logits of every word, shape (n, 7).
+
+        Args:
+            features: shape (n, f).
+            sentence: the sentence of each word, counted from 0 without gaps, shape (n,).
+        """
+        words = len(features)
+        if words <= _LONGEST:
+            return self._run(features, sentence)
+        parts = []
+        for low in range(0, words, _LONGEST):
+            high = min(low + _LONGEST, words)
+            begin, end = max(0, low - _HALO), min(words, high + _HALO)
+            part = self._run(features[begin:end], sentence[begin:end] - sentence[begin])
+            parts.append(part[low - begin : high - begin])
+        return np.concatenate(parts)
+
+    def _run(self, features: NDArray[np.float32], sentence: NDArray[np.int64]) -> NDArray[np.float32]:
+        counts = np.bincount(sentence)
+        pool = np.zeros((1, len(counts), len(features)), np.float32)
+        pool[0, sentence, np.arange(len(features))] = 1.0 / counts[sentence]
+        logits: NDArray[np.float32] = self._session.run(None, {"features": features[None], "pool": pool})[0][0]
+        return logits
+
 
 FILES = ("network.onnx", "frequencies.npy", "vector_keys.npy", "vectors.npy", "calibration.json")
 
@@ -60,14 +128,9 @@ class Grounding(WordDetector):
     """
 
     def __init__(self, *, threshold: float | None = None, words: bool = False, weights: str | None = None) -> None:
-        self._options: dict[str, Any] = {"threshold": threshold, "words": words, "weights": weights}
         self._folder = Path(weights) if weights is not None else Path(str(files(__package__) / "weights"))
         self._manifest = check_weights(self._folder)
         super().__init__(self._manifest.threshold if threshold is None else threshold, words=words)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """A detector travels to another process as its options; the weights are loaded there."""
-        return _remade, (self._options,)
 
     @property
     def name(self) -> str:
@@ -98,17 +161,13 @@ class Grounding(WordDetector):
     def _calibration(self) -> Calibration:
         return msgspec.json.decode((self._folder / "calibration.json").read_bytes(), type=Calibration)
 
-    def _see(self, sample: Sample, spoken: Spoken) -> Seen | None:
+    def _see(self, sample: Sample, resolved: ResolvedLanguage) -> Seen | None:
         passages = [passage.text for passage in sample.evidence]
-        found = extract(sample.response, passages, sample.question, spoken.tag, self._lexicon)
-        if found is None:
+        extracted = extract(sample.response, passages, sample.question, resolved.tag, self._lexicon)
+        if extracted is None:
             return None
-        logits = self._model.logits(found.values, found.sentence)
-        return Seen(found, logits, self._calibration, self._manifest.types, evidence_notes(sample, spoken))
-
-
-def _remade(options: dict[str, Any]) -> Grounding:
-    return Grounding(**options)
+        logits = self._model.logits(extracted.values, extracted.sentence)
+        return Seen(extracted, logits, self._calibration, self._manifest.types, evidence_notes(sample, resolved))
 
 
 def _manifest(folder: Path) -> Manifest:

@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from veriglot.detectors.grounding import matching
-from veriglot.detectors.grounding.context import Windows, around, unit_length
-from veriglot.detectors.grounding.document import Document
+from veriglot.detectors.grounding.document import Document, slots
 from veriglot.detectors.grounding.lexicon import MEANING
-from veriglot.detectors.grounding.shape import shape_features
-from veriglot.detectors.grounding.transliteration import shared_alphabet
 from veriglot.text import sentences
+from veriglot.text.unicode import alphabet_tables, code_points
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,6 +25,151 @@ if TYPE_CHECKING:
     from veriglot.detectors.grounding.lexicon import Lexicon
 
 __all__ = ["FEATURES_VERSION", "Extract", "extract"]
+
+
+# Features of a word in its surroundings: does one place in the evidence hold the word *and* what stands around it?
+#
+# The evidence is cut into overlapping windows of 24 words, never across passages. A word that stands in the evidence,
+# but far from everything that its sentence speaks of, is poorly supported; a word that is absent from a window which
+# holds all the rest of its sentence was probably exchanged.
+
+
+STRIDE = 12  # words; a window is two strides long
+
+
+class Windows:
+    """Which stems stand in which window of the evidence.
+
+    Attributes:
+        first: the evidence word that each window begins with, shape (w,).
+        last: one past the evidence word that it ends with, shape (w,).
+    """
+
+    def __init__(self, evidence: Document) -> None:
+        passages = len(evidence.offsets) - 1
+        sizes = np.bincount(evidence.passage, minlength=passages)
+        counts = np.maximum(1, -(-sizes // STRIDE))
+        bases = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+        begins = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes)])
+        inside = np.arange(len(evidence)) - begins[evidence.passage]
+        self._window = bases[evidence.passage] + inside // STRIDE
+        self._opens = inside < STRIDE  # the first stride of a passage lies in one window only
+        self._evidence = evidence
+        owner = np.repeat(np.arange(passages), counts)
+        order = np.arange(int(counts.sum())) - bases[owner]
+        self.first = begins[owner] + order * STRIDE
+        self.last = np.minimum(self.first + 2 * STRIDE, begins[owner + 1])
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def means(self, vectors: NDArray[np.float32], weights: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The weighted sum of the evidence words' vectors in each window, scaled to length 1; shape (w, d)."""
+        sums = np.zeros((len(vectors) + 1, vectors.shape[1]), np.float32)
+        np.cumsum(vectors * weights[:, None], axis=0, out=sums[1:])
+        return unit_length(sums[self.last] - sums[self.first])
+
+    def holding(self, *asked: NDArray[np.uint64]) -> list[NDArray[np.float32]]:
+        """For each array of stems, which of them stand in which window: 0 or 1, shape (n, w)."""
+        stems, rows = np.unique(np.concatenate(asked), return_inverse=True)
+        held = np.zeros((len(stems), len(self)), np.float32)
+        places = slots(stems, self._evidence.stem)
+        words = np.flatnonzero(places >= 0)
+        held[places[words], self._window[words]] = 1
+        inner = words[~self._opens[words]]
+        held[places[inner], self._window[inner] - 1] = 1
+        splits = np.cumsum([len(part) for part in asked])[:-1]
+        return [held[part] for part in np.split(rows, splits)]
+
+
+def unit_length(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Each row scaled to length 1; rows of zeros stay so."""
+    norms = np.sqrt((vectors * vectors).sum(axis=1, keepdims=True))
+    scaled: NDArray[np.float32] = vectors / np.maximum(norms, 1e-6)
+    return scaled
+
+
+def around(held: NDArray[np.float32], rarity: NDArray[np.float32], reach: int) -> NDArray[np.float32]:
+    """The share of the words up to `reach` away from each word that each window holds, by rarity.
+
+    Args:
+        held: which word stands in which window, shape (n, w).
+        rarity: the weight of each word, shape (n,).
+        reach: words on either side; the word itself does not count.
+
+    Returns:
+        Shares between 0 and 1, shape (n, w).
+    """
+    words = len(rarity)
+    weighted = held * rarity[:, None]
+    sums = np.zeros((words + 1, held.shape[1]), np.float32)
+    np.cumsum(weighted, axis=0, out=sums[1:])
+    totals = np.concatenate([np.zeros(1, np.float32), np.cumsum(rarity, dtype=np.float32)])
+    low = np.maximum(np.arange(words) - reach, 0)
+    high = np.minimum(np.arange(words) + reach + 1, words)
+    share = sums[high]
+    share -= sums[low]
+    share -= weighted
+    share /= np.maximum(totals[high] - totals[low] - rarity, 1e-6)[:, None]
+    return share
+
+
+_STOP, _OPENING, _CLOSING = 1, 2, 4
+_MARKED = np.zeros(0x10000, np.uint8)  # every one of them lies in the first plane
+for _bit, _marks in (
+    (_STOP, ".,;:!?。，、；：！？،؛؟।۔"),
+    (_OPENING, "\"'«“„「『(（《【"),
+    (_CLOSING, "\"'»”“」』)）》】"),
+):
+    _MARKED[code_points(_marks)] |= _bit
+
+
+def _kinds(codes: NDArray[np.uint32]) -> NDArray[np.uint8]:
+    """Which of the marks above each code point is, as bits."""
+    return _MARKED[np.where(codes < len(_MARKED), codes, 0)]
+
+
+def shape_features(
+    answer: Document, sentence: NDArray[np.int64], evidence_words: int
+) -> dict[str, NDArray[np.floating] | NDArray[np.bool_]]:
+    """How each word is written and where it stands; every value has shape (n,) and lies near 0 to 1.
+
+    Args:
+        answer: the response.
+        sentence: the sentence of each word, counted from 0 without gaps, shape (n,).
+        evidence_words: words in all the evidence.
+    """
+    words = len(answer)
+    order = np.arange(words)
+    digits = answer.counts_in_words(answer.digits())
+    uppers = answer.uppers()
+    capitals = answer.counts_in_words(uppers)
+    in_sentence = np.bincount(sentence)
+    begins = np.concatenate([np.zeros(1, np.int64), np.cumsum(in_sentence)])
+    folded = np.concatenate([answer.folded, [0]])
+    before = _kinds(folded[answer.bounds[:, 0] - 1])  # index -1 is the 0 at the end
+    after = _kinds(folded[answer.bounds[:, 1]])
+    return {
+        "is_number": digits > 0,
+        "digits": np.minimum(digits, 6) / 6.0,
+        "is_year": (digits == 4) & (answer.lengths == 4),
+        "capital": uppers[answer.bounds[:, 0]],
+        "all_capitals": (capitals == answer.lengths) & (answer.lengths > 1),
+        "length": np.minimum(answer.lengths, 15) / 15.0,
+        "first": np.diff(sentence, prepend=-1) > 0,
+        "place_in_sentence": (order - begins[sentence]) / in_sentence[sentence],
+        "sentence_length": np.log1p(in_sentence[sentence]) / 4.0,
+        "place": order / words,
+        "response_length": np.full(words, np.log1p(words) / 6.0),
+        "sentences": np.full(words, np.log1p(len(in_sentence)) / 4.0),
+        "evidence_length": np.full(words, np.log1p(evidence_words) / 8.0),
+        "before_stop": (after & _STOP) != 0,
+        "after_opening": (before & _OPENING) != 0,
+        "before_closing": (after & _CLOSING) != 0,
+        "ideographic": answer.ideographic,
+        "has_case": np.full(words, bool(uppers.any())),
+    }
+
 
 FEATURES_VERSION = 1
 
@@ -87,9 +230,9 @@ def extract(
         lexicon: word frequencies and vectors.
         evidence_language: BCP 47 tag of the evidence, by which it is cut into words; None where it is the response's.
     """
-    ours, theirs = shared_alphabet(response, passages)
+    ours, evidence_texts = alphabet_tables(response, passages)
     answer = Document([response], language, ours)
-    evidence = Document(passages, evidence_language or language, theirs)
+    evidence = Document(passages, evidence_language or language, evidence_texts)
     if not len(answer) or not len(evidence):
         return None
     asked = Document([question or ""], language, ours)
@@ -128,8 +271,8 @@ def extract(
 def _counted(sentence: NDArray[np.int64]) -> NDArray[np.int64]:
     """Sentences counted without gaps (some hold no word), and very long ones in parts, so that memory stays bounded."""
     starts = np.flatnonzero(np.diff(sentence, prepend=-1))
-    place = np.arange(len(sentence)) - np.repeat(starts, np.diff(starts, append=len(sentence)))
-    opens = (np.diff(sentence, prepend=-1) != 0) | (place % BLOCK == 0)
+    order = np.arange(len(sentence)) - np.repeat(starts, np.diff(starts, append=len(sentence)))
+    opens = (np.diff(sentence, prepend=-1) != 0) | (order % BLOCK == 0)
     counted: NDArray[np.int64] = np.cumsum(opens) - 1
     return counted
 
@@ -138,8 +281,8 @@ def _in_markup(response: str, bounds: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Which words stand inside a chat template's control token, `<|...|>`; models leave them behind."""
     inside = np.zeros(len(bounds), bool)
     if "<|" in response:
-        for found in _CONTROL_TOKEN.finditer(response):
-            inside |= (bounds[:, 0] >= found.start()) & (bounds[:, 1] <= found.end())
+        for match in _CONTROL_TOKEN.finditer(response):
+            inside |= (bounds[:, 0] >= match.start()) & (bounds[:, 1] <= match.end())
     return inside
 
 

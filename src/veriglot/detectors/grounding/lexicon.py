@@ -3,7 +3,7 @@
 Frequencies are a table of 2^17 slots each for words and stems, indexed by hash and blind to the language: a slot
 holds the highest frequency that any word in it has in any language. Vectors were distilled from a multilingual
 sentence encoder, so that words of one meaning lie close across languages; a word that has none borrows that of
-its longest known core, and else is zero, which the features say. Both are made by `veriglot.train.grounding`.
+its longest known core, and else is zero, which the features say. Both are made by `veriglot.training.grounding`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from veriglot.detectors.grounding.hashing import slots
+from veriglot.detectors.grounding.document import slots
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from veriglot.detectors.grounding.document import Document
 
-__all__ = ["FREQUENCY_BITS", "FREQUENCY_SCALE", "MEANING", "VECTOR_SCALE", "Lexicon", "vector_key"]
+__all__ = ["FREQUENCY_BITS", "MEANING", "VECTOR_SCALE", "Lexicon", "vector_key"]
 
 FREQUENCY_BITS = 17
 FREQUENCY_SCALE = 12.0  # log2(1 + 8192 * share of the words) of the commonest words, and so the largest frequency
@@ -120,10 +120,10 @@ class Lexicon:
     def vectors_at(self, places: NDArray[np.int64]) -> NDArray[np.float32]:
         """The vectors of such rows, zero for -1; shape (n, d)."""
         known = places >= 0
-        found = np.zeros((len(places), self.dimensions), np.float32)
-        found[known] = self.vectors[places[known]]
-        found /= np.float32(VECTOR_SCALE)
-        return found
+        vectors = np.zeros((len(places), self.dimensions), np.float32)
+        vectors[known] = self.vectors[places[known]]
+        vectors /= np.float32(VECTOR_SCALE)
+        return vectors
 
     def meanings_of(self, document: Document) -> NDArray[np.float32]:
         """The part of each word's vector whose dot product says how alike two words are; shape (n, m)."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from veriglot.detectors.grounding.hashing import contains, count, count_sorted, mixed, slots
+from veriglot.detectors.grounding.document import contains, count, count_sorted, mixed, slots
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "beginnings",
-    "covered",
     "endings",
     "has_pair",
     "has_swapped_pair",
@@ -37,9 +36,9 @@ def covered(response: Document, other: Document, size: int) -> NDArray[np.bool_]
     asked = response.hashes.grams(size)
     edges = np.zeros(len(response.stream) + 1, np.int32)
     if len(asked):
-        found = contains(other.hashes.grams(size), asked)
-        edges[: len(found)] += found
-        edges[size : size + len(found)] -= found
+        shared = contains(other.hashes.grams(size), asked)
+        edges[: len(shared)] += shared
+        edges[size : size + len(shared)] -= shared
     flags: NDArray[np.bool_] = np.cumsum(edges[:-1]) > 0
     return flags
 
@@ -50,17 +49,17 @@ def stretch_coverage(response: Document, other: Document, sizes: tuple[int, ...]
 
 
 def _shared_edge(response: Document, other: Document, sizes: tuple[int, ...], *, front: bool) -> NDArray[np.float64]:
-    ours, theirs = response.distinct.first, other.distinct.first
+    ours, other_words = response.distinct.first, other.distinct.first
     longest = np.zeros(len(ours))
     places = np.arange(len(ours))
     for size in sizes:
         long = response.lengths[ours[places]] >= size
         places = places[long]
-        theirs = theirs[other.lengths[theirs] >= size]
-        if not len(places) or not len(theirs):
+        other_words = other_words[other.lengths[other_words] >= size]
+        if not len(places) or not len(other_words):
             break
         asked = _edge(response, ours[places], size, front=front)
-        known = np.sort(_edge(other, theirs, size, front=front))
+        known = np.sort(_edge(other, other_words, size, front=front))
         longest[places[slots(known, asked) >= 0]] = size
     return longest[response.distinct.inverse]
 
@@ -83,9 +82,9 @@ def endings(response: Document, other: Document) -> NDArray[np.float64]:
 
 def pairs(document: Document, gap: int) -> NDArray[np.uint64]:
     """A hash of each pair of stems `gap` words apart in one passage, in order; n - gap of them in a single passage."""
-    kept = max(0, len(document) - gap)
-    hashes = mixed(document.stem[:kept] * _ODD + document.stem[gap:])
-    inside = document.passage[:kept] == document.passage[gap:]
+    count = max(0, len(document) - gap)
+    hashes = mixed(document.stem[:count] * _ODD + document.stem[gap:])
+    inside = document.passage[:count] == document.passage[gap:]
     return hashes if inside.all() else hashes[inside]
 
 
@@ -96,9 +95,9 @@ def has_pair(
     before = np.zeros(len(response), np.float32)
     after = np.zeros(len(response), np.float32)
     if len(response) > gap:
-        found = contains(known, pairs(response, gap))
-        before[gap:] = found
-        after[:-gap] = found
+        known_pairs = contains(known, pairs(response, gap))
+        before[gap:] = known_pairs
+        after[:-gap] = known_pairs
     return before, after
 
 
@@ -107,9 +106,9 @@ def has_swapped_pair(response: Document, known: NDArray[np.uint64]) -> NDArray[n
     swapped = np.zeros(len(response), np.float32)
     if len(response) > 1:
         turned = mixed(response.stem[1:] * _ODD + response.stem[:-1])
-        found = contains(known, turned).astype(np.float32)
-        swapped[1:] += found
-        swapped[:-1] += found
+        known_pairs = contains(known, turned).astype(np.float32)
+        swapped[1:] += known_pairs
+        swapped[:-1] += known_pairs
     return swapped
 
 

@@ -7,23 +7,25 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 import msgspec
 
-from veriglot.detectors.judge.claims import (
-    Answered,
-    Claim,
-    claims_by_rules,
-    claims_of_model,
-    decomposition_schema,
+from veriglot.detectors.judge.answers import (
+    DIGITS,
+    Mark,
+    Quote,
+    label_probabilities,
+    locate,
+    location_notes,
+    read_answer,
+    spans_of,
 )
-from veriglot.detectors.judge.judge import Case, Outcome, Question
-from veriglot.detectors.judge.marking import DIGITS, Mark, spans_of
-from veriglot.detectors.judge.probabilities import label_probabilities
+from veriglot.detectors.judge.base import Asked, Case, Outcome, Passages, Question, WindowedJudge
 from veriglot.detectors.judge.prompts import load_prompt, passage_blocks, question_block, tagged
-from veriglot.detectors.judge.reading import read_answer
-from veriglot.detectors.judge.windows import Passages, WindowedJudge
 from veriglot.errors import UnknownNameError
+from veriglot.judging.base import NotScored, without_words
+from veriglot.judging.language import has_fact_rules
+from veriglot.judging.nli import Claim
 from veriglot.llm import AnswerError, schema_of
-from veriglot.records import JudgedUnit, Prediction, Status, Word
-from veriglot.text import words
+from veriglot.records import JudgedUnit, Status, Word
+from veriglot.text import facts, words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,6 +33,63 @@ if TYPE_CHECKING:
     from veriglot.llm import Reply
 
 __all__ = ["FactJudge"]
+
+
+Range = tuple[int, int]
+
+
+class _Claimed(msgspec.Struct, frozen=True):
+    claim: str
+    text: str
+    before: str = ""
+
+
+class Answered(msgspec.Struct, frozen=True):
+    """The facts that a model parted a response into."""
+
+    facts: tuple[_Claimed, ...]
+
+
+def claims_by_rules(response: str, language: str) -> tuple[list[Claim], tuple[str, ...]]:
+    """The atomic facts of a response, which hold each of its words once, and what to note.
+
+    Args:
+        response: the text.
+        language: BCP 47 tag; without rules for it each sentence is one fact, which the note `facts:sentences` says.
+    """
+    claims = [Claim(fact.text(response), fact.kind, fact.parts) for fact in facts(response, language)]
+    return claims, () if has_fact_rules(language) else ("facts:sentences",)
+
+
+def claims_of_model(response: str, language: str, answered: Answered) -> tuple[list[Claim], tuple[str, ...]]:
+    """The facts that a model found, in order of their places, and what to note.
+
+    A fact whose words do not stand in the response is left out and noted; so is how many words of the response stand
+    in no fact, which nobody checks.
+    """
+    quotes = [Quote(fact.text, fact.before) for fact in answered.facts]
+    locations = locate(response, quotes, language)
+    notes = location_notes(quotes, locations)
+    claims = [
+        Claim(fact.claim.strip() or fact.text, "claim", ((location.start, location.end),))
+        for fact, location in zip(answered.facts, locations, strict=True)
+        if location is not None
+    ]
+    held = {offset for claim in claims for start, end in claim.parts for offset in range(start, end)}
+    outside = sum(start not in held for start, _ in words(response, language))
+    if outside:
+        notes = (*notes, f"facts:{outside} words in no fact")
+    return sorted(claims, key=lambda claim: claim.parts), notes
+
+
+def decomposition_schema() -> dict[str, Any]:
+    """The JSON schema of the answer of a model that parts a response."""
+    text = {"type": "string"}
+    fields = {"claim": text, "before": text, "text": text}
+    fact = {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
+    listed = {"type": "array", "items": fact}
+    return {"type": "object", "properties": {"facts": listed}, "required": ["facts"], "additionalProperties": False}
+
 
 Verdict = Literal["supported", "contradicted", "unverified"]
 
@@ -74,7 +133,6 @@ class FactJudge(WindowedJudge):
         if decompose not in _DECOMPOSING:
             raise UnknownNameError("way to decompose", decompose, _DECOMPOSING)
         super().__init__(**options)
-        self._options |= {"decompose": decompose, "decompose_prompt": decompose_prompt}
         self._by_model = decompose == "model"
         self._parting = load_prompt("decompose", _DECOMPOSITION_FIELDS, decompose_prompt)
 
@@ -85,40 +143,36 @@ class FactJudge(WindowedJudge):
     def _parts(self) -> dict[str, object]:
         return {**super()._parts(), "facts": self._parting.signature if self._by_model else "rules", "unit": "fact"}
 
-    def _prepared(self, found: list[Case | Prediction]) -> list[Case | Prediction]:
-        return self._parted_by_model(found) if self._by_model else [self._parted_by_rules(case) for case in found]
+    def _prepared(self, cases: list[Case]) -> Sequence[Case | NotScored]:
+        return self._parted_by_model(cases) if self._by_model else [self._parted_by_rules(case) for case in cases]
 
-    def _parted_by_rules(self, case: Case | Prediction) -> Case | Prediction:
-        if isinstance(case, Prediction):
-            return case
-        claims, notes = claims_by_rules(case.sample.response, case.spoken.tag)
+    def _parted_by_rules(self, case: Case) -> Case | NotScored:
+        claims, notes = claims_by_rules(case.sample.response, case.resolved.tag)
         if not claims:
-            return self._not_scored(case.sample, Status.FAILED, "the response holds no word, only marks or symbols")
+            return without_words(case.sample)
         return replace(case, state=claims, notes=(*case.notes, *notes))
 
-    def _parted_by_model(self, found: list[Case | Prediction]) -> list[Case | Prediction]:
-        cases = [case for case in found if isinstance(case, Case)]
+    def _parted_by_model(self, cases: list[Case]) -> list[Case | NotScored]:
         questions = [[self._parting_question(case)] for case in cases]
         settings = self._asking.generation(self._parting.max_tokens)
-        asked = iter(self._asked(questions, self._asking.seeds[:1], settings))
-        return [case if isinstance(case, Prediction) else self._with_claims(case, next(asked)[0]) for case in found]
+        answers = self._asked(questions, self._asking.seeds[:1], settings)
+        return [self._with_claims(case, answer[0][0]) for case, answer in zip(cases, answers, strict=True)]
 
     def _parting_question(self, case: Case) -> Question:
         response = tagged("response", case.sample.response)
         return Question(self._parting.filled(language=case.language, response=response), decomposition_schema())
 
-    def _with_claims(self, case: Case, asked: Sequence[Any]) -> Case | Prediction:
-        (answer,) = asked
-        if answer.error is not None:
-            return self._failed(case.sample, [answer.error])
+    def _with_claims(self, case: Case, answer: Asked) -> Case | NotScored:
+        if answer.reply is None:
+            return self._failed([answer.error or AnswerError("The judge gave no reply.")])
         try:
-            said = read_answer(answer.reply, Answered)
+            answered = read_answer(answer.reply, Answered)
         except AnswerError as error:
-            return self._failed(case.sample, [error])
-        claims, notes = claims_of_model(case.sample.response, case.spoken.tag, said)
+            return self._failed([error])
+        claims, notes = claims_of_model(case.sample.response, case.resolved.tag, answered)
         if not claims:
-            reason = f"none of the {len(said.facts)} facts that the judge found stands in the response"
-            return self._not_scored(case.sample, Status.FAILED, reason)
+            reason = f"none of the {len(answered.facts)} facts that the judge found stands in the response"
+            return NotScored(Status.FAILED, reason)
         return replace(case, state=claims, notes=(*case.notes, *notes))
 
     def _questions(self, case: Case) -> list[Question]:
@@ -172,14 +226,14 @@ def _read(replies: list[Reply], claims: int) -> _Opinion:
     verdicts: list[Verdict] = []
     supported: list[float] | None = []
     for reply in replies:
-        said = read_answer(reply, _Answer).verdicts
-        _check_complete([one.claim for one in said], len(verdicts) + 1, min(_AT_ONCE, claims - len(verdicts)))
-        names = [one.verdict for one in said]
+        answers = read_answer(reply, _Answer).verdicts
+        _check_complete([answer.claim for answer in answers], len(verdicts) + 1, min(_AT_ONCE, claims - len(verdicts)))
+        names = [answer.verdict for answer in answers]
         known = label_probabilities(reply, "verdict", names, get_args(Verdict))
         if supported is None or known is None:
             supported = None
         else:
-            supported += [_of_support(one, name) for one, name in zip(known, names, strict=True)]
+            supported += [_of_support(shares, name) for shares, name in zip(known, names, strict=True)]
         verdicts += names
     return _Opinion(tuple(verdicts), None if supported is None else tuple(1.0 - share for share in supported))
 
@@ -194,11 +248,12 @@ def _of_support(shares: dict[str, float], verdict: Verdict) -> float:
 def _over_windows(windows: list[_Opinion]) -> _Opinion:
     """Support by any window is support; of those that do not support a claim, one that contradicts it says more."""
     ranks: tuple[Verdict, ...] = ("supported", "contradicted", "unverified")
-    verdicts = tuple(min(said, key=ranks.index) for said in zip(*(one.verdicts for one in windows), strict=True))
-    known = [one.probabilities for one in windows if one.probabilities is not None]
+    by_claim = zip(*(window.verdicts for window in windows), strict=True)
+    verdicts = tuple(min(of_windows, key=ranks.index) for of_windows in by_claim)
+    known = [window.probabilities for window in windows if window.probabilities is not None]
     if len(known) < len(windows):
         return _Opinion(verdicts, None)
-    return _Opinion(verdicts, tuple(min(said) for said in zip(*known, strict=True)))
+    return _Opinion(verdicts, tuple(map(min, zip(*known, strict=True))))
 
 
 def _check_complete(numbers: list[int], first: int, count: int) -> None:
@@ -212,11 +267,12 @@ def _shares(opinions: list[_Opinion]) -> tuple[str, list[float]]:
     """Where confidences come from, and per claim the probability that it is unsupported."""
     if len(opinions) > 1:
         votes = zip(*(opinion.verdicts for opinion in opinions), strict=True)
-        return "samples", [round(sum(one != "supported" for one in said) / len(said), DIGITS) for said in votes]
+        counts = [sum(verdict != "supported" for verdict in verdicts) for verdicts in votes]
+        return "samples", [round(count / len(opinions), DIGITS) for count in counts]
     (opinion,) = opinions
     if opinion.probabilities is not None:
         return "token_probabilities", [round(p, DIGITS) for p in opinion.probabilities]
-    return "verdict", [float(said != "supported") for said in opinion.verdicts]
+    return "verdict", [float(verdicts != "supported") for verdicts in opinion.verdicts]
 
 
 def _type(verdicts: list[Verdict]) -> str:
@@ -228,12 +284,12 @@ def _type(verdicts: list[Verdict]) -> str:
 def _words(case: Case, shares: list[float]) -> tuple[Word, ...]:
     """Every word with the probability of the fact that it stands in."""
     by_place = {
-        place: share
+        offset: share
         for claim, share in zip(case.state, shares, strict=True)
         for start, end in claim.parts
-        for place in range(start, end)
+        for offset in range(start, end)
     }
-    bounds = words(case.sample.response, case.spoken.tag)
+    bounds = words(case.sample.response, case.resolved.tag)
     return tuple(Word(start, end, by_place[start]) for start, end in bounds)
 
 

@@ -1,4 +1,4 @@
-"""The judge of pairs: what kind of error stands between a true sentence and its edited version (halluverse25)."""
+"""The judge of pairs: what kind of error stands between a true sentence and its edited version (HalluVerse25)."""
 
 from __future__ import annotations
 
@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
-from veriglot.detectors.judge.judge import Case, Judge, Outcome, Question
-from veriglot.detectors.judge.marking import DIGITS, Mark, spans_of
-from veriglot.detectors.judge.probabilities import label_probabilities
+from veriglot.detectors.judge.answers import DIGITS, Mark, label_probabilities, read_answer, spans_of
+from veriglot.detectors.judge.base import Case, Judge, Outcome, Question
 from veriglot.detectors.judge.prompts import passage_blocks, tagged
-from veriglot.detectors.judge.reading import read_answer
 from veriglot.llm import AnswerError
 from veriglot.records import Status, taxonomy
 
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
     from veriglot.llm import Reply
     from veriglot.records import Prediction, Sample
 
-__all__ = ["NO_ERROR", "Confusion", "PairJudge", "confusion", "gold_label", "pair_label"]
+__all__ = ["Confusion", "PairJudge", "confusion", "gold_label", "pair_label"]
 
 NO_ERROR = "none"
 _MEANING_OF_NONE = "the edited sentence says the same as the true one, or nothing that could be checked"
@@ -59,7 +57,6 @@ class PairJudge(Judge):
     def __init__(self, *, none: bool = True, **options: Any) -> None:
         self._meanings = dict(taxonomy(self.taxonomy).types) | ({NO_ERROR: _MEANING_OF_NONE} if none else {})
         super().__init__(**options)
-        self._options["none"] = none
 
     @classmethod
     def _own_options(cls) -> tuple[str, ...]:
@@ -133,7 +130,7 @@ def gold_label(sample: Sample) -> str | None:
 
 
 class Confusion(msgspec.Struct, frozen=True):
-    """How often each gold label was judged as which (halluverse25, Figure 4).
+    """How often each gold label was judged as which (HalluVerse25, Figure 4).
 
     Attributes:
         counts: gold label -> judged label -> pairs.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from veriglot.errors import InputError
-from veriglot.provenance import digest
+from veriglot.signatures import digest
 
 if TYPE_CHECKING:
     from veriglot.records import Sample

@@ -7,14 +7,21 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
-from veriglot.detectors.judge.judge import Case, Outcome, Question
-from veriglot.detectors.judge.locating import Quote, locate
-from veriglot.detectors.judge.marking import DIGITS, Ballot, Mark, spans_of
-from veriglot.detectors.judge.notes import excerpt, location_notes
-from veriglot.detectors.judge.probabilities import label_probabilities, list_probability
+from veriglot.detectors.judge.answers import (
+    DIGITS,
+    Ballot,
+    Mark,
+    Quote,
+    excerpt,
+    label_probabilities,
+    list_probability,
+    locate,
+    location_notes,
+    read_answer,
+    spans_of,
+)
+from veriglot.detectors.judge.base import Case, Outcome, Passages, Question, WindowedJudge
 from veriglot.detectors.judge.prompts import passage_blocks, question_block, tagged
-from veriglot.detectors.judge.reading import read_answer
-from veriglot.detectors.judge.windows import Passages, WindowedJudge
 from veriglot.llm import AnswerError
 from veriglot.records import taxonomy
 
@@ -59,7 +66,6 @@ class SpanJudge(WindowedJudge):
         self.taxonomy = taxonomy
         self._types = _types_of(taxonomy)
         super().__init__(**options)
-        self._options["taxonomy"] = taxonomy
 
     @classmethod
     def _own_options(cls) -> tuple[str, ...]:
@@ -92,7 +98,7 @@ class SpanJudge(WindowedJudge):
 
     def _in_every_window(self, case: Case, opinions: list[_Opinion]) -> _Opinion:
         """What no window supports. How sure the model was of each window says little of all of them together."""
-        ballot = Ballot(case.sample.response, case.spoken.tag, [opinion.marks for opinion in opinions])
+        ballot = Ballot(case.sample.response, case.resolved.tag, [opinion.marks for opinion in opinions])
         spans = ballot.spans(1.0, list(self._types))
         marks = tuple(Mark(span.start, span.end, str(span.type)) for span in spans)
         notes = dict.fromkeys(note for opinion in opinions for note in opinion.notes)
@@ -101,24 +107,26 @@ class SpanJudge(WindowedJudge):
     def _reading(self, case: Case, reply: Reply) -> _Opinion:
         """What the reply on one window says."""
         quoted = read_answer(reply, _Answer).spans
-        for one in quoted:
-            if one.type not in self._types:
-                raise AnswerError(f"The judge names the type {one.type!r}, which the taxonomy {self.taxonomy!r} lacks.")
-        quotes = [Quote(one.text, one.before) for one in quoted]
-        found = locate(case.sample.response, quotes, case.spoken.tag)
-        if quoted and not any(found):
+        for span in quoted:
+            if span.type not in self._types:
+                raise AnswerError(
+                    f"The judge names the type {span.type!r}, which the taxonomy {self.taxonomy!r} lacks."
+                )
+        quotes = [Quote(span.text, span.before) for span in quoted]
+        locations = locate(case.sample.response, quotes, case.resolved.tag)
+        if quoted and not any(locations):
             shown = excerpt(quoted[0].text)
             raise AnswerError(
                 f"None of the judge's {len(quoted)} quotes stands in the response; the first is {shown!r}."
             )
-        known = label_probabilities(reply, "type", [one.type for one in quoted], list(self._types))
-        sure = [None if known is None else known[n][one.type] for n, one in enumerate(quoted)]
+        known = label_probabilities(reply, "type", [span.type for span in quoted], list(self._types))
+        sure = [None if known is None else known[n][span.type] for n, span in enumerate(quoted)]
         marks = tuple(
-            Mark(place.start, place.end, one.type, p)
-            for place, one, p in zip(found, quoted, sure, strict=True)
-            if place is not None
+            Mark(location.start, location.end, span.type, p)
+            for location, span, p in zip(locations, quoted, sure, strict=True)
+            if location is not None
         )
-        return _Opinion(marks, list_probability(reply, "spans"), location_notes(quotes, found))
+        return _Opinion(marks, list_probability(reply, "spans"), location_notes(quotes, locations))
 
     def _outcome(self, case: Case, opinions: list[_Opinion]) -> Outcome:
         notes = tuple(dict.fromkeys(note for opinion in opinions for note in opinion.notes))
@@ -128,15 +136,15 @@ class SpanJudge(WindowedJudge):
         spans, crossing = spans_of(case.sample.response, opinion.marks)
         if crossing:
             notes = (*notes, f"spans:{crossing} crossing ones parted")
-        kept = tuple(span for span in spans if span.confidence is None or span.confidence >= self._threshold)
-        if len(kept) < len(spans):
-            notes = (*notes, f"spans:{len(spans) - len(kept)} below the threshold")
+        marked = tuple(span for span in spans if span.confidence is None or span.confidence >= self._threshold)
+        if len(marked) < len(spans):
+            notes = (*notes, f"spans:{len(spans) - len(marked)} below the threshold")
         if opinion.probability is None:
-            return Outcome(float(bool(opinion.marks)), kept, "verdict", notes=notes)
-        return Outcome(round(opinion.probability, DIGITS), kept, "token_probabilities", notes=notes)
+            return Outcome(float(bool(opinion.marks)), marked, "verdict", notes=notes)
+        return Outcome(round(opinion.probability, DIGITS), marked, "token_probabilities", notes=notes)
 
     def _voted(self, case: Case, opinions: list[_Opinion], notes: tuple[str, ...]) -> Outcome:
-        ballot = Ballot(case.sample.response, case.spoken.tag, [opinion.marks for opinion in opinions])
+        ballot = Ballot(case.sample.response, case.resolved.tag, [opinion.marks for opinion in opinions])
         return Outcome(
             score=round(sum(bool(opinion.marks) for opinion in opinions) / len(opinions), DIGITS),
             spans=ballot.spans(self._threshold, list(self._types)),
@@ -147,8 +155,8 @@ class SpanJudge(WindowedJudge):
 
 
 def _types_of(name: str) -> dict[str, str]:
-    found = taxonomy(name)
-    return {type_: meaning for type_, meaning in found.types.items() if type_ not in found.clean}
+    entry = taxonomy(name)
+    return {type_: meaning for type_, meaning in entry.types.items() if type_ not in entry.clean}
 
 
 def _schema(types: list[str]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The judges of translations: one verdict on a whole translation, after the two prompts that hat describes."""
+"""The judges of translations: one verdict on a whole translation, after the two prompts that HAT describes."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 import msgspec
 
-from veriglot.detectors.judge.judge import Case, Judge, Outcome, Question, language_name
-from veriglot.detectors.judge.marking import DIGITS, Mark, spans_of
-from veriglot.detectors.judge.probabilities import label_probabilities
+from veriglot.detectors.judge.answers import DIGITS, Mark, label_probabilities, read_answer, spans_of
+from veriglot.detectors.judge.base import Case, Judge, Outcome, Question, language_name
 from veriglot.detectors.judge.prompts import passage_blocks, tagged
-from veriglot.detectors.judge.reading import read_answer
+from veriglot.judging.language import text_language
 from veriglot.llm import schema_of
-from veriglot.text import identify
 
 if TYPE_CHECKING:
     from veriglot.llm import Reply
@@ -38,7 +36,7 @@ class _Opinion:
 
 
 class TranslationJudge(Judge):
-    """`judge:translation`: does the translation hold a hallucination? Plainly asked (hat, Figure 9).
+    """`judge:translation`: does the translation hold a hallucination? Plainly asked (HAT, Figure 9).
 
     The evidence is the source. A verdict of yes is one span over the whole response: the judge is not asked where.
 
@@ -67,9 +65,9 @@ class TranslationJudge(Judge):
 
     def _opinion(self, case: Case, replies: list[Reply]) -> _Opinion:  # noqa: ARG002
         (reply,) = replies
-        said = read_answer(reply, _Answer).hallucination
-        sure = label_probabilities(reply, "hallucination", ["true" if said else "false"], ("true", "false"))
-        return _Opinion(said, None if sure is None else sure[0]["true"] if said else 1.0 - sure[0]["false"])
+        verdict = read_answer(reply, _Answer).hallucination
+        sure = label_probabilities(reply, "hallucination", ["true" if verdict else "false"], ("true", "false"))
+        return _Opinion(verdict, None if sure is None else sure[0]["true"] if verdict else 1.0 - sure[0]["false"])
 
     def _outcome(self, case: Case, opinions: list[_Opinion]) -> Outcome:
         known = [opinion.probability for opinion in opinions if opinion.probability is not None]
@@ -86,7 +84,7 @@ class TranslationJudge(Judge):
 
 
 class GuidedTranslationJudge(TranslationJudge):
-    """`judge:translation-guided`: as `judge:translation`, with guidelines and contrasted examples (hat, Figure 8)."""
+    """`judge:translation-guided`: as `judge:translation`, with guidelines and contrasted examples (HAT, Figure 8)."""
 
     kind: ClassVar[str] = "translation-guided"
     prompt_name: ClassVar[str] = "translation_guided"
@@ -95,7 +93,5 @@ class GuidedTranslationJudge(TranslationJudge):
 def _source_language(sample: Sample) -> str:
     """The language of the source for the prompt: as given, or as identified."""
     given = next((passage.language for passage in sample.evidence if passage.language), None)
-    if given is None:
-        found = identify(" ".join(passage.text for passage in sample.evidence))
-        given = found.tag if found is not None else None
-    return _UNKNOWN if given is None else language_name(given)
+    tag = text_language(" ".join(passage.text for passage in sample.evidence), given)
+    return _UNKNOWN if tag is None else language_name(tag)

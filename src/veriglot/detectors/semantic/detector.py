@@ -1,50 +1,277 @@
-"""The semantic detector: the grounding detector's view of a response, and what its words and sentences mean."""
+"""The semantic detector: manifest and weights, the head on ONNX Runtime, and samples read by the encoder."""
 
 from __future__ import annotations
 
 from collections import Counter
 from functools import cached_property
+from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
-from veriglot.detectors.grounding.language import evidence_notes
+from veriglot import hub as weights
+from veriglot.detectors.base import Seen, WordDetector
+from veriglot.detectors.calibration import ScriptCalibration as Calibration
+from veriglot.detectors.grounding.detector import Model, session_of
 from veriglot.detectors.grounding.lexicon import Lexicon
-from veriglot.detectors.semantic.folder import (
-    FILES,
-    READER,
-    Calibrations,
-    check_encoder,
-    check_weights,
-    packaged_folder,
-    reading_encoder,
-    shared_folder,
-    words_network,
-)
-from veriglot.detectors.semantic.inference import Head
-from veriglot.detectors.semantic.reading import Held, base_of, read_sample
-from veriglot.detectors.semantic.vectors import EncoderVectors
-from veriglot.detectors.word_detector import Seen, WordDetector
+from veriglot.detectors.semantic.features import READING_VERSION, EncoderVectors, Held, base_of, read_sample
 from veriglot.encoders import load_encoder
-from veriglot.encoders.quality import strength_among
+from veriglot.encoders.base import strength_among
 from veriglot.errors import UnknownNameError, WeightsError
-from veriglot.provenance import digest, signature
+from veriglot.judging.language import evidence_notes
 from veriglot.records import Task
-from veriglot.records.languages import language
+from veriglot.records.languages import get_language
+from veriglot.signatures import digest, file_sha256, signature
 from veriglot.text import identify, script_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
-    from veriglot.detectors.grounding.inference import Model
-    from veriglot.detectors.grounding.language import Spoken
+    from veriglot.detectors.semantic.features import Reading
     from veriglot.detectors.semantic.reader import Reader
     from veriglot.encoders import Encoder
+    from veriglot.judging.language import ResolvedLanguage
     from veriglot.records import Sample
 
-__all__ = ["NO_READER", "UNSURE", "Semantic", "joined", "read_too"]
+__all__ = [
+    "FILES",
+    "READER",
+    "READS_WITH",
+    "Calibrations",
+    "Head",
+    "Manifest",
+    "Semantic",
+    "Together",
+    "check_encoder",
+    "check_weights",
+    "joined",
+    "packaged_folder",
+    "read_too",
+    "shared_folder",
+    "shared_hash",
+    "vectors_of",
+    "words_network",
+]
+
+
+# The folder of weights of the semantic detector: what it holds, and whether that is whole.
+
+
+FILES = ("head.onnx", "calibration.json")
+READER = "reader.npz"  # only where `veriglot train reader` was run
+READS_WITH = "e5-multilingual"
+SHARED = ("network.onnx", "frequencies.npy", "vector_keys.npy", "vectors.npy")  # of the grounding detector
+
+
+class Together(msgspec.Struct, frozen=True):
+    """How head and reader are put together, where both have judged.
+
+    Attributes:
+        head, reader: what the logit of each is multiplied by before they are added.
+        calibration: of the sum.
+    """
+
+    head: float
+    reader: float
+    calibration: Calibration
+
+
+class Calibrations(msgspec.Struct, frozen=True):
+    """A calibration for each relation of response and evidence: how sure the head is differs between them.
+
+    `read_across` is for evidence in another language where the reader has judged too.
+    """
+
+    same: Calibration
+    across: Calibration
+    translation: Calibration
+    read_across: Together | None = None
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """What a folder of weights says of itself (`weights.json`).
+
+    Attributes:
+        revision: version of the weights.
+        reading_version: the features that they were trained on.
+        encoder: name of the encoder whose vectors they take.
+        vectors: hash of that encoder's signature; empty where any encoder of the name will do.
+        shared: hash of what is the grounding detector's: the lexicon that the features were taken with, and the network
+            that has a say where response and evidence are in one language.
+        types: the span types, in the order of the head's outputs.
+        threshold: confidence from which a word is marked by default.
+        sha256: hash of each file.
+        reads_with: hash of the encoder's file that the reader's additions are for; empty where there is no reader.
+        reads: BCP 47 tags of the languages that the reader has learned to read across.
+    """
+
+    revision: str
+    reading_version: int
+    encoder: str
+    shared: str
+    types: tuple[str, ...]
+    threshold: float
+    sha256: dict[str, str]
+    vectors: str = ""
+    reads_with: str = ""
+    reads: tuple[str, ...] = ()
+
+
+def words_network() -> Model:
+    """The grounding detector's network."""
+    return Model(shared_folder() / "network.onnx")
+
+
+def packaged_folder() -> Path:
+    """Where the weights in the package lie."""
+    return Path(str(files("veriglot.detectors.semantic") / "weights"))
+
+
+def shared_folder() -> Path:
+    """Where the grounding detector's weights lie."""
+    return Path(str(files("veriglot.detectors.grounding") / "weights"))
+
+
+def check_weights(folder: Path) -> Manifest:
+    """Compare every file of a folder of weights, and the lexicon beside them, with its hash.
+
+    Returns:
+        What the folder says of itself.
+
+    Raises:
+        WeightsError: a file is missing or damaged, or the weights are for other features or another lexicon.
+    """
+    path = folder / "weights.json"
+    try:
+        manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
+    except FileNotFoundError as error:
+        raise WeightsError(
+            f"There are no semantic weights in {folder}.",
+            remedy="Give a folder that `veriglot train semantic` made, or install Veriglot again.",
+        ) from error
+    except msgspec.MsgspecError as error:
+        raise WeightsError(f"{path} is not a manifest of semantic weights: {error}.") from error
+    if manifest.reading_version != READING_VERSION or manifest.shared != shared_hash():
+        raise WeightsError(
+            f"The weights in {folder} are for other features than this version of Veriglot takes.",
+            remedy="Train them anew with `veriglot train semantic`.",
+        )
+    for name in (*FILES, *([READER] if manifest.reads_with else [])):
+        file = folder / name
+        if not file.is_file() or file_sha256(file) != manifest.sha256.get(name):
+            raise WeightsError(f"{file} is missing or damaged.", remedy="Install Veriglot again, or train anew.")
+    return manifest
+
+
+def reading_encoder(folder: Path, manifest: Manifest) -> Path | None:
+    """The file of the encoder that the reader reads with; None where the weights have no reader, or it is not here.
+
+    Raises:
+        WeightsError: it is damaged, or another than the one that the reader was trained with.
+    """
+    if not manifest.reads_with:
+        return None
+    try:
+        path = weights.find(READS_WITH)
+    except weights.MissingWeightsError:
+        return None
+    if file_sha256(path)[:16] != manifest.reads_with:
+        raise WeightsError(
+            f"The reader in {folder} was trained with another file than {path}.",
+            remedy="Train it anew with `veriglot train reader`, or load the detector with reader=False.",
+        )
+    return path
+
+
+def vectors_of(encoder: Encoder) -> str:
+    """A hash of what makes an encoder's vectors: another file of the same name has another."""
+    return digest([encoder.signature])[:16]
+
+
+def check_encoder(folder: Path, manifest: Manifest, encoder: Encoder) -> None:
+    """Another encoder's vectors would be read without an error, and wrongly."""
+    if manifest.vectors and manifest.vectors != vectors_of(encoder):
+        raise WeightsError(
+            f"The weights in {folder} were trained on another encoder than {encoder.signature}.",
+            remedy=f"Give the {manifest.encoder} of their training, or train anew with `veriglot train semantic`.",
+        )
+
+
+def shared_hash() -> str:
+    """One hash of what is the grounding detector's."""
+    return digest([file_sha256(shared_folder() / name) for name in SHARED])[:16]
+
+
+# Running the trained head with ONNX Runtime, on one thread, one response at a time, in parts where it is long.
+
+
+_LONGEST = 500  # words of a response that are held against the evidence at a time: bounds the memory
+_SHORTEST = 40  # where the evidence takes very many slots: thousands of passages of a word or two
+_CELLS = 1_000_000  # words times slots at a time, but for that
+_HALO = 60  # words of context on either side of a part, about three sentences
+
+
+def inputs_of(reading: Reading, low: int = 0, high: int | None = None) -> dict[str, NDArray[np.float32]]:
+    """The head's inputs for the words `low` to `high` of a response, each with a first axis of one."""
+    features, end = reading.extract, len(reading.words) if high is None else high
+    sentence = features.sentence[low:end] - features.sentence[low]
+    counts = np.bincount(sentence)
+    pool = np.zeros((1, len(counts), end - low), np.float32)
+    pool[0, sentence, np.arange(end - low)] = 1.0 / counts[sentence]
+    matched = np.zeros((1, end - low, len(reading.slots)), np.float32)
+    inside = (reading.ours >= low) & (reading.ours < end)
+    np.maximum.at(matched[0], (reading.ours[inside] - low, reading.theirs[inside]), reading.value[inside])
+    question, asked = reading.question, np.ones((1, max(1, len(reading.question))), np.float32)
+    if not len(question):
+        question, asked = np.zeros((1, reading.words.shape[1]), np.float32), np.zeros((1, 1), np.float32)
+    return {
+        "features": features.values[None, low:end],
+        "columns": reading.columns[None, low:end],
+        "words": reading.words[None, low:end],
+        "evidence": reading.evidence[None],
+        "matched": matched,
+        "filled": (reading.slots >= 0).astype(np.float32)[None],
+        "pool": pool,
+        "question": question[None].astype(np.float32),
+        "asked": asked,
+    }
+
+
+class Head:
+    """The head.
+
+    Args:
+        path: its ONNX file: the arrays of `inputs_of` in; `logits` (1, n, 7) and `place` (1, n), the slot that supports
+            each word best, out.
+
+    Raises:
+        WeightsError: the file is missing or is not such a network.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._session = session_of(path)
+
+    def judged(self, reading: Reading) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+        """Logits of every word, shape (n, 7), and the evidence word that supports it best, or -1, shape (n,)."""
+        logits, places = [], []
+        for begin, end, low, high in _parts(len(reading.words), len(reading.slots)):
+            outputs = self._session.run(None, inputs_of(reading, begin, end))
+            logits.append(outputs[0][0, low - begin : high - begin])
+            places.append(outputs[1][0, low - begin : high - begin])
+        return np.concatenate(logits), reading.slots[np.concatenate(places)]
+
+
+def _parts(words: int, slots: int) -> Iterator[tuple[int, int, int, int]]:
+    """Begin and end of what is looked at, and of what is kept of it."""
+    step = max(_SHORTEST, min(_LONGEST, _CELLS // slots))
+    for low in range(0, words, step):
+        high = min(low + step, words)
+        yield max(0, low - _HALO), min(words, high + _HALO), low, high
+
 
 UNSURE = "evidence:language_unsure"
 NO_READER = "reader:absent"
@@ -79,9 +306,7 @@ class Semantic(WordDetector):
         encoder: Encoder | None = None,
         reader: bool = True,
     ) -> None:
-        self._options: dict[str, Any] = {
-            "threshold": threshold, "words": words, "weights": weights, "encoder": encoder, "reader": reader
-        }  # fmt: skip
+        self._wants_reader = reader
         self._folder = packaged_folder() if weights is None else Path(weights)
         self._manifest = check_weights(self._folder)
         super().__init__(self._manifest.threshold if threshold is None else threshold, words=words)
@@ -89,10 +314,6 @@ class Semantic(WordDetector):
         check_encoder(self._folder, self._manifest, self._encoder)
         self._vectors = EncoderVectors(self._encoder)
         self._reads_with = reading_encoder(self._folder, self._manifest) if reader else None
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """A detector travels to another process as its options; weights and encoder are loaded there."""
-        return _remade, (self._options,)
 
     @property
     def name(self) -> str:
@@ -134,12 +355,12 @@ class Semantic(WordDetector):
 
     @cached_property
     def _calibrations(self) -> Calibrations:
-        found = msgspec.json.decode((self._folder / "calibration.json").read_bytes(), type=Calibrations)
-        if self._manifest.reads_with and found.read_across is None:
+        calibrations = msgspec.json.decode((self._folder / "calibration.json").read_bytes(), type=Calibrations)
+        if self._manifest.reads_with and calibrations.read_across is None:
             raise WeightsError(f"{self._folder} has a reader but does not say how it counts.", remedy="Train it anew.")
-        return found
+        return calibrations
 
-    def _see(self, sample: Sample, spoken: Spoken) -> Seen | None:
+    def _see(self, sample: Sample, spoken: ResolvedLanguage) -> Seen | None:
         held, notes = self._held(sample, spoken)
         reading = read_sample(held, self._lexicon, self._vectors)
         if reading is None:
@@ -157,21 +378,21 @@ class Semantic(WordDetector):
             calibration = together.calibration
         return Seen(reading.extract, logits, calibration, self._manifest.types, notes, places)
 
-    def knows(self, sample: Sample, spoken: Spoken) -> bool:
+    def knows(self, sample: Sample, spoken: ResolvedLanguage) -> bool:
         """Whether the encoder was measured to be good in the language of a response and in that of its evidence.
 
         Across languages it will do as well that the reader has learned both.
         """
-        theirs, _ = _evidence_language(sample, spoken.tag)
-        return self._at_home(sample, spoken.tag, theirs)
+        evidence_language, _ = _evidence_language(sample, spoken.tag)
+        return self._at_home(sample, spoken.tag, evidence_language)
 
-    def in_one_language(self, sample: Sample, spoken: Spoken) -> bool:
+    def in_one_language(self, sample: Sample, spoken: ResolvedLanguage) -> bool:
         """Whether all evidence, as far as it can be told, is in the response's language; never so for translations."""
         if sample.task is Task.TRANSLATION or evidence_notes(sample, spoken):
             return False
         given = {_tag(passage.language) for passage in sample.evidence if passage.language is not None}
-        theirs, _ = _evidence_language(sample, spoken.tag)
-        return {base_of(tag) for tag in (*given, theirs)} == {base_of(spoken.tag)}
+        evidence_language, _ = _evidence_language(sample, spoken.tag)
+        return {base_of(tag) for tag in (*given, evidence_language)} == {base_of(spoken.tag)}
 
     def _at_home(self, sample: Sample, ours: str, theirs: str) -> bool:
         if all(self._strong(ours, theirs)):
@@ -183,24 +404,24 @@ class Semantic(WordDetector):
     def _strong(self, *tags: str) -> list[bool]:
         return [self._encoder.strength(tag) == "measured" for tag in tags]
 
-    def _held(self, sample: Sample, spoken: Spoken) -> tuple[Held, tuple[str, ...]]:
+    def _held(self, sample: Sample, spoken: ResolvedLanguage) -> tuple[Held, tuple[str, ...]]:
         notes = evidence_notes(sample, spoken)
-        theirs, found = _evidence_language(sample, spoken.tag)
-        strong = self._strong(spoken.tag, theirs)
-        if found:
-            notes = (*notes, found)
-        if not self._at_home(sample, spoken.tag, theirs):
+        evidence_language, identified = _evidence_language(sample, spoken.tag)
+        strong = self._strong(spoken.tag, evidence_language)
+        if identified:
+            notes = (*notes, identified)
+        if not self._at_home(sample, spoken.tag, evidence_language):
             notes = (*notes, "encoder:weak")
         held = Held(
             response=sample.response,
             passages=[passage.text for passage in sample.evidence],
             question=sample.question,
             language=spoken.tag,
-            evidence_language=theirs,
+            evidence_language=evidence_language,
             translation=sample.task is Task.TRANSLATION,
             strong=(strong[0], strong[1]),
         )
-        lacking = self._options["reader"] and self._manifest.reads_with and self._reads_with is None
+        lacking = self._wants_reader and self._manifest.reads_with and self._reads_with is None
         if held.across and not held.translation and lacking:
             notes = (*notes, NO_READER)
         return held, notes
@@ -236,13 +457,9 @@ _SURE = 0.6  # below it evidence that says nothing of its language counts as bei
 def _tag(given: str) -> str:
     """A language's own tag for any of its names; what the language table does not hold is kept as it is."""
     try:
-        return language(given).tag
+        return get_language(given).tag
     except UnknownNameError:
         return given
-
-
-def _remade(options: dict[str, Any]) -> Semantic:
-    return Semantic(**options)
 
 
 def joined(by_meaning: NDArray[np.float32], by_words: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -265,6 +482,6 @@ def read_too(
         by_reader: shape (n,).
         seen: which words the reader saw, shape (n,).
     """
-    found = by_head.copy()
-    found[:, 0] = head * by_head[:, 0] + reader * np.where(seen, by_reader, 0.0)
-    return found
+    logits = by_head.copy()
+    logits[:, 0] = head * by_head[:, 0] + reader * np.where(seen, by_reader, 0.0)
+    return logits

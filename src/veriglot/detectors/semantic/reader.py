@@ -18,22 +18,141 @@ from zipfile import ZIP_DEFLATED, BadZipFile, ZipFile, ZipInfo
 
 import numpy as np
 
-from veriglot.detectors.semantic.pairing import LONGEST, of_words, shown
-from veriglot.encoders.e5_reader import E5Reader, Tokeniser
+from veriglot.encoders.e5 import E5Reader, Tokeniser
 from veriglot.errors import WeightsError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
 
-    from veriglot.detectors.semantic.reading import Held, Reading
-    from veriglot.encoders.e5_reader import Pair
+    from veriglot.detectors.semantic.features import Close, Held, Reading
+    from veriglot.encoders.e5 import Pair
 
+__all__ = ["FURTHER", "LEAST", "SHARP", "Reader", "save_learned", "shown"]
+
+
+# What the reader is shown of a sample: a part of the response at a time, with the evidence that comes closest to it.
+#
+# Every word of the response is shown. Of the evidence those sentences are, as many as there is room for, that come
+# closest to the part of the response or to the question; the head has read the rest (`reading`).
+
+
+_QUESTION = 60  # tokens of the question: a longer one is shown without its beginning, for what is asked comes last
+_RESPONSE = 128  # of a part of the response
+_EVIDENCE = 144  # of evidence; the closest sentence is there even where it alone is longer, up to `_SENTENCE`
+_SENTENCE = 256  # of a sentence of the evidence
+LONGEST = _QUESTION + _RESPONSE + _SENTENCE + 8  # of a sequence, with what stands between and before
+_TRIED = 24  # sentences of the evidence, the closest first, that are looked at to fill the room
+_NONE = np.zeros((0, 2), np.int64)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """One sequence to read.
+
+    Attributes:
+        pair: its tokens.
+        bounds: of the response's tokens in the response, half-open in code points, shape (t, 2).
+        evidence: the piece of each of the evidence's tokens, and its bounds in that piece, shape (e, 3).
+    """
+
+    pair: Pair
+    bounds: NDArray[np.int64]
+    evidence: NDArray[np.int64]
+
+
+def shown(
+    tokeniser: Tokeniser,
+    response: str,
+    pieces: NDArray[np.int64],
+    question: str | None,
+    evidence: Sequence[str],
+    close: Close,
+) -> list[Shown]:
+    """The sequences of a sample; one without a response where that has no token.
+
+    Args:
+        tokeniser: the reader's.
+        response: the response.
+        pieces: its pieces (`vectors.pieces`), half-open in code points, shape (r, 2).
+        question: the question, or None.
+        evidence: the text of each piece of the evidence, s of them.
+        close: how close these are.
+    """
+    asked = tokeniser.tokens(question)[0][-_QUESTION:] if question else []
+    sentences = []
+    for low, high, ids, bounds in _parts(tokeniser, response, pieces):
+        order = np.argsort(-close.to(low, high), kind="stable")
+        texts, places = _evidence(tokeniser, evidence, order)
+        sentences.append(Shown(tokeniser.pair(asked, ids, texts), bounds, places))
+    return sentences
+
+
+def _parts(
+    tokeniser: Tokeniser, response: str, pieces: NDArray[np.int64]
+) -> Iterator[tuple[int, int, list[int], NDArray[np.int64]]]:
+    """Pieces `low` to `high` of the response, as many as there is room for, with their tokens and where these stand."""
+    low, high = 0, 0
+    held: list[int] = []
+    bounds: list[NDArray[np.int64]] = []
+    for nth, (start, end) in enumerate(pieces.tolist()):
+        ids, places = tokeniser.tokens(response[start:end])
+        for first in range(0, len(ids), _RESPONSE):  # a piece longer than a part is in several
+            some = ids[first : first + _RESPONSE]
+            if len(held) + len(some) > _RESPONSE:
+                yield low, high, held, np.concatenate(bounds)
+                held, bounds = [], []
+            if not held:
+                low = nth
+            held, high = held + some, nth + 1
+            bounds.append(start + places[first : first + _RESPONSE])
+    if held or not high:
+        yield low, max(high, 1), held, np.concatenate([_NONE, *bounds])
+
+
+def _evidence(
+    tokeniser: Tokeniser, evidence: Sequence[str], order: NDArray[np.int64]
+) -> tuple[list[int], NDArray[np.int64]]:
+    """Tokens of the first pieces in `order` for which there is room, as they stand in the evidence."""
+    chosen: dict[int, tuple[list[int], NDArray[np.int64]]] = {}
+    left, tried = _EVIDENCE, 0
+    for index in order.tolist():
+        ids, bounds = tokeniser.tokens(evidence[index])
+        if ids and (len(ids) <= left or not chosen):
+            chosen[index] = ids[:_SENTENCE], bounds[:_SENTENCE]
+            left -= len(ids)
+        tried += bool(ids)
+        if left <= 0 or tried == _TRIED:
+            break
+    rows = [np.insert(bounds, 0, index, axis=1) for index, (_, bounds) in sorted(chosen.items())]
+    tokens = [token for _, (ids, _) in sorted(chosen.items()) for token in ids]
+    return tokens, np.concatenate(rows) if rows else np.zeros((0, 3), np.int64)
+
+
+def of_words(
+    judged: Sequence[tuple[Shown, NDArray[np.float32]]], words: NDArray[np.int64]
+) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
+    """The mean logit of the tokens of each word, shape (n,), and whether it has any.
+
+    Args:
+        judged: every sequence with a logit for each token of its response.
+        words: half-open in code points, in order, shape (n, 2).
+    """
+    bounds = np.concatenate([_NONE, *(tokens.bounds for tokens, _ in judged)])
+    logits = np.concatenate([values for _, values in judged] or [np.zeros(0, np.float32)])
+    first = np.searchsorted(bounds[:, 1], words[:, 0], side="right")
+    after = np.maximum(np.searchsorted(bounds[:, 0], words[:, 1], side="left"), first)
+    sums = np.concatenate([[0.0], np.cumsum(logits, dtype=np.float64)])
+    count = after - first
+    mean: NDArray[np.float32] = ((sums[after] - sums[first]) / np.maximum(count, 1)).astype(np.float32)
+    return mean, count > 0
+
+
+if TYPE_CHECKING:
     Array = NDArray[np.float32]
 
-__all__ = ["FURTHER", "LEAST", "SHARP", "Judgement", "Reader", "judged", "read_learned", "save_learned"]
 
 FURTHER = 5  # numbers beside a token's vector: closeness to evidence and question, its place, the whole's, any question
 SHARP = 20.0  # inverse temperature: how soft "the place that it comes closest to" is
@@ -67,8 +186,8 @@ class Reader:
         evidence = [held.passages[passage][low:high] for passage, low, high in reading.pieces.tolist()]
         sequences = shown(self._tokeniser, held.response, reading.said, held.question, evidence, reading.close)
         logits = [np.zeros(0, np.float32)] * len(sequences)
-        for place, tokens, last in self._network.states([one.pair for one in sequences]):
-            logits[place] = judged(self._learned, sequences[place].pair, tokens, last).unsupported
+        for index, tokens, last in self._network.states([sequence.pair for sequence in sequences]):
+            logits[index] = judged(self._learned, sequences[index].pair, tokens, last).unsupported
         return of_words(list(zip(sequences, logits, strict=True)), reading.extract.response.bounds)
 
 
@@ -112,14 +231,14 @@ def judged(learned: Mapping[str, Array], pair: Pair, tokens: Array, last: Array)
 
 def _two_layers(learned: Mapping[str, Array], name: str, values: Array) -> Array:
     inner = np.maximum(values @ learned[f"{name}.0.w"].T + learned[f"{name}.0.b"], 0.0)
-    found: Array = (inner @ learned[f"{name}.1.w"].T + learned[f"{name}.1.b"])[:, 0]
-    return found
+    output: Array = (inner @ learned[f"{name}.1.w"].T + learned[f"{name}.1.b"])[:, 0]
+    return output
 
 
 def _softmax(values: Array) -> Array:
     powers = np.exp(values - values.max(axis=-1, keepdims=True))
-    found: Array = powers / powers.sum(axis=-1, keepdims=True)
-    return found
+    shares: Array = powers / powers.sum(axis=-1, keepdims=True)
+    return shares
 
 
 def save_learned(path: Path, learned: Mapping[str, Array]) -> None:
@@ -134,8 +253,8 @@ def save_learned(path: Path, learned: Mapping[str, Array]) -> None:
                 scale = np.maximum(np.abs(values).max(axis=1, keepdims=True), 1e-12) / np.float32(127.0)
                 parts = {name: np.round(values / scale).astype(np.int8), _SCALED + name: scale.astype(np.float32)}
             for part, array in parts.items():
-                with file.open(ZipInfo(f"{part}.npy"), "w") as place:
-                    np.lib.format.write_array(place, array, allow_pickle=False)
+                with file.open(ZipInfo(f"{part}.npy"), "w") as stream:
+                    np.lib.format.write_array(stream, array, allow_pickle=False)
 
 
 def read_learned(path: Path) -> dict[str, Array]:
@@ -158,5 +277,5 @@ def read_learned(path: Path) -> dict[str, Array]:
 
 def _array(file: ZipFile, name: str) -> NDArray[Any]:
     with file.open(name) as part:
-        found: NDArray[Any] = np.lib.format.read_array(part, allow_pickle=False)
-        return found
+        array: NDArray[Any] = np.lib.format.read_array(part, allow_pickle=False)
+        return array

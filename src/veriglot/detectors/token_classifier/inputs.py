@@ -1,4 +1,4 @@
-"""What a token classifier reads of one sample: pairs of prompt and response, each no longer than the model takes.
+"""Inputs of token classifiers: prompts in the wordings of each checkpoint, cut to what the model takes.
 
 Mostly that is one pair. Evidence that is longer goes into windows, each with the whole prompt around it, and a response
 that is longer into overlapping pieces; every piece is held against every window. Nothing is left out.
@@ -6,32 +6,46 @@ that is longer into overlapping pieces; every piece is held against every window
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from functools import cache, cached_property
+from importlib.resources import files
+from string import Template
+from tomllib import loads
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from veriglot.encoders.offsets import without_surrogates
-from veriglot.entailment.windows import stretches
-from veriglot.records import Pointer
+from veriglot.errors import UnknownNameError
+from veriglot.judging.base import TooLongError
+from veriglot.judging.windows import stretches
+from veriglot.records import Pointer, Task
+from veriglot.text.unicode import without_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from veriglot.detectors.token_classifier.prompts import Prompt
+    from veriglot.records import Sample
     from veriglot.records.sample import Evidence
 
-__all__ = ["Arranged", "Input", "Tokens", "TooLongError", "arranged"]
+__all__ = [
+    "FORMATS",
+    "Arranged",
+    "Input",
+    "Tokens",
+    "arranged",
+    "checkpoint_language",
+    "format_of",
+    "prompt_for",
+    "wordings_version",
+]
+
 
 _FEWEST = 16  # tokens of a response, and of evidence, that have to fit beside the prompt
 _ATTEMPTS = 20
 Range = tuple[int, int]
-
-
-class TooLongError(Exception):
-    """Prompt and question leave no room."""
 
 
 class Tokens:
@@ -50,8 +64,8 @@ class Tokens:
 
     def bounds(self, text: str) -> NDArray[np.int64]:
         """Where the tokens of a text stand, shape (t, 2), without special tokens; neither column falls."""
-        found = self._tokenizer.encode(without_surrogates(text), add_special_tokens=False)
-        offsets = np.array(found.offsets, np.int64).reshape(-1, 2)
+        encoding = self._tokenizer.encode(without_surrogates(text), add_special_tokens=False)
+        offsets = np.array(encoding.offsets, np.int64).reshape(-1, 2)
         return np.maximum.accumulate(offsets, axis=0)
 
     def count(self, text: str) -> int:
@@ -116,7 +130,7 @@ def arranged(prompt: Prompt, evidence: Sequence[Evidence], response: str, tokens
     passages = [passage for passage in evidence if passage.text.strip()]
     whole = tokens.pair(prompt.over([passage.text for passage in passages]), response)
     if len(whole.ids) <= room:
-        everything = tuple(Pointer(str(one.id), 0, len(one.text)) for one in passages)
+        everything = tuple(Pointer(str(passage.id), 0, len(passage.text)) for passage in passages)
         return Arranged((Input(whole, 0, 0),), (everything,), ((0, len(response)),))
     free = room - len(tokens.pair(prompt.over([""]), "").ids)
     if free < 2 * _FEWEST:
@@ -127,11 +141,11 @@ def arranged(prompt: Prompt, evidence: Sequence[Evidence], response: str, tokens
     budget = free - longest
     for _ in range(_ATTEMPTS):
         windows = _windows(prompt, passages, tokens, budget)
-        found = _paired(prompt, windows, [response[slice(*piece)] for piece in pieces], tokens)
-        beyond = max(len(one.encoding.ids) for one in found) - room
+        inputs = _paired(prompt, windows, [response[slice(*piece)] for piece in pieces], tokens)
+        beyond = max(len(pair.encoding.ids) for pair in inputs) - room
         if beyond <= 0:
             places = (tuple(Pointer(str(p.passage.id), p.start, p.end) for p in window) for window in windows)
-            return Arranged(tuple(found), tuple(places), tuple(pieces))
+            return Arranged(tuple(inputs), tuple(places), tuple(pieces))
         budget -= beyond  # joined, texts may take more tokens than apart
         if budget < 1:
             break
@@ -180,7 +194,129 @@ def _parts(prompt: Prompt, number: int, passage: Evidence, tokens: Tokens, budge
 def _paired(prompt: Prompt, windows: Sequence[list[_Part]], pieces: Sequence[str], tokens: Tokens) -> list[Input]:
     prompts = [prompt.over([part.text for part in window]) for window in windows]
     return [
-        Input(tokens.pair(text, piece), window, place)
+        Input(tokens.pair(text, piece), window, number)
         for window, text in enumerate(prompts)
-        for place, piece in enumerate(pieces)
+        for number, piece in enumerate(pieces)
     ]
+
+
+FORMATS = ("lettucedetect", "plain", "request")
+_ANY = "und"
+_FALLBACK = "en"
+_LETTUCE = re.compile(r"(?:lettuced(?:et)?ect|tinylettuce)-", re.IGNORECASE)
+_CACHED = re.compile(r"models--[^\\/]+?--(?P<name>[^\\/]+)[\\/]+snapshots[\\/]")
+_LETTUCE_LANGUAGE = re.compile(r"-(en|de|fr|es|it|pl|cn|hu)(?:-v\d+)?$", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Wording:
+    """A format in one language.
+
+    Attributes:
+        passage: how a passage is written: `$text`, and `$number` counted from 1.
+        question: the whole, with a question: `$question`, `$evidence` and `$count`, the number of passages.
+        no_question: the whole without one.
+        language: the language that it is written in; None where it has no words of its own.
+    """
+
+    passage: str
+    question: str
+    no_question: str
+    language: str | None = None
+
+    @cached_property
+    def _templates(self) -> tuple[Template, Template, Template]:
+        return Template(self.passage), Template(self.question), Template(self.no_question)
+
+    def line(self, number: int, text: str) -> str:
+        """One passage, `number` counted from 1."""
+        return self._templates[0].substitute(number=number, text=text)
+
+    def prompt(self, question: str | None, passages: Sequence[str]) -> str:
+        """What stands in front of a response."""
+        evidence = "\n".join(self.line(number, text) for number, text in enumerate(passages, start=1))
+        _, asked, bare = self._templates
+        if question is None:
+            return bare.substitute(evidence=evidence)
+        return asked.substitute(question=question, count=len(passages), evidence=evidence)
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """The wording for one sample, with its question."""
+
+    wording: Wording
+    question: str | None
+
+    def line(self, number: int, text: str) -> str:
+        """One passage, `number` counted from 1."""
+        return self.wording.line(number, text)
+
+    def over(self, passages: Sequence[str]) -> str:
+        """What stands in front of the response where it is held against these passages."""
+        return self.wording.prompt(self.question, passages)
+
+
+@cache
+def _all() -> tuple[str, dict[str, dict[str, Wording]]]:
+    data = loads(files(__package__).joinpath("prompts.toml").read_text("utf-8"))
+    formats = {
+        name: {tag: Wording(**words, language=None if tag == _ANY else tag) for tag, words in by_language.items()}
+        for name, by_language in data["formats"].items()
+    }
+    return data["version"], formats
+
+
+def wordings_version() -> str:
+    """Version of the file of wordings; it goes up with every change."""
+    return _all()[0]
+
+
+def wording(name: str, language: str) -> Wording:
+    """A format in the language of a response, or else in English.
+
+    Args:
+        name: one of `FORMATS`.
+        language: BCP 47 tag.
+
+    Raises:
+        UnknownNameError: no such format.
+    """
+    formats = _all()[1]
+    if name not in formats:
+        raise UnknownNameError("prompt", name, formats)
+    wordings = formats[name]
+    return wordings.get(_ANY) or wordings.get(language.split("-")[0].lower()) or wordings[_FALLBACK]
+
+
+def prompt_for(name: str, sample: Sample, language: str) -> Prompt:
+    """The prompt of a sample. A summary has no question, whatever words it was asked for in.
+
+    Args:
+        name: one of `FORMATS`.
+        sample: with evidence.
+        language: BCP 47 tag that the format is wanted in.
+    """
+    asked = sample.question if sample.question and sample.question.strip() else None
+    return Prompt(wording(name, language), None if sample.task is Task.SUMMARIZATION else asked)
+
+
+def format_of(model: str) -> str:
+    """The format of a checkpoint by its name: `lettucedetect` for those of that project, else `plain`."""
+    return "lettucedetect" if _LETTUCE.search(_basename(model)) else "plain"
+
+
+def checkpoint_language(model: str) -> str | None:
+    """The language that a checkpoint of LettuceDetect was trained for, where its name says one; else None."""
+    name = _basename(model)
+    match = _LETTUCE_LANGUAGE.search(name) if _LETTUCE.search(name) else None
+    if match is None:
+        return None
+    tag = match[1].lower()
+    return "zh" if tag == "cn" else tag
+
+
+def _basename(model: str) -> str:
+    """The last part of a model's name; of a folder in the hub's cache, that of the model."""
+    cached = _CACHED.search(model)
+    return cached["name"] if cached else re.split(r"[\\/]", model.rstrip("\\/"))[-1]

@@ -1,22 +1,28 @@
-"""What the study found, in sentences that claim no more than its intervals do."""
+"""The findings of a study in sentences that claim no more than the intervals, and its terminal view."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from veriglot.report.study.figures import flag, model_label
-from veriglot.report.study.markup import Markup, joined, tag
-from veriglot.report.study.means import shared_means
-from veriglot.report.study.numbers import count, interval, percent
-from veriglot.report.study.view import ALL
+from rich.console import Console
+from rich.text import Text
+
+from veriglot.report.html import joined, tag
+from veriglot.report.study.rates import shared_means
+from veriglot.report.study.view import ALL, View, flag, is_sound, model_label
+from veriglot.report.tables import PLAIN_WIDTH, Cell, Table
+from veriglot.report.text_layout import count, interval, percent, points, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from veriglot.report.study.view import View
-    from veriglot.study.results import Average
+    from markupsafe import Markup
 
-__all__ = ["findings"]
+    from veriglot.records import Rate
+    from veriglot.report.tables import Value
+    from veriglot.study.results import Average, StudyResults
+
+__all__ = ["findings", "render_study"]
 
 
 def findings(view: View) -> Markup:
@@ -111,8 +117,8 @@ def _by_rank(view: View) -> Iterator[Markup]:
         others = [name for name in possible if name != end.model]
         if others:
             names = joined([model_label(name) for name in others], ", ")
-            place = "first" if word == "least" else "last"
-            lead = [where, model_label(end.model), f" stands {place}, but the data do not exclude that another"]
+            end_name = "first" if word == "least" else "last"
+            lead = [where, model_label(end.model), f" stands {end_name}, but the data do not exclude that another"]
             yield joined([*lead, f" hallucinates {word}: ", names, "."])
         else:
             yield joined([where, model_label(end.model), f" hallucinates {word}; its rank interval holds no other."])
@@ -168,3 +174,102 @@ def _warnings(warnings: Sequence[str]) -> Markup | None:
     items = (tag("li", warning) for warning in warnings)
     title = tag("h3", "Before you use these figures")
     return tag("aside", title, tag("ul", *items), class_="warnings", aria_label="Warnings")
+
+
+def render_study(results: StudyResults, console: Console) -> None:
+    """Print a study.
+
+    Args:
+        results: the study's results.
+        console: where to print; a table that is wider becomes several, and a pipe has 200 columns. Without colours
+            nothing is lost: what is unreliable says so.
+    """
+    view = View(results)
+    if not console.is_terminal:  # it says 80 columns, which is a guess
+        console = Console(file=console.file, width=PLAIN_WIDTH, color_system=None)
+    _line(console, Text(printable(results.title), style="bold"))
+    _line(console, Text(_caption(view), style="dim"))
+    _rates(view).print(console)
+    console.print()
+    _models(view).print(console)
+    console.print()
+    for line in _notes(view):
+        _line(console, line)
+
+
+def _caption(view: View) -> str:
+    level = f"{100 * view.results.confidence:g}%"
+    judged, planned = judged_of_planned(view)
+    return (
+        f"Share of {view.units} that the evidence does not support, by {view.results.estimator}, with {level} interval;"
+        f" below it the coverage. {judged:,} of {count(planned, 'response')} judged."
+    )
+
+
+def _line(console: Console, text: Text) -> None:
+    console.print(text, soft_wrap=True, markup=False, highlight=False, emoji=False)
+
+
+def _rates(view: View) -> Table:
+    rows: list[tuple[Value | Cell, ...]] = []
+    for tag_ in view.languages:
+        rates = (_rate_cell(view.rate(name, tag_)) for name in view.models)
+        rows.append((Cell(view.language(tag_), tag_), *rates, _mean_cell(view.average(tag_))))
+    means = (_mean_cell(view.average(name)) for name in view.models)
+    rows.append(("mean", *means, _mean_cell(view.results.overall)))
+    return Table("", "", ("language", *view.models, "mean"), rows, totals=1)
+
+
+def _rate_cell(rate: Rate | None) -> Cell:
+    if rate is None:
+        return Cell("not estimated", kind="absent")
+    coverage = f"cov. {percent(rate.coverage, 0)}"
+    if is_sound(rate):
+        return Cell(percent(rate.rate), f"{_ends(rate.low, rate.high)}\n{coverage}", kind="strong")
+    number = "no estimate" if rate.rate is None else f"({percent(rate.rate)}?)"
+    return Cell("unreliable", f"{number}\n{coverage}", kind="doubtful")
+
+
+def _ends(low: float | None, high: float | None) -> str:
+    return "no interval" if low is None or high is None else f"{points(low)}–{points(high)}"
+
+
+def _mean_cell(average: Average | None) -> Cell:
+    if average is None or average.mean is None:
+        return Cell("no mean", kind="doubtful")
+    ends = _ends(average.low, average.high) if average.low is not None else ""
+    left_out = f"\n{average.unreliable} left out" if average.unreliable else ""
+    return Cell(percent(average.mean), ends + left_out, kind="strong")
+
+
+def _models(view: View) -> Table:
+    ranks = {rank.model: rank for rank in view.results.ranks if rank.language == ALL}
+    rows = []
+    for average in view.results.by_model:
+        rank = ranks.get(average.name)
+        reach = "" if rank is None else str(rank.low) if rank.low == rank.high else f"{rank.low}–{rank.high}"
+        mean = "no mean" if average.mean is None else percent(average.mean)
+        languages = f" of {average.cells + average.unreliable}" if average.unreliable else ""
+        rows.append(
+            (
+                average.name,
+                Cell(mean, kind="doubtful" if average.mean is None else "strong"),
+                interval(average.low, average.high),
+                None if rank is None else rank.rank,
+                reach,
+                f"{average.cells}{languages}",
+            )
+        )
+    heads = ("model", "mean", "interval", "rank", "not excluded", "languages")
+    return Table("", "Models, over languages", heads, rows)
+
+
+def _notes(view: View) -> Iterator[Text]:
+    for reason, rates in view.by_reason.items():
+        told = f"{reason} ({view.places(rates)})"
+        yield Text.assemble(("Unreliable: ", "bold yellow"), printable(told))
+    if view.unlike_means:
+        yield Text.assemble(("Note: ", "bold"), view.unlike_means)
+    for warning in view.results.warnings:
+        yield Text.assemble(("Warning: ", "bold"), printable(warning))
+    yield Text(f"Signature: {printable(view.results.signature)}", style="dim")

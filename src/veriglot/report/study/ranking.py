@@ -1,26 +1,29 @@
-"""Who stands where: rank intervals, and every pair of models held against each other."""
+"""The sections on models: rank intervals, pairs of models, and rates against size, languages and length."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from veriglot.report.study.axes import Axis
-from veriglot.report.study.figures import interval_marks, language_label, model_label
-from veriglot.report.study.grids import grid
-from veriglot.report.study.markup import Markup, hidden, joined, tag
-from veriglot.report.study.means import model_means
-from veriglot.report.study.numbers import interval, signed
-from veriglot.report.study.sections import Section, folded, note
-from veriglot.report.study.strips import Strip, strip_table
-from veriglot.report.study.view import ALL
+from veriglot.report.charts import Axis, Point, Strip, axis_for, interval_marks, scatter, strip_table
+from veriglot.report.html import folded, hidden, joined, note, tag
+from veriglot.report.pages import Section
+from veriglot.report.study.rates import model_means
+from veriglot.report.study.view import ALL, is_sound, language_label, model_label, rate_text
+from veriglot.report.tables import Cell as TableCell
+from veriglot.report.tables import Table
+from veriglot.report.text_layout import interval, percent, signed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
+    from markupsafe import Markup
+
+    from veriglot.records import Rate
     from veriglot.report.study.view import View
-    from veriglot.study.results import Comparison, RankInterval
+    from veriglot.study.results import Cell, Comparison, Model, RankInterval
 
-__all__ = ["model_section", "p_text"]
+__all__ = ["model_section", "relation_section"]
+
 
 _LISTED = 60
 """Comparisons within languages that are listed; more of them are for a program to read."""
@@ -66,7 +69,7 @@ def _over(view: View) -> str:
 
 
 def _rank_chart(ranks: Sequence[RankInterval], caption: str) -> Markup:
-    axis = Axis(1.0, float(max(len(ranks), 2)), tuple(float(place) for place in range(1, len(ranks) + 1)))
+    axis = Axis(1.0, float(max(len(ranks), 2)), tuple(float(rank_tick) for rank_tick in range(1, len(ranks) + 1)))
     strips = [
         Strip(
             model_label(rank.model),
@@ -96,7 +99,7 @@ def _rank_table(view: View, by_language: dict[str, list[RankInterval]]) -> Marku
             cells = (_rank_words(ranks.get(name)) for name in view.models)
             rows.append((language_label(view.language(language), language), *cells))
     name = "Rank in each language, with the ranks that the data do not exclude"
-    return grid(name, ("Language", *map(model_label, view.models)), rows)
+    return Table("", name, ("Language", *map(model_label, view.models)), rows).to_html()
 
 
 def _rank_words(rank: RankInterval | None) -> Markup:
@@ -126,31 +129,31 @@ def _comparisons(view: View) -> Iterator[Markup]:
         yield folded("Differences within languages", _list(view, within), opened=not overall)
 
 
-def _matrix(view: View, found: dict[tuple[str, str], Comparison], alpha: float) -> Markup:
+def _matrix(view: View, comparisons: dict[tuple[str, str], Comparison], alpha: float) -> Markup:
     rows = [
-        (model_label(first), *(_difference(found, first, second, alpha) for second in view.models))
+        (model_label(first), *(_difference(comparisons, first, second, alpha) for second in view.models))
         for first in view.models
     ]
     name = "Differences of mean rates over all languages, row minus column"
-    return grid(name, ("", *map(model_label, view.models)), rows, class_="matrix")
+    return Table("", name, ("", *map(model_label, view.models)), rows).to_html(class_="matrix")
 
 
-def _difference(found: dict[tuple[str, str], Comparison], first: str, second: str, alpha: float) -> Markup:
+def _difference(
+    comparisons: dict[tuple[str, str], Comparison], first: str, second: str, alpha: float
+  ) -> TableCell:  # fmt: skip
     if first == second:
-        return tag("td", class_="diagonal")
-    comparison, sign = found.get((first, second)), 1
+        return TableCell("", kind="diagonal")
+    comparison, sign = comparisons.get((first, second)), 1
     if comparison is None:
-        comparison, sign = found.get((second, first)), -1
+        comparison, sign = comparisons.get((second, first)), -1
     if comparison is None:
-        return tag("td", "–", class_="absent")
-    clear = comparison.p_adjusted < alpha
+        return TableCell("–", kind="absent")
     value = signed(sign * comparison.difference)
+    p = p_text(comparison.p_adjusted)
+    if comparison.p_adjusted >= alpha:
+        return TableCell(value, p, kind="unclear")
     side = "less" if sign * comparison.difference < 0 else "more"
-    p = tag("span", p_text(comparison.p_adjusted), class_="interval")
-    return tag(
-        "td", tag("b", value) if clear else value, hidden(" clear") if clear else None, p,
-        class_=f"clear {side}" if clear else None,
-    )  # fmt: skip
+    return TableCell(joined([value, hidden(" clear")]), p, kind=f"clear {side}")
 
 
 def _list(view: View, comparisons: Sequence[Comparison]) -> Markup:
@@ -169,7 +172,7 @@ def _list(view: View, comparisons: Sequence[Comparison]) -> Markup:
         )
         for c in comparisons
     ]
-    return grid("First minus second, in percentage points", heads, rows, numbers_from=3)
+    return Table("", "First minus second, in percentage points", heads, rows).to_html()
 
 
 def p_text(p: float, *, bare: bool = False) -> str:
@@ -178,3 +181,155 @@ def p_text(p: float, *, bare: bool = False) -> str:
         return "< 0.001" if bare else "p < 0.001"
     number = f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
     return number if bare else f"p = {number}"
+
+
+# What rates go together with: response length, size, number of languages.
+
+
+Look = tuple[str, str]
+"""The shape and the slot of a model's points."""
+
+_SHAPES = ("circle", "square", "triangle", "diamond", "cross", "plus")
+_SLOTS = ("blue", "rust", "moss", "violet", "teal", "rose", "ochre", "indigo", "red", "slate")
+_ONE_PLOT = 3
+"""Models that a plot of models needs to be worth drawing."""
+
+
+def looks(view: View) -> dict[str, Look]:
+    """How each model's points look, the same in every chart; colour and shape both change from one to the next."""
+    names = [model.name for model in view.results.models]
+    return {name: (_SHAPES[i % len(_SHAPES)], _SLOTS[i % len(_SLOTS)]) for i, name in enumerate(names)}
+
+
+def relation_section(view: View) -> Section:
+    """Length against the rate and against the amount, models by size and languages, and every relation as a figure."""
+    look = looks(view)
+    body = [
+        tag("h3", "Response length"),
+        note(
+            f"Each point is a model in a language: first its rate, the share of {view.units} that are unsupported, then"
+            f" the amount, rate times length, which is how many unsupported {view.units} a response holds. Longer"
+            " answers hold more even at the same rate."
+        ),
+        _key(view, look),
+        tag("div", *_lengths(view, look), class_="pair"),
+        *_models(view, look),
+        *_figures(view),
+    ]
+    title = "Length, size and number of languages"
+    return Section("relations", title, "Length and size", body, ("correlations", "cells"))
+
+
+def _key(view: View, look: dict[str, Look]) -> Markup:
+    items = []
+    for name, (shape, slot) in look.items():
+        mark = tag("use", href=f"#shape-{shape}", x="50%", y="50%")
+        drawn = tag("svg", tag("g", mark, class_=f"point slot-{slot}"), class_="key-mark", aria_hidden="true")
+        items.append(tag("li", drawn, model_label(name)))
+    doubtful = any(rate.rate is not None for rate in view.unreliable)
+    hollow = tag("g", tag("use", href="#shape-circle", x="50%", y="50%"), class_="point doubtful")
+    sign = tag("svg", hollow, class_="key-mark", aria_hidden="true")
+    return tag("ul", *items, tag("li", sign, "hollow: unreliable") if doubtful else None, class_="key")
+
+
+def _lengths(view: View, look: dict[str, Look]) -> Iterator[Markup]:
+    pairs = [(cell, rate) for rate in view.own_rates if (cell := _cell_of(view, rate)) and rate.rate is not None]
+    sound = [(cell, rate) for cell, rate in pairs if is_sound(rate)]
+    x = axis_for([cell.length for cell, _ in pairs], count=6)
+    words = f"mean length of a response ({view.units})"
+    y = axis_for([rate.rate for _, rate in sound if rate.rate is not None])
+    shares = [_point(view, cell, rate, rate.rate or 0.0, look) for cell, rate in pairs]
+    yield scatter(
+        shares, x, y, x_name=words, y_name="rate", x_tick=x.plain, y_tick=y.percent,
+        told=f"Scatter of the rates of {len(pairs)} cells against mean response length.",
+    )  # fmt: skip
+    amounts = axis_for([(rate.rate or 0.0) * cell.length for cell, rate in sound])
+    yield scatter(
+        [_point(view, cell, rate, (rate.rate or 0.0) * cell.length, look) for cell, rate in pairs],
+        x, amounts, x_name=words, y_name=f"unsupported {view.units} in a response", x_tick=x.plain,
+        y_tick=amounts.plain, told=f"Scatter of unsupported {view.units} in a response against mean response length.",
+    )  # fmt: skip
+
+
+def _cell_of(view: View, rate: Rate) -> Cell | None:
+    return view.cell(rate.model or "", rate.language)
+
+
+def _point(view: View, cell: Cell, rate: Rate, y: float, look: dict[str, Look]) -> Point:
+    shape, slot = look[cell.model]
+    name = f"{cell.model}, {view.language(cell.language)}: {rate_text(rate)}, {cell.length:.1f} {view.units}"
+    return Point(cell.length, y, name, shape, slot, doubtful=not is_sound(rate))
+
+
+def _models(view: View, look: dict[str, Look]) -> Iterator[Markup]:
+    def size(model: Model) -> float | None:
+        return model.parameters
+
+    def declared(model: Model) -> float | None:
+        return model.languages
+
+    plots = [
+        plot
+        for plot in (
+            _by_model(view, look, size, "billions of parameters"),
+            _by_model(view, look, declared, "languages that its makers declare"),
+        )
+        if plot is not None
+    ]
+    if plots:
+        yield tag("h3", "Models by size and number of languages")
+        yield note("Each point is the mean rate of a model over its languages.")
+        yield tag("div", *plots, class_="pair")
+
+
+def _by_model(
+    view: View, look: dict[str, Look], measure: Callable[[Model], float | None], name: str
+) -> Markup | None:  # fmt: skip
+    points = []
+    for average in view.results.by_model:
+        model = view.model(average.name)
+        value = measure(model) if model is not None else None
+        if value is None or average.mean is None:
+            continue
+        shape, slot = look[average.name]
+        told = f"{average.name}: {value:g} {name}, mean rate {percent(average.mean)}"
+        points.append(Point(value, average.mean, told, shape, slot, label=average.name))
+    if len(points) < _ONE_PLOT:
+        return None
+    x, y = axis_for([point.x for point in points]), axis_for([point.y for point in points])
+    points = [point._replace(label_left=_right_is_taken(point, points, x, y)) for point in points]
+    told = f"Scatter of the mean rates of {len(points)} models against {name}."
+    return scatter(points, x, y, x_name=name, y_name="mean rate", x_tick=x.plain, y_tick=y.percent, told=told)
+
+
+def _right_is_taken(point: Point, points: list[Point], x: Axis, y: Axis) -> bool:
+    """Whether another point lies where the name of this one would stand on its right."""
+    reach, height = 0.3 * (x.high - x.low), 0.06 * (y.high - y.low)
+    return any(0 < other.x - point.x < reach and abs(other.y - point.y) < height for other in points)
+
+
+def _figures(view: View) -> Iterator[Markup]:
+    if not view.results.correlations:
+        return
+    heads = ("What is held against the rate", "Points", "Method", "Coefficient or difference", "Interval", "p")
+    rows = [
+        (
+            c.name, f"{c.points:,} {c.of}", c.method, TableCell(_two_digits(c.r), kind="strong"), _ends(c.low, c.high),
+            p_text(c.p, bare=True),
+        )
+        for c in view.results.correlations
+    ]  # fmt: skip
+    yield tag("h3", "Relations as figures")
+    yield note(
+        "r of a correlation, or the standardised difference of a t-test. These p-values are not corrected for their"
+        " number, and a relation over a few models is weak evidence for a cause."
+    )
+    yield Table("", "Relations of rates with other things", heads, rows).to_html()
+
+
+def _two_digits(value: float) -> str:
+    return f"{value:.2f}".replace("-", "\N{MINUS SIGN}")
+
+
+def _ends(low: float | None, high: float | None) -> str:
+    return "none" if low is None or high is None else f"[{_two_digits(low)}, {_two_digits(high)}]"

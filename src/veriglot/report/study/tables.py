@@ -1,39 +1,29 @@
-"""Every table of a study as plain rows, for CSV, JSON and the page's downloads.
+"""Every table of a study as rows: CSV, JSON, Markdown and LaTeX.
 
 A rate that is `unreliable` stands in columns of its own, so that nobody who reads the column `rate` takes it for one.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from veriglot.errors import UnknownNameError
+from veriglot.report.html import opened
 from veriglot.report.study.view import View, is_sound
+from veriglot.report.tables import BOOKTABS, Table, escape_latex, escape_markdown, latex_row, markdown_row
+from veriglot.report.text_layout import count, interval, percent, points, printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from veriglot.records import Rate
+    from veriglot.report.tables import Value
     from veriglot.study.results import Average, Cell, StudyResults
 
-__all__ = ["Table", "Value", "study_tables"]
-
-Value = str | int | float | bool | None
-
-
-class Table(NamedTuple):
-    """One table.
-
-    Attributes:
-        name: short name, also of its file.
-        title: what it holds, in words.
-        columns: heads of the columns; shares are between 0 and 1.
-        rows: a value for each column.
-    """
-
-    name: str
-    title: str
-    columns: tuple[str, ...]
-    rows: tuple[tuple[Value, ...], ...]
+__all__ = ["FORMATS", "study_table", "study_tables", "write_tables"]
 
 
 def study_tables(results: StudyResults) -> dict[str, Table]:
@@ -192,3 +182,174 @@ _TABLES: tuple[Callable[[View], Table], ...] = (
     _rates, _by_model, _by_language, _ranks, _comparisons, _correlations, _types, _coverage, _quality, _cells,
     _replicates, _settings, _examples,
 )  # fmt: skip
+
+
+def markdown_matrix(view: View) -> str:
+    """Title, table, what is unreliable and why, and the signature."""
+    lines = [f"**{escape_markdown(view.results.title)}**", "", escape_markdown(_caption(view)), ""]
+    heads = ["Language", *(escape_markdown(name) for name in view.models), "Mean"]
+    lines += [markdown_row(heads), markdown_row(["---", *("---:" for _ in heads[1:])])]
+    for tag in view.languages:
+        cells = [_markdown_cell(view.rate(name, tag)) for name in view.models]
+        lines.append(markdown_row([f"{view.language(tag)} ({tag})", *cells, _average(view.average(tag))]))
+    means = [_average(view.average(name)) for name in view.models]
+    lines += [markdown_row(["**Mean**", *means, _average(view.results.overall)]), ""]
+    lines += [f"- {escape_markdown(text)}" for text in _notes(view)]
+    return "\n".join([*lines, "", f"Signature: `{view.results.signature.replace('`', '')}`", ""])
+
+
+def _caption(view: View) -> str:
+    level = f"{100 * view.results.confidence:g}%"
+    return (
+        f"Share of {view.units} that the evidence does not support, by {view.results.estimator}, with {level} intervals"
+        " in percentage points and coverage (judged responses over those asked for or given)."
+    )
+
+
+def _markdown_cell(rate: Rate | None) -> str:
+    if rate is None:
+        return "not estimated"
+    coverage = f"cov. {percent(rate.coverage, 0)}"
+    if is_sound(rate):
+        return f"{percent(rate.rate)} {interval(rate.low, rate.high)} {coverage}".replace("  ", " ")
+    number = "no estimate" if rate.rate is None else f"{percent(rate.rate)}?"
+    return f"*unreliable* ({number}) {coverage}"
+
+
+def _average(average: Average | None) -> str:
+    if average is None or average.mean is None:
+        return "no mean"
+    left_out = f" ({average.unreliable} left out)" if average.unreliable else ""
+    return f"{percent(average.mean)} {interval(average.low, average.high)}".rstrip() + left_out
+
+
+def _notes(view: View) -> Iterator[str]:
+    """Why rates are unreliable, then the warnings of the study."""
+    if view.unreliable:
+        yield f"Unreliable, and in no mean: {count(len(view.unreliable), 'rate')} of {len(view.own_rates)}."
+    for reason, rates in view.by_reason.items():
+        yield f"{reason} ({view.places(rates)})"
+    if view.unlike_means:
+        yield view.unlike_means
+    yield from view.results.warnings
+
+
+def latex_matrix(view: View) -> str:
+    """A `table*` for a paper (needs the package booktabs): rates over their intervals and coverage."""
+    columns = "l" + "c" * len(view.models) + "c"
+    heads = ["Language", *(escape_latex(name) for name in view.models), "Mean"]
+    lines = [
+        BOOKTABS, r"\begin{table*}", r"\centering", r"\small",
+        rf"\begin{{tabular}}{{{columns}}}", r"\toprule", latex_row(heads), r"\midrule",
+    ]  # fmt: skip
+    for tag in view.languages:
+        rates = [view.rate(name, tag) for name in view.models]
+        mean = view.average(tag)
+        lines.append(latex_row([escape_latex(view.language(tag)), *map(_latex_rate, rates), _latex_mean(mean)]))
+        lines.append(latex_row(["", *map(_latex_under, rates), _latex_ends(mean)]))
+    means = [view.average(name) for name in view.models] + [view.results.overall]
+    lines += [r"\midrule", latex_row(["Mean", *map(_latex_mean, means)])]
+    lines += [latex_row(["", *map(_latex_ends, means)]), r"\bottomrule", r"\end{tabular}"]
+    lines += [rf"\caption{{{_latex_caption(view)}}}", r"\label{tab:rates}", r"\end{table*}"]
+    lines += [f"% {' '.join(printable(text).split())}" for text in (*_notes(view), view.results.signature)]
+    return "\n".join([*lines, ""])
+
+
+def _latex_caption(view: View) -> str:
+    text = escape_latex(f"{view.results.title}. {_caption(view)} Rates in %; under each its interval and coverage.")
+    doubtful = r" \emph{unr.}: unreliable, not a rate and in no mean; in parentheses what the estimator gave."
+    return text + (doubtful if view.unreliable else "")
+
+
+def _latex_rate(rate: Rate | None) -> str:
+    if rate is None or rate.rate is None:
+        return "--" if rate is None else r"\emph{unr.}"
+    number = escape_latex(points(rate.rate))
+    return number if is_sound(rate) else rf"\emph{{unr.}} ({number}?)"
+
+
+def _latex_under(rate: Rate | None) -> str:
+    if rate is None:
+        return ""
+    coverage = escape_latex(percent(rate.coverage, 0))
+    ends = interval(rate.low, rate.high) if is_sound(rate) else ""
+    return rf"{{\scriptsize {' '.join(filter(None, (escape_latex(ends), coverage)))}}}"
+
+
+def _latex_mean(average: Average | None) -> str:
+    return r"--" if average is None or average.mean is None else rf"\textbf{{{escape_latex(points(average.mean))}}}"
+
+
+def _latex_ends(average: Average | None) -> str:
+    ends = interval(average.low, average.high) if average is not None else ""
+    return rf"{{\scriptsize {escape_latex(ends)}}}" if ends else ""
+
+
+# A study's tables as text for papers and programs: CSV, JSON, Markdown, LaTeX.
+
+
+FORMATS = ("csv", "json", "markdown", "latex")
+
+
+def study_table(results: StudyResults, format: str, *, table: str | None = None) -> str:  # noqa: A002  # as in the CLI
+    """One table of a study, or what a format shows where none is named.
+
+    Args:
+        results: the study's results.
+        format: `csv` (without a name: `rates`), `json` (without a name: an object with every table), `markdown` or
+            `latex` (without a name: rates, languages by models, as a paper prints them).
+        table: the name of a table: `rates`, `models`, `languages`, `ranks`, `comparisons`, `correlations`, `types`,
+            `coverage`, `quality`, `cells`, `replicates`, `settings`, `examples`.
+
+    Raises:
+        UnknownNameError: no such format, or the study has no such table.
+    """
+    if format not in FORMATS:
+        raise UnknownNameError("format of a table", format, FORMATS)
+    tables = study_tables(results)
+    if table is not None and table not in tables:
+        raise UnknownNameError("table of this study", table, tables)
+    if format == "json":
+        return _json(results, tables, table)
+    if format == "csv":
+        return tables[table or "rates"].to_csv() if tables else ""
+    if table is None:
+        return (markdown_matrix if format == "markdown" else latex_matrix)(View(results))
+    return tables[table].to_markdown() if format == "markdown" else tables[table].to_latex()
+
+
+def write_tables(results: StudyResults, folder: str | Path) -> list[Path]:
+    """Write every table of a study as `NAME.csv` into a folder, which is made where there is none.
+
+    Returns:
+        The files that were written.
+
+    Raises:
+        OSError: a file cannot be written.
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for table in study_tables(results).values():
+        path = folder / f"{table.name}.csv"
+        with opened(path) as file:
+            file.write(table.to_csv())
+        written.append(path)
+    return written
+
+
+def _json(results: StudyResults, tables: dict[str, Table], wanted: str | None) -> str:
+    data: Any
+    if wanted is not None:
+        data = tables[wanted].records()
+    else:
+        data = {
+            "title": results.title,
+            "unit": results.unit,
+            "estimator": results.estimator,
+            "confidence": results.confidence,
+            "warnings": results.warnings,
+            "signature": results.signature,
+            "tables": {name: table.records() for name, table in tables.items()},
+        }
+    return msgspec.json.format(msgspec.json.encode(data), indent=2).decode("utf-8") + "\n"

@@ -6,8 +6,13 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from markupsafe import Markup
+
+from veriglot.rates import ESTIMATORS
 from veriglot.records import Estimator, Reliability
-from veriglot.report.direction import language_name
+from veriglot.report.charts import Axis, interval_marks
+from veriglot.report.html import bdi, hidden, joined, tag
+from veriglot.report.text_layout import interval, language_name, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -15,7 +20,23 @@ if TYPE_CHECKING:
     from veriglot.records import Rate
     from veriglot.study.results import Average, Cell, Model, StudyResults
 
-__all__ = ["ALL", "View", "by_model", "is_sound"]
+__all__ = [
+    "ALL",
+    "View",
+    "average_marks",
+    "average_words",
+    "by_model",
+    "coverage_bar",
+    "estimator_words",
+    "flag",
+    "is_sound",
+    "language_label",
+    "model_label",
+    "rate_marks",
+    "rate_text",
+    "rate_words",
+]
+
 
 ALL = "*"
 """The name that stands for all languages together."""
@@ -62,9 +83,9 @@ class View:
     @cached_property
     def estimators(self) -> tuple[Estimator, ...]:
         """Every estimator of the study, its own first, then in the order of their definition."""
-        found = {rate.estimator for cell in self.results.cells for rate in cell.rates}
+        estimators = {rate.estimator for cell in self.results.cells for rate in cell.rates}
         own = self.results.estimator
-        return tuple(sorted(found, key=lambda each: (each != own, list(Estimator).index(each))))
+        return tuple(sorted(estimators, key=lambda each: (each != own, list(Estimator).index(each))))
 
     @cached_property
     def own_rates(self) -> tuple[Rate, ...]:
@@ -88,16 +109,16 @@ class View:
     @cached_property
     def shared_languages(self) -> tuple[str, ...]:
         """The languages in which every model that has a reliable rate at all has one: those that ranks are over."""
-        kept = [tags for tags in self._reliable_in.values() if tags]
-        return tuple(tag for tag in self.languages if kept and all(tag in tags for tags in kept))
+        nonempty = [tags for tags in self._reliable_in.values() if tags]
+        return tuple(tag for tag in self.languages if nonempty and all(tag in tags for tags in nonempty))
 
     @cached_property
     def unlike_means(self) -> str | None:
         """That the models' means are not of the same languages, in words; None where they are."""
-        kept = [tags for tags in self._reliable_in.values() if tags]
-        if len(set(kept)) < 2:
+        nonempty = [tags for tags in self._reliable_in.values() if tags]
+        if len(set(nonempty)) < 2:
             return None
-        few, many = min(map(len, kept)), max(map(len, kept))
+        few, many = min(map(len, nonempty)), max(map(len, nonempty))
         reach = f"{few}" if few == many else f"{few} to {many}"
         shared = len(self.shared_languages)
         over = f"over the {'language' if shared == 1 else f'{shared} languages'} that all of them have"
@@ -161,10 +182,10 @@ def _with_ranges(reasons: list[str]) -> str:
 
 def by_model(rates: Iterable[Rate]) -> dict[str, list[Rate]]:
     """Rates by the model's name, in their order."""
-    found: dict[str, list[Rate]] = {}
+    groups: dict[str, list[Rate]] = {}
     for rate in rates:
-        found.setdefault(rate.model or "unnamed", []).append(rate)
-    return found
+        groups.setdefault(rate.model or "unnamed", []).append(rate)
+    return groups
 
 
 def _ordered(names: Iterable[str], averages: Iterable[Average]) -> tuple[str, ...]:
@@ -177,3 +198,84 @@ def _ordered(names: Iterable[str], averages: Iterable[Average]) -> tuple[str, ..
         return mean is None, mean or 0.0, given.index(name)
 
     return tuple(sorted(given, key=place))
+
+
+def estimator_words(estimator: Estimator | str) -> str:
+    """What an estimator does, in a few words."""
+    return ESTIMATORS[Estimator(estimator)].title if estimator in set(Estimator) else str(estimator)
+
+
+def model_label(name: str) -> Markup:
+    """The name of a model, as the study file spells it."""
+    return bdi(name, class_="model")
+
+
+def language_label(name: str, tag_: str) -> Markup:
+    """The name of a language with its tag."""
+    return joined([name, " ", tag("span", tag_, class_="tag")]) if name != tag_ else tag("span", tag_)
+
+
+def flag(word: str = "unreliable") -> Markup:
+    """The sign of a rate that the data do not support."""
+    return tag("span", word, class_="flag")
+
+
+def rate_words(rate: Rate | None) -> Markup:
+    """A rate in one line: number and interval, or that it is unreliable."""
+    if rate is None:
+        return tag("span", "not estimated", class_="absent")
+    if is_sound(rate):
+        ends = interval(rate.low, rate.high) or "no interval"
+        return joined([tag("b", percent(rate.rate)), " ", tag("span", ends, class_="interval")])
+    doubt = "no estimate" if rate.rate is None else f"({percent(rate.rate)}?)"
+    return joined([flag(), " ", tag("span", doubt, class_="doubt")])
+
+
+def rate_marks(rate: Rate | None, axis: Axis, name: str) -> Markup:
+    """A rate as a dot with its interval; hollow with a broken line where it is unreliable."""
+    if rate is None or rate.rate is None:
+        return Markup("")
+    kind = "" if is_sound(rate) else " doubtful"
+    told = tag("title", f"{name}: {rate_text(rate)}")
+    marks = interval_marks(rate.low, rate.high, axis, f"span{kind}")
+    dot = tag("circle", cx=axis.at(rate.rate), cy="50%", r="4.5", class_=f"dot{kind}")
+    return tag("g", told, marks, dot)
+
+
+def average_words(average: Average | None, of: str) -> Markup:
+    """A mean with its interval, and what was left out of it; `of` is `languages` or `models`."""
+    if average is None or average.mean is None:
+        return joined([flag("no mean"), " ", tag("span", f"no reliable {of}", class_="doubt")])
+    ends = interval(average.low, average.high) or "no interval"
+    return joined([tag("b", percent(average.mean)), " ", tag("span", ends, class_="interval")])
+
+
+def average_marks(average: Average | None, axis: Axis, name: str) -> Markup:
+    """A mean as a dot with its interval."""
+    if average is None or average.mean is None:
+        return Markup("")
+    told = tag("title", f"{name}: {percent(average.mean)} {interval(average.low, average.high)}")
+    marks = interval_marks(average.low, average.high, axis, "span")
+    return tag("g", told, marks, tag("circle", cx=axis.at(average.mean), cy="50%", r="5", class_="dot"))
+
+
+def coverage_bar(coverage: float) -> Markup:
+    """The judged share of the responses as a thin bar with its number."""
+    bar = tag(
+        "svg",
+        tag("rect", width="100%", height="100%", class_="ground"),
+        tag("rect", width=f"{100 * coverage:.1f}%", height="100%", class_="filled"),
+        class_="bar", aria_hidden="true",
+    )  # fmt: skip
+    return tag(
+        "span", bar, hidden("coverage "), percent(coverage, 0), class_="coverage low" if coverage < 0.9 else "coverage"
+    )
+
+
+def rate_text(rate: Rate | None) -> str:
+    """A rate in one line of plain text: `7.4% [6.1, 8.9]`, `unreliable (13.2%?)`, `unreliable, no estimate`."""
+    if rate is None:
+        return "not estimated"
+    if is_sound(rate):
+        return f"{percent(rate.rate)} {interval(rate.low, rate.high)}".rstrip()
+    return "unreliable, no estimate" if rate.rate is None else f"unreliable ({percent(rate.rate)}?)"

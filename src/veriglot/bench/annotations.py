@@ -1,0 +1,224 @@
+"""Predictions as annotations: what a detector said, put into a data set as an annotator of kind `model` says it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from veriglot.bench.labels import OF_OTHERS, check_marks, quoted, tag_of
+from veriglot.bench.type_confusion import holding
+from veriglot.errors import InputError, UsageError
+from veriglot.formats import Losses
+from veriglot.records import Annotation, Kind, Sample, Status, taxonomy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from veriglot.records import Prediction
+
+__all__ = ["PredictedLabels"]
+
+UNCHECKED = "unchecked"
+"""Key of `meta` that holds, by annotator, why a sample bears no annotation of it."""
+
+_NAMED = 5  # ids that an account gives as examples
+
+
+@dataclass
+class PredictedLabels:
+    """The predictions of one detector, to be joined with their samples by id.
+
+    Attributes:
+        predictions: by id.
+        annotator: the name that their annotations bear.
+        taxonomy: what their types belong to.
+        joined: how many samples got an annotation.
+        unchecked: how many samples were not checked, by status.
+        missing: ids of samples that have no prediction.
+        refused: how many samples have a prediction that cannot be theirs, or that they have no place for.
+        losses: what an annotation has no place for.
+    """
+
+    predictions: dict[str, Prediction]
+    annotator: str
+    taxonomy: str
+    joined: int = 0
+    unchecked: Counter[str] = field(default_factory=Counter)
+    missing: list[str] = field(default_factory=list)
+    refused: int = 0
+    losses: Losses = field(default_factory=Losses)
+    _used: set[str] = field(default_factory=set)
+
+    @classmethod
+    def of(
+        cls, predictions: Iterable[Prediction], *, annotator: str | None = None, taxonomy: str | None = None
+    ) -> PredictedLabels:
+        """Collect predictions.
+
+        Args:
+            predictions: of one detector, in any order.
+            annotator: None for the name and revision of the detector that was asked.
+            taxonomy: None for the first that holds every type of their spans.
+
+        Raises:
+            InputError: there are none, or two of one id.
+            UsageError: several detectors made them and no annotator is named; or no taxonomy is named, and their types
+                tell none.
+            UnknownNameError: no such taxonomy, or a type that is not of it.
+        """
+        by_id: dict[str, Prediction] = {}
+        for prediction in predictions:
+            if prediction.id in by_id:
+                raise InputError(f"there are two predictions of {prediction.id!r}", field="id")
+            by_id[prediction.id] = prediction
+        if not by_id:
+            raise InputError("there are no predictions")
+        return cls(by_id, annotator or _annotator(by_id.values()), _taxonomy(by_id.values(), taxonomy))
+
+    @property
+    def unused(self) -> list[str]:
+        """Ids of the predictions that belong to none of the samples so far."""
+        return [id_ for id_ in self.predictions if id_ not in self._used]
+
+    @property
+    def fit(self) -> bool:
+        """Whether any sample so far has a prediction that could be put into it."""
+        return bool(self.joined or self.unchecked)
+
+    def put_into(self, sample: Sample) -> Sample:
+        """The sample with its prediction as an annotation.
+
+        A sample that was not checked gets none, and says why in `meta`: one without spans would read as clean.
+
+        Raises:
+            InputError: it has an annotation by that name already; the prediction marks a text that the response does
+                not have there, or was made in another language; or `meta` has no place for why it was not checked.
+        """
+        prediction = self.predictions.get(sample.id)
+        if prediction is None:
+            self.missing.append(sample.id)
+            return sample
+        self._used.add(sample.id)
+        try:
+            self._check_name(sample)
+            _check_belongs(prediction, sample)
+            made = (
+                self._unchecked(prediction, sample)
+                if prediction.status is not Status.SCORED
+                else self._marked(prediction, sample)
+            )
+        except InputError:
+            self.refused += 1
+            raise
+        self.losses.note_all(_lost(prediction, sample), sample.id)
+        return made
+
+    def _check_name(self, sample: Sample) -> None:
+        if any(annotation.annotator == self.annotator for annotation in sample.annotations):
+            raise InputError(
+                f"{sample.id!r} has an annotation by {self.annotator!r} already",
+                field="annotations",
+                remedy="Give another name: --annotator NAME.",
+            )
+
+    def _unchecked(self, prediction: Prediction, sample: Sample) -> Sample:
+        """The sample with why it was not checked; nothing that its `meta` holds already is replaced."""
+        held, why = sample.meta.get(UNCHECKED, {}), f"{prediction.status}: {prediction.reason}"
+        if not isinstance(held, dict):
+            raise InputError(
+                f"{sample.id!r} was not checked, and the place that says so holds something else: {quoted(str(held))}",
+                field=f"meta.{UNCHECKED}",
+                remedy="Rename that key of the data.",
+            )
+        if held.get(self.annotator, why) != why:
+            raise InputError(
+                f"{sample.id!r} says already why {self.annotator!r} did not check it",
+                field=f"meta.{UNCHECKED}",
+                remedy="Give another name: --annotator NAME.",
+            )
+        self.unchecked[prediction.status] += 1
+        return msgspec.structs.replace(sample, meta={**sample.meta, UNCHECKED: {**held, self.annotator: why}})
+
+    def _marked(self, prediction: Prediction, sample: Sample) -> Sample:
+        values: dict[str, float | str | None] = {
+            "score": prediction.score,
+            "detector": prediction.detector,
+            "signature": prediction.signature,
+            "notes": "; ".join(prediction.notes) or None,
+        }
+        ratings = {name: value for name, value in values.items() if value is not None}
+        made = Annotation(self.annotator, Kind.MODEL, self.taxonomy, spans=prediction.spans or (), ratings=ratings)
+        self.joined += 1
+        return msgspec.structs.replace(sample, annotations=(*sample.annotations, made))
+
+    def as_data(self) -> dict[str, Any]:
+        """The account: what was joined, and what was not, with some ids of each."""
+        return {
+            "annotator": self.annotator,
+            "taxonomy": self.taxonomy,
+            "joined": self.joined,
+            "unchecked": dict(self.unchecked),
+            "refused": self.refused,
+            "samples_without": {"count": len(self.missing), "such_as": self.missing[:_NAMED]},
+            "predictions_of_no_sample": {"count": len(self.unused), "such_as": self.unused[:_NAMED]},
+            "lost": self.losses.as_data()["lost"],
+        }
+
+
+def _check_belongs(prediction: Prediction, sample: Sample) -> None:
+    """Refuse a prediction that shows that it was made of another text.
+
+    What shows it: a mark beyond the end of the response, a span whose `text` is not what stands there, and another
+    language. Scripts are not held against each other: a detector goes by the text where a tag does not name one.
+    """
+    check_marks(prediction, sample)
+    if prediction.language is None or sample.language is None:
+        return
+    predicted, stated = tag_of(prediction.language), tag_of(sample.language)
+    if predicted.partition("-")[0].casefold() != stated.partition("-")[0].casefold():
+        raise InputError(
+            f"the prediction of {sample.id!r} was made in {predicted}, but the sample is in {stated}",
+            field="language",
+            remedy=OF_OTHERS,
+        )
+
+
+def _lost(prediction: Prediction, sample: Sample) -> Iterator[str]:
+    """What of a prediction an annotation has no place for: its units bear labels of the taxonomy, and no score."""
+    if prediction.words:
+        yield "words of predictions"
+    if prediction.units:
+        yield "units of predictions"
+    if prediction.language is not None and sample.language is None:
+        yield "language of predictions, where the sample states none"
+    if prediction.status is not Status.SCORED and (prediction.notes or prediction.signature):
+        yield "notes and signature of predictions that were not scored"
+
+
+def _annotator(predictions: Iterable[Prediction]) -> str:
+    names = sorted({prediction.asked for prediction in predictions})
+    if len(names) > 1:
+        raise UsageError(
+            f"These predictions were made by {len(names)} detectors: {', '.join(names[:_NAMED])}.",
+            remedy="Say what they are called together: --annotator NAME.",
+        )
+    return names[0]
+
+
+def _taxonomy(predictions: Iterable[Prediction], asked: str | None) -> str:
+    types = {span.type for prediction in predictions for span in prediction.spans or () if span.type is not None}
+    if asked is not None:
+        known = taxonomy(asked)
+        for type_ in sorted(types):
+            known.check(type_)
+        return known.name
+    name = holding(types)
+    if name is None:
+        what = f"the types {', '.join(sorted(types))}" if types else "no types"
+        raise UsageError(
+            f"These predictions hold {what}, which tell no taxonomy.", remedy="Name it: --taxonomy NAME, such as fava."
+        )
+    return name

@@ -1,0 +1,402 @@
+"""Measure a detector against labels: samples and predictions in, figures and the error profile out.
+
+A sample that its annotator did not label, or that the detector did not score, is in no figure; both are counted and
+shown as coverage. What was not scored is never counted as clean.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from veriglot.bench.labels import cluster_of, made_by, same_maker, tag_of
+from veriglot.bench.type_confusion import Types, compare_types
+from veriglot.errors import InputError, UnknownNameError, UsageError
+from veriglot.metrics.counts import Builder, Counts, CountsFile, Coverage, JudgedResponse
+from veriglot.metrics.measures import RESAMPLES, SEED, figures, reliability_tables
+from veriglot.metrics.ranking import coarse_bin
+from veriglot.metrics.reference import COMBINED, Marks, Reference, answer, at_threshold, labelled, reference
+from veriglot.metrics.units import segmenter
+from veriglot.records import CONFIDENCE_BINS, Confusion, DataSource, ErrorProfile, Kind, LanguageProfile, Status, encode
+from veriglot.signatures import __version__, digest, signature
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from veriglot.metrics.estimate import MetricResult
+    from veriglot.metrics.ranking import ReliabilityBin
+    from veriglot.records import Detector, Prediction, Sample
+
+__all__ = ["Evaluation", "Evaluator", "Settings", "evaluate", "measured"]
+
+
+def language_profile(counts: Counts, language: str | None = None) -> LanguageProfile:
+    """Error rates at the level of units in one language, or in all.
+
+    Args:
+        counts: of an evaluation.
+        language: BCP 47 tag; None for all together.
+    """
+    chosen = np.array([language is None or tag == language for tag in counts.languages], dtype=bool)
+    indices = np.flatnonzero(chosen)
+    names: dict[str, int] = {}
+    clusters = [names.setdefault(counts.clusters[index], len(names)) for index in indices]
+    return LanguageProfile.of(
+        (Confusion(*map(int, row)) for row in counts.blocks["unit"][indices]),
+        clusters=clusters if len(names) < len(clusters) else (),
+        histograms=_histograms(counts, indices),
+    )
+
+
+def _histograms(counts: Counts, places: NDArray[np.intp]) -> list[list[tuple[int, int, int]]]:
+    """Units of each response by confidence; empty where not every judged response has confidences."""
+    histogram = counts.histograms["unit"]
+    with_units = places[counts.blocks["unit"][places].sum(axis=1) > 0]
+    if not len(with_units) or not np.isin(with_units, histogram.response).all():
+        return []
+    order = np.full(len(counts), -1, dtype=np.int64)
+    order[places] = np.arange(len(places))
+    home = order[histogram.response]
+    inside = home >= 0
+    flat = home[inside] * CONFIDENCE_BINS + coarse_bin(histogram.bin[inside], CONFIDENCE_BINS)
+    units = [np.bincount(flat, weights=histogram.values[inside, column]).round().astype(int) for column in (0, 1)]
+    cells: list[list[tuple[int, int, int]]] = [[] for _ in places]
+    for index in np.flatnonzero(units[0] + units[1]).tolist():
+        response, bin_ = divmod(index, CONFIDENCE_BINS)
+        cells[response].append((bin_, int(units[0][index]), int(units[1][index])))
+    return cells
+
+
+_BATCH = 64
+_PROFILE_KINDS = {Kind.HUMAN: "gold", Kind.MODEL: "silver"}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is measured, and against which labels.
+
+    Attributes:
+        detector: name and revision of the detector.
+        detector_signature: its own signature, or None.
+        detector_taxonomy: what its types belong to; None to find the one that holds `detector_types`.
+        detector_types: the types that its predictions hold, where its taxonomy is not known.
+        threshold: confidence from which its units count as marked; None where it is not known.
+        unit: `char`, `word` or `hf:<tokenizer>`.
+        annotator: see `metrics.reference`.
+        taxonomy: the taxonomy to compare types in; None for the data's own.
+        refilter: whether to mark anew at `threshold` from the predictions' confidences (see `metrics.reference`).
+    """
+
+    detector: str
+    detector_signature: str | None = None
+    detector_taxonomy: str | None = None
+    detector_types: frozenset[str] = frozenset()
+    threshold: float | None = None
+    unit: str = "word"
+    annotator: str | None = None
+    taxonomy: str | None = None
+    refilter: bool = False
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What was measured.
+
+    Attributes:
+        stored: counts, coverage and what they were taken from.
+        figures: every figure, in a fixed order.
+        signature: one line that says how all of them were made.
+        notes: what a reader of the figures must know.
+    """
+
+    stored: CountsFile
+    figures: list[MetricResult]
+    signature: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def counts(self) -> Counts:
+        """The counts per response."""
+        return self.stored.counts
+
+    @property
+    def coverage(self) -> dict[str, Coverage]:
+        """Language to what became of its samples."""
+        return self.stored.coverage
+
+    def figure(self, level: str, name: str, language: str) -> MetricResult:
+        """One figure, such as `("unit", "f1", "mean")`.
+
+        Raises:
+            UnknownNameError: there is none of that name.
+        """
+        for result in self.figures:
+            if (result.level, result.name, result.language) == (level, name, language):
+                return result
+        known = {f"{f.level}.{f.name}.{f.language}" for f in self.figures}
+        raise UnknownNameError("figure", f"{level}.{name}.{language}", known)
+
+    def reliability(self, level: str = "unit") -> dict[str, list[ReliabilityBin]]:
+        """Language (and `pooled`) to its reliability table; `level` is `unit`, `sentence` or `response`."""
+        return reliability_tables(self.counts, level)
+
+    def profile(self) -> ErrorProfile:
+        """The error profile, at the level of units.
+
+        Raises:
+            UsageError: the threshold is not known.
+        """
+        about = self.stored.about
+        threshold = about.get("threshold")
+        if not isinstance(threshold, float):
+            raise UsageError(
+                "An error profile holds at one threshold, and these predictions do not say theirs.",
+                remedy="Give it with --threshold.",
+            )
+        tags = sorted(set(self.counts.languages))
+        languages = {tag: language_profile(self.counts, tag) for tag in tags}
+        return ErrorProfile(
+            unit=self.counts.unit,
+            threshold=threshold,
+            detector=str(about["detector"]),
+            languages=languages,
+            pooled=language_profile(self.counts),
+            data=DataSource(sha256=str(about["data"]), kind=str(about["kind"])),
+            signature=self.signature,
+        )
+
+
+def measured(
+    stored: CountsFile,
+    *,
+    seed: int = SEED,
+    resamples: int = RESAMPLES,
+    levels: Sequence[str] | None = None,
+    notes: tuple[str, ...] = (),
+) -> Evaluation:
+    """Figures of counts, taken now or read from a file; no detector is asked.
+
+    Args:
+        stored: the counts.
+        seed: of the bootstrap.
+        resamples: how many; 0 for no intervals.
+        levels: the levels to give (`type` for all types), or None for all.
+        notes: passed on.
+    """
+    about = {key: value for key, value in stored.about.items() if key != "version"}
+    about["data"] = str(about["data"])[:16]
+    line = signature(
+        **about, unit=stored.counts.unit, seed=seed, resamples=resamples, version=stored.about.get("version")
+    )
+    results = figures(
+        stored.counts, signature=line, coverage=stored.coverage, seed=seed, resamples=resamples, levels=levels
+    )
+    return Evaluation(stored, results, line, notes)
+
+
+@dataclass
+class Evaluator:
+    """Takes one sample with its prediction after another; memory grows with the counts, not with the texts."""
+
+    settings: Settings
+    _types: Types | None = None
+    _builder: Builder | None = None
+    _coverage: dict[str, Coverage] = field(default_factory=dict)
+    _hashes: list[str] = field(default_factory=list)
+    _kinds: set[Kind] = field(default_factory=set)
+    _annotators: set[str] = field(default_factory=set)
+    _models: set[str] = field(default_factory=set)
+    _own: int = 0
+    _seen: set[str] = field(default_factory=set)
+    _strange: dict[str, int] = field(default_factory=dict)
+    _without_rules: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._segment = segmenter(self.settings.unit)
+
+    def add(self, sample: Sample, prediction: Prediction | None) -> None:
+        """Count one sample; `prediction` is None where there is none.
+
+        Raises:
+            InputError: the prediction belongs to another sample or marks beyond the end of the response.
+            UsageError: the reference cannot be chosen without a name, or the threshold cannot be applied.
+        """
+        if prediction is not None and prediction.id != sample.id:
+            raise InputError(f"the prediction of {prediction.id!r} cannot be held against the sample {sample.id!r}")
+        tag = tag_of(sample.language or (prediction.language if prediction else None))
+        status = prediction.status if prediction is not None else "missing"
+        labels = reference(sample, self.settings.annotator)
+        self._hashes.append(digest([encode(sample)]))
+        self._seen.update(a.annotator for a in labelled(sample))
+        self._coverage[tag] = self._coverage.get(tag, Coverage()).with_sample(
+            labelled=labels is not None, status=status
+        )
+        if labels is None:
+            return
+        self._kinds.add(labels.kind)
+        self._annotators.add(labels.annotator)
+        if labels.kind is Kind.MODEL:
+            self._note_model(sample, labels, prediction)
+        types = self._types_for(labels)
+        if prediction is not None and prediction.status is Status.SCORED:
+            assert self._builder is not None
+            self._builder.add(self._judged(sample, prediction, labels, tag, types))
+
+    def _note_model(self, sample: Sample, labels: Reference, prediction: Prediction | None) -> None:
+        self._models.add(labels.annotator)
+        makers = made_by([sample], None if labels.annotator in COMBINED else labels.annotator)
+        answered = {prediction.detector, prediction.asked} if prediction is not None else set()
+        self._own += same_maker(makers, {self.settings.detector, *answered})
+
+    def _types_for(self, labels: Reference) -> Types:
+        if self._types is None:
+            chosen = self.settings
+            self._types = compare_types(
+                labels.taxonomy, chosen.detector_taxonomy, chosen.taxonomy, set(chosen.detector_types)
+            )
+            self._builder = Builder(self.settings.unit, self._types.names)
+        return self._types
+
+    def _judged(
+        self, sample: Sample, prediction: Prediction, labels: Reference, tag: str, types: Types
+    ) -> JudgedResponse:
+        from veriglot.text import fact_languages, facts, sentences
+
+        length = len(sample.response)
+        parts = np.array(sentences(sample.response, tag), dtype=np.int32).reshape(-1, 2)
+        if self.settings.refilter and self.settings.threshold is not None:
+            prediction = at_threshold(prediction, self.settings.threshold, parts)
+        if tag.partition("-")[0] not in fact_languages():
+            self._without_rules.add(tag)
+        got = answer(prediction, length)
+        gold_types = types.of_reference(labels.taxonomy, labels.marks.types)
+        self._note_strange(labels, gold_types)
+        return JudgedResponse(
+            id=sample.id,
+            language=tag,
+            cluster=cluster_of(sample),
+            length=length,
+            bounds=self._segment(sample.response, tag),
+            sentences=parts,
+            gold=Marks(labels.marks.spans, gold_types),
+            predicted=Marks(got.marks.spans, types.of_detector(got.marks.types)),
+            probability=got.probability,
+            soft=labels.soft,
+            predicted_soft=got.soft,
+            score=prediction.score,
+            facts=facts(sample.response, tag),
+            threshold=self.settings.threshold,
+        )
+
+    def _note_strange(self, labels: Reference, mapped: Sequence[str | None]) -> None:
+        for before, after in zip(labels.marks.types, mapped, strict=True):
+            if before is not None and after is None:
+                key = f"{labels.taxonomy}:{before}"
+                self._strange[key] = self._strange.get(key, 0) + 1
+
+    def stored(self) -> CountsFile:
+        """The counts so far.
+
+        Raises:
+            UnknownNameError: no sample has labels of the annotator that was asked for.
+        """
+        asked = self.settings.annotator
+        if asked and asked not in COMBINED and self._seen and asked not in self._seen:
+            raise UnknownNameError("annotator", asked, {*self._seen, *COMBINED})
+        builder = self._builder or Builder(self.settings.unit)
+        kinds = {_PROFILE_KINDS[kind] for kind in self._kinds}
+        about: dict[str, str | float | None] = {
+            "data": digest(self._hashes),
+            "detector": self.settings.detector,
+            "made": self.settings.detector_signature,
+            "threshold": self.settings.threshold,
+            "annotator": "+".join(sorted(self._annotators)) or asked,
+            "kind": kinds.pop() if len(kinds) == 1 else "mixed" if kinds else "none",
+            "taxonomy": self._types.taxonomy if self._types else None,
+            "version": __version__,
+        }
+        return CountsFile(builder.counts(), self._coverage, about)
+
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the figures must know."""
+        notes = []
+        if self._types is not None and self._types.why:
+            notes.append(self._types.why)
+        if self._types is not None and self._types.names:
+            notes += [f"{n} spans of type {name} have no counterpart" for name, n in sorted(self._strange.items())]
+        if self._models:
+            notes.append(
+                f"labels by a model and by no person: {', '.join(sorted(self._models))}; figures say how far the"
+                " detector agrees with it, not how often it is right"
+            )
+        if self._own:
+            notes.append(f"{self._own} samples are held against the detector's own marks: figures of them say nothing")
+        total = Coverage.total(self._coverage.values())
+        if total.labelled < total.samples:
+            notes.append(f"{total.samples - total.labelled} of {total.samples} samples have no labels to hold against")
+        if total.scored < total.labelled:
+            reasons = ", ".join(f"{status} {count}" for status, count in sorted(total.unscored.items()))
+            notes.append(f"{total.labelled - total.scored} of {total.labelled} labelled samples not scored: {reasons}")
+        return tuple(notes)
+
+    def result(
+        self, *, seed: int = SEED, resamples: int = RESAMPLES, levels: Sequence[str] | None = None
+    ) -> Evaluation:
+        """The figures of what was counted so far; see `measured`."""
+        notes = self.notes()
+        if self._without_rules and (levels is None or "fact" in levels):
+            tags = ", ".join(sorted(self._without_rules))
+            notes = (*notes, f"each sentence is counted as one fact, for want of rules, in: {tags}")
+        return measured(self.stored(), seed=seed, resamples=resamples, levels=levels, notes=notes)
+
+
+def _batches(samples: Iterable[Sample]) -> Iterator[list[Sample]]:
+    source = iter(samples)
+    while batch := list(islice(source, _BATCH)):
+        yield batch
+
+
+def evaluate(
+    samples: Iterable[Sample],
+    detector: Detector,
+    *,
+    unit: str = "word",
+    annotator: str | None = None,
+    taxonomy: str | None = None,
+    seed: int = SEED,
+    resamples: int = RESAMPLES,
+) -> Evaluation:
+    """Ask a detector about labelled samples and measure its answers.
+
+    Args:
+        samples: with annotations; read once.
+        detector: asked in batches; ranking and calibration figures need one that gives `words`.
+        unit: `char`, `word` or `hf:<tokenizer>`.
+        annotator: whose labels; see `metrics.reference`.
+        taxonomy: the taxonomy to compare types in; None for the data's own.
+        seed: of the bootstrap.
+        resamples: of the bootstrap.
+
+    Raises:
+        UnknownNameError: no such unit, taxonomy or annotator.
+        InputError: a prediction does not belong to its sample.
+    """
+    settings = Settings(
+        detector=detector.name,
+        detector_signature=detector.signature,
+        detector_taxonomy=detector.taxonomy,
+        threshold=float(detector.threshold),
+        unit=unit,
+        annotator=annotator,
+        taxonomy=taxonomy,
+    )
+    evaluator = Evaluator(settings)
+    for batch in _batches(samples):
+        for sample, prediction in zip(batch, detector.predict(batch), strict=True):
+            evaluator.add(sample, prediction)
+    return evaluator.result(seed=seed, resamples=resamples)

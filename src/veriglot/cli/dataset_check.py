@@ -1,0 +1,240 @@
+"""`veriglot dataset check` and `card`: what is wrong with a data set, and a page that describes it."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from veriglot.cli.command import Help, Setting, command
+from veriglot.cli.options import (
+    AccountJson,
+    InputFormat,
+    OptionalOutput,
+    Quiet,
+    RowLanguage,
+    Splits,
+)
+from veriglot.errors import EXIT_FAILED, EXIT_ROWS_FAILED, InputError, UsageError
+
+if TYPE_CHECKING:
+    from veriglot.datasets.checks import CheckReport
+
+__all__ = ["card", "check"]
+
+
+_LEVELS = ("error", "warning", "note")
+_PAGES = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json"}
+
+
+@command
+def check(
+    data: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="DATA...", show_default=False, help="Data sets: files or folders in any readable format, or -."
+        ),
+    ],
+    *,
+    output: Annotated[
+        OptionalOutput,
+        Help(
+            "A cleaned copy: a file (.jsonl, .parquet), or a new folder with a file for each. Rows that are left out"
+            " lie in rejected.jsonl beside it, with their reasons. Default: none."
+        ),
+    ] = None,
+    report: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--report",
+            metavar="FILE",
+            help="Write the report as .html, .md or .json; may be repeated. Default: none.",
+        ),
+    ] = None,
+    quality: Annotated[
+        bool,
+        typer.Option(
+            "--quality",
+            help="Only account for the quality of responses by model and language, as Table 1 of Kang et al. and more:"
+            " words, sentences, right language, declined, repetitive, cut, empty. Default: off.",
+        ),
+    ] = False,
+    splits: Splits = "names",
+    near: Annotated[
+        float,
+        Setting("Jaccard similarity of character n-grams, 0.5 to 1, from which texts are near-duplicates.", 0.5, 1),
+    ] = 0.8,
+    keep: Annotated[
+        list[str] | None, Setting("Checks about which nothing is done in the cleaned copy. Default: as each says.")
+    ] = None,
+    drop: Annotated[
+        list[str] | None,
+        Setting(
+            "Checks whose rows are left out of the cleaned copy, though they are usually kept. Default: as each says."
+        ),
+    ] = None,
+    fail_on: Annotated[
+        Literal["error", "warning", "note", "never"],
+        typer.Option("--fail-on", help="Exit with 1 where a finding is of this level or worse. Default: never."),
+    ] = "never",
+    format_: InputFormat = None,
+    language: RowLanguage = None,
+    json: AccountJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Check labelled data before anything is trained or measured on it, and write a cleaned copy.
+
+    Looks for rows that do not fit their format, wrong offsets, malformed tags, glued spans, garbled references, one
+    reference for several languages, wrong scripts and languages, leaks between splits (exact, near, by reference),
+    repeats and how far their labels agree, missing clean rows and classes out of balance. All DATA is checked together.
+
+    Leaves with 3 where rows could not be read, and with 1 as --fail-on says.
+
+    \b
+    See:    veriglot dataset check mfava/ --report check.html
+    Clean:  veriglot dataset check train.jsonl dev.jsonl test.jsonl -o cleaned/
+    """
+    from veriglot.cli.inputs import known_tag
+    from veriglot.cli.progress import Steps
+    from veriglot.datasets.checks import CleanedCopy
+    from veriglot.datasets.checks import check as checked
+
+    if quality:
+        from veriglot.cli.dataset_responses import show
+
+        show(data, format_name=format_, language=language, json=json)
+        return
+    pages = [(path, _page_kind(path)) for path in report or ()]
+    if output is None and (keep or drop):
+        raise UsageError("`keep` and `drop` say what a cleaned copy holds.", remedy="Add --output OUT.")
+    cleaning = None if output is None else CleanedCopy(output, frozenset(keep or ()), frozenset(drop or ()))
+    with Steps(shown=not quiet) as steps:
+        result = checked(
+            data,
+            format=format_,
+            language=known_tag(language),
+            splits=splits,
+            near=near,
+            clean=cleaning,
+            watch=steps,
+        )
+    for path, kind in pages:
+        _write(result, path, kind)
+    _show(result, json=json)
+    raise typer.Exit(_code(result, fail_on))
+
+
+def _page_kind(path: str) -> str:
+    kind = _PAGES.get(PurePath(path).suffix.lower())
+    if kind is None:
+        raise UsageError(f"The name {path!r} does not say what to write.", remedy="End it in .html, .md or .json.")
+    return kind
+
+
+def _write(report: CheckReport, path: str, kind: str) -> None:
+    from veriglot.report.checks import check_markdown, write_check
+
+    try:
+        if kind == "html":
+            write_check(report, path)
+        else:
+            Path(path).write_text(check_markdown(report) if kind == "markdown" else _as_json(report), "utf-8")
+    except OSError as error:
+        raise InputError(f"it cannot be written: {error.strerror}", path=path) from error
+
+
+def _as_json(report: CheckReport) -> str:
+    import msgspec
+
+    return msgspec.json.format(msgspec.json.encode(report), indent=2).decode() + "\n"
+
+
+def _show(report: CheckReport, *, json: bool) -> None:
+    if json:
+        sys.stdout.write(_as_json(report))
+        return
+    from rich.console import Console
+
+    from veriglot.report.checks import render_check
+
+    render_check(report, Console(file=sys.stdout, highlight=False))
+
+
+def _code(report: CheckReport, fail_on: str) -> int:
+    if fail_on != "never" and any(
+        _LEVELS.index(finding.level) <= _LEVELS.index(fail_on) for finding in report.findings
+    ):
+        return EXIT_FAILED
+    return EXIT_ROWS_FAILED if any(file.unreadable for file in report.files) else 0
+
+
+@command
+def card(
+    data: Annotated[
+        list[str],
+        typer.Argument(metavar="DATA...", show_default=False, help="Data sets: files or folders in any format."),
+    ],
+    *,
+    output: Annotated[OptionalOutput, Help("Markdown. Default: standard output.")] = None,
+    about: Annotated[
+        str | None,
+        typer.Option(
+            "--about",
+            metavar="FILE",
+            help="TOML with what no run can know: purpose, contact, licence, uses, prices. Default: it is said to be"
+            " unknown.",
+        ),
+    ] = None,
+    write_about: Annotated[
+        str | None,
+        typer.Option(
+            "--write-about",
+            metavar="FILE",
+            help="Also write this TOML file with every question that --about answers, to be filled in. Default: none.",
+        ),
+    ] = None,
+    splits: Splits = "names",
+    format_: InputFormat = None,
+    language: RowLanguage = None,
+    quiet: Quiet = False,
+) -> None:
+    """Write the data card of a data set from its files and from what the steps that made it left beside them.
+
+    Manifests, accounts and rejected rows of `veriglot dataset` and of studies say how it was made, of what, with which
+    models and prompts, what was rejected and what it cost; a check says what is wrong with it. What nothing says is
+    said to be unknown. The page is a dataset card of the Hugging Face Hub with the sections of a datasheet.
+
+    Leaves with 3 where rows could not be read.
+
+    \b
+    Card:  veriglot dataset card silver.jsonl --about about.toml -o README.md
+    Ask:   veriglot dataset card silver.jsonl --write-about about.toml -o README.md
+    """
+    from veriglot.cli.inputs import known_tag
+    from veriglot.cli.progress import Steps
+    from veriglot.datasets.cards import blank as blank_file
+    from veriglot.datasets.cards import card as made
+    from veriglot.datasets.cards import card_page, read_given
+
+    answers = None if about is None else read_given(Path(about))
+    if write_about is not None and Path(write_about).exists():
+        raise UsageError(f"{write_about} is there already.", remedy="Name a file that does not exist.")
+    with Steps(shown=not quiet) as steps:
+        record = made(data, given=answers, format=format_, language=known_tag(language), splits=splits, watch=steps)
+    if write_about is not None:
+        _write_text(write_about, blank_file())
+    page = card_page(record)
+    if output in {None, "-"}:
+        sys.stdout.write(page)
+    else:
+        _write_text(output, page)
+    raise typer.Exit(EXIT_ROWS_FAILED if any(file.unreadable for file in record.checks.files) else 0)
+
+
+def _write_text(path: str, text: str) -> None:
+    try:
+        Path(path).write_text(text, "utf-8")
+    except OSError as error:
+        raise InputError(f"it cannot be written: {error.strerror}", path=path) from error

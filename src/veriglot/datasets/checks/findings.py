@@ -1,0 +1,391 @@
+"""Findings of a check as records, with counts and examples, and the tally that collects them."""
+
+from __future__ import annotations
+
+import tomllib
+from collections import Counter, defaultdict
+from functools import cache
+from importlib.resources import files
+from typing import Literal
+
+import msgspec
+
+__all__ = [
+    "GLUED_SET",
+    "Agreement",
+    "Check",
+    "CheckReport",
+    "CheckedFile",
+    "CleanedAccount",
+    "Example",
+    "Finding",
+    "LabelSet",
+    "SharedReferences",
+    "SplitLeak",
+    "Tally",
+    "checks",
+    "checks_version",
+    "shortened",
+]
+
+
+Level = Literal["error", "warning", "note"]
+CleaningAction = Literal["leave out", "repair", "keep"]
+
+
+class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One thing that is looked for.
+
+    Attributes:
+        title: what it finds, as a heading.
+        level: `error` (what is trained or measured on it is wrong), `warning` (know it), `note` (good to know).
+        unit: what is counted.
+        how: `count`, or `estimate` where a rule of thumb decides.
+        cleaning: what a cleaned copy does about it.
+        meaning: what it means, in full sentences.
+    """
+
+    title: str
+    level: Level
+    unit: str
+    how: Literal["count", "estimate"]
+    cleaning: CleaningAction
+    meaning: str
+
+
+class _Catalogue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    version: str
+    checks: dict[str, Check]
+
+
+@cache
+def _catalogue() -> _Catalogue:
+    text = files(__package__).joinpath("catalogue.toml").read_text("utf-8")
+    return msgspec.convert(tomllib.loads(text), _Catalogue)
+
+
+def checks() -> dict[str, Check]:
+    """Every check by name, in the order of the report."""
+    return _catalogue().checks
+
+
+def checks_version() -> str:
+    """Version of the checks, such as `checks@1`."""
+    return f"checks@{_catalogue().version}"
+
+
+class Example(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One place where something was found.
+
+    Attributes:
+        file: the file.
+        id: of the sample; None where there is none.
+        line: line or row of the file, where that is known.
+        detail: what is wrong there.
+        text: the text concerned, cut to 160 code points.
+    """
+
+    file: str
+    detail: str
+    id: str | None = None
+    line: int | None = None
+    text: str | None = None
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """What one check found.
+
+    Attributes:
+        check: its name.
+        level: how bad it is.
+        unit: what `count` counts.
+        how: `count` or `estimate`.
+        count: how many.
+        of: of how many of that unit that could have it.
+        files: count by file, most first.
+        of_files: what `of` is in each of these files.
+        layers: count and `of` by layer or annotator, where the check tells them.
+        kinds: count by kind, where the check tells kinds; a place may be of several.
+        examples: the first few, of different files where there are such.
+        cleaning: what a cleaned copy does about it.
+    """
+
+    check: str
+    level: Level
+    unit: str
+    how: str
+    count: int
+    of: int
+    files: dict[str, int]
+    of_files: dict[str, int]
+    layers: dict[str, tuple[int, int]]
+    kinds: dict[str, int]
+    examples: tuple[Example, ...]
+    cleaning: CleaningAction
+
+
+class CheckedFile(msgspec.Struct, frozen=True):
+    """A file that was read.
+
+    Attributes:
+        path: the file.
+        format: its format.
+        split: the split that it belongs to; None where none is known or its rows say it.
+        languages: samples by language; the key is empty where none is stated.
+        samples: samples read.
+        unreadable: rows that are none.
+        queries: samples without response and label: questions to be answered.
+        labelled: samples with spans, or said to have none.
+    """
+
+    path: str
+    format: str
+    split: str | None
+    languages: dict[str, int]
+    samples: int
+    unreadable: int
+    queries: int
+    labelled: int
+
+
+class LabelSet(msgspec.Struct, frozen=True):
+    """The labels of one annotator (or one layer) in one language of a file.
+
+    Attributes:
+        file: the file.
+        annotator: who.
+        kind: `human` or `model`.
+        taxonomy: of the spans.
+        language: BCP 47 tag; empty where none is stated.
+        responses: labelled responses.
+        clean: those without a span.
+        words, marked_words: words of the responses, and those of them in any span.
+        types: spans by type; the key is empty where a span has none.
+    """
+
+    file: str
+    annotator: str
+    kind: str
+    taxonomy: str
+    language: str
+    responses: int
+    clean: int
+    words: int
+    marked_words: int
+    types: dict[str, int]
+
+
+class Agreement(msgspec.Struct, frozen=True):
+    """How far several annotations of the same text agree, in one language.
+
+    Attributes:
+        language: BCP 47 tag; empty where none is stated.
+        kind: `human` or `model`: who annotated.
+        texts: texts with several annotations.
+        annotations: of them.
+        pairs: pairs of annotations of one text.
+        same: pairs that marked exactly the same places.
+        overlap: mean Dice coefficient of the marked code points over pairs in which any is marked (1: the same); None
+            where there is none.
+        alpha: Krippendorff's alpha of marked against not marked, over code points other than white space (1: perfect,
+            0: chance); None where nothing varies.
+        same_type: share of the code points that both of a pair marked that have a type in common; None where none is
+            marked by both.
+    """
+
+    language: str
+    kind: str
+    texts: int
+    annotations: int
+    pairs: int
+    same: int
+    overlap: float | None
+    alpha: float | None
+    same_type: float | None
+
+
+class SharedReferences(msgspec.Struct, frozen=True):
+    """References that two files have in common.
+
+    Attributes:
+        first, second: the files.
+        first_languages, second_languages: of their responses.
+        shared: different passages in both.
+        share: of the different passages of the file that has fewer, 0 to 1.
+        foreign: whether the languages differ though the evidence is not said to be in another.
+    """
+
+    first: str
+    second: str
+    first_languages: tuple[str, ...]
+    second_languages: tuple[str, ...]
+    shared: int
+    share: float
+    foreign: bool
+
+
+class SplitLeak(msgspec.Struct, frozen=True):
+    """What two splits share: rows of `left` whose text or reference stands in `kept` too."""
+
+    check: str
+    left: str
+    kept: str
+    rows: int
+
+
+class CleanedAccount(msgspec.Struct, frozen=True):
+    """The cleaned copy.
+
+    Attributes:
+        path: file or folder.
+        rejected: where the rows that were left out lie, with their reasons.
+        kept: rows in the copy.
+        repaired: of these, rows in which anything was changed.
+        left_out: rows that are not in it.
+        repairs: changes by check.
+        reasons: rows left out by check; a row may have several reasons.
+    """
+
+    path: str
+    rejected: str
+    kept: int
+    repaired: int
+    left_out: int
+    repairs: dict[str, int]
+    reasons: dict[str, int]
+
+
+class CheckReport(msgspec.Struct, frozen=True):
+    """Everything that checking found.
+
+    Attributes:
+        files: what was read.
+        findings: what was found, in the order of the catalogue; checks that found nothing are in `passed`.
+        passed: names of the checks that looked and found nothing.
+        not_looked_for: check to the reason why it was not made; nothing is known about these.
+        labels: balance, a row for each set of labels.
+        agreement: of repeated and of several annotations.
+        shared: files that have references in common.
+        leaks: what splits share.
+        unread: files of a folder that were left aside, and why.
+        near: Jaccard similarity from which texts are near-duplicates.
+        cleaned: the cleaned copy, if one was written.
+        signature: one line that says how it was made.
+        version: of Veriglot.
+    """
+
+    files: tuple[CheckedFile, ...]
+    findings: tuple[Finding, ...]
+    passed: tuple[str, ...]
+    not_looked_for: dict[str, str]
+    labels: tuple[LabelSet, ...]
+    agreement: tuple[Agreement, ...]
+    shared: tuple[SharedReferences, ...]
+    leaks: tuple[SplitLeak, ...]
+    unread: dict[str, str]
+    near: float
+    signature: str
+    version: str
+    cleaned: CleanedAccount | None = None
+
+    def finding(self, check: str) -> Finding | None:
+        """What a check found, or None."""
+        return next((finding for finding in self.findings if finding.check == check), None)
+
+
+# Where findings are counted: by check, file and kind, with a few examples of different files.
+
+
+GLUED_SET = 0.1
+"""Share of glued spans from which a file's seams are taken for glue; below it they may be the estimate's own errors."""
+
+EXAMPLES = 8  # kept of each check
+_A_FILE = 2  # of these from one file, while other files have some
+_SHOWN = 160
+
+
+def shortened(text: str) -> str:
+    """A text cut to 160 code points, on one line."""
+    plain = " ".join(text[: 4 * _SHOWN].split())
+    return plain if len(plain) <= _SHOWN else f"{plain[: _SHOWN - 1]}…"
+
+
+class Tally:
+    """Counts of what was looked at and of what was found; memory grows with checks and files, not with rows."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, Counter[str]] = defaultdict(Counter)
+        self._of: dict[str, Counter[str]] = defaultdict(Counter)
+        self._layers: dict[str, Counter[str]] = defaultdict(Counter)
+        self._of_layers: dict[str, Counter[str]] = defaultdict(Counter)
+        self._kinds: dict[str, Counter[str]] = defaultdict(Counter)
+        self._examples: dict[str, dict[str, list[Example]]] = defaultdict(lambda: defaultdict(list))
+
+    def looked(self, check: str, file: str, count: int = 1, *, layer: str | None = None) -> None:
+        """So many more could have what the check looks for."""
+        self._of[check][file] += count
+        if layer is not None:
+            self._of_layers[check][layer] += count
+
+    def found(
+        self, check: str, file: str, count: int = 1, *, kind: str | None = None, layer: str | None = None
+    ) -> None:
+        """So many more have it."""
+        self._found[check][file] += count
+        if layer is not None:
+            self._layers[check][layer] += count
+        if kind is not None:
+            self._kinds[check][kind] += count
+
+    def kind(self, check: str, kind: str, count: int = 1) -> None:
+        """Count a kind without counting a place again."""
+        self._kinds[check][kind] += count
+
+    def example(self, check: str, example: Example) -> None:
+        """Offer an example; the first few of each file are kept."""
+        examples = self._examples[check][example.file]
+        if len(examples) < EXAMPLES:
+            examples.append(example)
+
+    def looked_at(self, check: str) -> int:
+        """How many could have it."""
+        return self._of[check].total()
+
+    def share(self, check: str, file: str) -> float:
+        """Share of one file that has it, 0 to 1."""
+        return self._found[check][file] / max(1, self._of[check][file])
+
+    def findings(self) -> tuple[Finding, ...]:
+        """What was found, in the order of the catalogue."""
+        return tuple(self._finding(name) for name in checks() if self._found[name].total())
+
+    def _finding(self, name: str) -> Finding:
+        check = checks()[name]
+        by_file = {file: count for file, count in self._found[name].most_common() if count}
+        return Finding(
+            check=name,
+            level=self._level(name),
+            unit=check.unit,
+            how=check.how,
+            count=self._found[name].total(),
+            of=max(self._of[name].total(), self._found[name].total()),
+            files=by_file,
+            of_files={file: max(self._of[name][file], count) for file, count in by_file.items()},
+            layers={layer: (self._layers[name][layer], of) for layer, of in self._of_layers[name].items()},
+            kinds={kind: count for kind, count in self._kinds[name].most_common() if count},
+            examples=self._chosen(name, by_file),
+            cleaning=check.cleaning,
+        )
+
+    def _level(self, name: str) -> Level:
+        """As the catalogue says, but few glued spans in every file are as many as sound data seem to have."""
+        if name == "glued_span" and all(self.share(name, file) < GLUED_SET for file in self._found[name]):
+            return "note"
+        return checks()[name].level
+
+    def _chosen(self, name: str, by_file: dict[str, int]) -> tuple[Example, ...]:
+        """Examples of the files with most of it, two a file, then further ones."""
+        examples = self._examples[name]
+        first = [example for file in by_file for example in examples.get(file, ())[:_A_FILE]]
+        further = [example for file in by_file for example in examples.get(file, ())[_A_FILE:]]
+        return tuple((first + further)[:EXAMPLES])

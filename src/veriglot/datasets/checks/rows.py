@@ -1,0 +1,580 @@
+"""Checks of single rows: repair, faults of labels and offsets, language and script; and the index of all rows."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from array import array
+from collections import Counter
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+import msgspec
+import numpy as np
+
+from veriglot.datasets.near_duplicates import equal_runs
+from veriglot.errors import UnknownNameError
+from veriglot.records import Span, Task, Unit, taxonomies, taxonomy
+from veriglot.records.languages import get_language
+from veriglot.text import fold, identify, script_shares
+from veriglot.text.noise import garbled
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from veriglot.errors import InputError
+    from veriglot.records import Annotation, Sample
+    from veriglot.text import Identified
+
+__all__ = [
+    "Fault",
+    "Index",
+    "LanguageCheck",
+    "is_labelled",
+    "kind_of_error",
+    "plain",
+    "repaired",
+    "repeated_keys",
+    "sample_faults",
+    "span_faults",
+    "without_ranges",
+]
+
+
+# What is kept of every row: hashes of its text, labels and references, 40 bytes or so, however long the text.
+
+
+_ENOUGH = 32.0  # letters of a text that nobody writes twice by chance
+_BETWEEN = re.compile(r"[\W_]+")
+_DENSE = 2.5  # what a letter counts that is a syllable or a word
+
+
+def plain(text: str) -> str:
+    """Letters and digits of a text, folded: what two copies have in common whatever was done to their spaces."""
+    return _BETWEEN.sub("", fold(text))
+
+
+def weighs_enough(letters: str) -> bool:
+    """Whether a text is too long to occur twice by chance."""
+    if len(letters) >= _ENOUGH:
+        return True
+    dense = sum("\u2e80" <= char <= "\u9fff" or "\uac00" <= char <= "\ud7a3" for char in letters)
+    return len(letters) + (_DENSE - 1) * dense >= _ENOUGH
+
+
+def _hash(*parts: str) -> int:
+    """64 bits, never 0; framed, so that joins cannot collide."""
+    hasher = hashlib.blake2b(digest_size=8)
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        hasher.update(len(data).to_bytes(4, "little"))
+        hasher.update(data)
+    return int.from_bytes(hasher.digest(), "little") or 1
+
+
+class Index:
+    """Hashes by row and by passage; `freeze` makes arrays of them.
+
+    Attributes:
+        texts: of each row's response, with its question and evidence where it is short; 0 where it is empty.
+        long: whether the response alone made the hash.
+        whole: of everything that a row says: question, evidence, response, labels.
+        files, splits: numbers of each row's file and split.
+        languages: number of each row's language, without its script; 0 where none is stated. `language_names` has them.
+        passages: of each passage that is long enough.
+        owners, places: which row each belongs to, and which of its passages it is.
+        own: whether a passage is said, or has to be assumed, to be in the language of its response.
+    """
+
+    def __init__(self) -> None:
+        self._texts, self._whole, self._passages = array("Q"), array("Q"), array("Q")
+        self._long, self._splits = array("B"), array("H")
+        self._files, self._owners, self._places = array("I"), array("I"), array("H")
+        self._languages, self._own = array("H"), array("B")
+        self.language_names = [""]
+        self._encode = msgspec.json.Encoder(order="deterministic").encode
+
+    def add(self, sample: Sample, file: int, split: int) -> None:
+        """Take in the next row."""
+        row = len(self._texts)
+        response = plain(sample.response)
+        passages = [plain(passage.text) for passage in sample.evidence]
+        question = plain(sample.question or "")
+        is_long = weighs_enough(response)
+        context = () if is_long else (question, *passages)
+        self._texts.append(_hash(response, *context) if response else 0)
+        self._long.append(is_long)
+        labels = self._encode(sample.annotations).decode()
+        model = sample.generator.name if sample.generator is not None else ""
+        self._whole.append(_hash(question, *passages, sample.response, model, labels))
+        self._files.append(file)
+        self._splits.append(split)
+        base = _base_index(sample.language)
+        self._languages.append(self._number(base))
+        for index, passage in enumerate(passages):
+            if weighs_enough(passage):
+                self._passages.append(_hash(passage))
+                self._owners.append(row)
+                self._places.append(min(index, 0xFFFF))
+                stated = sample.evidence[index].language
+                self._own.append(_base_index(stated) == base if stated else sample.task is not Task.TRANSLATION)
+
+    def _number(self, base: str) -> int:
+        if base not in self.language_names:
+            self.language_names.append(base)
+        return self.language_names.index(base)
+
+    def freeze(self) -> None:
+        """Make arrays; nothing can be added after it."""
+        self.texts = np.array(self._texts, np.uint64)
+        self.long = np.array(self._long, np.bool_)
+        self.whole = np.array(self._whole, np.uint64)
+        self.files = np.array(self._files, np.uint32)
+        self.splits = np.array(self._splits, np.uint16)
+        self.passages = np.array(self._passages, np.uint64)
+        self.owners = np.array(self._owners, np.uint32)
+        self.places = np.array(self._places, np.uint16)
+        self.languages = np.array(self._languages, np.uint16)
+        self.own = np.array(self._own, np.bool_)
+
+
+def _base_index(tag: str | None) -> str:
+    return (tag or "").partition("-")[0]
+
+
+def repeated_keys(keys: NDArray[np.uint64]) -> Iterator[NDArray[np.int64]]:
+    """Indices of keys that occur more than once, a group a time, in order inside each; 0 is no key."""
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    for start, end in equal_runs(ordered):
+        if ordered[start]:
+            yield order[start:end]
+
+
+# What a cleaned copy changes in a sample: offsets in another unit, edges of spans, spans twice, glued words.
+
+
+Mark = TypeVar("Mark", Span, Unit)
+
+_STALE = ("glued",)  # what readers left in `meta` of the text as it was
+
+
+class Placed(NamedTuple):
+    """A span in code points, and the unit that its offsets were in: `utf-16` or `utf-8`."""
+
+    span: Span
+    unit: str
+
+
+def placed(span: Span, response: str) -> Span | Placed | None:
+    """The span itself where it cuts out the text that it carries, or carries none.
+
+    Otherwise the span as it is meant if its offsets count UTF-16 units or UTF-8 bytes, or None if they do not either.
+    """
+    if span.text is None or response[span.start : span.end] == span.text:
+        return span
+    for unit, coding, width in (("utf-16", "utf-16-le", 2), ("utf-8", "utf-8", 1)):
+        data = response.encode(coding, "surrogatepass")
+        try:
+            start = len(data[: width * span.start].decode(coding))
+            inside = data[width * span.start : width * span.end].decode(coding)
+        except UnicodeDecodeError:
+            continue
+        if inside == span.text:
+            return Placed(msgspec.structs.replace(span, start=start, end=start + len(inside)), unit)
+    return None
+
+
+def repaired(sample: Sample, keep: Collection[str] = ()) -> tuple[Sample, Counter[str]]:
+    """The sample with its spans put right, and how many changes were made, by check.
+
+    A span that `placed` cannot place stays as it is, and so does a blank span that is the only one of its annotation:
+    such rows are left out, since no repair is right.
+
+    Args:
+        sample: any sample.
+        keep: checks whose faults stay.
+    """
+    changes: Counter[str] = Counter()
+    annotations = tuple(_annotation(annotation, sample.response, changes, keep) for annotation in sample.annotations)
+    return (msgspec.structs.replace(sample, annotations=annotations) if changes else sample), changes
+
+
+def _annotation(annotation: Annotation, response: str, changes: Counter[str], keep: Collection[str]) -> Annotation:
+    spans: list[Span] = []
+    seen: set[tuple[int, int, str | None]] = set()
+    for span in annotation.spans or ():
+        result = placed(span, response)
+        if isinstance(result, Placed) and "text_mismatch" not in keep:
+            changes["text_mismatch"] += 1
+            span = result.span
+        trimmed = _trimmed(span, response)
+        if trimmed is None and "blank_span" not in keep:
+            changes["blank_span"] += 1
+            continue
+        if trimmed is None or "span_edges" in keep:
+            trimmed = span
+        if trimmed is not span:
+            changes["span_edges"] += 1
+        key = (trimmed.start, trimmed.end, trimmed.type)
+        if key in seen and "repeated_span" not in keep:
+            changes["repeated_span"] += 1
+            continue
+        seen.add(key)
+        spans.append(trimmed)
+    return annotation if annotation.spans is None else msgspec.structs.replace(annotation, spans=tuple(spans))
+
+
+def is_blank(text: str) -> bool:
+    """Whether a marked text holds nothing that could be wrong: no letter, no digit, no symbol."""
+    return not any(char.isalnum() or unicodedata.category(char)[0] in "SM" for char in text)
+
+
+def _trimmed(span: Span, response: str) -> Span | None:
+    """Without white space at its edges; None where nothing is left that could be wrong."""
+    text = response[span.start : span.end]
+    if is_blank(text):
+        return None
+    start = span.start + len(text) - len(text.lstrip())
+    end = span.end - (len(text) - len(text.rstrip()))
+    if (start, end) == (span.start, span.end):
+        return span
+    return msgspec.structs.replace(span, start=start, end=end, text=None if span.text is None else response[start:end])
+
+
+def without_ranges(sample: Sample, ranges: Iterable[tuple[int, int]]) -> Sample | None:
+    """The sample without parts of its response, all marks moved along.
+
+    Args:
+        sample: with any number of annotations.
+        ranges: half-open ranges of the response.
+
+    Returns:
+        None where a mark would be empty after it, or where the ranges leave nothing.
+    """
+    gone = bytearray(len(sample.response))
+    for start, end in ranges:
+        gone[start:end] = b"\x01" * (end - start)
+    response = "".join(char for char, out in zip(sample.response, gone, strict=True) if not out)
+    moved = [0]
+    for out in gone:
+        moved.append(moved[-1] + (not out))
+    annotations = []
+    for annotation in sample.annotations:
+        spans, units = _moved(annotation.spans, moved), _moved(annotation.units, moved)
+        if (spans is None) != (annotation.spans is None) or (units is None) != (annotation.units is None):
+            return None
+        spans = None if spans is None else tuple(_with_text(span, response) for span in spans)
+        annotations.append(msgspec.structs.replace(annotation, spans=spans, units=units))
+    if not response.strip():
+        return None
+    meta = {key: value for key, value in sample.meta.items() if key not in _STALE}
+    return msgspec.structs.replace(sample, response=response, annotations=tuple(annotations), meta=meta)
+
+
+def _moved(marks: Sequence[Mark] | None, moved: Sequence[int]) -> tuple[Mark, ...] | None:
+    """Marks at their new places; None where there are none, or one would be empty."""
+    if marks is None or any(moved[mark.start] == moved[mark.end] for mark in marks):
+        return None
+    return tuple(msgspec.structs.replace(mark, start=moved[mark.start], end=moved[mark.end]) for mark in marks)
+
+
+def _with_text(span: Span, response: str) -> Span:
+    return span if span.text is None else msgspec.structs.replace(span, text=response[span.start : span.end])
+
+
+# What can be told of one sample by itself: its labels, its offsets, its characters.
+
+
+_BROKEN = re.compile(r"[\ufffd\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x9f]")
+_OFFSETS = re.compile(r"\.(?:start|end|spans|units)\b|(?:spans|units|hard_labels|soft_labels)(?:\[|$)")
+
+
+class Fault(NamedTuple):
+    """Something wrong with a sample.
+
+    Attributes:
+        check: the check that it belongs to.
+        detail: what is wrong, in a few words.
+        kind: which kind of it, where the check tells kinds.
+        text: the text concerned, if any.
+        layer: whose labels, where the check tells them apart.
+        lasting: whether no repair removes it, so that the row is left out where the check repairs.
+    """
+
+    check: str
+    detail: str
+    kind: str | None = None
+    text: str | None = None
+    lasting: bool = False
+    layer: str | None = None
+
+
+def kind_of_error(error: InputError) -> str:
+    """The check that a row belongs to that could not be read."""
+    if error.field == "id" and "occurred before" in error.detail:
+        return "repeated_id"
+    about_offsets = "half-open" in error.detail or "ends beyond" in error.detail
+    if about_offsets or (error.field is not None and _OFFSETS.search(error.field)):
+        return "bad_offsets"
+    return "unreadable_row"
+
+
+def is_labelled(sample: Sample) -> bool:
+    """Whether somebody marked spans in it, or looked and found none."""
+    return any(annotation.spans is not None for annotation in sample.annotations)
+
+
+def sample_faults(sample: Sample) -> Iterator[Fault]:
+    """Faults of the sample as a whole."""
+    labelled = bool(sample.annotations)
+    if labelled and not sample.response.strip():
+        yield Fault("no_response", "it has labels and no response")
+    if labelled and not any(passage.text.strip() for passage in sample.evidence):
+        yield Fault("no_evidence", "there is nothing to hold it against")
+    if sample.language is None:
+        yield Fault("no_language", "no language is stated", text=sample.response or sample.question)
+    tags = _tags().findall(sample.response)
+    if tags:
+        yield Fault("leftover_tags", f"{tags[0]} stands in the response", kind=tags[0].lower(), text=sample.response)
+    for name, text in (("response", sample.response), *(("evidence", passage.text) for passage in sample.evidence)):
+        broken = _BROKEN.search(text)
+        if broken:
+            around = text[max(0, broken.start() - 20) : broken.end() + 20]
+            yield Fault("broken_characters", f"U+{ord(broken.group()):04X} in the {name}", kind=name, text=around)
+            break
+
+
+_pattern: dict[str, re.Pattern[str]] = {}
+
+
+def _tags() -> re.Pattern[str]:
+    """Inline tags of any taxonomy."""
+    if "tags" not in _pattern:
+        names = sorted({type_ for entry in taxonomies().values() for type_ in entry.types} | {"mark", "delete"})
+        _pattern["tags"] = re.compile(rf"</?(?:{'|'.join(map(re.escape, names))})>", re.IGNORECASE)
+    return _pattern["tags"]
+
+
+def span_faults(sample: Sample) -> Iterator[Fault]:
+    """Faults of single spans and of the spans of one annotator together; one for each span concerned."""
+    for annotation in sample.annotations:
+        spans = annotation.spans or ()
+        lost = 0
+        for span in spans:
+            text = sample.response[span.start : span.end]
+            yield from _type_fault(annotation, span, text)
+            where = placed(span, sample.response)
+            if where is not span:
+                unit = where.unit if isinstance(where, Placed) else "unknown"
+                detail = f"it says {span.text!r} and cuts out {text!r}"
+                yield Fault("text_mismatch", detail, kind=unit, text=text, lasting=where is None)
+            if is_blank(text):
+                lost += 1
+                alone = lost == len(spans)
+                yield Fault("blank_span", f"{text!r} is marked", kind=str(annotation.kind), lasting=alone)
+            elif text != text.strip():
+                yield Fault("span_edges", f"{text!r} is marked", kind=str(annotation.kind))
+        yield from _together(annotation.spans or (), sample.response)
+
+
+def _type_fault(annotation: Annotation, span: Span, text: str) -> Iterator[Fault]:
+    try:
+        types = taxonomy(annotation.taxonomy).types
+    except UnknownNameError:
+        yield Fault("unknown_type", f"there is no taxonomy {annotation.taxonomy!r}", kind=annotation.taxonomy)
+        return
+    if span.type is not None and span.type not in types:
+        detail = f"{span.type!r} is no type of {annotation.taxonomy}"
+        yield Fault("unknown_type", detail, kind=span.type, text=text)
+
+
+def _together(spans: Sequence[Span], response: str) -> Iterator[Fault]:
+    """What spans of one annotator are to each other; each span is held against those that begin before it."""
+    open_: list[Span] = []
+    seen: set[tuple[int, int, str | None]] = set()
+    for span in sorted(spans, key=lambda earlier: (earlier.start, -earlier.end)):
+        key = (span.start, span.end, span.type)
+        text = response[span.start : span.end]
+        if key in seen:
+            yield Fault("repeated_span", f"{span.type} twice", text=text)
+            continue
+        seen.add(key)
+        open_ = [earlier for earlier in open_ if earlier.end > span.start]
+        if any(earlier.end < span.end for earlier in open_):
+            yield Fault("overlapping_spans", "it crosses another", kind="crossing", text=text)
+        elif open_:
+            yield Fault("overlapping_spans", "it lies in another", kind="nested", text=text)
+        open_.append(span)
+
+
+_WRITTEN_IN = {
+    "Hans": {"Hani"}, "Hant": {"Hani"}, "Jpan": {"Hira", "Kana", "Hani"}, "Kore": {"Hang", "Hani"},
+}  # fmt: skip
+_MOST = 0.6  # share of the letters from which a text is in a script
+_FEWEST_LETTERS = 24
+_SURE = 0.9
+_NEIGHBOURS = (  # what identification takes for one another
+    {"id", "ms"}, {"hr", "bs", "sr"}, {"nb", "nn", "no", "da"}, {"cs", "sk"}, {"gl", "pt", "es"}, {"hi", "mr", "ne"},
+    {"fa", "prs", "tg"}, {"bg", "mk"},
+)  # fmt: skip
+_OWN = 0.1  # share of the letters from which the script of its language makes a text one of it
+_FOREIGN = 0.25  # share of the letters from which a reference is as much in the script of the response as in its own
+_SHORTEST_LOOP = 64  # letters of a response; less is emphasis or a stock phrase
+_SHORTEST_GARBLED = 150  # letters of a reference: titles, headings and lists repeat themselves too
+_DENSE_LETTER = 2.5  # what a letter counts that is a syllable or a word
+_NO_LETTERS = re.compile(r"[\W_]+")
+_REMEMBERED = 1 << 16
+_LOOKED_AT = 4000  # code points
+
+
+class TextFacts(NamedTuple):
+    """What is known of one text.
+
+    Attributes:
+        letters: how many letters it has, of what was looked at.
+        script: the ISO 15924 code that most of them are of, or None.
+        shares: of each script among the letters, 0 to 1.
+        identified: its language, or None.
+    """
+
+    letters: int
+    script: str | None
+    shares: dict[str, float]
+    identified: Identified | None
+
+
+class LanguageCheck:
+    """Holds texts against what they say; texts that come again are looked at once."""
+
+    def __init__(self) -> None:
+        self._known: dict[int, TextFacts] = {}
+
+    def facts(self, text: str) -> TextFacts:
+        """What is known of a response or a passage."""
+        key = hash(text)
+        facts = self._known.get(key)
+        if facts is None:
+            if len(self._known) >= _REMEMBERED:
+                self._known.clear()
+            facts = self._known[key] = _facts(text)
+        return facts
+
+    def faults(self, sample: Sample) -> Iterator[Fault]:
+        """Script and language of the response and of its evidence, and garbled evidence."""
+        response = self.facts(sample.response)
+        if _broken(sample.response) == "looping":
+            yield Fault("looping_response", "it goes round in circles", text=sample.response)
+        tag = sample.language
+        wrong = None if tag is None else _misfit(tag, response)
+        if wrong is not None and not self._quoted(sample):
+            detail = f"it says {tag} and is in {wrong[1]}"
+            yield Fault(f"wrong_{wrong[0]}", detail, f"{tag}: {wrong[1]}", sample.response)
+        whole = "\n".join(passage.text for passage in sample.evidence)
+        broken = garbled_in(whole)
+        if broken is not None:
+            yield Fault("garbled_reference", broken.replace("_", " "), broken, whole)
+            return
+        for tag, text in _by_tag(sample):
+            yield from self._evidence_faults(sample, tag, text, response if wrong is None else None)
+
+    def _quoted(self, sample: Sample) -> bool:
+        """Whether the response stands in evidence that is in the language it says, as names and titles do."""
+        if sample.task is Task.TRANSLATION:
+            return False
+        response = plain(sample.response)
+        return any(
+            response in plain(passage.text)
+            and _misfit(passage.language or sample.language or "", self.facts(passage.text)) is None
+            for passage in sample.evidence
+        )
+
+    def _evidence_faults(self, sample: Sample, tag: str, text: str, response: TextFacts | None) -> Iterator[Fault]:
+        known = self.facts(text)
+        same = sample.language is not None and _base(tag) == _base(sample.language)
+        own = response.script if response is not None else None
+        apart = own and known.script and _apart(own, known.script)
+        if same and own and apart and known.shares.get(own, 0.0) < _FOREIGN:
+            yield Fault("reference_script", f"the response is in {own}, the reference in {known.script}",
+                        f"{own}/{known.script}", text)  # fmt: skip
+        wrong = _misfit(tag, known)
+        if (wrong is not None and wrong[0] == "language") or (wrong is not None and not same):
+            yield Fault("reference_language", f"it says {tag} and is in {wrong[1]}", f"{tag}: {wrong[1]}", text)
+
+
+@lru_cache(maxsize=4096)
+def garbled_in(text: str) -> str | None:
+    """Why the evidence of a row is unusable, `looping` or `unknown_characters`; None where it looks sound."""
+    why = _broken(text)
+    if why != "looping":
+        return why
+    dense = sum("\u2e80" <= char <= "\u9fff" or "\uac00" <= char <= "\ud7a3" for char in text)
+    letters = len(_NO_LETTERS.sub(" ", text)) + (_DENSE_LETTER - 1) * dense
+    return why if letters >= _SHORTEST_GARBLED else None
+
+
+def _by_tag(sample: Sample) -> Iterator[tuple[str, str]]:
+    """The beginnings of the passages, those that say one language together; what says none is left out."""
+    if not sample.evidence:
+        return
+    assumed = None if sample.task is Task.TRANSLATION else sample.language
+    share = max(_FEWEST_LETTERS * 4, _LOOKED_AT // len(sample.evidence))
+    parts: dict[str, list[str]] = {}
+    for passage in sample.evidence:
+        tag = passage.language or assumed
+        if tag is not None:
+            parts.setdefault(tag, []).append(passage.text[:share])
+    for tag, texts in parts.items():
+        yield tag, "\n".join(texts)
+
+
+def _facts(text: str) -> TextFacts:
+    part = text if len(text) <= _LOOKED_AT else text[:_LOOKED_AT]
+    letters = sum(map(str.isalpha, part))
+    if letters < _FEWEST_LETTERS:
+        return TextFacts(letters, None, {}, None)
+    shares = script_shares(part)
+    script, share = next(iter(shares.items()), (None, 0.0))
+    return TextFacts(letters, script if share >= _MOST else None, shares, identify(text))
+
+
+def _broken(text: str) -> str | None:
+    """As `garbled`, but rows of exclamation marks and a phrase that is said thrice are no loop."""
+    why = garbled(text)
+    if why != "looping":
+        return why
+    letters = _NO_LETTERS.sub(" ", text)
+    return why if len(letters) >= _SHORTEST_LOOP and garbled(letters) == "looping" else None
+
+
+def _misfit(tag: str, known: TextFacts) -> tuple[str, str] | None:
+    """`script` or `language`, and what the text is in instead; None where it fits or cannot be told."""
+    if known.script is None:
+        return None
+    try:
+        expected = get_language(tag)
+    except UnknownNameError:
+        return None
+    own = _WRITTEN_IN.get(expected.script, {expected.script})
+    if known.script not in own:
+        return ("script", known.script) if sum(known.shares.get(script, 0.0) for script in own) < _OWN else None
+    identified = known.identified
+    if identified is None or identified.confidence < _SURE or _base(identified.tag) == expected.base:
+        return None
+    pair = {_base(identified.tag), expected.base}
+    return None if any(pair <= group for group in _NEIGHBOURS) else ("language", identified.tag)
+
+
+def _apart(first: str, second: str) -> bool:
+    """Whether two scripts are not parts of one way of writing."""
+    return first != second and not any({first, second} <= scripts for scripts in _WRITTEN_IN.values())
+
+
+def _base(tag: str) -> str:
+    try:
+        return get_language(tag).base
+    except UnknownNameError:
+        return tag.partition("-")[0]

@@ -1,0 +1,602 @@
+"""The first pass of a check: files and splits, rows looked at one by one, class balance, and rows on disk for later."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+import numpy as np
+
+from veriglot.datasets.checks.findings import CheckedFile, Example, LabelSet, Tally, checks, shortened
+from veriglot.datasets.checks.rows import (
+    Fault,
+    Index,
+    LanguageCheck,
+    is_labelled,
+    kind_of_error,
+    sample_faults,
+    span_faults,
+)
+from veriglot.datasets.checks.seams import Glue
+from veriglot.errors import InputError, UnknownNameError
+from veriglot.formats import BadRow, Report, read_rows
+from veriglot.formats.reader import files_in
+from veriglot.metrics.spans import covered
+from veriglot.records import Sample, Taxonomy, encode, taxonomy
+from veriglot.records.languages import languages
+from veriglot.signatures import digest
+from veriglot.text import word_bounds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from veriglot.formats import FileReport
+    from veriglot.pipeline.progress import Watch
+    from veriglot.records import Annotation
+
+__all__ = ["DataFile", "FirstPass", "Row", "Splits", "Splitting", "Spool", "find_files"]
+
+
+# Class balance: how much is labelled, clean and marked, as which types, in which languages.
+
+
+_FEWEST = 20  # labelled responses from which a set of labels is judged
+_HARDLY = 0.05  # share of clean responses
+_DENSE = 0.25  # share of marked words
+_SPANS = 100  # from which types are judged
+_RARE = 0.02
+_WHO = {"human": "people", "model": "models"}
+_PAPERS = {"mfava": "mfava", "mfava-queries": "mfava", "halluverse": "halluverse", "hat": "hat"}
+
+
+@dataclass
+class _Set:
+    responses: int = 0
+    clean: int = 0
+    words: int = 0
+    marked: int = 0
+    types: Counter[str] = field(default_factory=Counter)
+
+
+class Balance:
+    """Counts labels, sample by sample."""
+
+    def __init__(self) -> None:
+        self._sets: dict[tuple[str, str, str, str, str], _Set] = defaultdict(_Set)
+        self._languages: dict[str, set[str]] = defaultdict(set)
+
+    def add(self, sample: Sample, file: str, format_name: str) -> None:
+        """Count the labels of a sample."""
+        if sample.language is not None:
+            self._languages[format_name].add(sample.language.partition("-")[0])
+        words = None
+        for annotation in sample.annotations:
+            if annotation.spans is None or not sample.response.strip():
+                continue
+            if words is None:
+                words = word_bounds(sample.response, sample.language)
+            into = self._sets[file, annotation.annotator, annotation.kind, annotation.taxonomy, sample.language or ""]
+            marked = [span for span in annotation.spans if span.type not in _entry(annotation.taxonomy).clean]
+            into.responses += 1
+            into.clean += not marked
+            into.types.update(span.type or "" for span in marked)
+            into.words += len(words)
+            into.marked += _marked_words(annotation, len(sample.response), words)
+
+    def sets(self) -> tuple[LabelSet, ...]:
+        """Every set of labels, as they appeared."""
+        return tuple(
+            LabelSet(
+                *key, counts.responses, counts.clean, counts.words, counts.marked, dict(counts.types.most_common())
+            )
+            for key, counts in self._sets.items()
+        )
+
+    def judge(self, tally: Tally) -> dict[str, str]:
+        """Count what is out of balance; a set that is too small to tell is not judged.
+
+        People are judged together, and so are models; where one annotator is `gold`, that one alone.
+
+        Returns:
+            For each check that was not made of every set, why.
+        """
+        clean = _Judged("labelled rows", _FEWEST)
+        types = _Judged("spans", _SPANS)
+        together: dict[tuple[str, str, str], list[LabelSet]] = defaultdict(list)
+        for label_set in self.sets():
+            together[label_set.file, label_set.kind, label_set.taxonomy].append(label_set)
+        for (file, kind, name), parts in together.items():
+            settled = [label_set for label_set in parts if label_set.annotator == "gold"]
+            names = {label_set.annotator for label_set in settled or parts}
+            said_by = names.pop() if len(names) == 1 else _WHO.get(kind, str(kind))
+            _judge_clean(tally, file, said_by, settled or parts, clean)
+            _judge_types(tally, file, said_by, name, settled or parts, types)
+        self._judge_languages(tally)
+        judged = {"no_clean_rows": clean, "dense_marks": clean, "missing_types": types, "rare_types": types}
+        reasons = {name: why for name, label_set in judged.items() if (why := label_set.reason()) is not None}
+        if not tally.looked_at("absent_languages"):
+            reasons["absent_languages"] = "no file is in the format of a paper that names its languages"
+        return reasons
+
+    def _judge_languages(self, tally: Tally) -> None:
+        for format_name, present in self._languages.items():
+            paper = _PAPERS.get(format_name)
+            if paper is None:
+                continue
+            covered_ = {entry.base for entry in languages().values() if paper in entry.sources}
+            where = f"all files in the format {format_name}"
+            tally.looked("absent_languages", where, len(covered_))
+            for tag in sorted(covered_ - present):
+                tally.found("absent_languages", where, kind=tag)
+            if covered_ - present:
+                names = ", ".join(sorted(covered_ - present))
+                tally.example("absent_languages", Example(where, f"covered by {paper} and absent: {names}"))
+
+
+@dataclass
+class _Judged:
+    """Of how many sets of labels a check was made, and how much there was of the others."""
+
+    unit: str
+    least: int
+    sets: int = 0
+    few: list[int] = field(default_factory=list)
+
+    def enough(self, count: int) -> bool:
+        """Note a set with so many of the unit; whether it is judged."""
+        self.sets += 1
+        if count < self.least:
+            self.few.append(count)
+        return count >= self.least
+
+    def reason(self) -> str | None:
+        """Why the check was not made, or of which sets it was not; None where it was made of all."""
+        if not self.sets:
+            return "no set of labels here can be judged by it"
+        if not self.few:
+            return None
+        most = f"{max(self.few):,}" if len(self.few) == 1 else f"at most {max(self.few):,}"
+        some = "" if len(self.few) == self.sets else f" in {len(self.few):,} of {self.sets:,} sets of labels"
+        return f"too few {self.unit}{some} ({most}; from {self.least:,} on)"
+
+
+def _judge_clean(tally: Tally, file: str, annotator: str, parts: list[LabelSet], judged: _Judged) -> None:
+    responses, clean = sum(part.responses for part in parts), sum(part.clean for part in parts)
+    words, marked = sum(part.words for part in parts), sum(part.marked_words for part in parts)
+    tally.looked("no_clean_rows", file, responses)
+    tally.looked("dense_marks", file, words)
+    if not judged.enough(responses) or not any(part.types for part in parts):
+        return
+    if clean < _HARDLY * responses:
+        tally.found("no_clean_rows", file, responses, kind=annotator)
+        detail = f"{clean:,} of {responses:,} responses that {annotator} labelled have no span"
+        tally.example("no_clean_rows", Example(file, detail))
+    if marked >= _DENSE * words:
+        tally.found("dense_marks", file, marked, kind=annotator)
+        detail = f"{marked / words:.0%} of the words are marked by {annotator}"
+        tally.example("dense_marks", Example(file, detail))
+
+
+def _judge_types(tally: Tally, file: str, annotator: str, name: str, parts: list[LabelSet], judged: _Judged) -> None:
+    entry = _entry(name)
+    expected = [type_ for type_ in entry.types if type_ not in entry.clean]
+    counts: Counter[str] = Counter()
+    for part in parts:
+        counts.update(part.types)
+    total = counts.total()
+    if len(expected) < 2 or set(counts) == {""} or not judged.enough(total):
+        return
+    for check in ("missing_types", "rare_types"):
+        tally.looked(check, file, len(expected))
+    for type_ in expected:
+        if not counts[type_]:
+            tally.found("missing_types", file, kind=type_)
+            tally.example("missing_types", Example(file, f"{annotator} never marked {type_}"))
+        elif counts[type_] < _RARE * total:
+            tally.found("rare_types", file, kind=type_)
+            detail = f"{counts[type_]:,} of {total:,} spans of {annotator} are {type_}"
+            tally.example("rare_types", Example(file, detail))
+
+
+def _entry(name: str) -> Taxonomy:
+    try:
+        return taxonomy(name)
+    except UnknownNameError:
+        return Taxonomy(source="", types={}, name=name)
+
+
+def _marked_words(annotation: Annotation, length: int, words: np.ndarray[tuple[int, ...], np.dtype[np.int32]]) -> int:
+    """Words that any span touches, those of types that mark support aside."""
+    clean = _entry(annotation.taxonomy).clean
+    places = [(span.start, span.end) for span in annotation.spans or () if span.type not in clean]
+    if not places or not len(words):
+        return 0
+    inside = np.concatenate([[0], np.cumsum(covered(length, np.array(places, np.int32)))])
+    return int((inside[words[:, 1]] > inside[words[:, 0]]).sum())
+
+
+# Which split a sample belongs to: by what it says, by the names of its file and folders, or as the user says.
+
+
+Splitting = Literal["names", "files", "arguments", "none"]
+SPLITTINGS: tuple[Splitting, ...] = ("names", "files", "arguments", "none")
+
+_WORDS = {
+    "train": "train", "training": "train",
+    "dev": "dev", "val": "dev", "valid": "dev", "validation": "dev", "development": "dev",
+    "test": "test", "testing": "test", "eval": "test", "heldout": "test",
+}  # fmt: skip
+_KEPT_FIRST = {"test": 0, "dev": 1}  # in which split a row stays that stands in several
+_PART = re.compile(r"[^a-z]+")
+_META = ("split", "partition")
+
+
+def split_in_name(path: PurePath) -> str | None:
+    """`train`, `dev` or `test` as a word in the name of a file, or in that of the nearest folder; None for no word."""
+    for part in (path.stem, *(folder.name for folder in path.parents)):
+        splits = {_WORDS[word] for word in _PART.split(part.lower()) if word in _WORDS}
+        if len(splits) == 1:
+            return splits.pop()
+    return None
+
+
+class Splits:
+    """Numbers splits as they appear; 0 is no split.
+
+    Args:
+        how: `names`: what a sample says in `meta.split`, else a word in its file's name or folders below the argument;
+            `files`: each file is a split; `arguments`: each argument of the command is one; `none`.
+    """
+
+    def __init__(self, how: Splitting) -> None:
+        self.how = how
+        self.names = [""]
+
+    def of_file(self, argument: str, path: PurePath) -> str | None:
+        """The split of a whole file; None where its samples decide, or nothing does.
+
+        Args:
+            argument: the file or folder that was named.
+            place: the file's path with the argument's own name in front.
+        """
+        if self.how == "files":
+            return str(path)
+        if self.how == "arguments":
+            return argument
+        return split_in_name(path) if self.how == "names" else None
+
+    def number(self, sample: Sample, of_file: str | None) -> int:
+        """The number of a sample's split."""
+        name = of_file
+        if self.how == "names":
+            stated = next((sample.meta[key] for key in _META if isinstance(sample.meta.get(key), str)), None)
+            name = stated or of_file
+        if name is None:
+            return 0
+        if name not in self.names:
+            self.names.append(name)
+        return self.names.index(name)
+
+    @property
+    def several(self) -> bool:
+        """Whether anything can leak."""
+        return len(self.names) > 2
+
+    def rank(self, number: int) -> tuple[int, int]:
+        """The lowest keeps a row that stands in several: test, then dev, then the split that came first."""
+        name = _WORDS.get(self.names[number].lower(), self.names[number])
+        return _KEPT_FIRST.get(name, 2), number
+
+
+# Rows on disk between the passes of a check, so that memory does not grow with the text, and inputs are read once.
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A sample with where it comes from.
+
+    Attributes:
+        file: number of the file.
+        number: which sample of the file it is, from 1.
+        split: number of the split; 0 where none is known.
+        sample: the sample.
+    """
+
+    file: int
+    number: int
+    split: int
+    sample: Sample
+
+
+class Spool:
+    """Rows that are written once and read as often as wanted, in order or one by one: 8 bytes of memory a row.
+
+    Args:
+        path: a file that does not exist yet.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = path.open("w+b")
+        self._places = array("Q", [0])
+        self._encoder = msgspec.msgpack.Encoder()
+        self._decoder = msgspec.msgpack.Decoder(Row)
+
+    def __len__(self) -> int:
+        return len(self._places) - 1
+
+    def add(self, row: Row) -> int:
+        """Write a row; returns its place."""
+        self._file.seek(self._places[-1])
+        data = self._encoder.encode(row)
+        self._file.write(data)
+        self._places.append(self._places[-1] + len(data))
+        return len(self) - 1
+
+    def __iter__(self) -> Iterator[Row]:
+        self._file.flush()
+        with self._path.open("rb") as file:
+            for start, end in zip(self._places, self._places[1:], strict=False):
+                yield self._decoder.decode(file.read(end - start))
+
+    def __getitem__(self, index: int) -> Row:
+        if not 0 <= index < len(self):
+            raise IndexError(f"there is no row {index} among {len(self)}")
+        self._file.seek(self._places[index])
+        return self._decoder.decode(self._file.read(self._places[index + 1] - self._places[index]))
+
+    def close(self) -> None:
+        """Close the file; it stays where it is."""
+        self._file.close()
+
+
+_MOVED = ":realigned_rows"
+_SPACES = ":moved_spaces"
+_OF_EVERY_ROW = ("unreadable_row", "bad_offsets", "repeated_id")
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A file to check.
+
+    Attributes:
+        path: where it is; `-` is standard input.
+        argument: the file or folder that was named.
+        place: its path with the argument's own name in front.
+    """
+
+    path: str
+    argument: str
+    place: PurePath
+
+
+def find_files(names: Sequence[str], report: Report) -> list[DataFile]:
+    """The files that names stand for, in order; a folder gives those that some format reads, sorted by path.
+
+    Raises:
+        InputError: there is no such file or folder, or a folder holds no file that can be read.
+    """
+    from veriglot.formats import guess
+    from veriglot.formats.reader import companion_of
+
+    files = []
+    for name in names:
+        path = Path(name)
+        if name == "-" or path.is_file():
+            files.append(DataFile(name, name, PurePath(path.name)))
+            continue
+        if not path.is_dir():
+            raise InputError("there is no such file or folder", path=name, remedy="Check the path.")
+        before = len(files)
+        for file in files_in(path):
+            try:
+                if owner := companion_of(file):
+                    report.unread[str(file)] = f"it is read with the files of the format {owner}"
+                    continue
+                guess(file)
+            except InputError as error:
+                report.unread[str(file)] = error.detail
+                continue
+            files.append(DataFile(str(file), name, PurePath(path.resolve().name) / file.relative_to(path)))
+        if len(files) == before:
+            raise InputError("this folder holds no file that can be read", path=name)
+    return files
+
+
+@dataclass
+class _Seen:
+    """What is counted of one file."""
+
+    format: str = ""
+    languages: Counter[str] = field(default_factory=Counter)
+    unreadable: int = 0
+    queries: int = 0
+    labelled: int = 0
+
+
+class FirstPass:
+    """Reads files, looks at each row by itself, and fills what the later passes need.
+
+    Attributes:
+        tally: findings so far.
+        drop: checks whose rows a cleaned copy leaves out, though it usually keeps them.
+        reasons: for each row that a cleaned copy leaves out, why; by its place.
+        bad: rows that could not be read, as they are shown.
+    """
+
+    def __init__(self, spool: Spool, splits: Splits, report: Report, drop: frozenset[str] = frozenset()) -> None:
+        self.drop = drop
+        self.spool = spool
+        self.splits = splits
+        self.report = report
+        self.tally = Tally()
+        self.index = Index()
+        self.glue = Glue()
+        self.balance = Balance()
+        self.reasons: dict[int, set[str]] = {}
+        self.bad: list[tuple[str, BadRow]] = []
+        self.files: list[DataFile] = []
+        self._languages = LanguageCheck()
+        self._seen: list[_Seen] = []
+        self._hashes: list[bytes] = []
+
+    def read(self, files: Sequence[DataFile], *, format_name: str | None, language: str | None, watch: Watch) -> None:
+        """Read every file.
+
+        Raises:
+            InputError: the only file is in no known format.
+        """
+        watch.begin("Reading", None)
+        for file in files:
+            self.files.append(file)
+            self._seen.append(_Seen())
+            try:
+                self._read(file, format_name, language, watch)
+            except InputError as error:
+                if len(files) == 1:
+                    raise
+                self._bad(BadRow(file.path, 0, error.at(path=file.path)), file)
+        self.index.freeze()
+
+    def _read(self, file: DataFile, format_name: str | None, language: str | None, watch: Watch) -> None:
+        of_file = self.splits.of_file(file.argument, file.place)
+        account = _Account()
+        number = 0
+        for row in read_rows(file.path, format=format_name, language=language, report=self.report):
+            watch.advance()
+            file_report = self.report.files[next(reversed(self.report.files))]
+            self._seen[-1].format = file_report.format
+            changed = account.since(file_report)
+            if isinstance(row, BadRow):
+                self._bad(row, file)
+                continue
+            number += 1
+            split = self.splits.number(row, of_file)
+            index = self.spool.add(Row(len(self.files) - 1, number, split, row))
+            self._look(row, index, file, split)
+            self._format_faults(row, index, file, changed)
+
+    def _bad(self, row: BadRow, file: DataFile) -> None:
+        check = kind_of_error(row.error)
+        self._seen[-1].unreadable += 1
+        for every in _OF_EVERY_ROW:  # a row that cannot be read is one of those that were looked at
+            self.tally.looked(every, file.path)
+        self.tally.found(check, file.path)
+        named = row.error.field is not None and check != "repeated_id"  # which says itself that it is the id
+        detail = f"{row.error.field}: {row.error.detail}" if named else row.error.detail
+        self.tally.example(check, Example(file.path, detail, line=row.line or None, text=shortened(row.raw) or None))
+        self.bad.append((check, row))
+
+    def _look(self, sample: Sample, index: int, file: DataFile, split: int) -> None:
+        seen = self._seen[-1]
+        seen.languages[sample.language or ""] += 1
+        seen.queries += not sample.response.strip() and not sample.annotations
+        seen.labelled += is_labelled(sample)
+        self._hashes.append(encode(sample))
+        if len(self._hashes) > 256:
+            self._hashes = [digest(self._hashes).encode()]
+        self.index.add(sample, len(self.files) - 1, split)
+        self.balance.add(sample, file.path, seen.format)
+        self.glue.want(sample)
+        self._denominators(sample, file.path)
+        for fault in (*sample_faults(sample), *self._languages.faults(sample)):
+            self.found(fault, index, sample, file.path)
+        for fault in span_faults(sample):
+            self.found(fault, index, sample, file.path)
+
+    def found(self, fault: Fault, index: int, sample: Sample, path: str) -> None:
+        """Count a fault of a row, and note whether a cleaned copy leaves the row out."""
+        check = checks()[fault.check]
+        self.tally.found(fault.check, path, kind=fault.kind, layer=fault.layer)
+        text = None if fault.text is None else shortened(fault.text)
+        self.tally.example(fault.check, Example(path, shortened(fault.detail), id=sample.id, text=text))
+        leaves = check.cleaning == "leave out" or (check.cleaning == "repair" and fault.lasting)
+        if leaves or fault.check in self.drop:
+            self.reasons.setdefault(index, set()).add(fault.check)
+
+    def _denominators(self, sample: Sample, path: str) -> None:
+        tally = self.tally
+        for check in ("broken_characters", "no_language", "copied_row"):
+            tally.looked(check, path)
+        for check in _OF_EVERY_ROW:
+            tally.looked(check, path)
+        if sample.annotations:
+            tally.looked("no_response", path)
+            tally.looked("no_evidence", path)
+        if sample.response.strip():
+            for check in ("leftover_tags", "looping_response", "wrong_script", "wrong_language", "repeated_text",
+                          "near_text"):  # fmt: skip
+                tally.looked(check, path)
+        if sample.evidence:
+            for check in ("garbled_reference", "foreign_reference", "reference_script", "reference_language"):
+                tally.looked(check, path)
+        spans = sum(len(annotation.spans or ()) for annotation in sample.annotations)
+        if spans:
+            for check in ("unknown_type", "text_mismatch", "span_edges", "blank_span", "repeated_span",
+                          "overlapping_spans"):  # fmt: skip
+                tally.looked(check, path, spans)
+
+    def _format_faults(self, sample: Sample, index: int, file: DataFile, changed: _Changes) -> None:
+        """What the format's reader had to repair in this row: tags, and text that does not match its tags."""
+        for layer, faults in changed.tags.items():
+            self.tally.looked("malformed_tags", file.path, layer=layer)
+            if faults:
+                detail = f"{layer}: {', '.join(f'{kind} {count}' for kind, count in faults.items())}"
+                self.found(Fault("malformed_tags", detail, text=sample.response, layer=layer), index, sample, file.path)
+                for kind, count in faults.items():
+                    self.tally.kind("malformed_tags", kind, count)
+        for layer in (name for name in changed.tags if name != "response"):  # in order: reports are compared
+            self.tally.looked("moved_text", file.path, layer=layer)
+            for note, kind in ((f"{layer}{_MOVED}", "letters"), (f"{layer}{_SPACES}", "white space")):
+                if note in changed.notes:
+                    detail = f"the text that {layer} tagged differs in {kind}"
+                    fault = Fault("moved_text", detail, kind=kind, text=sample.response, layer=layer)
+                    self.found(fault, index, sample, file.path)
+
+    def checked_files(self) -> tuple[CheckedFile, ...]:
+        """The files as they were read."""
+        return tuple(
+            CheckedFile(
+                file.path, seen.format, self.splits.of_file(file.argument, file.place),
+                dict(seen.languages.most_common()), seen.languages.total(), seen.unreadable, seen.queries,
+                seen.labelled,
+            )
+            for file, seen in zip(self.files, self._seen, strict=True)
+        )  # fmt: skip
+
+    def data_digest(self) -> str:
+        """A hash of all samples, in order."""
+        return digest(self._hashes)[:16]
+
+
+class _Account:
+    """What a reader counted, told row by row: the difference since it was asked last."""
+
+    def __init__(self) -> None:
+        self._tags: dict[str, Counter[str]] = {}
+        self._seen: Counter[str] = Counter()
+        self._notes: Counter[str] = Counter()
+
+    def since(self, report: FileReport) -> _Changes:
+        """What came since; a reader looks at one row after the other, so that is what came of this row."""
+        changes = {}
+        for layer, tags in report.tags.items():
+            if tags.seen > self._seen[layer]:
+                faults = tags.repaired + tags.reported
+                changes[layer] = faults - self._tags.get(layer, Counter())
+                self._tags[layer], self._seen[layer] = faults, tags.seen
+        changed = _Changes(changes, report.notes - self._notes)
+        self._notes = report.notes.copy()
+        return changed
+
+
+@dataclass(frozen=True)
+class _Changes:
+    """Tags by layer, with what was wrong with them, and notes, of one row."""
+
+    tags: dict[str, Counter[str]]
+    notes: Counter[str]

@@ -1,0 +1,334 @@
+"""The generation job: rows planned, made by a model or by rule, checked and written, with rejections and account."""
+
+from __future__ import annotations
+
+from collections import deque
+from itertools import islice
+from typing import TYPE_CHECKING, Generic, Protocol, TypedDict, TypeVar
+
+import msgspec
+
+from veriglot.llm import Usage, ask_all
+from veriglot.pipeline import Checkpoint, FailedRow, failed_rows
+from veriglot.records import encode
+from veriglot.storage.files import final_path, open_whole, write_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+    from typing import Any, Unpack
+
+    from veriglot.llm import Answer, Client, ModelError, Reply, Request
+    from veriglot.pipeline import FailedRows, Row, Tally
+    from veriglot.storage.checkpoint import Option
+
+__all__ = [
+    "Account",
+    "NoReplyError",
+    "RunOptions",
+    "UsageFields",
+    "account_of",
+    "account_path",
+    "as_json",
+    "failed_row",
+    "generate",
+    "in_waves",
+    "ranked",
+    "rejected_path",
+    "replies_of",
+    "split_rows",
+]
+
+if TYPE_CHECKING:
+
+    class Generated(Protocol):
+        """What became of one planned row."""
+
+        @property
+        def samples(self) -> Iterable[msgspec.Struct]:
+            """What goes into the output."""
+
+        @property
+        def rejections(self) -> Iterable[msgspec.Struct]:
+            """What was made and not taken."""
+
+    class Counted(Protocol):
+        """What became of one planned row in a language, and what it cost."""
+
+        @property
+        def language(self) -> str:
+            """BCP 47 tag."""
+
+        @property
+        def usage(self) -> Usage:
+            """What it cost."""
+
+
+A = TypeVar("A")
+C = TypeVar("C", bound="UsageFields", covariant=True)
+G = TypeVar("G", bound="Generated")
+M = TypeVar("M", bound="Counted", contravariant=True)
+Q = TypeVar("Q")
+R = TypeVar("R")
+T = TypeVar("T")
+U = TypeVar("U", bound="UsageFields")
+
+
+class RunOptions(TypedDict, total=False):
+    """How a job runs, whatever it makes.
+
+    Attributes:
+        inputs: paths of the files that the rows come from; other content refuses to continue.
+        options: further settings that change the rows.
+        restart: make the output anew.
+        retry: make it anew from its first failed row on.
+        seen: called for every row that this call added.
+    """
+
+    inputs: Sequence[str]
+    options: Mapping[str, Option]
+    restart: bool
+    retry: bool
+    seen: Callable[[msgspec.Struct | FailedRow], None] | None
+
+
+def generate(
+    output: Path,
+    rows: Iterable[Row | FailedRow],
+    work: Callable[[Iterator[Any]], Iterable[msgspec.Struct | FailedRow]],
+    *,
+    signature: str,
+    settings: Mapping[str, Option],
+    maker: str = "client",
+    finish: Callable[[Path, Path], None] | None = None,
+    **run: Unpack[RunOptions],
+) -> Tally:
+    """Make one output, or what is missing of it; see `Checkpoint`.
+
+    Args:
+        output: JSON lines.
+        rows: what is planned, the same at each call.
+        work: gets the rows that are not done, and yields one record or one `FailedRow` for each, in order.
+        signature: of what makes the records.
+        settings: every setting that changes them.
+        maker: what the signature is of, in one word for messages.
+        finish: makes `output` from the records; None where they are the output.
+        run: see `RunOptions`.
+
+    Raises:
+        UsageError: the output was begun otherwise.
+    """
+    checkpoint = Checkpoint(
+        output,
+        signature=signature,
+        inputs=run.get("inputs", ()),
+        options={**settings, **(run.get("options") or {})},
+        finish=finish,
+        restart=run.get("restart", False),
+        retry=run.get("retry", False),
+        maker=maker,
+    )
+    return checkpoint.run(rows, work, seen=run.get("seen"))
+
+
+def as_json(settings: object) -> str:
+    """Settings as one line that is equal for equal settings."""
+    return msgspec.json.encode(settings, order="deterministic").decode()
+
+
+# Conversations: work that asks several times, one answer leading to the next question, for many rows at once.
+
+
+_AHEAD = 8
+
+
+class NoReplyError(Exception):
+    """A call gave nothing after all its retries; the row that needed it fails.
+
+    Attributes:
+        error: why.
+    """
+
+    def __init__(self, error: ModelError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+def failed_row(failure: NoReplyError, id_: str, spent: Usage) -> FailedRow:
+    """The row that failed by it, with what was spent on it before."""
+    row = FailedRow(failure.error.message, remedy=failure.error.remedy, id=id_)
+    return msgspec.structs.replace(row, **msgspec.structs.asdict(spent))
+
+
+def replies_of(answers: Sequence[Answer]) -> list[Reply]:
+    """The replies of answers that all have one.
+
+    Raises:
+        NoReplyError: one has none.
+    """
+    replies = []
+    for answer in answers:
+        if answer.reply is None:
+            assert answer.error is not None
+            raise NoReplyError(answer.error)
+        replies.append(answer.reply)
+    return replies
+
+
+def in_waves(
+    client: Client,
+    rows: Iterable[R],
+    work: Callable[[R], Generator[tuple[Request, ...], list[Answer], T]],
+    *,
+    jobs: int = 8,
+) -> Iterator[T]:
+    """Do the same work for every row, `8 * jobs` rows at a time and `jobs` calls at the same time; see `converse`.
+
+    Raises:
+        ModelError: one that every further request would meet as well, as `ask_all`.
+    """
+    return converse(rows, work, lambda requests: ask_all(client, requests, jobs=jobs), block=_AHEAD * jobs)
+
+
+def converse(
+    rows: Iterable[R],
+    work: Callable[[R], Generator[Sequence[Q], list[A], T]],
+    ask: Callable[[list[Q]], Iterable[A]],
+    *,
+    block: int,
+) -> Iterator[T]:
+    """Do the same work for every row. In each wave, all rows of a block have their next questions asked together.
+
+    Args:
+        rows: read a block at a time.
+        work: yields the questions that it needs answered now, gets their answers, and returns the row's result.
+        ask: one answer per question, in order.
+        block: rows at a time.
+
+    Yields:
+        One result per row, in order.
+    """
+    source = iter(rows)
+    while running := [work(row) for row in islice(source, block)]:
+        results: dict[int, T] = {}
+        given: dict[int, list[A] | None] = dict.fromkeys(range(len(running)))
+        due = 0
+        while given:
+            asked: list[tuple[int, Sequence[Q]]] = []
+            for number, answers in given.items():
+                try:
+                    asked.append((number, next(running[number]) if answers is None else running[number].send(answers)))
+                except StopIteration as stop:
+                    results[number] = stop.value
+            while due in results:
+                yield results.pop(due)
+                due += 1
+            answered = iter(ask([question for _, questions in asked for question in questions]))
+            given = {number: list(islice(answered, len(questions))) for number, questions in asked}
+            next(answered, None)  # so that its threads end now
+
+
+class UsageFields(msgspec.Struct, frozen=True, kw_only=True):
+    """A record that says what it cost, in fields of its own; see `Usage`."""
+
+    calls: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+
+    @property
+    def usage(self) -> Usage:
+        """What it cost."""
+        return Usage(self.calls, self.tokens_in, self.tokens_out)
+
+    def money(self, price_in: float, price_out: float) -> float:
+        """What it cost, at prices for a million tokens of prompts and of replies, in the prices' currency."""
+        return (self.tokens_in * price_in + self.tokens_out * price_out) / 1e6
+
+
+class Account(msgspec.Struct, Generic[U], frozen=True):
+    """What a run gave and cost.
+
+    Attributes:
+        languages: by BCP 47 tag, in the order of the tags.
+        total: all languages together; what it cost includes what was spent on failed rows, which are in no language.
+        failed: rows that came to nothing because a call gave nothing, or that could not be read.
+    """
+
+    languages: dict[str, U]
+    total: U
+    failed: int = 0
+
+
+class Counts(Protocol[M, C]):
+    """Counts of a language, row by row; memory does not grow with them."""
+
+    usage: Usage
+
+    def add(self, row: M, /) -> None:
+        """Count one row, but for what it cost."""
+
+    def account(self) -> C:
+        """The counts so far."""
+
+
+def account_of(rows: Iterable[M], counts: Callable[[], Counts[M, U]], *, failed: FailedRows) -> Account[U]:
+    """Account for what was made, row by row.
+
+    Args:
+        rows: what became of each planned row.
+        counts: begins the counts of a language.
+        failed: rows that came to nothing, and what was spent on them.
+    """
+    languages: dict[str, Counts[M, U]] = {}
+    total = counts()
+    for row in rows:
+        if row.language not in languages:
+            languages[row.language] = counts()
+        for part in (languages[row.language], total):
+            part.add(row)
+            part.usage += row.usage
+    total.usage += failed.usage
+    return Account({tag: languages[tag].account() for tag in sorted(languages)}, total.account(), failed.rows)
+
+
+def ranked(counts: Mapping[str, int]) -> dict[str, int]:
+    """Counts, the most frequent first, then by name."""
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+def account_path(output: Path) -> Path:
+    """Where the account of an output is."""
+    return output.with_name(output.name + ".account.json")
+
+
+def rejected_path(output: Path) -> Path:
+    """Where the rejections of an output are."""
+    return output.with_name(output.name + ".rejected.jsonl")
+
+
+def split_rows(
+    rows: Path, target: Path, type_: type[G], account: Callable[[Iterator[G], FailedRows], msgspec.Struct] | None = None
+) -> None:
+    """Split what was made into samples, rejections and the account.
+
+    Args:
+        rows: JSON lines of `type_`.
+        target: where the samples go: the `partial_path` of the output.
+        type_: what became of a planned row.
+        account: accounts for all rows, which it has to read, and for what was spent on failed ones; None for none.
+    """
+    output = final_path(target)
+    decoder = msgspec.json.Decoder(type_)
+
+    def written() -> Iterator[G]:
+        with rows.open("rb") as lines, target.open("wb") as good, open_whole(rejected_path(output)) as bad:
+            for line in lines:
+                row = decoder.decode(line)
+                good.writelines(encode(sample) + b"\n" for sample in row.samples)
+                bad.writelines(encode(rejection) + b"\n" for rejection in row.rejections)
+                yield row
+
+    if account is not None:
+        write_json(account_path(output), account(written(), failed_rows(output)), indent=2)
+    else:
+        deque(written(), maxlen=0)

@@ -1,0 +1,604 @@
+"""Pages, their sentences, and the factual ones among these, chosen by a model or by rule (HalluVerse25, 3.1)."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from contextlib import suppress
+from difflib import SequenceMatcher
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from veriglot.datasets.generation import (
+    NoReplyError,
+    UsageFields,
+    as_json,
+    failed_row,
+    generate,
+    in_waves,
+    replies_of,
+)
+from veriglot.datasets.quality import refusals_version, refuses
+from veriglot.datasets.references import Reference
+from veriglot.datasets.silver.injection import seed_fault
+from veriglot.llm import AnswerError, Message, Request, Settings, Usage, decode_answer, schema_of, usage_of
+from veriglot.llm.output_parser import after_thoughts
+from veriglot.pipeline import FailedRow
+from veriglot.records import Sample
+from veriglot.records.languages import find_language
+from veriglot.text import fold, sentences, words
+from veriglot.text.noise import garbled
+from veriglot.wikipedia import Person
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+    from typing import Unpack
+
+    from veriglot.datasets.generation import RunOptions
+    from veriglot.llm import Answer, Client, Reply
+    from veriglot.pipeline import Tally
+
+__all__ = [
+    "CHOICE_VERSION",
+    "LEAST_SENTENCES",
+    "Chooser",
+    "Fact",
+    "FactReason",
+    "FactRejection",
+    "FactSettings",
+    "Page",
+    "PageFacts",
+    "PageText",
+    "choose_facts",
+    "choose_prompt",
+    "empty_page",
+    "facts_path",
+    "facts_version",
+    "names_person",
+    "page_sentences",
+    "pages_of",
+    "read_sentences",
+    "unfit",
+]
+
+
+# Whether a sentence says by name whom it is about, in languages that decline names and in those without spaces.
+
+
+_WITHOUT_SPACES = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+_HAN = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]+")  # of such a name, the family's or the given part may stand alone
+_SHORTEST = 3  # letters of a part of a name: shorter ones are initials and particles
+_PREFIX = 4  # letters that an inflected form has in common with the name
+_ENDING = 2  # letters that an inflection takes away: Толстой, Толстого
+_PAIR = 2
+
+
+def names_person(sentence: str, names: Iterable[str], language: str) -> bool:
+    """Whether one of the names stands in a sentence, or a part of one: the family name, in whatever case.
+
+    Args:
+        sentence: one sentence.
+        names: what the person may be called.
+        language: BCP 47 tag of the sentence.
+    """
+    folded = fold(sentence)
+    spoken = [folded[start:end] for start, end in words(folded, language)]
+    return any(_stands(part, folded, spoken) for name in names for part in _parts(name))
+
+
+def _parts(name: str) -> Iterator[str]:
+    """The parts of a name that can stand for it; where there is case, `von` and `de la` are none."""
+    cased = any(char.isupper() for char in name)
+    for part in re.split(r"[\W\d_]+", name):
+        least = _PAIR if _WITHOUT_SPACES.search(part) else _SHORTEST
+        if len(part) >= least and (not cased or not part[0].islower()):
+            yield fold(part)
+
+
+def _stands(part: str, folded: str, spoken: list[str]) -> bool:
+    if _WITHOUT_SPACES.search(part):
+        pairs = (part[at : at + _PAIR] for at in range(len(part) - 1)) if _HAN.fullmatch(part) else ()
+        return part in folded or any(pair in folded for pair in pairs)
+    shared = max(_PREFIX, len(part) - _ENDING)
+    for word in spoken:
+        if word == part or (len(part) >= _PREFIX and (part in word or word[:shared] == part[:shared])):
+            return True
+    return False
+
+
+# Pages about people, and their sentences; which of them are too short to choose facts from (HalluVerse25, 3.1).
+
+
+LEAST_SENTENCES = 20  # HalluVerse25, 3.1
+
+Unfit = Literal["nobody", "short", "garbled"]
+
+_FEWEST_WORDS_OF_A_SENTENCE = 4
+_ENDS = frozenset(".!?…。！？؟۔।॥։።๚")
+_CLOSERS = "\"'”’»」』）)]›"
+_NOTE = re.compile(r"\[(?:\d{1,3}|[a-z]|\w{1,8} \d{1,3})\]")
+_WITHOUT_MARKS = re.compile(r"[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]$")  # Thai, Lao, Burmese, Khmer
+
+
+class Page(msgspec.Struct, frozen=True):
+    """A page about a person.
+
+    Attributes:
+        reference: the page.
+        person: whom it is about; None where nobody said.
+    """
+
+    reference: Reference
+    person: Person | None = None
+
+    @property
+    def id(self) -> str:
+        """The page's."""
+        return self.reference.id
+
+    @property
+    def language(self) -> str:
+        """BCP 47 tag."""
+        return self.reference.language
+
+    @property
+    def group(self) -> str:
+        """What is the same for pages about one person: their item, or else the page's own id."""
+        return self.person.id if self.person is not None else str(self.reference.meta.get("item") or self.id)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the person may be called on the page, the best first."""
+        known = self.person.names.get(self.language, "") if self.person is not None else ""
+        title = re.sub(r"\s*[(（][^()（）]*[)）]\s*$", "", self.reference.title)
+        return tuple(dict.fromkeys(name for name in (known, title) if name))
+
+
+def pages_of(rows: Iterable[Reference | FailedRow], people: Mapping[str, Person] | None) -> Iterator[Page | FailedRow]:
+    """The pages with whom they are about: by Wikidata's item, or by language and title.
+
+    Args:
+        rows: pages as `veriglot dataset articles` writes them, read with `part="text"`.
+        people: by item; None where nobody is known.
+    """
+    titled = {(tag, title): person for person in (people or {}).values() for tag, title in person.titles.items()}
+    for row in rows:
+        if isinstance(row, FailedRow):
+            yield row
+            continue
+        item = str(row.meta.get("item") or "")
+        yield Page(row, (people or {}).get(item) or titled.get((row.language, row.title)))
+
+
+def unfit(page: Page, *, least: int = LEAST_SENTENCES, known: bool = False) -> tuple[Unfit, str] | None:
+    """Why no facts are chosen from a page, and the same in words; None where they are.
+
+    Args:
+        page: the page.
+        least: sentences that it has to have.
+        known: whether it has to be about a known person.
+    """
+    if known and page.person is None:
+        return "nobody", "the page is about none of the people"
+    if garbled(page.reference.text) is not None:
+        return "garbled", "the page loops, or holds unknown characters"
+    count = len(page_sentences(page.reference.text, page.language))
+    if count < least:
+        return "short", f"the page has {count} sentences, and {least} are needed"
+    return None
+
+
+def page_sentences(text: str, language: str) -> list[str]:
+    """The sentences of a page in order: at least four words that end as sentences do; headings and lists are none.
+
+    Marks of notes, such as `[3]`, are left out.
+    """
+    result = []
+    for line in _NOTE.sub("", text).splitlines():
+        for start, end in sentences(line, language):
+            sentence = line[start:end].strip()
+            if sentence and _ends(sentence) and len(words(sentence, language)) >= _FEWEST_WORDS_OF_A_SENTENCE:
+                result.append(sentence)
+    return result
+
+
+def _ends(sentence: str) -> bool:
+    bare = sentence.rstrip(_CLOSERS)
+    return bare[-1:] in _ENDS or _WITHOUT_MARKS.search(bare) is not None
+
+
+# Chosen sentences, sifted: on the page, whole, distinct, in its language, about somebody who is named.
+
+
+FactReason = Literal[
+    "unreadable", "held_back", "cut", "number", "unsupported", "part", "several", "duplicate", "length", "subject",
+    "no_text", "refused", "language", "repetitive", "garbled", "markup",
+]  # fmt: skip
+
+_FEWEST_WORDS_OF_A_FACT = 5
+_MOST_CODE_POINTS = 500
+_NEAR = 0.9  # of the words, in order: what a model leaves out of a sentence or corrects in it
+_SAME = 0.85  # two sentences of which the second says nothing new
+_LIST_MARK = re.compile(r"^\s*(?:[-*•–]|\(?\d{1,2}[.):、]|[①②③④⑤⑥⑦⑧⑨])\s*")
+_AROUND = ' \t,"“”„«»「」『』*'
+
+
+class Fact(msgspec.Struct, frozen=True):
+    """A factual sentence of a page.
+
+    Attributes:
+        id: the page's, with its number in order of choice.
+        text: the sentence as the page has it, letter by letter.
+        place: its number among the sentences of the page, from 0.
+        exact: whether it was chosen in the page's own words; otherwise the page's sentence stands for what came.
+    """
+
+    id: str
+    text: str
+    place: int
+    exact: bool = True
+
+
+class FactRejection(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A sentence that was chosen and not taken, or one that never came.
+
+    Attributes:
+        reason: `unreadable` (the reply holds no sentences), `held_back`, `cut`, `number` (too few, or one too many),
+            `unsupported` (the page does not say it in these words), `part` (of a sentence of the page), `several`
+            (sentences in one), `duplicate`, `length`, `subject` (it does not name whom the page is about); and those
+            of a seed of injection: `no_text`, `refused`, `language`, `repetitive`, `garbled`, `markup`.
+        detail: the same in words.
+        text: what was chosen.
+        attempt: which answer it stood in, from 1.
+    """
+
+    reason: FactReason
+    detail: str
+    text: str = ""
+    attempt: int = 1
+
+
+class _Listed(msgspec.Struct, frozen=True):
+    """What the model is asked to answer with."""
+
+    sentences: tuple[str, ...]
+
+
+Chosen = _Listed
+
+
+def read_sentences(reply: Reply) -> list[str]:
+    """The sentences of a reply: JSON as asked for, a bare list, a list of Python, or one a line; empty for none."""
+    with suppress(AnswerError):
+        return _clean(decode_answer(reply, _Listed).sentences)
+    with suppress(AnswerError):
+        return _clean(decode_answer(reply, tuple[str, ...]))
+    with suppress(AnswerError):
+        named = decode_answer(reply, dict[str, tuple[str, ...]])
+        return _clean(*named.values()) if len(named) == 1 else []
+    answer = after_thoughts(reply.text).strip()
+    with suppress(ValueError, SyntaxError):
+        listed = ast.literal_eval(answer)
+        if isinstance(listed, list) and all(isinstance(sentence, str) for sentence in listed):
+            return _clean(tuple(listed))
+    lines = [line for line in answer.splitlines() if line.strip()]
+    marked = [line for line in lines if _LIST_MARK.match(line)]
+    return _clean(tuple(_LIST_MARK.sub("", line) for line in marked))
+
+
+def _clean(texts: tuple[str, ...]) -> list[str]:
+    return [sentence for sentence in (" ".join(text.split()).strip(_AROUND) for text in texts) if sentence]
+
+
+class PageText:
+    """A page cut into sentences, to find in it what was chosen, and what was taken of it so far.
+
+    Args:
+        page: the page.
+        named: whether a sentence has to name whom the page is about.
+    """
+
+    def __init__(self, page: Page, *, named: bool = True) -> None:
+        self._page = page
+        self._named = named and bool(page.names)
+        self.sentences = page_sentences(page.reference.text, page.language)
+        self._words = [self._folded(sentence) for sentence in self.sentences]
+        self._places: dict[tuple[str, ...], int] = {}
+        for index, folded in enumerate(self._words):
+            self._places.setdefault(folded, index)
+        self.facts: list[Fact] = []
+
+    def take(self, sentence: str, attempt: int = 1) -> FactRejection | None:
+        """Take a sentence that was chosen into `facts`, or say why it is none."""
+        index, exact = self._place(sentence)
+        if isinstance(index, str):
+            return FactRejection(index, _TOLD[index], sentence, attempt)
+        text = self.sentences[index]
+        fault = self._fault(index, text)
+        if fault is not None:
+            return FactRejection(*fault, sentence, attempt)
+        self.facts.append(Fact(f"{self._page.id}/{len(self.facts) + 1}", text, index, exact))
+        return None
+
+    def _place(self, sentence: str) -> tuple[int | Literal["unsupported", "part", "several"], bool]:
+        """Where on the page it stands, and whether in the same words; or why it does not."""
+        wanted = self._folded(sentence)
+        if wanted in self._places:
+            return self._places[wanted], True
+        best, nearest = 0.0, 0
+        matcher = SequenceMatcher(None, autojunk=False)
+        matcher.set_seq2(wanted)
+        for index, own in enumerate(self._words):
+            matcher.set_seq1(own)
+            if matcher.real_quick_ratio() >= _NEAR and matcher.quick_ratio() >= _NEAR and matcher.ratio() > best:
+                best, nearest = matcher.ratio(), index
+        if best >= _NEAR:
+            return nearest, False
+        line = f" {' '.join(wanted)} "
+        if wanted and any(line in f" {' '.join(own)} " for own in self._words):
+            return "part", False
+        if wanted and line in f" {' '.join(word for own in self._words for word in own)} ":
+            return "several", False
+        return "unsupported", False
+
+    def _fault(self, index: int, text: str) -> tuple[FactReason, str] | None:
+        language = self._page.language
+        if any(index == fact.place or self._alike(index, fact.place) for fact in self.facts):
+            return "duplicate", "it was chosen before"
+        if len(self._words[index]) < _FEWEST_WORDS_OF_A_FACT or len(text) > _MOST_CODE_POINTS:
+            return (
+                "length",
+                f"it has fewer than {_FEWEST_WORDS_OF_A_FACT} words, or more than {_MOST_CODE_POINTS} code points",
+            )
+        if len(sentences(text, language)) > 1:
+            return "several", _TOLD["several"]
+        if self._named and not names_person(text, self._page.names, language):
+            return "subject", f"it does not name {self._page.names[0]}"
+        return seed_fault(text, Sample(self._page.id, text, language=language))
+
+    def _alike(self, first: int, other: int) -> bool:
+        matcher = SequenceMatcher(None, self._words[first], self._words[other], autojunk=False)
+        return matcher.quick_ratio() >= _SAME and matcher.ratio() >= _SAME
+
+    def _folded(self, text: str) -> tuple[str, ...]:
+        folded = fold(text)
+        return tuple(folded[start:end] for start, end in words(folded, self._page.language))
+
+
+_TOLD: dict[Literal["unsupported", "part", "several"], str] = {
+    "unsupported": "the page does not say it in these words",
+    "part": "it is a part of a sentence of the page",
+    "several": "it is more than one sentence",
+}
+
+
+# The prompt that asks for factual sentences: what stands in `facts.toml`, filled in.
+
+
+class _Prompts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    version: str
+    choose: str
+    taken: str
+
+
+@cache
+def _prompts() -> _Prompts:
+    text = files(__package__).joinpath("facts.toml").read_text("utf-8")
+    return msgspec.convert(tomllib.loads(text), _Prompts)
+
+
+def facts_version() -> str:
+    """Name and version of the prompt, such as `facts@1`."""
+    return f"facts@{_prompts().version}"
+
+
+def choose_prompt(tag: str, name: str, page: str, count: int, *, taken: Sequence[str] = ()) -> str:
+    """Asks for factual sentences of a page.
+
+    Args:
+        tag: BCP 47 tag of the page.
+        name: whom it is about.
+        page: its text.
+        count: how many are wanted.
+        taken: sentences that are not wanted again.
+    """
+    prompts = _prompts()
+    entry = find_language(tag)
+    shown = "\n".join(f"- {sentence}" for sentence in taken)
+    return prompts.choose.format(
+        count=count,
+        language=entry.name if entry else tag,
+        name=name,
+        page=page,
+        taken=f"\n\n{prompts.taken.format(sentences=shown).strip()}" if taken else "",
+    ).strip()
+
+
+CHOICE_VERSION = "1"  # raise it with any change of which sentences are taken
+
+
+class FactSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which pages are used, and what of them.
+
+    Attributes:
+        count: facts a page (HalluVerse25: five).
+        least: sentences that a page has to have (HalluVerse25: 20).
+        known: whether a page has to be about one of the people that were given.
+        named: whether a sentence has to name whom its page is about.
+    """
+
+    count: int = 5
+    least: int = LEAST_SENTENCES
+    known: bool = False
+    named: bool = True
+
+
+class Chooser(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The model that chooses sentences.
+
+    Attributes:
+        model: as its server names it.
+        settings: how it generates.
+        seed: of the calls; each further attempt takes the next number.
+        attempts: how often a page is asked about, until there are facts enough; at least 1.
+    """
+
+    model: str
+    settings: Settings = Settings()
+    seed: int | None = None
+    attempts: int = 2
+
+    def request(self, page: Page, count: int, taken: Sequence[str] = (), attempt: int = 1) -> Request:
+        """Asks for sentences of a page, as JSON."""
+        name = page.names[0] if page.names else "somebody"
+        prompt = choose_prompt(page.language, name, page.reference.text, count, taken=taken)
+        seed = None if self.seed is None and attempt == 1 else (self.seed or 0) + attempt - 1
+        return Request(
+            self.model, (Message("user", prompt),), seed=seed, settings=self.settings, schema=schema_of(Chosen)
+        )
+
+
+class PageFacts(UsageFields, frozen=True):
+    """What became of one page, and what it cost. The row of the step.
+
+    Attributes:
+        id: the page's.
+        language: BCP 47 tag.
+        group: whom it is about: an item, or the page itself.
+        title: of the page.
+        sentences: how many it has.
+        unfit: why no facts were chosen from it (`nobody`, `short`, `garbled`); None where they were.
+        asked: how many facts were wanted.
+        facts: those that were taken.
+        rejections: what was not.
+    """
+
+    id: str
+    language: str
+    group: str
+    title: str
+    sentences: int
+    unfit: str | None = None
+    asked: int = 0
+    facts: tuple[Fact, ...] = ()
+    rejections: tuple[FactRejection, ...] = ()
+
+
+def facts_path(output: Path) -> Path:
+    """Where the facts of a set are."""
+    return output.with_name(output.name + ".facts.jsonl")
+
+
+def empty_page(page: Page, settings: FactSettings) -> PageFacts | None:
+    """The row of a page that no facts are chosen from; None for one that they are."""
+    reason = unfit(page, least=settings.least, known=settings.known)
+    if reason is None:
+        return None
+    count = len(page_sentences(page.reference.text, page.language))
+    return PageFacts(page.id, page.language, page.group, page.reference.title, count, reason[0])
+
+
+def choose_facts(
+    output: Path,
+    pages: Iterable[Page | FailedRow],
+    chooser: Chooser,
+    client: Client,
+    settings: FactSettings,
+    *,
+    jobs: int = 8,
+    **run: Unpack[RunOptions],
+) -> Tally:
+    """Have a model choose factual sentences of every page, and check them.
+
+    Args:
+        output: JSON lines of `PageFacts`.
+        pages: the same ones in the same order at each call.
+        chooser: who chooses them.
+        client: whom to ask.
+        settings: which pages, and how many sentences.
+        jobs: calls at the same time.
+        run: see `RunOptions`.
+
+    Returns:
+        What became of the pages. One whose calls gave nothing is a failed row; one without facts is not.
+
+    Raises:
+        UsageError: the output was begun otherwise.
+        ModelError: what every further call would meet too.
+    """
+    return generate(
+        output,
+        pages,
+        lambda rows: in_waves(client, rows, lambda page: _chosen(page, chooser, settings), jobs=jobs),
+        signature=client.signature,
+        settings={
+            "model": chooser.model,
+            "seed": chooser.seed,
+            "attempts": chooser.attempts,
+            "settings": as_json(chooser.settings),
+            "facts": as_json(settings),
+            "prompt": facts_version(),
+            "check": f"choice@{CHOICE_VERSION},{refusals_version()}",
+        },
+        **run,
+    )
+
+
+def _chosen(
+    page: Page, chooser: Chooser, settings: FactSettings
+) -> Generator[tuple[Request, ...], list[Answer], PageFacts | FailedRow]:
+    """The work on one page; see `in_waves`."""
+    empty = empty_page(page, settings)
+    if empty is not None:
+        return empty
+    text = PageText(page, named=settings.named)
+    rejected: list[FactRejection] = []
+    spent = Usage()
+    for attempt in range(1, chooser.attempts + 1):
+        wanted = settings.count - len(text.facts)
+        request = chooser.request(page, wanted, [fact.text for fact in text.facts], attempt)
+        answers = yield (request,)
+        try:
+            (reply,) = replies_of(answers)
+        except NoReplyError as failure:
+            return failed_row(failure, page.id, spent)
+        spent += usage_of(request, reply)
+        rejected += _taken(text, reply, wanted, attempt)
+        if len(text.facts) == settings.count:
+            break
+    return PageFacts(
+        page.id,
+        page.language,
+        page.group,
+        page.reference.title,
+        len(text.sentences),
+        None,
+        settings.count,
+        tuple(text.facts),
+        tuple(rejected),
+        **msgspec.structs.asdict(spent),
+    )
+
+
+def _taken(text: PageText, reply: Reply, wanted: int, attempt: int) -> list[FactRejection]:
+    """Take what a reply holds; returns what was not taken, and what is missing."""
+    chosen = read_sentences(reply)
+    if reply.finish == "filter":
+        return [FactRejection("held_back", "the provider held the reply back", "", attempt)] * wanted
+    if not chosen:
+        answer = after_thoughts(reply.text)
+        if reply.finish == "length":
+            return [FactRejection("cut", "the reply was cut at its length; raise max_tokens", answer, attempt)] * wanted
+        if refuses(answer, "en"):
+            return [FactRejection("refused", "the model declines", answer, attempt)] * wanted
+        return [FactRejection("unreadable", "the reply holds no sentences", answer, attempt)] * wanted
+    rejected = [rejection for answer in chosen[:wanted] if (rejection := text.take(answer, attempt)) is not None]
+    more = f"{wanted} sentences were asked for, and this is one more"
+    rejected += [FactRejection("number", more, answer, attempt) for answer in chosen[wanted:]]
+    fewer = FactRejection("number", f"{wanted} sentences were asked for, and {len(chosen)} came", "", attempt)
+    return rejected + [fewer] * (wanted - len(chosen))

@@ -1,0 +1,497 @@
+"""Near-duplicates: n-gram sets of texts, candidates by MinHash (`Buckets`) or exactly (`similar_pairs`), verdicts.
+
+Two texts are as similar as their sets of character n-grams (`shingles`). Groups are chains of similar texts.
+"""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections import OrderedDict, defaultdict
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+import numpy as np
+
+from veriglot.text.normalization import fold_codes
+from veriglot.text.unicode import Kind, code_points, kind_table, script_names, script_table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+__all__ = [
+    "BANDS",
+    "NEAR",
+    "SHINGLES_VERSION",
+    "Buckets",
+    "NearIndex",
+    "ShingleCache",
+    "UnionFind",
+    "dense_table",
+    "equal_runs",
+    "groups_of",
+    "jaccard",
+    "minhash",
+    "mixed",
+    "shingles",
+    "similar_pairs",
+]
+
+K = TypeVar("K", int, str)
+
+
+# Texts as sets of character n-grams, many texts at once.
+#
+# Case, width, digits (every one counts as 0), punctuation and white space make no difference. An n-gram has 5
+# characters, or 3 where most letters are Chinese, Japanese or Korean; a shorter text is one n-gram.
+
+
+SHINGLES_VERSION = "char-5-3@1"
+
+_DENSE = frozenset({"Hani", "Hira", "Kana", "Hang", "Bopo"})
+_SIZE, _DENSE_SIZE = 5, 3
+_SPACE, _BORDER, _ZERO = 0x20, 0x0A, 0x30
+_PRIME = np.uint64(0x100000001B3)
+
+
+@dataclass(frozen=True)
+class Shingles:
+    """The n-grams of several texts, one after another.
+
+    Attributes:
+        hashes: 64 bits an n-gram, repeats included; those of text `i` are `hashes[starts[i] : starts[i + 1]]`.
+        starts: shape (texts + 1,); a text without letters and digits has no n-gram.
+    """
+
+    hashes: NDArray[np.uint64]
+    starts: NDArray[np.int64]
+
+
+@cache
+def dense_table() -> NDArray[np.bool_]:
+    """Whether a code point is of a script whose letters are syllables or words."""
+    dense = np.array([name in _DENSE for name in script_names()])
+    return dense[script_table()]
+
+
+def shingles(texts: Sequence[str]) -> Shingles:
+    """The n-grams of each text."""
+    codes, starts, ends = _plain(texts)
+    dense = np.concatenate([[0], np.cumsum(dense_table()[codes])])
+    is_dense = 2 * (dense[ends] - dense[starts]) > ends - starts
+    sizes = np.where(is_dense, _DENSE_SIZE, _SIZE)
+    counts = np.where(ends > starts, np.maximum(ends - starts - sizes + 1, 1), 0)
+    bounds = np.concatenate([[0], np.cumsum(counts)])
+    owner = np.repeat(np.arange(len(texts)), counts)
+    first = starts[owner] + np.arange(len(owner)) - bounds[owner]
+    hashes = np.zeros(len(owner), np.uint64)
+    padded = np.concatenate([codes, np.zeros(_SIZE, codes.dtype)])
+    for offset in range(_SIZE):
+        index = first + offset
+        inside = (offset < sizes[owner]) & (index < ends[owner])
+        hashes = (hashes ^ np.where(inside, padded[index], 0).astype(np.uint64)) * _PRIME
+    return Shingles(mixed(hashes), bounds)
+
+
+def _plain(texts: Sequence[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.int64]]:
+    """Letters, marks, zeros for digits and single spaces of all texts, and where each text begins and ends."""
+    composed = [text if text.isascii() else unicodedata.normalize("NFC", text) for text in texts]
+    lengths = np.array([len(text) for text in composed], np.int64)
+    codes = fold_codes(code_points("\n".join([*composed, ""])))
+    is_border = np.zeros(len(codes), np.bool_)
+    is_border[np.cumsum(lengths + 1) - 1] = True
+    kinds = kind_table()[codes]
+    is_word = (kinds & (Kind.LETTER | Kind.DIGIT | Kind.MARK) != 0) & ~is_border
+    codes = np.where(kinds & Kind.DIGIT != 0, np.uint32(_ZERO), codes)
+    codes = np.where(is_word, codes, np.where(is_border, np.uint32(_BORDER), np.uint32(_SPACE)))
+    after_word = np.concatenate([[False], is_word[:-1]])
+    chosen = is_word | is_border | after_word  # of what is between words, the first
+    codes, is_border = codes[chosen], is_border[chosen]
+    chosen = ~((codes == _SPACE) & np.concatenate([is_border[1:], [True]]))  # and nothing at the end
+    codes, is_border = codes[chosen], is_border[chosen]
+    ends = np.flatnonzero(is_border)
+    return codes, np.concatenate([[0], ends[:-1] + 1]).astype(np.int64), ends.astype(np.int64)
+
+
+def jaccard(first: Sequence[str], second: Sequence[str]) -> NDArray[np.float64]:
+    """Similarity of each text of `first` to the text of `second` at the same index: shared over all n-grams, 0 to 1.
+
+    Texts without letters and digits are similar to none.
+    """
+    pairs = zip(shingle_sets(first), shingle_sets(second), strict=True)
+    return np.array([jaccard_with(own, [other])[0] for own, other in pairs], np.float64)
+
+
+def shingle_sets(texts: Sequence[str]) -> list[NDArray[np.uint64]]:
+    """The distinct n-grams of each text, sorted."""
+    ngrams = shingles(texts)
+    return [np.unique(ngrams.hashes[start:end]) for start, end in pairwise(ngrams.starts)]
+
+
+def jaccard_with(text: NDArray[np.uint64], others: Sequence[NDArray[np.uint64]]) -> NDArray[np.float64]:
+    """Similarity of one text to each of others, as `jaccard` has it, by their `shingle_sets`."""
+    sizes = np.array([len(other) for other in others], np.int64)
+    if not len(text) or not len(others):
+        return np.zeros(len(others))
+    ngrams = np.concatenate(list(others))
+    nearest = np.minimum(np.searchsorted(text, ngrams), len(text) - 1)
+    owners = np.repeat(np.arange(len(others)), sizes)
+    shared = np.bincount(owners[text[nearest] == ngrams], minlength=len(others))
+    return np.asarray(shared / (len(text) + sizes - shared))
+
+
+def mixed(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Every bit of a number spread over all bits of the result; one to one (the finaliser of splitmix64)."""
+    values = values + np.uint64(0x9E3779B97F4A7C15)
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))
+
+
+class UnionFind(Generic[K]):
+    """Disjoint groups of keys, each named by its smallest key. Keys that were never united take no memory."""
+
+    def __init__(self) -> None:
+        self._parents: dict[K, K] = {}
+
+    def root(self, key: K) -> K:
+        """The smallest key of the group of `key`."""
+        parents = self._parents
+        while key in parents:
+            parent = parents[key]
+            if parent in parents:
+                parents[key] = parents[parent]
+            key = parent
+        return key
+
+    def unite(self, first: K, second: K) -> None:
+        """Make one group of two."""
+        low, high = sorted((self.root(first), self.root(second)))
+        if low != high:
+            self._parents[high] = low
+
+
+def equal_runs(ordered: NDArray[Any]) -> Iterator[tuple[int, int]]:
+    """Where two or more equal values stand in a row, half-open."""
+    borders = np.concatenate([[True], ordered[1:] != ordered[:-1], [True]])
+    edges = np.flatnonzero(borders[: len(ordered) + 1])
+    return ((int(start), int(end)) for start, end in pairwise(edges) if end - start > 1)
+
+
+# Which of some thousands of lines belong together: every pair that is similar enough, without fail, since MinHash
+# misses a pair now and then. Two sets with a Jaccard similarity of `t` share an element among the rarest
+# `n - ceil(t n) + 1` of each (prefix filter; Chaudhuri et al. 2006, Bayardo et al. 2007).
+
+
+def groups_of(columns: Sequence[Sequence[str]], near: float) -> NDArray[np.int64]:
+    """The group of each line, numbered by its first line.
+
+    Lines are in one group where any of their texts are equal or similar, or where a chain of such lines joins them.
+
+    Args:
+        columns: texts of each line, such as all sources and all targets.
+        near: Jaccard similarity of character n-grams from which two texts are similar.
+    """
+    groups = UnionFind[int]()
+    for texts in columns:
+        for first, second in similar_pairs(texts, near):
+            groups.unite(first, second)
+    return np.array([groups.root(line) for line in range(len(columns[0]))], np.int64)
+
+
+def similar_pairs(texts: Sequence[str], near: float) -> Iterator[tuple[int, int]]:
+    """Every pair of texts that are similar, and enough of those that are equal to join them.
+
+    Args:
+        texts: some thousands.
+        near: Jaccard similarity, above 0 to 1.
+    """
+    first_of: dict[str, int] = {}
+    for number, text in enumerate(texts):
+        first = first_of.setdefault(text, number)
+        if first != number:
+            yield first, number
+    numbers = sorted(first_of.values())
+    sets = _by_rarity([texts[number] for number in numbers])
+    holders: dict[int, list[int]] = defaultdict(list)
+    for index, own in enumerate(sets):
+        prefix = own[: len(own) - math.ceil(near * len(own) - 1e-9) + 1]
+        candidates = {other for element in prefix for other in holders[element]}
+        elements = set(own)
+        for other in sorted(candidates):
+            if _similar(elements, sets[other], near):
+                yield numbers[other], numbers[index]
+        for element in prefix:
+            holders[element].append(index)
+
+
+def _similar(elements: set[int], other: list[int], near: float) -> bool:
+    fewer, more = sorted((len(elements), len(other)))
+    if fewer < near * more - 1e-9:
+        return False
+    shared = len(elements.intersection(other))
+    return shared >= near * (len(elements) + len(other) - shared) - 1e-9
+
+
+def _by_rarity(texts: Sequence[str]) -> list[list[int]]:
+    """The distinct n-grams of each text as numbers, the rarest first; texts without any are empty."""
+    sets = shingle_sets(texts)
+    if not sets:
+        return []
+    hashes, counts = np.unique(np.concatenate(sets), return_counts=True)
+    ranks = np.empty(len(hashes), np.int64)
+    ranks[np.lexsort((hashes, counts))] = np.arange(len(hashes))
+    return [np.sort(ranks[np.searchsorted(hashes, own)]).tolist() for own in sets]
+
+
+# MinHash: numbers that two texts share with the probability of their Jaccard similarity (Broder 1997).
+#
+# 64 of them a text, in 16 bands of 4: texts that agree in a band are candidates, which at a similarity of 0.8 happens
+# with probability 0.9998, at 0.7 with 0.988, at 0.05 with 0.0001. A sketch of one bit of each of the 64 sets aside
+# almost all candidates that are not similar before their texts are read.
+
+
+BANDS = 16
+_ROWS = 4
+_HASHES = BANDS * _ROWS
+_SPREAD = 4.0  # standard deviations by which a sketch may miss the similarity that it stands for
+_NUMBERS = mixed(np.arange(2 * _HASHES, dtype=np.uint64))
+_ONES = np.array([value.bit_count() for value in range(256)], np.uint8)
+
+
+def minhash(ngrams: Shingles) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """Bands and sketch of each text.
+
+    Returns:
+        Bands, shape (16, texts), and sketches, shape (texts,). Those of a text without n-grams are 0 and say nothing.
+    """
+    texts = len(ngrams.starts) - 1
+    filled = np.flatnonzero(np.diff(ngrams.starts))
+    bands, sketch = np.zeros((BANDS, texts), np.uint64), np.zeros(texts, np.uint64)
+    if not filled.size:
+        return bands, sketch
+    starts = ngrams.starts[filled]
+    own, own_sketch = np.zeros((BANDS, filled.size), np.uint64), np.zeros(filled.size, np.uint64)
+    for number in range(_HASHES):
+        permuted = (ngrams.hashes ^ _NUMBERS[number]) * (_NUMBERS[_HASHES + number] | np.uint64(1))
+        smallest = mixed(np.minimum.reduceat(permuted, starts))
+        own[number // _ROWS] = mixed(own[number // _ROWS] ^ smallest)
+        own_sketch |= (smallest & np.uint64(1)) << np.uint64(number)
+    bands[:, filled], sketch[filled] = own, own_sketch
+    return bands, sketch
+
+
+def bits_of(values: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """How many bits are set in each number."""
+    bytes_ = np.ascontiguousarray(values).view(np.uint8).reshape(-1, 8)
+    counts: NDArray[np.int64] = _ONES[bytes_].sum(axis=1, dtype=np.int64)
+    return counts
+
+
+def apart_bits(similarity: float) -> int:
+    """In how many bits the sketches of two texts of at least this similarity may differ; beyond, 3 in 100,000 do.
+
+    A bit differs with probability (1 - J) / 2 (b-bit minwise hashing, Li and König 2010, with b = 1).
+    """
+    differs = (1 - similarity) / 2
+    return math.ceil(_HASHES * differs + _SPREAD * math.sqrt(_HASHES * differs * (1 - differs)))
+
+
+NEAR = 0.8
+_BATCH = 512 << 10  # code points taken in at once
+_COMPARED = 512  # pairs of texts that are read and compared at once
+_REMEMBERED = 4 << 20  # n-grams of texts in memory at once: 32 MiB
+
+
+class ShingleCache:
+    """The distinct n-grams of texts by number; those used last stay in memory, since texts of a bucket meet often.
+
+    Args:
+        read: the texts of numbers, which come in ascending order.
+    """
+
+    def __init__(self, read: Callable[[list[int]], list[str]]) -> None:
+        self._read = read
+        self._sets: OrderedDict[int, NDArray[np.uint64]] = OrderedDict()
+        self._ngrams = 0
+
+    def similar(self, first: NDArray[Any], second: NDArray[Any], near: float) -> NDArray[np.bool_]:
+        """Which pairs of texts have a Jaccard similarity of at least `near`; pairs with one `first` stand together."""
+        similar = np.zeros(len(first), np.bool_)
+        for start in range(0, len(first), _COMPARED):
+            leaders, others = first[start : start + _COMPARED], second[start : start + _COMPARED]
+            sets = self._sets_of(np.union1d(leaders, others).tolist())
+            edges = np.flatnonzero(np.concatenate([[True], leaders[1:] != leaders[:-1], [True]]))
+            for low, high in pairwise(edges):
+                jaccards = jaccard_with(sets[int(leaders[low])], [sets[other] for other in others[low:high].tolist()])
+                similar[start + low : start + high] = jaccards >= near
+        return similar
+
+    def _sets_of(self, numbers: list[int]) -> dict[int, NDArray[np.uint64]]:
+        absent = [number for number in numbers if number not in self._sets]
+        if absent:
+            for number, ngrams in zip(absent, shingle_sets(self._read(absent)), strict=True):
+                self._sets[number] = ngrams
+                self._ngrams += len(ngrams)
+        for number in numbers:
+            self._sets.move_to_end(number)
+        chosen = {number: self._sets[number] for number in numbers}
+        while self._ngrams > _REMEMBERED:
+            self._ngrams -= len(self._sets.popitem(last=False)[1])
+        return chosen
+
+
+class Buckets:
+    """Texts that agree in a band of hashes, bucket by bucket, the earliest text of each first, without single texts.
+
+    Args:
+        hashes: one band of each text.
+        numbers: of the texts, ascending.
+        sketches: of the texts.
+
+    Attributes:
+        numbers: of the texts that are not settled yet.
+    """
+
+    def __init__(self, hashes: NDArray[np.uint64], numbers: NDArray[Any], sketches: NDArray[np.uint64]) -> None:
+        order = np.argsort(hashes, kind="stable")
+        self._hashes, self.numbers, self._sketches = hashes[order], numbers[order], sketches[order]
+        self._keep(np.ones(len(order), np.bool_))
+
+    def _keep(self, chosen: NDArray[np.bool_]) -> None:
+        hashes = self._hashes[chosen]
+        repeats = hashes[1:] == hashes[:-1]
+        shared = np.concatenate([repeats, [False]]) | np.concatenate([[False], repeats])
+        indices = np.flatnonzero(chosen)[shared[: len(hashes)]]
+        self._hashes, self.numbers, self._sketches = (
+            self._hashes[indices],
+            self.numbers[indices],
+            self._sketches[indices],
+        )
+
+    def each(self) -> Iterator[Buckets]:
+        """Every bucket by itself, in the order of the hashes."""
+        for start, end in equal_runs(self._hashes):
+            yield Buckets(self._hashes[start:end], self.numbers[start:end], self._sketches[start:end])
+
+    def near_pairs(
+        self,
+        cache: ShingleCache,
+        near: float,
+        *,
+        rounds: int,
+        joined: Callable[[NDArray[Any], NDArray[Any]], NDArray[np.bool_]] | None = None,
+    ) -> Iterator[tuple[NDArray[Any], NDArray[Any]]]:
+        """Near-duplicates, a round at a time: the first text of every bucket, and those of the bucket similar to it.
+
+        Both leave the bucket, so that the next text is its first. What is left after the last round, in buckets too
+        full for all texts to be compared, stays in `numbers`.
+
+        Args:
+            cache: of the texts.
+            near: Jaccard similarity from which two texts are near-duplicates.
+            rounds: texts of one bucket that the others are compared with.
+            joined: which pairs are known to be one group, and are dropped without a comparison.
+        """
+        most = apart_bits(near)
+        for _ in range(rounds):
+            if not self.numbers.size:
+                return
+            starts = np.concatenate([[True], self._hashes[1:] != self._hashes[:-1]])
+            leaders = np.maximum.accumulate(np.where(starts, np.arange(len(starts)), 0))
+            rest = np.flatnonzero(~starts)
+            if joined is not None:
+                rest = rest[~joined(self.numbers[leaders[rest]], self.numbers[rest])]
+            left = np.zeros(len(starts), np.bool_)
+            left[rest] = True
+            close = rest[bits_of(self._sketches[rest] ^ self._sketches[leaders[rest]]) <= most]
+            close = close[cache.similar(self.numbers[leaders[close]], self.numbers[close], near)]
+            left[close] = False
+            pairs = self.numbers[leaders[close]], self.numbers[close]
+            self._keep(left)
+            yield pairs
+
+
+_ROUNDS = 64  # texts of one bucket that the others are held against
+
+
+class NearIndex:
+    """Takes texts one by one and groups those that are nearly the same.
+
+    Hashes lie on disk; memory holds one band of them (16 bytes a text) at a time.
+
+    Args:
+        folder: an existing folder for the hashes.
+        name: of the files in it.
+
+    Attributes:
+        rows: what each text was called when it was added, ascending.
+        uncompared: texts that stood in a bucket too full for all to be compared.
+    """
+
+    def __init__(self, folder: Path, name: str) -> None:
+        self._bands = (folder / f"{name}.bands").open("w+b")
+        self._sketches: list[NDArray[np.uint64]] = []
+        self._waiting: list[str] = []
+        self._weight = 0
+        self.rows: list[int] = []
+        self.uncompared = 0
+
+    def add(self, text: str, row: int) -> None:
+        """Take in a text."""
+        self.rows.append(row)
+        self._waiting.append(text)
+        self._weight += len(text)
+        if self._weight >= _BATCH:
+            self._take()
+
+    def _take(self) -> None:
+        if not self._waiting:
+            return
+        bands, sketches = minhash(shingles(self._waiting))
+        np.ascontiguousarray(bands.T).tofile(self._bands)
+        self._sketches.append(sketches)
+        self._waiting, self._weight = [], 0
+
+    def groups(self, texts: Callable[[list[int]], list[str]], near: float) -> Iterator[list[int]]:
+        """Rows of texts that are nearly the same, a group of two or more at a time, by the first of each.
+
+        Args:
+            texts: the texts of rows, read again.
+            near: Jaccard similarity from which two texts are near-duplicates.
+        """
+        self._take()
+        count = len(self.rows)
+        if count < 2:
+            return
+        self._bands.flush()
+        bands = np.memmap(self._bands.name, np.uint64, "r", shape=(count, BANDS))
+        sketches = np.concatenate(self._sketches)
+        cache = ShingleCache(lambda numbers: texts([self.rows[number] for number in numbers]))
+        groups = UnionFind[int]()
+
+        def joined(first: NDArray[Any], second: NDArray[Any]) -> NDArray[np.bool_]:
+            pairs = zip(first.tolist(), second.tolist(), strict=True)
+            return np.array([groups.root(a) == groups.root(b) for a, b in pairs], np.bool_)
+
+        for band in range(BANDS):
+            hashes = np.array(bands[:, band])
+            filled = np.flatnonzero(hashes)
+            for bucket in Buckets(hashes[filled], filled, sketches[filled]).each():
+                for first, second in bucket.near_pairs(cache, near, rounds=_ROUNDS, joined=joined):
+                    for pair in zip(first.tolist(), second.tolist(), strict=True):
+                        groups.unite(*pair)
+                self.uncompared += bucket.numbers.size
+        roots = np.array([groups.root(number) for number in range(count)])
+        order = np.argsort(roots, kind="stable")
+        for start, end in equal_runs(roots[order]):
+            yield [self.rows[number] for number in order[start:end]]
+
+    def close(self) -> None:
+        """Close the file of hashes; it stays where it is."""
+        self._bands.close()

@@ -1,0 +1,311 @@
+"""Responses: who is asked what with which seed, what it would take, and the answers of one model in one file.
+
+Every call goes through `llm.ask_all`. A call that gave nothing, after all its retries, is a failed row beside the
+output; coverage counts it. What would fail every call (a refused key, a spending limit) stops the stage instead.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from veriglot.datasets.generation import as_json, generate
+from veriglot.datasets.prompts import Style, answer_messages, answer_prompt, answer_stop, prompt_version
+from veriglot.errors import UsageError
+from veriglot.llm import Request, Settings, ask_all, estimate_request
+from veriglot.llm.output_parser import parted_thoughts
+from veriglot.pipeline import FailedRow
+from veriglot.records import Generator, Sample
+from veriglot.signatures import digest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+    from typing import Unpack
+
+    from veriglot.datasets.generation import RunOptions
+    from veriglot.llm import Client, Reply
+    from veriglot.pipeline import Tally
+
+__all__ = ["DESIGNS", "MFAVA_SEEDS", "Budget", "Design", "Planned", "Respondent", "budget", "plan", "responses"]
+
+
+# Which query is asked with which seed: the designs of a study, by name.
+#
+# The paper is ambiguous: its text divides the queries into five subsets, a seed each (mFAVA, section 4), while its
+# figure averages over five responses (Figure 4). Both are here.
+
+
+Design = Literal["subsets", "runs"]
+DESIGNS: tuple[Design, ...] = ("subsets", "runs")
+
+MFAVA_SEEDS = (42, 43, 44, 47, 49)  # mFAVA, A.6
+
+
+class Planned(msgspec.Struct, frozen=True):
+    """One response that the design asks for.
+
+    Attributes:
+        id: of the response: `<query id>/<model>/<seed>`.
+        query: what is asked; its language is set.
+        seed: what it is asked with; None leaves it to the server.
+    """
+
+    id: str
+    query: Sample
+    seed: int | None
+
+
+def plan(
+    queries: Iterable[Sample | FailedRow], model: str, *, design: Design, seeds: Sequence[int | None]
+) -> Iterator[Planned | FailedRow]:
+    """The responses of one model, in order; nothing is held but a counter per language.
+
+    Args:
+        queries: samples with a question; those that could not be read pass through.
+        model: the model's name, for the ids.
+        design: `subsets` parts the queries of each language into as many disjoint subsets as there are seeds, whose
+            sizes differ by one at most, and asks each with its seed: every query once. `runs` asks every query with
+            every seed.
+        seeds: each once.
+
+    Yields:
+        A `Planned`, or a `FailedRow` for a query that cannot be asked: without a question, or in a language that is
+        neither stated nor to be told from the question. Nothing is set to English.
+
+    Raises:
+        UsageError: no seeds, a seed twice, or no such design.
+    """
+    if not seeds or len(set(seeds)) < len(seeds):
+        raise UsageError("A study needs at least one seed, and each seed once.")
+    if design not in DESIGNS:
+        raise UsageError(f"There is no design {design!r}.", remedy=f"Known: {', '.join(DESIGNS)}.")
+    return _plan(queries, model, design, seeds)
+
+
+def _plan(
+    queries: Iterable[Sample | FailedRow], model: str, design: Design, seeds: Sequence[int | None]
+) -> Iterator[Planned | FailedRow]:
+    places: Counter[str] = Counter()
+    for row in queries:
+        query = row if isinstance(row, FailedRow) else _askable(row)
+        if isinstance(query, FailedRow):
+            yield query
+            continue
+        assert query.language is not None
+        chosen = seeds if design == "runs" else [_subset(query.language, places[query.language], seeds)]
+        places[query.language] += 1
+        for seed in chosen:
+            yield Planned(f"{query.id}/{model}/{'-' if seed is None else seed}", query, seed)
+
+
+def _askable(query: Sample) -> Sample | FailedRow:
+    if not (query.question or "").strip():
+        return FailedRow("the query has no question", field="question", id=query.id)
+    if query.language is not None:
+        return query
+    from veriglot.text import identify
+
+    language = identify(query.question or "")
+    if language is None:
+        return FailedRow(
+            "the query states no language, and its question does not tell",
+            field="language",
+            remedy="Write its BCP 47 tag into `language`.",
+            id=query.id,
+        )
+    return msgspec.structs.replace(query, language=language.tag)
+
+
+def _subset(language: str, index: int, seeds: Sequence[int | None]) -> int | None:
+    """The seed of query number `index` of its language.
+
+    Each run of as many queries as there are seeds gets every seed once, in an order drawn anew for each run: taken in
+    turns, the first of an article's two queries would always meet the same seed.
+    """
+    run, inside = divmod(index, len(seeds))
+    order = sorted(range(len(seeds)), key=lambda number: digest([language, str(run), str(number)]))
+    return seeds[order[inside]]
+
+
+class Respondent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A model of a study and how it is asked.
+
+    Attributes:
+        name: in every table and id.
+        model: as its server names it.
+        revision: of the weights, where that is known.
+        style: `closed`, `instructed` or `open`; see `answer_messages`.
+        settings: how it generates.
+        completion: goes on from a text instead of chatting.
+    """
+
+    name: str
+    model: str
+    revision: str | None = None
+    style: Style = "closed"
+    settings: Settings = Settings()
+    completion: bool = False
+
+    @property
+    def prompt(self) -> str:
+        """Style and version of the prompt, such as `open:answer@1`; a bare question has no wording, so no version."""
+        if self.style == "closed" and not self.completion:
+            return "closed"
+        return f"{self.style}:{prompt_version('answer')}"
+
+    def refuses(self, query: Sample) -> str:
+        """Why the query cannot be put to the model in this style; empty where it can."""
+        if self.style == "open" and not any(passage.text.strip() for passage in query.evidence):
+            return "the style `open` gives the model the evidence, and the query has none"
+        return ""
+
+    def request(self, query: Sample, seed: int | None) -> Request:
+        """What is sent for a query whose language is set."""
+        assert query.language is not None
+        evidence = "\n\n".join(passage.text for passage in query.evidence)
+        asked: tuple[Style, str, str, str] = (self.style, query.language, query.question or "", evidence)
+        if not self.completion:
+            return Request(self.model, answer_messages(*asked), seed=seed, settings=self.settings)
+        stop = self.settings.stop or answer_stop(query.language)
+        settings = msgspec.structs.replace(self.settings, stop=stop)
+        return Request(self.model, prompt=answer_prompt(*asked), seed=seed, settings=settings)
+
+    def sample(self, planned: Planned, reply: Reply) -> Sample:
+        """The response as a sample: the query's evidence, the reply's text, and who gave it.
+
+        `meta` has the query's own keys and `query` (its id), `finish` (why the reply ended), `tokens_in` and
+        `tokens_out` where the server counted, and `reasoning` where the model thought aloud first; the thoughts are no
+        part of the response.
+        """
+        text, reasoning = _parted(reply)
+        notes = {
+            "query": planned.query.id,
+            "finish": reply.finish,
+            "tokens_in": reply.tokens_in,
+            "tokens_out": reply.tokens_out,
+            "reasoning": reasoning,
+        }
+        generator = Generator(self.name, self.revision, planned.seed, self._settings())
+        meta = {**planned.query.meta, **{key: value for key, value in notes.items() if value is not None}}
+        return msgspec.structs.replace(
+            planned.query, id=planned.id, response=text, generator=generator, annotations=(), meta=meta
+        )
+
+    def _settings(self) -> dict[str, Any]:
+        given = {"model": self.model, "prompt": self.prompt, "completion": self.completion or None}
+        return {**{k: v for k, v in given.items() if v is not None}, **self.settings.given(), **self.settings.extra}
+
+
+class Budget(msgspec.Struct, frozen=True):
+    """What a stage of responses would ask for, before anything is asked.
+
+    Attributes:
+        calls: responses that the design plans, those that are done or cached included.
+        impossible: queries that cannot be asked.
+        tokens_in: tokens of the prompts, estimated roughly (`llm.estimate_tokens`).
+        tokens_out: the most tokens of the replies; None where `max_tokens` is not set.
+        languages: calls by language.
+    """
+
+    calls: int
+    impossible: int
+    tokens_in: int
+    tokens_out: int | None
+    languages: dict[str, int]
+
+
+def responses(
+    output: Path,
+    queries: Iterable[Sample | FailedRow],
+    respondent: Respondent,
+    client: Client,
+    *,
+    design: Design = "subsets",
+    seeds: Sequence[int | None] = MFAVA_SEEDS,
+    jobs: int = 8,
+    **run: Unpack[RunOptions],
+) -> Tally:
+    """Ask one model everything that the design plans; the samples go to `output`, in the order of the plan.
+
+    Args:
+        output: JSON lines; its manifest and its failed rows lie beside it.
+        queries: the same ones in the same order at each call.
+        respondent: the model and how it is asked.
+        client: whom to ask; with a cache, no finished call is paid twice.
+        design, seeds: see `plan`.
+        jobs: calls at the same time.
+        run: see `RunOptions`.
+
+    Returns:
+        What became of all planned responses, those of earlier calls included.
+
+    Raises:
+        UsageError: the output was begun otherwise.
+        ModelError: what every further call would meet too; what is done is kept.
+    """
+    planned = plan(queries, respondent.name, design=design, seeds=seeds)
+    return generate(
+        output,
+        (row if isinstance(row, FailedRow) else _refused(row, respondent) or row for row in planned),
+        lambda rows: _ask(rows, respondent, client, jobs),
+        signature=client.signature,
+        settings={
+            "name": respondent.name,
+            "model": respondent.model,
+            "revision": respondent.revision,
+            "prompt": respondent.prompt,
+            "completion": respondent.completion,
+            "settings": as_json({**respondent.settings.given(), **respondent.settings.extra}),
+            "design": design,
+            "seeds": ",".join("-" if seed is None else str(seed) for seed in seeds),
+        },
+        **run,
+    )
+
+
+def budget(
+    queries: Iterable[Sample | FailedRow], respondent: Respondent, *, design: Design, seeds: Sequence[int | None]
+) -> Budget:
+    """What `responses` would ask for."""
+    impossible = tokens = 0
+    languages: dict[str, int] = {}
+    for row in plan(queries, respondent.name, design=design, seeds=seeds):
+        if isinstance(row, FailedRow) or respondent.refuses(row.query):
+            impossible += 1
+            continue
+        tag = row.query.language or ""
+        languages[tag] = languages.get(tag, 0) + 1
+        tokens += estimate_request(respondent.request(row.query, row.seed))
+    calls, most = sum(languages.values()), respondent.settings.max_tokens
+    return Budget(calls, impossible, tokens, None if most is None else calls * most, dict(sorted(languages.items())))
+
+
+def _refused(row: Planned, respondent: Respondent) -> FailedRow | None:
+    reason = respondent.refuses(row.query)
+    return FailedRow(reason, id=row.id) if reason else None
+
+
+def _ask(rows: Iterator[Planned], respondent: Respondent, client: Client, jobs: int) -> Iterator[Sample | FailedRow]:
+    waiting: deque[Planned] = deque()
+
+    def requests() -> Iterator[Request]:
+        for row in rows:
+            waiting.append(row)
+            yield respondent.request(row.query, row.seed)
+
+    for answer in ask_all(client, requests(), jobs=jobs):
+        planned = waiting.popleft()
+        if answer.reply is not None:
+            yield respondent.sample(planned, answer.reply)
+        else:
+            assert answer.error is not None
+            yield FailedRow(answer.error.message, remedy=answer.error.remedy, id=planned.id)
+
+
+def _parted(reply: Reply) -> tuple[str, str | None]:
+    """Answer and thoughts: those that the server tells apart, and those between `<think>` tags before the answer."""
+    thoughts, answer = parted_thoughts(reply.text)
+    return answer, "\n\n".join(part for part in (reply.reasoning, thoughts) if part) or None

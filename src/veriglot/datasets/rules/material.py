@@ -1,0 +1,565 @@
+"""Articles of one language and what they give to put in place of something else: values, words, sentences."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from functools import cached_property
+from heapq import heappop, heappush
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from veriglot.datasets.rules.phrases import phrases_of
+from veriglot.records import Task
+from veriglot.records.languages import find_language
+from veriglot.text import fold, script_of, sentences, words
+from veriglot.text.noise import garbled
+from veriglot.text.segmentation import space_of
+from veriglot.text.values import SentenceWords, dates, rules_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from random import Random
+
+    from veriglot.datasets.references import Reference
+    from veriglot.records import Evidence, Sample
+
+__all__ = ["Article", "Articles", "Material", "Value", "ValueKind", "has_case", "quotable", "without_brackets"]
+
+
+# Seeds: passages of clean text by article, read from any readable format in bounded memory.
+#
+# Samples that share their passages (two queries on one reference) are one article. Of each language the articles with
+# the smallest hash of seed and text are kept, so that the choice depends on the texts alone, and not on their order.
+
+
+@dataclass
+class Article:
+    """Clean passages in one language, with the questions that were asked about them.
+
+    Attributes:
+        id: of the first sample that has them.
+        language: BCP 47 tag.
+        passages: the evidence of every response that is made of it.
+        questions: each once.
+        task: of the first sample.
+    """
+
+    id: str
+    language: str
+    passages: tuple[Evidence, ...]
+    task: Task
+    questions: list[str] = field(default_factory=list)
+
+    @property
+    def title(self) -> str:
+        """What it is about, as far as its heading says so: without an addition in brackets."""
+        return (self.passages[0].title or "").partition(" (")[0].strip()
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The passages as texts."""
+        return tuple(passage.text for passage in self.passages)
+
+
+class Articles:
+    """Collects articles by language.
+
+    Args:
+        most: articles that are kept of a language.
+        seed: of the choice between them.
+
+    Attributes:
+        read: articles that could be used, by language, those included that were not kept.
+        left_out: samples that give no article, by reason.
+    """
+
+    def __init__(self, most: int, seed: int) -> None:
+        self._most = most
+        self._seed = seed
+        self._kept: dict[str, dict[str, Article]] = defaultdict(dict)
+        self._order: dict[str, list[tuple[int, str]]] = defaultdict(list)  # a heap; the largest hash is on top
+        self._seen: dict[str, set[bytes]] = defaultdict(set)
+        self._garbled: set[bytes] = set()
+        self.read: Counter[str] = Counter()
+        self.left_out: Counter[str] = Counter()
+
+    def languages(self) -> list[str]:
+        """The languages that have articles, sorted."""
+        return sorted(self._order)
+
+    def of(self, language: str) -> list[Article]:
+        """The articles of a language, in an order that depends on the seed and their texts alone."""
+        return [self._kept[language][key] for _, key in sorted(self._order[language], reverse=True)]
+
+    def add_all(self, rows: Iterable[Sample]) -> None:
+        """Add the passages of samples."""
+        for row in rows:
+            self.add(row)
+
+    def add(self, sample: Sample) -> None:
+        """Add the passages of one sample; its response, if it has one, is not looked at."""
+        passages = tuple(p for p in sample.evidence if p.text.strip())
+        reason = _unusable(sample, passages)
+        if reason:
+            self.left_out[reason] += 1
+            return
+        spoken = passages[0].language or sample.language or ""
+        known = find_language(spoken)
+        self._keep(
+            Article(sample.id, known.tag if known else spoken, passages, sample.task), question=sample.question or ""
+        )
+
+    def add_reference(self, reference: Reference) -> None:
+        """Add one article as `veriglot dataset articles` writes them."""
+        known = find_language(reference.language)
+        language = known.tag if known else reference.language
+        self._keep(Article(reference.id, language, (reference.evidence,), Task.QA))
+
+    def _keep(self, article: Article, question: str = "") -> None:
+        digest = hashlib.sha256("\0".join([str(self._seed), article.language, *article.texts]).encode()).digest()
+        key, language = digest.hex(), article.language
+        if digest[:8] not in self._seen[language]:
+            self._seen[language].add(digest[:8])
+            if any(garbled(text) for text in article.texts):
+                self._garbled.add(digest[:8])
+            else:
+                self._insert(article, digest, key)
+        if digest[:8] in self._garbled:
+            self.left_out["garbled evidence"] += 1
+        elif question and key in self._kept[language] and question not in self._kept[language][key].questions:
+            self._kept[language][key].questions.append(question)
+
+    def _insert(self, article: Article, digest: bytes, key: str) -> None:
+        order, articles = self._order[article.language], self._kept[article.language]
+        self.read[article.language] += 1
+        articles[key] = article
+        heappush(order, (-int.from_bytes(digest[:8]), key))
+        if len(order) > self._most:
+            del articles[heappop(order)[1]]
+
+
+def _unusable(sample: Sample, passages: tuple[Evidence, ...]) -> str:
+    """Why a sample gives no article; empty where it does."""
+    if not passages:
+        return "no evidence"
+    if "reference_garbled" in sample.meta:
+        return "garbled evidence"
+    spoken = {passage.language or sample.language for passage in passages}
+    if None in spoken:
+        return "no language"
+    return "evidence in several languages" if len(spoken) > 1 else ""
+
+
+# Sentences of a text that are worth quoting, and what can be left out of them without saying anything else.
+
+
+_SHORTEST_QUOTE, _LONGEST_QUOTE = 20, 400  # code points
+_BRACKETS = re.compile(r"\s*[(（][^()（）]*[)）]")
+
+
+def quotable(text: str, language: str) -> list[str]:
+    """The sentences of a text that are worth quoting: neither very short nor very long."""
+    stripped = (text[s:e].strip() for s, e in sentences(text, language))
+    return [s for s in stripped if _SHORTEST_QUOTE <= len(s) <= _LONGEST_QUOTE]
+
+
+def without_brackets(sentence: str) -> str:
+    """The sentence without what stands in round brackets, and the white space before it."""
+    return _BRACKETS.sub("", sentence)
+
+
+# Names, numbers and dates of a sentence, each with the shape that another one must have to stand in its place.
+
+
+ValueKind = Literal["date", "number", "name"]
+
+_CASED = frozenset({"Latn", "Cyrl", "Grek", "Armn"})
+_MOST_WORDS = 3  # of a name
+_QUOTED = re.compile(
+    r"[《『]([^《》『』]{2,20})[》』]|[「“„«]([^「」“”„«»]{2,10})[」”“»]"
+)  # a work, or what is called so
+_TIES = frozenset("-\u2010\u2011'’")
+_NUMBER = re.compile(r"\d")
+_GROUPED = 3  # digits
+_GROUP = re.compile(r"[ \u00a0\u202f]\d{3}(?!\d)")
+_LED = re.compile(r"\d[ \u00a0\u202f]$")
+
+
+class Value(NamedTuple):
+    """A name, number or date; half-open in code points of its sentence."""
+
+    start: int
+    end: int
+    kind: ValueKind
+    shape: str
+
+
+def has_case(language: str) -> bool:
+    """Whether the language is written with capital letters, which tell names."""
+    entry = find_language(language)
+    return entry is None or entry.script in _CASED
+
+
+def ending(word: str, language: str) -> str:
+    """What two words must share to be taken for forms of one kind: their last two letters, or their length."""
+    return fold(word)[-2:] if space_of(language) else str(min(len(word), 4))
+
+
+def values_of(
+    sentence: str,
+    language: str,
+    rare: Callable[[str], bool],
+    title: str = "",
+    is_noun: Callable[[str, str], bool] = lambda _before, _word: False,
+) -> list[Value]:
+    """The values of a sentence, in order, not overlapping.
+
+    Args:
+        sentence: one sentence.
+        language: BCP 47 tag. Where it has no capital letters, a name is the title, what stands in quotation marks, a
+            word in Latin letters, or a rare word.
+        rare: whether a folded word stands in few articles, as those of names do.
+        title: what the article is about.
+        is_noun: whether a capitalised word, after another word, is a noun and no name.
+    """
+    bounds = words(sentence, language)
+    values = _dates(sentence, language, bounds)
+    values += [
+        Value(s, e, "number", _digits(sentence[s:e]))
+        for s, e in bounds
+        if _NUMBER.match(sentence[s:e]) and _free(values, s, e) and not _grouped(sentence, s, e)
+    ]
+    if has_case(language):
+        named = _proper(sentence, language, bounds, values, is_noun)
+        values += _capitalised(sentence, language, named, rare)
+    else:
+        for start, end in _named(sentence, language, bounds, rare, title):
+            if _free(values, start, end):
+                values.append(Value(start, end, "name", _name_shape(sentence[start:end], 1, language)))
+    return sorted(values)
+
+
+def _free(values: list[Value], start: int, end: int) -> bool:
+    return all(end <= value.start or value.end <= start for value in values)
+
+
+def _grouped(sentence: str, start: int, end: int) -> bool:
+    """Whether a number is part of one that is written in groups: `8 120 000`."""
+    after = _GROUP.match(sentence, end)
+    before = _LED.search(sentence, max(0, start - 4), start)
+    return after is not None or (before is not None and end - start == _GROUPED and sentence[start:end].isdecimal())
+
+
+def _dates(sentence: str, language: str, bounds: list[tuple[int, int]]) -> list[Value]:
+    rules = rules_of(language)
+    if rules is None:
+        return []
+    whole = SentenceWords.of(sentence, 0, bounds)
+    values = []
+    for first, end in dates(whole, rules):
+        if end - first > 1 and any(whole.has_digit(i) for i in range(first, end)):
+            start, stop = bounds[first][0], bounds[end - 1][1]
+            values.append(Value(start, stop, "date", _date_shape(sentence, bounds[first:end], rules.months)))
+    return values
+
+
+def _date_shape(sentence: str, bounds: list[tuple[int, int]], months: frozenset[str]) -> str:
+    """A date with digits and months taken out of it: `18 March 1871` is `## * ####`."""
+    parts, read = [], bounds[0][0]
+    for start, end in bounds:
+        word = sentence[start:end]
+        parts += [sentence[read:start], "*" if word.casefold() in months else _digits(word)]
+        read = end
+    return "".join(parts)
+
+
+def _digits(word: str) -> str:
+    """A word with its digits taken out; one digit or two look alike."""
+    return re.sub(r"(?<![\d])\d(?!\d)", "##", re.sub(r"\d{2,}", lambda m: "#" * len(m[0]), word))
+
+
+def _proper(
+    sentence: str, language: str, bounds: list[tuple[int, int]], taken: list[Value], is_noun: Callable[[str, str], bool]
+) -> list[tuple[int, int]]:
+    """The capitalised words that may be part of a name: not the first of the sentence, and no month after a number.
+
+    A month that is no part of a date has an ending that hides it: `9 Mayıstaki`.
+    """
+    rules = rules_of(language)
+    months = tuple(rules.months) if rules is not None else ()
+    proper = []
+    for (before_start, before_end), (start, end) in pairwise(bounds):
+        before, word = sentence[before_start:before_end], sentence[start:end]
+        if not word[0].isupper() or not word.isalpha() or not _free(taken, start, end):
+            continue
+        if (before[-1].isdecimal() and word.casefold().startswith(months)) or is_noun(before, word):
+            continue
+        proper.append((start, end))
+    return proper
+
+
+def _capitalised(
+    sentence: str, language: str, bounds: list[tuple[int, int]], rare: Callable[[str], bool]
+) -> list[Value]:
+    """Runs of words that may be part of a name, at least one of them rare."""
+    runs: list[list[tuple[int, int]]] = []
+    for start, end in bounds:
+        if runs and len(runs[-1]) < _MOST_WORDS and sentence[runs[-1][-1][1] : start] == " ":
+            runs[-1].append((start, end))
+        else:
+            runs.append([(start, end)])
+    return [
+        Value(run[0][0], run[-1][1], "name", _name_shape(sentence[run[0][0] : run[-1][1]], len(run), language))
+        for run in runs
+        if run[-1][1] - run[0][0] > 2
+        and not _tied(sentence, run[0][0], run[-1][1])
+        and any(rare(fold(sentence[s:e])) for s, e in run)
+    ]
+
+
+def _tied(sentence: str, start: int, end: int) -> bool:
+    """Whether a hyphen or an apostrophe makes a range part of a longer word."""
+    return sentence[max(0, start - 1) : start] in _TIES or sentence[end : end + 1] in _TIES
+
+
+def _named(
+    sentence: str, language: str, bounds: list[tuple[int, int]], rare: Callable[[str], bool], title: str
+) -> list[tuple[int, int]]:
+    """What may be a name where there are no capital letters."""
+    candidates: list[tuple[int, int]] = []
+    if title and title in sentence:
+        start = sentence.index(title)
+        if _whole_values(bounds, start, start + len(title)):
+            candidates.append((start, start + len(title)))
+    candidates += [match.span(match.lastindex or 0) for match in _QUOTED.finditer(sentence)]
+    shortest = 4 if space_of(language) else 2
+    for start, end in bounds:
+        word = sentence[start:end]
+        if not word.isalpha():
+            continue
+        if word[0].isupper() or (end - start >= shortest and rare(fold(word))):
+            candidates.append((start, end))
+    names: list[tuple[int, int]] = []
+    for start, end in candidates:
+        if all(end <= s or e <= start for s, e in names):
+            names.append((start, end))
+    return names
+
+
+def _whole_values(bounds: list[tuple[int, int]], start: int, end: int) -> bool:
+    """Whether a range begins and ends where words do."""
+    return any(s == start for s, _ in bounds) and any(e == end for _, e in bounds)
+
+
+def _name_shape(name: str, count: int, language: str) -> str:
+    return f"{script_of(name)} {count} {ending(name, language)}"
+
+
+_RARE, _COMMON = 0.02, 0.15  # shares of the articles that a rare word stands in at the most, and a middling one
+_SYLLABLES = frozenset({"vi"})  # where spaces part syllables, one of which is seldom a word
+_SENTENCES = 5  # of an article, that give what is put elsewhere
+_ENDS = frozenset(".!?…。！？।؟۔.๚」”»\"')）")
+_OPENING = frozenset("\"'“„«»‘「『《(（¿¡")
+_MARKUP = frozenset("{}[]\\#|<>=*_^~\n`•●◦■→⟨")  # of formulas, headings, notes
+_CLOSED = {"(": ")", "（": "）", "「": "」", "《": "》", "«": "»"}
+_LETTERS = 0.75  # of a sentence that is worth quoting
+_LAST_WORD = re.compile(r"(\w+)\.$")
+_SHORTEST_LAST = 3  # code points of the last word of a sentence that ends in a full stop
+_ADJECTIVE = 5  # code points: a shorter word before a noun is no adjective
+_SHORTEST = 4  # code points of a word that may be exchanged, where words have spaces between them
+
+
+class Material:
+    """Articles of one language with what can be taken out of them.
+
+    Args:
+        language: BCP 47 tag.
+        articles: in order; equal articles make equal material.
+    """
+
+    def __init__(self, language: str, articles: list[Article]) -> None:
+        self.language = language
+        self.articles = articles
+        self.space = space_of(language)
+        self._frequency: Counter[str] = Counter()
+        self._known: dict[int, frozenset[str]] = {}
+        for number in range(len(articles)):
+            self._frequency.update(self.known(number))
+        self._repeated: dict[int, frozenset[str]] = {}
+        self._quotable: dict[int, list[list[str]]] = {}
+
+    def known(self, number: int) -> frozenset[str]:
+        """The folded words of an article."""
+        if number not in self._known:
+            folded = (fold(text) for text in self.articles[number].texts)
+            self._known[number] = frozenset(text[s:e] for text in folded for s, e in words(text, self.language))
+        return self._known[number]
+
+    def sentences(self, number: int) -> list[list[str]]:
+        """The whole sentences of an article that can be quoted, passage by passage."""
+        if number not in self._quotable:
+            passages: list[list[str]] = []
+            broken = False  # whether the passage before ended within a sentence, which then goes on in this one
+            for text in self.articles[number].texts:
+                listed = quotable(text, self.language)
+                first = 1 if broken and listed and text.lstrip().startswith(listed[0]) else 0
+                passages.append([sentence for sentence in listed[first:] if _whole(sentence)])
+                broken = _breaks_off(text.rstrip())
+            self._quotable[number] = passages
+        return self._quotable[number]
+
+    def rare(self, word: str) -> bool:
+        """Whether a folded word stands in few articles."""
+        return self._frequency[word] <= max(2, _RARE * len(self.articles))
+
+    def values(self, sentence: str, number: int) -> list[Value]:
+        """The names, numbers and dates of a sentence of an article."""
+        is_name = self.rare if has_case(self.language) else self._terms(number).__contains__
+        return values_of(sentence, self.language, is_name, self.articles[number].title, self._is_noun)
+
+    def _terms(self, number: int) -> frozenset[str]:
+        """Rare words of titles, where no capital tells names; of articles without titles, those that one repeats."""
+        if number not in self._repeated:
+            folded = (fold(text) for text in self.articles[number].texts)
+            counts = Counter(text[s:e] for text in folded for s, e in words(text, self.language))
+            self._repeated[number] = frozenset(
+                word
+                for word, n in counts.items()
+                if self.rare(word) and (word in self._titled if self._titled else n > 1)
+            )
+        return self._repeated[number]
+
+    @cached_property
+    def _titled(self) -> frozenset[str]:
+        """The folded words of all titles."""
+        titles = (fold(article.title) for article in self.articles)
+        return frozenset(title[s:e] for title in titles for s, e in words(title, self.language))
+
+    def _is_noun(self, before: str, word: str) -> bool:
+        """Whether a capitalised word is a noun and no name, in a language that writes both with capital letters."""
+        phrases = phrases_of(self.language)
+        if phrases is None or not phrases.determiners:
+            return False
+        lowered = word.casefold()
+        return (
+            before.casefold() in phrases.determiners
+            or (before.islower() and len(before) >= _ADJECTIVE and before.endswith(phrases.noun_after))
+            or lowered.endswith(phrases.noun_endings)
+            or lowered in self._determined
+        )
+
+    @cached_property
+    def _determined(self) -> frozenset[str]:
+        """The words that stand after a determiner anywhere in the articles, casefolded."""
+        phrases = phrases_of(self.language)
+        determined: set[str] = set()
+        for text in (text for article in self.articles for text in article.texts):
+            words_ = [text[s:e].casefold() for s, e in words(text, self.language)]
+            determined.update(
+                after for before, after in pairwise(words_) if phrases is not None and before in phrases.determiners
+            )
+        return frozenset(determined)
+
+    def middling(self, sentence: str) -> list[tuple[int, int]]:
+        """Words that are neither names nor numbers, neither rare nor in every article: verbs, nouns, adjectives."""
+        if self.language in _SYLLABLES:
+            return []
+        least, most = max(2, _RARE * len(self.articles)), max(3, _COMMON * len(self.articles))
+        shortest = _SHORTEST if self.space else 2
+        middling = []
+        for start, end in words(sentence, self.language):
+            word = sentence[start:end]
+            if end - start < shortest or not word.isalpha() or (has_case(self.language) and not word.islower()):
+                continue
+            if least < self._frequency[fold(word)] <= most:
+                middling.append((start, end))
+        return middling
+
+    def other_value(self, value: Value, number: int, rng: Random) -> str | None:
+        """A value of the same shape from another article that the own one does not hold; None where there is none."""
+        known = self.known(number)
+        texts = self._values.get((value.kind, value.shape)) or ()
+        if not texts and value.kind == "name":
+            texts = self._values.get(("name", value.shape.rpartition(" ")[0])) or ()
+        for text in rng.sample(texts, min(len(texts), 8)):
+            folded = fold(text)
+            if not all(folded[s:e] in known for s, e in words(folded, self.language)):
+                return text
+        return None
+
+    def other_word(self, word: str, number: int, rng: Random) -> str | None:
+        """A middling word with the same ending that the article does not hold; None where there is none."""
+        texts = self._middling.get(ending(word, self.language)) or ()
+        own = fold(word)
+        for text in rng.sample(texts, min(len(texts), 12)):
+            folded = fold(text)
+            if folded not in self.known(number) and abs(len(text) - len(word)) <= 3 and folded[:4] != own[:4]:
+                return text
+        return None
+
+    def other_sentence(self, number: int, rng: Random) -> tuple[int, str] | None:
+        """A sentence of another article, with that article's number, that says what this one does not; or None."""
+        for _ in range(12):
+            other = rng.randrange(len(self.articles))
+            listed = [candidate for some in self.sentences(other) for candidate in some]
+            if other == number or not listed:
+                continue
+            sentence = rng.choice(listed)
+            folded = fold(sentence)
+            spoken = [folded[s:e] for s, e in words(folded, self.language)]
+            strange = [word for word in spoken if word not in self.known(number) and self.rare(word)]
+            if len(strange) >= 2:
+                return other, sentence
+        return None
+
+    @cached_property
+    def _values(self) -> dict[tuple[str, str], list[str]]:
+        """Values of all articles by kind and shape; names also by their shape without the ending."""
+        values: dict[tuple[str, str], dict[str, None]] = defaultdict(dict)
+        for number, sentence in self._sampled():
+            for value in self.values(sentence, number):
+                text = sentence[value.start : value.end]
+                values[value.kind, value.shape][text] = None
+                if value.kind == "name":
+                    values["name", value.shape.rpartition(" ")[0]][text] = None
+        return {key: list(texts) for key, texts in values.items()}
+
+    @cached_property
+    def _middling(self) -> dict[str, list[str]]:
+        by_ending: dict[str, dict[str, None]] = defaultdict(dict)
+        for _, sentence in self._sampled():
+            for start, end in self.middling(sentence):
+                by_ending[ending(sentence[start:end], self.language)][sentence[start:end]] = None
+        return {key: list(texts) for key, texts in by_ending.items()}
+
+    def _sampled(self) -> Iterator[tuple[int, str]]:
+        for number in range(len(self.articles)):
+            listed = [candidate for some in self.sentences(number) for candidate in some]
+            for sentence in listed[:_SENTENCES]:
+                yield number, sentence
+
+
+def _whole(sentence: str) -> bool:
+    """Whether a sentence looks whole: it ends as sentences do, its brackets close, and most of it is letters."""
+    if _breaks_off(sentence) or sentence[0].islower() or any(mark in sentence for mark in _MARKUP):
+        return False
+    if any(sentence.count(opening) != sentence.count(other) for opening, other in _CLOSED.items()):
+        return False
+    if not (sentence[0].isalnum() or sentence[0] in _OPENING):
+        return False
+    letters = sum(char.isspace() or unicodedata.category(char)[0] in "LM" for char in sentence)
+    return letters >= _LETTERS * len(sentence)
+
+
+def _breaks_off(text: str) -> bool:
+    """Whether a text ends within a sentence: without a mark, or after a number (`20.`) or a short word (`ca.`)."""
+    if text[-1:] not in _ENDS:
+        return text[-1:].isascii() or not text[-1:].isalpha()  # Thai sets no mark
+    if text[-1] != ".":
+        return False
+    last = _LAST_WORD.search(text)
+    return last is not None and (len(last[1]) < _SHORTEST_LAST or last[1].isdecimal())

@@ -1,0 +1,334 @@
+"""Lines of source and target from Parquet, JSON lines, CSV, TSV, text and samples, and their store on disk."""
+
+from __future__ import annotations
+
+import math
+import os
+import weakref
+from hashlib import blake2b
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+
+from veriglot.errors import InputError, UsageError
+from veriglot.formats import MAX_LINE_BYTES, BadRow
+from veriglot.formats.containers import Source, read_container
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from types import TracebackType
+
+    from numpy.typing import NDArray
+
+__all__ = ["Columns", "Line", "LineStore", "LineWriter", "key_of", "lines_of"]
+
+
+_CONTAINERS = {
+    ".parquet": "parquet", ".pq": "parquet", ".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".tsv": "tsv",
+    ".txt": "text",
+}  # fmt: skip
+_BLOCK = 1 << 20
+
+
+class Line(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """One source, with its translation where there is one.
+
+    Attributes:
+        source: the text that was, or is to be, translated.
+        target: its translation.
+        id: as the data name it; None where they do not.
+        file: which of the inputs it stands in, counted from 0.
+        number: its line or row there, counted from 1.
+    """
+
+    source: str
+    target: str | None
+    id: str | None
+    file: int
+    number: int
+
+
+class Columns(msgspec.Struct, frozen=True):
+    """What the columns of the data are called.
+
+    Attributes:
+        source: the column of sources.
+        target: the column of translations, which may be absent.
+        id: the column of names, which may be absent.
+        given: columns of scores that are taken over.
+        targets: files of plain text with the translations, line by line, one for each input of plain text.
+    """
+
+    source: str = "source"
+    target: str = "target"
+    id: str = "id"
+    given: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+
+
+def lines_of(paths: Sequence[str], columns: Columns) -> Iterator[tuple[Line, tuple[float, ...]] | BadRow]:
+    """Every line of the inputs with its scores, in order; a row that cannot be read comes as what is wrong with it.
+
+    Scores are those of `Columns.given`, not a number where a line has none.
+
+    By its suffix an input is Parquet, JSON lines, CSV or TSV with a header, or plain text (`.txt`) with a source a
+    line. Records that have no column of sources and are samples of our own are read as translations: the evidence is
+    the source, the response its translation.
+
+    Raises:
+        InputError: a file does not exist, or two files of plain text that belong together have different lengths.
+        UsageError: an input of another kind, or not one file of translations for each.
+    """
+    if columns.given and any(_kind(path) == "text" for path in paths):
+        raise UsageError("Plain text has no columns of scores.", remedy="Use Parquet or JSON lines.")
+    if columns.targets and (len(columns.targets) != len(paths) or any(_kind(path) != "text" for path in paths)):
+        raise UsageError(
+            "Files of translations belong to as many inputs of plain text, in the same order.",
+            remedy="Name one .txt of sources for each, or use a column of translations.",
+        )
+    for file, path in enumerate(paths):
+        if columns.targets:
+            yield from _parallel(file, path, columns.targets[file])
+        elif _kind(path) == "text":
+            for record in read_container("text", Source(path), MAX_LINE_BYTES):
+                yield record if isinstance(record, BadRow) else (Line(record.data, None, None, file, record.line), ())
+        else:
+            yield from _records(file, path, columns)
+
+
+def _kind(path: str) -> str:
+    kind = _CONTAINERS.get(Path(path).suffix.lower())
+    if kind is None:
+        raise UsageError(
+            f"{path} is none of {', '.join(_CONTAINERS)}.", remedy="Name it by what it is; packed files are unpacked."
+        )
+    return kind
+
+
+def _records(file: int, path: str, columns: Columns) -> Iterator[tuple[Line, tuple[float, ...]] | BadRow]:
+    for record in read_container(_kind(path), Source(path), MAX_LINE_BYTES):
+        if isinstance(record, BadRow):
+            yield record
+            continue
+        try:
+            line = _line(record.data, file, record.line, columns)
+            yield line, tuple(_number(record.data, name) for name in columns.given)
+        except InputError as error:
+            raw = record.raw.decode("utf-8", "replace") if isinstance(record.raw, bytes) else ""
+            yield BadRow(path, record.line, error.at(path=path, line=record.line), raw)
+
+
+def _line(data: Any, file: int, number: int, columns: Columns) -> Line:
+    if not isinstance(data, dict):
+        raise InputError("the record is no object")
+    if columns.source not in data and "evidence" in data and "response" in data:
+        source, target = _of_sample(data)
+    else:
+        source, target = _text(data, columns.source) or "", _text(data, columns.target, needed=False)
+    id_ = data.get(columns.id)
+    return Line(source, target, None if id_ in (None, "") else str(id_), file, number)
+
+
+def _of_sample(data: dict[str, Any]) -> tuple[str, str | None]:
+    passages = data["evidence"]
+    if not isinstance(passages, list) or not all(isinstance(passage, dict) for passage in passages):
+        raise InputError("the evidence is no list of passages", field="evidence")
+    return "\n".join(_text(passage, "text") or "" for passage in passages), _text(data, "response")
+
+
+def _text(data: dict[str, Any], name: str, *, needed: bool = True) -> str | None:
+    if needed and name not in data:
+        raise InputError("there is no such column", field=name, remedy="Name the column (--source-column).")
+    value = data.get(name)
+    if value is not None and not isinstance(value, str):
+        raise InputError(f"this is no text but {type(value).__name__}", field=name)
+    return value
+
+
+def _number(data: dict[str, Any], name: str) -> float:
+    """A score; not a number where the line has none, or one that is not finite."""
+    if name not in data:
+        raise InputError("there is no such column", field=name, remedy="Name the column of scores as the data do.")
+    value = data[name]
+    if value is None or value == "":
+        return math.nan
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise InputError(f"this is no number but {type(value).__name__}", field=name)
+    try:
+        number = float(value)
+    except ValueError:
+        raise InputError(f"{value!r} is no number", field=name) from None
+    return number if math.isfinite(number) else math.nan
+
+
+def _parallel(file: int, path: str, target_path: str) -> Iterator[tuple[Line, tuple[float, ...]] | BadRow]:
+    counts = _line_count(path), _line_count(target_path)
+    if counts[0] != counts[1]:
+        raise InputError(
+            f"{path} has {counts[0]:,} lines and {target_path} has {counts[1]:,}: they do not belong together",
+            path=path,
+        )
+    targets = read_container("text", Source(target_path), MAX_LINE_BYTES)
+    waiting = next(targets, None)
+    for record in read_container("text", Source(path), MAX_LINE_BYTES):
+        while waiting is not None and waiting.line < record.line:  # lines without text are passed over by the reader
+            waiting = next(targets, None)
+        beside = waiting if waiting is not None and waiting.line == record.line else None
+        if isinstance(record, BadRow):
+            yield record
+        elif isinstance(beside, BadRow):
+            yield beside
+        else:
+            yield Line(record.data, None if beside is None else beside.data, None, file, record.line), ()
+
+
+def _line_count(path: str) -> int:
+    count, last = 0, b"\n"
+    with Source(path).open() as stream:
+        while block := stream.read(_BLOCK):
+            count += block.count(b"\n")
+            last = block[-1:]
+    return count + (last != b"\n")
+
+
+# Lines on disk, by number: written once, then read in ranges or one by one, by any process.
+
+
+_FILES = ("lines.bin", "places.bin", "keys.bin", "given.bin")
+_BUFFERED = 1 << 14  # lines
+_GAPS = 3  # lines passed over for one that is wanted, up to which a range is read and not one line after another
+
+
+def key_of(*texts: str) -> int:
+    """64 bits that stand for texts, whatever their white space; of 50 million lines two collide with p = 7e-5."""
+    hasher = blake2b(digest_size=8)
+    for text in texts:
+        data = " ".join(text.split()).encode("utf-8", "surrogatepass")
+        hasher.update(len(data).to_bytes(4, "little") + data)
+    return int.from_bytes(hasher.digest(), "little")
+
+
+class LineWriter:
+    """Writes a store: `lines.bin` (the lines), `places.bin` (where each begins), `keys.bin` (their keys), `given.bin`
+    (their scores, as many numbers a line as there are columns)."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self._files = [(folder / name).open("wb") for name in _FILES]
+        self._encode = msgspec.msgpack.Encoder().encode
+        self._place = 0
+        self._places: list[int] = [0]
+        self._keys: list[int] = []
+        self._given: list[tuple[float, ...]] = []
+        self.count = 0
+
+    def add(self, line: Line, key: int, given: tuple[float, ...]) -> None:
+        """Add the next line, the key by which it is told from others, and the scores that the data hold of it."""
+        data = self._encode(line)
+        self._files[0].write(data)
+        self._place += len(data)
+        self._places.append(self._place)
+        self._keys.append(key)
+        self._given.append(given)
+        self.count += 1
+        if len(self._keys) >= _BUFFERED:
+            self._flush()
+
+    def _flush(self) -> None:
+        self._files[1].write(np.array(self._places, np.uint64).tobytes())
+        self._files[2].write(np.array(self._keys, np.uint64).tobytes())
+        self._files[3].write(np.array(self._given, np.float64).tobytes())
+        self._places, self._keys, self._given = [], [], []
+
+    def __enter__(self) -> LineWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._flush()
+        for file in self._files:
+            file.close()
+
+
+class LineStore:
+    """Reads a store.
+
+    Args:
+        folder: where `LineWriter` wrote it.
+
+    Attributes:
+        count: how many lines there are.
+        columns: how many scores the data hold of each.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        files = [os.open(folder / name, os.O_RDONLY) for name in _FILES]
+        self._data, self._index, self._keys, self._given = files
+        self._closing = weakref.finalize(self, _close, files)
+        self.count = os.fstat(self._keys).st_size // 8
+        self.columns = os.fstat(self._given).st_size // 8 // self.count if self.count else 0
+        self._decode = msgspec.msgpack.Decoder(Line).decode
+
+    def lines(self, start: int, stop: int) -> list[Line]:
+        """The lines `[start, stop)`, in one read."""
+        places = self._numbers(self._index, start, stop + 1)
+        data = memoryview(os.pread(self._data, int(places[-1] - places[0]), int(places[0])))
+        bounds = (places - places[0]).tolist()
+        return [self._decode(data[bounds[i] : bounds[i + 1]]) for i in range(stop - start)]
+
+    def pick(self, numbers: NDArray[np.integer]) -> list[Line]:
+        """Single lines, in ascending order of their numbers."""
+        if numbers.size and int(numbers[-1]) - int(numbers[0]) < _GAPS * numbers.size:
+            first = int(numbers[0])
+            between = self.lines(first, int(numbers[-1]) + 1)
+            return [between[number - first] for number in numbers.tolist()]
+        return [self.lines(number, number + 1)[0] for number in numbers.tolist()]
+
+    def given(self, numbers: NDArray[np.integer]) -> NDArray[np.float64]:
+        """The scores that the data hold of single lines, shape (numbers, columns); not a number where there is none."""
+        if not numbers.size:
+            return np.zeros((0, self.columns))
+        first, last, width = int(numbers[0]), int(numbers[-1]) + 1, 8 * self.columns
+        between = np.frombuffer(os.pread(self._given, (last - first) * width, first * width), np.float64)
+        scores: NDArray[np.float64] = between.reshape(last - first, self.columns)[numbers - first]
+        return scores
+
+    def keys(self, start: int, stop: int) -> NDArray[np.uint64]:
+        """The keys of the lines `[start, stop)`."""
+        return self._numbers(self._keys, start, stop)
+
+    def pick_keys(self, numbers: NDArray[np.integer]) -> NDArray[np.uint64]:
+        """The keys of single lines, in ascending order of their numbers."""
+        parts = [keys[part - start] for start, part, keys in self._parts(numbers)]
+        return np.concatenate([np.zeros(0, np.uint64), *parts])
+
+    def _parts(self, numbers: NDArray[np.integer]) -> Iterator[tuple[int, NDArray[np.integer], NDArray[np.uint64]]]:
+        for start in range(0, self.count, 1 << 20):
+            stop = min(start + (1 << 20), self.count)
+            part = numbers[np.searchsorted(numbers, start) : np.searchsorted(numbers, stop)]
+            if part.size:
+                yield start, part, self.keys(start, stop)
+
+    @staticmethod
+    def _numbers(file: int, start: int, stop: int) -> NDArray[np.uint64]:
+        return np.frombuffer(os.pread(file, 8 * (stop - start), 8 * start), np.uint64)
+
+    def close(self) -> None:
+        """Close the files, which also happens when the store is no longer used."""
+        self._closing()
+
+    def __enter__(self) -> LineStore:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _close(files: list[int]) -> None:
+    for file in files:
+        os.close(file)

@@ -1,0 +1,495 @@
+"""The check of silver data: the changes between two texts, the spans of a reply, and each fault by its name.
+
+Pure functions over texts, for errors that a model put in and for those made by rule. Whether the evidence really does
+not support an error is for a detector or a model to say (`support.py`); what the texts alone tell of it is said here.
+"""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal, get_args
+
+import msgspec
+
+from veriglot.records import Span
+from veriglot.records.languages import find_language, same_language
+from veriglot.text import fold, identify, script_shares, sentences, words
+from veriglot.text.noise import garbled
+from veriglot.text.unicode import Kind, code_points, kind_table
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+
+__all__ = ["REASONS", "Change", "Reason", "Violation", "changes_of", "check", "check_spans", "restored", "spans_of"]
+
+
+class Change(msgspec.Struct, frozen=True, order=True):
+    """One error that was put into a text. Offsets are half-open, in code points.
+
+    Attributes:
+        start, end: the error, in the edited text; equal where something was taken out and nothing put in its place.
+        old_start, old_end: what stood there, in the original; equal where something was put between.
+        type: a type of the taxonomy.
+    """
+
+    start: int
+    end: int
+    old_start: int
+    old_end: int
+    type: str
+
+
+def spans_of(changes: Iterable[Change], text: str) -> tuple[Span, ...]:
+    """The spans that changes make in the edited text, in order, without white space at their edges.
+
+    Changes without a text of their own have none.
+    """
+    trimmed = (_trimmed(text, change.start, change.end) for change in sorted(changes))
+    types = (change.type for change in sorted(changes))
+    return tuple(Span(s, e, type_, text=text[s:e]) for (s, e), type_ in zip(trimmed, types, strict=True) if s < e)
+
+
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    while start < end and text[start].isspace():
+        start += 1
+    while start < end and text[end - 1].isspace():
+        end -= 1
+    return start, end
+
+
+def restored(original: str, text: str, changes: Sequence[Change]) -> str:
+    """The edited text with what stood there before put back; equal to `original` if nothing else was changed.
+
+    The changes must be in order and must not overlap.
+    """
+    parts: list[str] = []
+    read = 0
+    for change in changes:
+        parts += [text[read : change.start], original[change.old_start : change.old_end]]
+        read = change.end
+    return "".join([*parts, text[read:]])
+
+
+def changes_of(original: str, text: str, spans: Sequence[Span]) -> list[Change] | None:
+    """The changes that make `text` of `original`, if it differs in its spans alone; None where it does not.
+
+    What stands between the spans is looked for in the original, in order. Where it stands several times, the place is
+    taken that makes what was replaced most nearly as long as what replaced it. White space beside a span may differ,
+    since whoever puts a sentence in puts a space in too; it is then part of the change.
+
+    Args:
+        original: the text before.
+        text: the text after.
+        spans: in order, not overlapping; those without a type get an empty one.
+    """
+    if not spans:
+        return [] if original == text else None
+    if any(before.end > after.start for before, after in pairwise(spans)):
+        return None
+    unmarked = _kept(text, spans)
+    pieces = [text[start:end] for start, end in unmarked]
+    places = _places(original, pieces, [span.end - span.start for span in spans])
+    if places is None:
+        return None
+    return [
+        _shrunk(
+            original,
+            text,
+            Change(unmarked[i][1], unmarked[i + 1][0], places[i] + len(pieces[i]), places[i + 1], span.type or ""),
+        )
+        for i, span in enumerate(spans)
+    ]
+
+
+def _kept(text: str, spans: Sequence[Span]) -> list[tuple[int, int]]:
+    """The places between the spans, without the white space beside them."""
+    between = [(before.end, after.start) for before, after in pairwise(spans)]
+    first = (0, len(text[: spans[0].start].rstrip()))
+    last = (len(text) - len(text[spans[-1].end :].lstrip()), len(text))
+    return [first, *(_trimmed(text, start, end) for start, end in between), last]
+
+
+def _shrunk(original: str, text: str, change: Change) -> Change:
+    """The change without the white space at its edges that stood there before too."""
+    start, end, old_start, old_end, type_ = msgspec.structs.astuple(change)
+    while start < end and old_start < old_end and text[start].isspace() and text[start] == original[old_start]:
+        start, old_start = start + 1, old_start + 1
+    while start < end and old_start < old_end and text[end - 1].isspace() and text[end - 1] == original[old_end - 1]:
+        end, old_end = end - 1, old_end - 1
+    return Change(start, end, old_start, old_end, type_)
+
+
+def _places(original: str, pieces: list[str], lengths: list[int]) -> list[int] | None:
+    """Where each piece begins in the original: the first at its beginning, the last at its end, the others between."""
+    first, *middle, last = pieces
+    end = len(original) - len(last)
+    if not original.startswith(first) or not original.endswith(last) or len(first) > end:
+        return None
+    latest: list[int] = []
+    bound = end
+    for piece in reversed(middle):
+        bound = original.rfind(piece, len(first), bound)
+        if bound < 0:
+            return None
+        latest.insert(0, bound)
+    places, at = [0], len(first)
+    for piece, most, length in zip(middle, latest, lengths, strict=False):
+        start = _nearest(original, piece, at, most, at + length)
+        places.append(start)
+        at = start + len(piece)
+    return [*places, end]
+
+
+def _nearest(original: str, piece: str, least: int, most: int, wanted: int) -> int:
+    """The place of a piece between `least` and `most` (where it stands at the latest) that is nearest to `wanted`."""
+    before = original.rfind(piece, least, min(most, max(wanted, least)) + len(piece))
+    after = original.find(piece, min(most, max(wanted, least)), most + len(piece))
+    return min((start for start in (before, after) if start >= 0), key=lambda start: abs(start - wanted))
+
+
+# Seams: places where an edit left old and new text run together ("RomeParis", "in 1950.He").
+#
+# The published silver sets are full of them, and a detector that learns from them learns to see the seam. Unlike
+# `text.noise`, which has nothing but the marked text, this knows what stood there before.
+
+
+_UNSPACED = re.compile(r"[\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+_CLOSING = re.compile(r"[.!?…,;:\u0964\u06d4\u061f\u060c\u061b]")
+_SHORTEST = 2  # code points of the old word: shorter ones begin or end any other
+_REST = 4  # code points beside the old word, where they are no known word: fewer may be an ending
+
+
+def word_edges(text: str, language: str) -> tuple[frozenset[int], list[tuple[int, int]]]:
+    """The places inside words of a text, and the words."""
+    bounds = words(text, language)
+    return frozenset(offset for start, end in bounds for offset in range(start + 1, end)), bounds
+
+
+def inner_seam(old: str, new: str, known: frozenset[str], *, spaced: bool) -> str:
+    """The part of `new` that is a word of `old` with another one run into it; empty where there is none.
+
+    Such a word is not one that is known, begins or ends with a whole word of `old`, and the rest begins with a
+    capital or a digit where a small letter stood before, or is a known word, or has at least 4 letters. Where words
+    are written without spaces, `new` may not keep all of `old` at its beginning or its end.
+
+    Args:
+        old: what was replaced.
+        new: what replaced it.
+        known: folded words of the original and of the evidence.
+        spaced: whether the language sets spaces between words.
+    """
+    if not spaced:
+        old_text, after = fold(old).strip(), fold(new).strip()
+        whole = (
+            len(old_text) >= _SHORTEST
+            and old_text != after
+            and (after.startswith(old_text) or after.endswith(old_text))
+        )
+        return new if whole else ""
+    before = {old[start:end] for start, end in words(old) if end - start >= _SHORTEST}
+    for start, end in words(new):
+        word = new[start:end]
+        if fold(word) in known:
+            continue
+        if any(_runs_into(piece, word, known) for piece in before):
+            return word
+    return ""
+
+
+def _runs_into(old: str, word: str, known: frozenset[str]) -> bool:
+    folded, stem = fold(word), fold(old)
+    if len(folded) <= len(stem):
+        return False
+    if folded.startswith(stem):
+        left, right, rest = old, word[len(old) :], folded[len(stem) :]
+    elif folded.endswith(stem):
+        left, right, rest = word[: -len(old)], word[-len(old) :], folded[: -len(stem)]
+    else:
+        return False
+    if old.isdigit() and rest.isdigit():
+        return len(old) >= 3 and len(rest) >= 3
+    turned = left[-1].islower() and right[0].isupper()
+    mixed = left[-1].isdigit() != right[0].isdigit() and len(rest) >= _SHORTEST
+    return turned or mixed or (len(rest) >= _SHORTEST and rest in known) or (len(stem) >= _REST <= len(rest))
+
+
+def edge_seam(original: str, text: str, change: Change, inside: tuple[frozenset[int], frozenset[int]]) -> str:
+    """What of the edited text runs together at the edges of a change and did not before; empty where nothing does.
+
+    Args:
+        original: the text before.
+        text: the text after.
+        change: one change.
+        inside: the places inside words of `original` and of `text` (`word_edges`).
+    """
+    for offset, old in ((change.start, change.old_start), (change.end, change.old_end)):
+        if not 0 < offset < len(text) or change.start == change.end:
+            continue
+        left, right = text[offset - 1], text[offset]
+        if _UNSPACED.match(left) or _UNSPACED.match(right):
+            continue
+        joined = offset in inside[1] and old not in inside[0]
+        if joined or (_unparted(left, right) and not _was_unparted(original, old)):
+            return text[max(0, offset - 20) : offset + 20]
+    return ""
+
+
+def _was_unparted(original: str, offset: int) -> bool:
+    return 0 < offset < len(original) and _unparted(original[offset - 1], original[offset])
+
+
+def _unparted(left: str, right: str) -> bool:
+    """Whether a letter stands right after the end of a sentence or a clause."""
+    return _CLOSING.match(left) is not None and bool(kind_table()[code_points(right)][0] & Kind.LETTER)
+
+
+Reason = Literal[
+    "nothing",
+    "type",
+    "overlap",
+    "outside",
+    "deleted",
+    "empty",
+    "unchanged",
+    "glued",
+    "markup",
+    "garbled",
+    "script",
+    "language",
+    "too_much",
+    "supported",
+]
+REASONS: tuple[Reason, ...] = get_args(Reason)
+
+_MARKUP = re.compile(
+    r"</?[A-Za-z_]{1,20}/?>|\*\*|```|__\w|\[/?(?:mark|delete|entity|relation|contradictory|invented|subjective|unverifiable)\]",
+    re.IGNORECASE,
+)
+_SCRIPT_SHARE = 0.02  # of the original's letters: a script that has this share may stand in an error too
+_LONG = 30  # letters from which the language of a piece can be told
+_LONG_IDEOGRAPHIC = 10
+_SURE = 0.8
+_QUOTED = 12  # code points: a shorter sentence may stand anywhere
+_IDEOGRAPHIC = frozenset({"Hani", "Hira", "Kana", "Hang", "Bopo"})
+_TOGETHER = {"Jpan": {"Hira", "Kana", "Hani"}, "Kore": {"Hang", "Hani"}, "Hans": {"Hani"}, "Hant": {"Hani"}}
+
+
+class Violation(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One thing that is wrong with an edited text.
+
+    Attributes:
+        reason: `nothing` (there is no error in it), `type` (of a type that was not asked for), `overlap` (errors cross,
+            or are out of order), `outside` (the text differs outside its errors), `deleted` (something was taken out
+            and nothing put there), `empty` (an error without a letter or digit), `unchanged` (an error that says what
+            stood there before), `glued` (old and new text run together), `markup` (tags or marks are left in the
+            text), `garbled` (it loops, or holds signs for unknown characters), `script`, `language` (other than the
+            text's own), `too_much` (more was changed than may be), `supported` (the evidence says it, word for word).
+        detail: the same in words, with what it is about.
+        start, end: where in the edited text; both 0 where it is about the whole.
+    """
+
+    reason: Reason
+    detail: str
+    start: int = 0
+    end: int = 0
+
+
+def check(
+    original: str,
+    text: str,
+    changes: Sequence[Change],
+    *,
+    language: str,
+    evidence: Sequence[str] = (),
+    types: Collection[str] | None = None,
+    most_changed: float = 1.0,
+) -> list[Violation]:
+    """Everything that is wrong with a text into which errors were put; empty where nothing is.
+
+    Args:
+        original: the text before.
+        text: the text after.
+        changes: the errors, in order, with what stood there before.
+        language: BCP 47 tag of the text.
+        evidence: the passages that the text is held against.
+        types: the types that errors may have; None for any.
+        most_changed: the share of the original, 0 to 1, that may have been replaced.
+    """
+    if not changes:
+        return [Violation("nothing", "no error was put into the text")]
+    disorder = _disorder(original, text, changes)
+    if disorder is not None:
+        return [disorder]
+    violations = [*_mistyped(changes, types), *_outside(original, text, changes)]
+    if not violations:
+        violations += _in_changes(original, text, changes, language, evidence)
+        violations += _in_text(original, text, language)
+        replaced = sum(change.old_end - change.old_start for change in changes)
+        if replaced > most_changed * max(1, len(original)):
+            share = replaced / max(1, len(original))
+            violations.append(
+                Violation("too_much", f"{share:.0%} of the text was replaced, of {most_changed:.0%} at most")
+            )
+    return violations
+
+
+def check_spans(
+    original: str,
+    text: str,
+    spans: Sequence[Span],
+    *,
+    language: str,
+    evidence: Sequence[str] = (),
+    types: Collection[str] | None = None,
+    most_changed: float = 1.0,
+) -> list[Violation]:
+    """`check` for a text of which only the spans are known; what they replaced is found by `changes_of`."""
+    changes = changes_of(original, text, spans)
+    if changes is None:
+        ordered = all(span.end <= other.start for span, other in pairwise(spans))
+        if not ordered:
+            return [Violation("overlap", "the spans cross each other, or are out of order")]
+        return [Violation("outside", "outside its spans the text is not the original")]
+    return check(original, text, changes, language=language, evidence=evidence, types=types, most_changed=most_changed)
+
+
+def _disorder(original: str, text: str, changes: Sequence[Change]) -> Violation | None:
+    read = old = 0
+    for c in changes:
+        if not (read <= c.start <= c.end <= len(text) and old <= c.old_start <= c.old_end <= len(original)):
+            return Violation("overlap", "the errors cross each other, or are out of order", c.start, c.end)
+        read, old = c.end, c.old_end
+    return None
+
+
+def _mistyped(changes: Sequence[Change], types: Collection[str] | None) -> Iterator[Violation]:
+    for change in changes:
+        if types is not None and change.type not in types:
+            yield Violation("type", f"no {change.type!r} was asked for", change.start, change.end)
+
+
+def _outside(original: str, text: str, changes: Sequence[Change]) -> Iterator[Violation]:
+    back = restored(original, text, changes)
+    if back == original:
+        return
+    offset = next((i for i, (a, b) in enumerate(zip(back, original, strict=False)) if a != b), len(original))
+    yield Violation(
+        "outside",
+        f"outside its errors the text is not the original: {back[offset : offset + 40]!r} stands"
+        f" where {original[offset : offset + 40]!r} stood",
+    )
+
+
+def _in_changes(
+    original: str, text: str, changes: Sequence[Change], language: str, evidence: Sequence[str]
+) -> Iterator[Violation]:
+    inside, bounds = word_edges(original, language)
+    edges = (inside, word_edges(text, language)[0])
+    known = frozenset(fold(original[start:end]) for start, end in bounds).union(*map(_words, evidence))
+    entry = find_language(language)
+    spaced = entry is None or entry.word_breaking == "spaces"
+    expected = _scripts(original, evidence, language)
+    told = _told(original, language)
+    held = "\n".join(_plain(passage) for passage in evidence)
+    for change in changes:
+        old, new = original[change.old_start : change.old_end], text[change.start : change.end]
+        for reason, detail in _faults(old, new, known, expected, language, spaced=spaced, told=told):
+            yield Violation(reason, detail, change.start, change.end)
+        seam = edge_seam(original, text, change, edges)
+        if seam:
+            yield Violation("glued", f"words run together at the edge of an error: {seam!r}", change.start, change.end)
+        quoted = _said_by(held, text, change, language) if held else ""
+        if quoted:
+            yield Violation("supported", f"the evidence says it word for word: {quoted!r}", change.start, change.end)
+
+
+def _faults(
+    old: str, new: str, known: frozenset[str], expected: frozenset[str], language: str, *, spaced: bool, told: bool
+) -> Iterator[tuple[Reason, str]]:
+    """What is wrong with one error, by itself."""
+    if not new:
+        yield "deleted", f"{old!r} was taken out, and nothing put in its place"
+        return
+    if not any(c.isalnum() for c in new):
+        yield "empty", f"the error {new!r} has neither letter nor digit"
+        return
+    if _plain(old) == _plain(new):
+        yield "unchanged", f"{new!r} is marked, and {old!r} stood there before"
+    seam = inner_seam(old, new, known, spaced=spaced)
+    if seam:
+        yield "glued", f"old and new words run together in {seam!r}"
+    if garbled(new) is not None:
+        yield "garbled", f"the error loops, or holds unknown characters: {new[:60]!r}"
+    foreign = _foreign_script(new, expected)
+    if foreign:
+        yield "script", f"{new[:60]!r} is written in {foreign}"
+    elif told:
+        other = _other_language(new, language)
+        if other:
+            yield "language", f"{new[:60]!r} reads like {other}"
+
+
+def _in_text(original: str, text: str, language: str) -> Iterator[Violation]:
+    left = next((match for match in _MARKUP.finditer(text) if match.group() not in original), None)
+    if left is not None:
+        yield Violation("markup", f"{left.group()!r} is left in the text", *left.span())
+    if _told(original, language):
+        identified = identify(text)
+        if identified is not None and identified.confidence >= _SURE and not same_language(identified.tag, language):
+            yield Violation("language", f"the text reads like {identified.tag}, and was {language}")
+
+
+def _words(text: str) -> Iterator[str]:
+    folded = fold(text)
+    return (folded[start:end] for start, end in words(folded))
+
+
+def _plain(text: str) -> str:
+    """Words alone, folded, with one space between."""
+    return " ".join(_words(text))
+
+
+def _scripts(original: str, evidence: Sequence[str], language: str) -> frozenset[str]:
+    """The scripts that an error may be written in: the language's own, and those that the texts hold."""
+    entry = find_language(language)
+    own = _TOGETHER.get(entry.script, {entry.script}) if entry is not None else set()
+    shares = [script_shares(original), *map(script_shares, evidence)]
+    return frozenset(own).union(
+        *({name for name, share in scripts.items() if share >= _SCRIPT_SHARE} for scripts in shares)
+    )
+
+
+def _foreign_script(new: str, expected: frozenset[str]) -> str:
+    shares = script_shares(new)
+    foreign = sum(share for name, share in shares.items() if name not in expected)
+    if foreign <= 0.5:
+        return ""
+    return next(name for name in shares if name not in expected)
+
+
+def _told(original: str, language: str) -> bool:
+    """Whether the original is recognised as what it is: otherwise nothing follows from what the errors look like."""
+    identified = identify(original)
+    return identified is not None and same_language(identified.tag, language)
+
+
+def _other_language(new: str, language: str) -> str:
+    letters = sum(c.isalpha() for c in new)
+    ideographic = any(name in _IDEOGRAPHIC for name in script_shares(new))
+    if letters < (_LONG_IDEOGRAPHIC if ideographic else _LONG) or (not ideographic and len(words(new)) < 5):
+        return ""
+    identified = identify(new)
+    if identified is None or identified.confidence < _SURE or same_language(identified.tag, language):
+        return ""
+    return identified.tag
+
+
+def _said_by(held: str, text: str, change: Change, language: str) -> str:
+    """The sentence of an error, if the evidence has it word for word; empty otherwise."""
+    for start, end in sentences(text, language):
+        if start < change.end and change.start < end:
+            sentence = _plain(text[start:end])
+            if len(sentence) < _QUOTED or f" {sentence} " not in f" {held} ".replace("\n", " "):
+                return ""
+    return text[change.start : change.end][:80]

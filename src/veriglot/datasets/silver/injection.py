@@ -1,0 +1,695 @@
+"""Errors injected by a model: prompts and tasks, replies read as edits of the passage, and faults by their name."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import Counter
+from difflib import SequenceMatcher
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from veriglot.datasets.quality import is_repetitive, refuses
+from veriglot.datasets.silver.check import Change, changes_of, spans_of
+from veriglot.formats.tags import parse_tags
+from veriglot.llm import Message, Request, Settings
+from veriglot.llm.output_parser import after_thoughts
+from veriglot.pipeline import FailedRow
+from veriglot.records import Sample, Span
+from veriglot.records.languages import find_language, same_language
+from veriglot.signatures import digest
+from veriglot.text import fold, sentences, words
+from veriglot.text.noise import garbled
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+
+    from veriglot.llm import Reply
+
+__all__ = [
+    "FORMS",
+    "REPLACING",
+    "TAXONOMIES",
+    "Edited",
+    "Fault",
+    "FaultReason",
+    "Form",
+    "Injector",
+    "Order",
+    "SeedReason",
+    "Task",
+    "bare",
+    "differing",
+    "injection_types",
+    "injection_version",
+    "narrowed",
+    "passage_of",
+    "read_reply",
+    "rebuilt",
+    "seed_fault",
+    "support_prompt",
+    "tasks",
+]
+
+
+# Where an edited text differs from the original, word by word.
+
+
+_BRIDGE = 2  # words or signs between something that was taken out and what was put in for it
+
+
+def differing(original: str, text: str, type_: str, language: str) -> list[Span] | None:
+    """The spans of `text` whose words and signs do not stand in the original, in order; empty where all do.
+
+    White space alone makes no difference. None where something was taken out of the original without anything put
+    in its place or beside it, which no span of the text could show.
+
+    Args:
+        original: the text before.
+        text: the text after.
+        type_: given to every span.
+        language: BCP 47 tag of both.
+    """
+    before, after = _tokens(original, language), _tokens(text, language)
+    matcher = SequenceMatcher(None, [original[s:e] for s, e in before], [text[s:e] for s, e in after], autojunk=False)
+    spans = []
+    for start, end in _joined(matcher):
+        if start == end:
+            return None
+        spans.append(Span(after[start][0], after[end - 1][1], type_))
+    return spans
+
+
+def _joined(matcher: SequenceMatcher[str]) -> Iterator[tuple[int, int]]:
+    """The differing ranges of tokens of the edited text; where text is gone, with what was put in beside it."""
+    held: tuple[int, int] | None = None
+    for operation, _, _, start, end in matcher.get_opcodes():
+        if operation == "equal":
+            continue
+        gone = start == end or (held is not None and held[0] == held[1])
+        if held is not None and gone and start - held[1] <= _BRIDGE:
+            held = (held[0], end)
+        else:
+            if held is not None:
+                yield held
+            held = (start, end)
+    if held is not None:
+        yield held
+
+
+def _tokens(text: str, language: str) -> list[tuple[int, int]]:
+    """Words, and each other character that is no white space."""
+    tokens: list[tuple[int, int]] = []
+    read = 0
+    for start, end in [*words(text, language), (len(text), len(text))]:
+        tokens += [(offset, offset + 1) for offset in range(read, start) if not text[offset].isspace()]
+        if start < end:
+            tokens.append((start, end))
+        read = end
+    return tokens
+
+
+# A text with the errors that were put into it so far: one more put in, one taken out again, places kept exact.
+
+
+class Edited(msgspec.Struct, frozen=True):
+    """A text and what makes it different from the original.
+
+    Attributes:
+        original: the text without errors.
+        text: the text with them.
+        changes: the errors, in order.
+    """
+
+    original: str
+    text: str
+    changes: tuple[Change, ...] = ()
+
+    @classmethod
+    def of(cls, original: str) -> Edited:
+        """A text without errors."""
+        return cls(original, original)
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """The errors as spans of the text."""
+        return spans_of(self.changes, self.text)
+
+    def then(self, text: str, changes: Sequence[Change]) -> Edited | None:
+        """With further errors; None where one of them touches an error that is there already.
+
+        Args:
+            text: the text with all of them.
+            changes: the further ones, in order; what stood there before are places of this text.
+        """
+        if any(_touches(new, held) for new in changes for held in self.changes):
+            return None
+        before = [
+            Change(c.start + _moved(changes, c.start), c.end + _moved(changes, c.start), c.old_start, c.old_end, c.type)
+            for c in self.changes
+        ]
+        after = [
+            Change(c.start, c.end, self._originally(c.old_start), self._originally(c.old_end), c.type) for c in changes
+        ]
+        return Edited(self.original, text, tuple(sorted([*before, *after])))
+
+    def without(self, places: Collection[int]) -> Edited:
+        """With some errors taken out again, by their places in `changes`."""
+        changes = [change for number, change in enumerate(self.changes) if number not in places]
+        return rebuilt(self.original, [(c, self.text[c.start : c.end]) for c in changes])
+
+    def _originally(self, offset: int) -> int:
+        """The place of the original that a place outside all errors belongs to."""
+        return offset + sum((c.old_end - c.old_start) - (c.end - c.start) for c in self.changes if c.end <= offset)
+
+
+def rebuilt(original: str, put: Iterable[tuple[Change, str]]) -> Edited:
+    """The original with texts put in the places `[old_start, old_end)` of changes, in order and not overlapping.
+
+    Everything else is the original's own, letter by letter; where a change stands in the edited text is worked out.
+    """
+    parts: list[str] = []
+    changes: list[Change] = []
+    read = written = 0
+    for change, new in put:
+        unchanged = original[read : change.old_start]
+        start = written + len(unchanged)
+        parts += [unchanged, new]
+        read, written = change.old_end, start + len(new)
+        changes.append(Change(start, written, change.old_start, change.old_end, change.type))
+    return Edited(original, "".join([*parts, original[read:]]), tuple(changes))
+
+
+def narrowed(original: str, text: str, change: Change, language: str) -> Change:
+    """The change without the words at its edges that stood there before, so that it marks what is wrong alone.
+
+    Something is left of it in the edited text, and what is left begins and ends with a word.
+    """
+    old = _words_in(original, change.old_start, change.old_end, language)
+    new = _words_in(text, change.start, change.end, language)
+    if not old or not new:
+        return change
+    same = [fold(text[s:e]) == fold(original[t:f]) for (s, e), (t, f) in zip(new, old, strict=False)]
+    head = min(next((i for i, equal in enumerate(same) if not equal), len(same)), len(new) - 1, len(old) - 1)
+    rest_old, rest_new = old[head:], new[head:]
+    same = [
+        fold(text[s:e]) == fold(original[t:f])
+        for (s, e), (t, f) in zip(reversed(rest_new[1:]), reversed(rest_old[1:]), strict=False)
+    ]
+    tail = next((i for i, equal in enumerate(same) if not equal), len(same))
+    start, old_start = (new[head][0], old[head][0]) if head else (change.start, change.old_start)
+    end, old_end = (new[-tail - 1][1], old[-tail - 1][1]) if tail else (change.end, change.old_end)
+    between = (original[change.old_start : old_start], original[old_end : change.old_end])
+    if between != (text[change.start : start], text[end : change.end]):
+        return change  # what would be left outside is not the original's, letter by letter
+    return Change(start, end, old_start, old_end, change.type)
+
+
+def _words_in(text: str, start: int, end: int, language: str) -> list[tuple[int, int]]:
+    return [(start + s, start + e) for s, e in words(text[start:end], language)]
+
+
+def _touches(new: Change, held: Change) -> bool:
+    """Whether a further error lies on one that is there; where one is put in beside it, it does not."""
+    if new.old_start == new.old_end:
+        return held.start < new.old_start < held.end
+    return new.old_start < held.end and held.start < new.old_end
+
+
+def _moved(changes: Sequence[Change], offset: int) -> int:
+    """How far further errors push a place of the text that they were put into."""
+    return sum((c.end - c.start) - (c.old_end - c.old_start) for c in changes if c.old_end <= offset)
+
+
+FaultReason = Literal[
+    "no_text", "refused", "held_back", "cut", "tags", "type", "overlap", "deleted", "nothing", "outside"
+]
+
+REPLACING = frozenset({"entity", "relation"})
+_HARMLESS = frozenset({"capitalised", "misspelt", "malformed"})  # faults of a tag that leave no doubt where it stands
+_FENCE = re.compile(r"\A```[a-z]*\s*\n(.*?)\n?```\s*\Z", re.DOTALL)
+_LABEL = re.compile(
+    r"\A\s*(?:\**(?:edited(?: (?:text|passage|sentence))?|passage|output|answer)\**\s*[:：]\**)\s*", re.I
+)
+_QUOTES = {'"': '"', "“": "”", "„": "“", "«": "»", "「": "」", "'": "'"}
+_TYPED = re.compile(r"</?(?:entity|relation|sentence)_error>", re.IGNORECASE)
+
+
+class Fault(msgspec.Struct, frozen=True):
+    """Why a reply gave no error.
+
+    Attributes:
+        reason: `no_text` (nothing, or no word), `refused` (the model declines), `held_back` (by its provider), `cut`
+            (at its length), `tags` (broken ones, so that nobody knows what is marked), `type` (another one than was
+            asked for), `overlap` (nested or crossing tags), `deleted` (something is gone and nothing marked there),
+            `nothing` (no error was put in), `outside` (what is not marked is not the passage).
+        detail: the same in words.
+    """
+
+    reason: FaultReason
+    detail: str
+
+
+def read_reply(passage: str, reply: Reply, type_: str, *, form: Form, taxonomy: str, language: str) -> Edited | Fault:
+    """The passage with the errors of a reply.
+
+    What is not an error is the passage's own, letter by letter: letters that the reply writes in another case or form
+    are put back; any other difference is a fault.
+
+    Args:
+        passage: what the model was given.
+        reply: what it said.
+        type_: the type of error that was asked for.
+        form: how it was asked to say what it changed.
+        taxonomy: of the type.
+        language: BCP 47 tag of the passage.
+    """
+    if reply.finish == "filter":
+        return Fault("held_back", "the provider held the reply back")
+    answer = after_thoughts(reply.text).strip()
+    if not any(c.isalnum() for c in answer):
+        return Fault("no_text", "the reply holds no words")
+    if reply.finish == "length":
+        return Fault("cut", "the reply was cut at its length; raise max_tokens")
+    if form == "plain" and refuses(answer, language):  # anything else is a text that differs
+        return Fault("refused", f"the model declines: {answer[:120]!r}")
+    faults: list[Fault] = []
+    for candidate in _candidates(answer, passage):
+        read = _tagged if form == "tags" else _plain
+        result = read(passage, candidate, type_, taxonomy, language)
+        if isinstance(result, Edited):
+            return result
+        faults.append(result)
+    first = faults[0]
+    if first.reason in {"outside", "nothing", "deleted"} and refuses(answer, language):
+        return Fault("refused", f"the model declines: {answer[:120]!r}")
+    return first
+
+
+def bare(text: str) -> str:
+    """A reply without what models put around a text: thoughts, fences, a label, quotation marks."""
+    text = after_thoughts(text).strip()
+    fenced = _FENCE.match(text)
+    text = fenced[1].strip() if fenced else text
+    text = _LABEL.sub("", text, count=1).strip()
+    if len(text) > 1 and _QUOTES.get(text[0]) == text[-1] and text[0] not in text[1:-1] and text[-1] not in text[1:-1]:
+        text = text[1:-1].strip()
+    return text
+
+
+def _candidates(answer: str, passage: str) -> Iterator[str]:
+    """The reply, and what is left of it without a sentence of the model's own before and after the passage."""
+    quoted = passage[:1] in _QUOTES and answer[:1] == passage[:1]
+    whole = answer if quoted else bare(answer)
+    yield whole
+    first, _, rest = whole.partition("\n")
+    headed = first.rstrip().endswith((":", "：")) and rest.strip()
+    if headed:
+        yield bare(rest)
+    body = bare(rest) if headed else whole
+    most = passage.count("\n\n") + 1
+    parts = body.split("\n\n")
+    if len(parts) > most:
+        yield "\n\n".join(parts[:most]).strip()
+
+
+def _tagged(passage: str, answer: str, type_: str, taxonomy: str, language: str) -> Edited | Fault:
+    from veriglot.records import taxonomy as named
+
+    parsed = parse_tags(answer, tuple(named(taxonomy).types), edits="mark")
+    bad = next((fault for fault in parsed.faults if fault.kind not in _HARMLESS), None)
+    if bad is not None and bad.kind == "empty":
+        return Fault("deleted", f"the tag {bad.tag!r} stands around nothing")
+    if bad is not None:
+        return Fault("tags", f"the tag {bad.tag!r} is not right: {bad.kind}")
+    if not parsed.spans:
+        return Fault("nothing", f"nothing is marked in {answer[:120]!r}")
+    wrong = next((span for span in parsed.spans if span.type != type_), None)
+    if wrong is not None:
+        return Fault("type", f"{wrong.type!r} is marked where {type_!r} was asked for")
+    if any(span.end > other.start for span, other in zip(parsed.spans, parsed.spans[1:], strict=False)):
+        return Fault("overlap", "tags stand inside each other, or cross")
+    return _put(passage, parsed.text, parsed.spans, language)
+
+
+def _plain(passage: str, answer: str, type_: str, taxonomy: str, language: str) -> Edited | Fault:
+    text = _TYPED.sub("", answer).strip()
+    exchanging = taxonomy == "halluverse"  # none of whose types adds a sentence; some of FAVA's do
+    if text.count("\n") > passage.count("\n") or (exchanging and _longer(text, passage, language)):
+        return Fault("outside", f"the reply says more than the edited text: {text[:120]!r}")
+    if fold(text) == fold(passage):
+        return Fault("nothing", "the reply is the passage itself")
+    spans = differing(passage, text, type_, language)
+    if spans is None:
+        return Fault("deleted", "something is gone, and nothing stands in its place")
+    if not spans:
+        return Fault("nothing", "the reply is the passage itself")
+    if type_ == "sentence":
+        return rebuilt(passage, [(Change(0, len(text), 0, len(passage), type_), text)])
+    return _put(passage, text, spans, language)
+
+
+def _longer(text: str, passage: str, language: str) -> bool:
+    return len(sentences(text, language)) > max(1, len(sentences(passage, language)))
+
+
+def _put(passage: str, text: str, spans: Sequence[Span], language: str) -> Edited | Fault:
+    """The passage with spans of another text put into it, if that text is otherwise the same."""
+    changes = changes_of(passage, text, spans) or changes_of(fold(passage), fold(text), spans)
+    if not changes:
+        return Fault("outside", f"what is not marked is not the passage: {text[:120]!r}")
+    exact = rebuilt(passage, [(change, text[change.start : change.end]) for change in changes])
+    narrow = [
+        narrowed(passage, exact.text, change, language) if change.type in REPLACING else change
+        for change in exact.changes
+    ]
+    return Edited(passage, exact.text, tuple(narrow))
+
+
+# The prompts of injection: what stands in `prompts/injection.toml`, filled in.
+
+
+Form = Literal["tags", "plain"]
+FORMS: tuple[Form, ...] = ("tags", "plain")
+TAXONOMIES = ("fava", "halluverse")
+
+
+class _Type(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One type of error.
+
+    Attributes:
+        what: what it is.
+        how: whether text is exchanged (`replace`), put in (`insert`), or the one or the other (`either`).
+        examples: texts before and after.
+        reference: whether the model has to see the reference for it.
+    """
+
+    what: str
+    how: Literal["replace", "insert", "either"]
+    examples: tuple[tuple[str, str], ...]
+    reference: bool = False
+
+
+class _Prompts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    version: str
+    answer: str
+    retell: str
+    support: str
+    reference: str
+    kept: str
+    tags: str
+    plain: str
+    replace: str
+    insert: str
+    fava: dict[str, _Type]
+    halluverse: dict[str, _Type]
+
+    def types(self, taxonomy: str) -> dict[str, _Type]:
+        """The types of a taxonomy, in its order."""
+        return self.fava if taxonomy == "fava" else self.halluverse
+
+
+@cache
+def _prompts() -> _Prompts:
+    text = files("veriglot.datasets").joinpath("prompts", "injection.toml").read_text("utf-8")
+    return msgspec.convert(tomllib.loads(text), _Prompts)
+
+
+def injection_version() -> str:
+    """Name and version of the prompts, such as `injection@1`."""
+    return f"injection@{_prompts().version}"
+
+
+def injection_types(taxonomy: str) -> tuple[str, ...]:
+    """The types of `fava` or `halluverse`, in the order of their taxonomy."""
+    return tuple(_prompts().types(taxonomy))
+
+
+def passage_prompt(tag: str, question: str, reference: str) -> str:
+    """Asks for a passage that says what the reference says: the answer to a question, or a retelling without one."""
+    prompts = _prompts()
+    if question.strip():
+        return prompts.answer.format(language=_named(tag), question=question, reference=reference).strip()
+    return prompts.retell.format(language=_named(tag), reference=reference).strip()
+
+
+def insert_prompt(
+    taxonomy: str, type_: str, form: Form, tag: str, passage: str, *, reference: str = "", kept: tuple[str, ...] = ()
+) -> str:
+    """Asks for errors of one type.
+
+    Args:
+        taxonomy: `fava` or `halluverse`.
+        type_: one of its types.
+        form: how the reply says what was changed: by `tags`, or not at all (`plain`).
+        tag: BCP 47 tag of the passage.
+        passage: the text to put them into.
+        reference: what the passage rests on; given to the model for the types that need it.
+        kept: parts of the passage that are errors already.
+    """
+    prompts = _prompts()
+    error_type = prompts.types(taxonomy)[type_]
+    hows = {"replace": [prompts.replace], "insert": [prompts.insert], "either": [prompts.replace, prompts.insert]}
+    shown = reference.strip() if error_type.reference or error_type.how == "insert" else ""
+    values = {
+        "name": type_,
+        "what": error_type.what,
+        "examples": _examples(error_type, form),
+        "how": "\n".join(hows[error_type.how]),
+        "language": _named(tag),
+        "reference": _below(prompts.reference.format(reference=shown)) if shown else "",
+        "kept": _below(prompts.kept.format(parts=", ".join(f'"{part}"' for part in kept))) if kept else "",
+        "passage": passage,
+    }
+    template = prompts.tags if form == "tags" else prompts.plain
+    return template.format(**values).strip()
+
+
+def support_prompt(tag: str, statement: str, passage: str, reference: str) -> str:
+    """Asks whether a reference supports a statement of a passage."""
+    template = _prompts().support
+    return template.format(language=_named(tag), statement=statement, passage=passage, reference=reference).strip()
+
+
+def _below(text: str) -> str:
+    return f"\n\n{text.strip()}"
+
+
+def _examples(error_type: _Type, form: Form) -> str:
+    if form == "tags":
+        return "\n".join(f"- {before}\n  {after}" for before, after in error_type.examples)
+    types = tuple(_prompts().fava)
+    return "\n".join(
+        f"Original: {before}\nEdited: {parse_tags(after, types, edits='mark').text}\n"
+        for before, after in error_type.examples
+    ).strip()
+
+
+def _named(tag: str) -> str:
+    entry = find_language(tag)
+    return entry.name if entry else tag
+
+
+# Seed passages: what errors are put into, which ought to be right itself.
+
+
+SeedReason = Literal["no_text", "refused", "held_back", "cut", "language", "repetitive", "garbled", "markup"]
+Order = Literal["given", "shuffled"]
+
+_FEWEST_WORDS = 3
+
+
+class Task(msgspec.Struct, frozen=True):
+    """A seed and what is to become of it.
+
+    Attributes:
+        id: the seed's.
+        seed: its language is set.
+        types: the types of errors: all of them one after another (fava), or one a sentence, in turn (HalluVerse25);
+            empty for a row that stays clean.
+    """
+
+    id: str
+    seed: Sample
+    types: tuple[str, ...]
+
+
+def tasks(
+    seeds: Iterable[Sample | FailedRow],
+    types: Sequence[str],
+    *,
+    turns: bool,
+    order: Order = "given",
+    clean: float = 0.0,
+    seed: int | None = None,
+) -> Iterator[Task | FailedRow]:
+    """What is to become of each seed; nothing is held but a counter per language.
+
+    Args:
+        seeds: samples with a response, which is the passage, or with evidence that a passage can be made from.
+        types: of the errors, in the order of the rounds.
+        turns: one type a sentence, drawn at random and balanced: each run of as many sentences of a language as there
+            are types gets each once (HalluVerse25, 3.2); otherwise every passage gets all of them (mFAVA, 3.1).
+        order: `shuffled` draws the order of the rounds for each passage.
+        clean: the share of the seeds, 0 to 1, that stay without errors; exact for each language, to one seed.
+        seed: of the draws.
+
+    Yields:
+        A `Task`, or a `FailedRow` for a seed that nothing can be made of: no text at all, or a language that is
+        neither stated nor to be told. Nothing is set to English.
+    """
+    counts: Counter[str] = Counter()
+    dirty: Counter[str] = Counter()
+    for row in seeds:
+        usable = row if isinstance(row, FailedRow) else _usable(row)
+        if isinstance(usable, FailedRow):
+            yield usable
+            continue
+        tag = usable.language or ""
+        number = counts[tag]
+        counts[tag] += 1
+        if int((number + 1) * clean + 1e-9) > int(number * clean + 1e-9):
+            yield Task(usable.id, usable, ())
+            continue
+        drawn = _drawn(types, f"{tag} {seed}", dirty[tag]) if turns else tuple(types)
+        if not turns and order == "shuffled":
+            drawn = _shuffled(types, f"{usable.id} {seed}")
+        dirty[tag] += 1
+        yield Task(usable.id, usable, drawn)
+
+
+def _drawn(types: Sequence[str], key: str, turn: int) -> tuple[str, ...]:
+    """The types of the sentences of a passage, to be gone through again and again, from the `turn`-th draw on."""
+    block, offset = divmod(turn, len(types))
+    first = _shuffled(types, f"{key} {block}")
+    return (*first[offset:], *first[:offset])
+
+
+def _shuffled(types: Sequence[str], key: str) -> tuple[str, ...]:
+    return tuple(sorted(types, key=lambda type_: digest([key, type_])))
+
+
+def _usable(seed: Sample) -> Sample | FailedRow:
+    evidence = any(passage.text.strip() for passage in seed.evidence)
+    if not seed.response.strip() and not evidence:
+        return FailedRow("the seed has neither a response nor evidence", field="evidence", id=seed.id)
+    if seed.language is not None:
+        return seed
+    from veriglot.text import identify
+
+    told = (seed.response, seed.question or "", *(passage.text for passage in seed.evidence))
+    identified = next(
+        (candidate for candidate in map(identify, filter(str.strip, told)) if candidate is not None), None
+    )
+    if identified is None:
+        return FailedRow(
+            "the seed states no language, and its text does not tell",
+            field="language",
+            remedy="Write its BCP 47 tag into `language`.",
+            id=seed.id,
+        )
+    return msgspec.structs.replace(seed, language=identified.tag)
+
+
+def passage_messages(seed: Sample) -> tuple[Message, ...]:
+    """Asks for a passage that says what the seed's evidence says."""
+    reference = "\n\n".join(passage.text for passage in seed.evidence)
+    return (Message("user", passage_prompt(seed.language or "", seed.question or "", reference)),)
+
+
+def passage_of(reply: Reply) -> str:
+    """The passage in a reply."""
+    return after_thoughts(reply.text).strip()
+
+
+def seed_fault(passage: str, seed: Sample, finish: str = "stop") -> tuple[SeedReason, str] | None:
+    """Why a passage is no seed, and the same in words; None where nothing speaks against it.
+
+    Args:
+        passage: the text.
+        seed: the sample that it belongs to, with its language.
+        finish: why its reply ended.
+    """
+    from veriglot.text import fold, identify, words
+
+    tag = seed.language or ""
+    folded = fold(passage)
+    bounds = words(folded, tag)
+    if finish == "filter":
+        return "held_back", "the provider held the passage back"
+    if finish == "length":
+        return "cut", "the passage was cut at its length"
+    if len(bounds) < _FEWEST_WORDS:
+        return "no_text", f"the passage holds fewer than {_FEWEST_WORDS} words"
+    if refuses(passage, tag):
+        return "refused", f"the model declines: {passage[:120]!r}"
+    if "<" in passage and ">" in passage:
+        return "markup", "the passage holds angle brackets, which cannot be told from tags"
+    if garbled(passage) is not None:
+        return "garbled", "the passage loops, or holds unknown characters"
+    if is_repetitive([folded[start:end] for start, end in bounds], passage):
+        return "repetitive", "the passage repeats itself"
+    identified = identify(passage)
+    if identified is not None and not same_language(identified.tag, tag):
+        return "language", f"the passage reads like {identified.tag}, and should be {tag}"
+    return None
+
+
+class Injector(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The model that puts errors into passages, and how.
+
+    Attributes:
+        model: as its server names it.
+        taxonomy: `fava` or `halluverse`.
+        types: of the errors; empty for all of the taxonomy.
+        form: how the model says what it changed: with `tags`, or by writing the edited text alone (`plain`), in which
+            case the spans are where it differs. Halluverse's way is `plain`.
+        settings: how it generates.
+        seed: of the calls; each further attempt takes the next number.
+        attempts: how often an error of one type is asked for, until one passes; at least 1.
+    """
+
+    model: str
+    taxonomy: str = "fava"
+    types: tuple[str, ...] = ()
+    form: Form = "tags"
+    settings: Settings = Settings()
+    seed: int | None = None
+    attempts: int = 2
+
+    @property
+    def per_sentence(self) -> bool:
+        """Whether each sentence is a row of its own with one error (HalluVerse25), not each passage with many."""
+        return self.taxonomy == "halluverse"
+
+    @property
+    def all_types(self) -> tuple[str, ...]:
+        """The types that are put in, in the order of the rounds."""
+        return self.types or injection_types(self.taxonomy)
+
+    def request(self, task: Task, edited: Edited, type_: str, attempt: int) -> Request:
+        """Asks for errors of one type in a passage."""
+        reference = "\n\n".join(passage.text for passage in task.seed.evidence)
+        marked = tuple(dict.fromkeys(span.text or "" for span in edited.spans))
+        prompt = insert_prompt(
+            self.taxonomy,
+            type_,
+            self.form,
+            task.seed.language or "",
+            edited.text,
+            reference=reference,
+            kept=marked,
+        )
+        return Request(self.model, (Message("user", prompt),), seed=self._seed(attempt), settings=self.settings)
+
+    def passage_request(self, seed: Sample, attempt: int) -> Request:
+        """Asks for a seed passage."""
+        return Request(self.model, passage_messages(seed), seed=self._seed(attempt), settings=self.settings)
+
+    def _seed(self, attempt: int) -> int | None:
+        if self.seed is None and attempt == 1:
+            return None
+        return (self.seed or 0) + attempt - 1

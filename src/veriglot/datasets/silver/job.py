@@ -1,0 +1,574 @@
+"""The job of silver data: a seed passage made, checked, given errors and checked again, with the account of all.
+
+Nothing here asks anybody: the work yields the requests that it needs answered next, so that many rows can be at it at
+once (`waves.py`). An error that a check rejects is taken out again and the row goes on; each rejection is kept.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from veriglot.datasets.generation import (
+    Account,
+    NoReplyError,
+    UsageFields,
+    account_of,
+    account_path,
+    as_json,
+    failed_row,
+    generate,
+    in_waves,
+    ranked,
+    replies_of,
+    split_rows,
+)
+from veriglot.datasets.quality import refusals_version
+from veriglot.datasets.silver.check import check
+from veriglot.datasets.silver.injection import (
+    REPLACING,
+    Edited,
+    Fault,
+    injection_types,
+    injection_version,
+    passage_of,
+    read_reply,
+    seed_fault,
+    tasks,
+)
+from veriglot.errors import UnknownNameError, UsageError
+from veriglot.llm import Usage, usage_of
+from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Unit
+from veriglot.text import sentences
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Generator as Working
+    from pathlib import Path
+    from typing import Unpack
+
+    from veriglot.datasets.generation import RunOptions
+    from veriglot.datasets.silver.check import Change
+    from veriglot.datasets.silver.injection import Injector, Order, Task
+    from veriglot.datasets.silver.support import Support
+    from veriglot.llm import Answer, Client, Reply, Request
+    from veriglot.pipeline import FailedRow, Row, Tally
+    from veriglot.storage.checkpoint import Option
+
+__all__ = [
+    "CHECK_VERSION",
+    "PASSAGE",
+    "ROW",
+    "LanguageAccount",
+    "Made",
+    "SilverRejection",
+    "TypeAccount",
+    "generate_silver",
+    "load_account",
+    "silver",
+    "silver_rows",
+]
+
+
+# What became of a seed: its silver rows, what was rejected on the way, and what it cost.
+
+
+PASSAGE = "passage"
+ROW = "row"
+
+
+class SilverRejection(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Something that was made and not taken.
+
+    Attributes:
+        id: of the row that it would have been part of.
+        seed: id of the seed.
+        language: of the seed.
+        type: of the error; `passage` for a seed passage.
+        reason: one of `FaultReason` (the reply), `SeedReason` (a passage), `Reason` (the check) or `SupportReason`.
+        detail: the same in words.
+        attempt: which try it was, from 1.
+        text: what was rejected: the model's reply, or the error.
+    """
+
+    id: str
+    seed: str
+    language: str
+    type: str
+    reason: str
+    detail: str
+    attempt: int = 1
+    text: str = ""
+
+
+class Made(UsageFields, frozen=True):
+    """What became of one seed, and what it cost. The row of the stage.
+
+    Attributes:
+        id: of the seed.
+        language: of the seed.
+        samples: the silver rows.
+        rejections: what was not taken.
+        asked: per type, how often a row was to have an error of it.
+        taken: per type, how many of these have one.
+    """
+
+    id: str
+    language: str
+    samples: tuple[Sample, ...]
+    rejections: tuple[SilverRejection, ...]
+    asked: dict[str, int]
+    taken: dict[str, int]
+
+
+_MOST_REPLACED = 0.5  # of a passage, by errors that exchange one to three words
+
+
+def silver_rows(
+    task: Task, injector: Injector, support: Support | None
+) -> Working[tuple[Request, ...], list[Answer], Made | FailedRow]:
+    """Make the silver rows of one seed.
+
+    Args:
+        task: the seed, and the types of its errors.
+        injector: who puts them in, and how.
+        support: whether the evidence supports what is made; None does not look.
+
+    Returns:
+        What was made, or a failed row where a call gave nothing.
+    """
+    job = _Job(injector, task, support)
+    try:
+        return (yield from job.run())
+    except NoReplyError as failure:
+        return failed_row(failure, task.id, job.spent)
+
+
+@dataclass
+class _Job:
+    """The work on one seed."""
+
+    injector: Injector
+    task: Task
+    support: Support | None
+    spent: Usage = field(default_factory=Usage)
+    rejections: list[SilverRejection] = field(default_factory=list)
+    asked: Counter[str] = field(default_factory=Counter)
+    taken: Counter[str] = field(default_factory=Counter)
+
+    def run(self) -> Working[tuple[Request, ...], list[Answer], Made]:
+        passage = yield from self._passage()
+        samples: list[Sample] = []
+        for number, text in enumerate(self._rows(passage)):
+            id_ = f"{self.task.id}/s{number + 1}" if self.injector.per_sentence else self.task.id
+            sample = yield from self._row(id_, text, self._types(number))
+            if sample is not None:
+                samples.append(sample)
+        return Made(
+            self.task.id,
+            self.task.seed.language or "",
+            tuple(samples),
+            tuple(self.rejections),
+            dict(self.asked),
+            dict(self.taken),
+            **msgspec.structs.asdict(self.spent),
+        )
+
+    def _types(self, number: int) -> tuple[str, ...]:
+        types = self.task.types
+        if not types or not self.injector.per_sentence:
+            return types
+        return (types[number % len(types)],)
+
+    def _rows(self, passage: str) -> list[str]:
+        """The texts that get errors: the passage, or its sentences."""
+        if not passage or not self.injector.per_sentence:
+            return [passage] if passage else []
+        cut = (passage[start:end].strip() for start, end in sentences(passage, self.task.seed.language))
+        return [text for text in cut if any(c.isalnum() for c in text)]
+
+    def _ask(self, *requests: Request) -> Working[tuple[Request, ...], list[Answer], list[Reply]]:
+        answers = yield requests
+        self._pay(answers)
+        return replies_of(answers)
+
+    def _pay(self, answers: list[Answer]) -> None:
+        for answer in answers:
+            if answer.reply is not None:
+                self.spent += usage_of(answer.request, answer.reply)
+
+    def _passage(self) -> Working[tuple[Request, ...], list[Answer], str]:
+        """A passage that nothing speaks against; empty where there is none."""
+        self.asked[PASSAGE] += 1
+        seed = self.task.seed
+        given = seed.response.strip()
+        for attempt in range(1, 2 if given else self.injector.attempts + 1):
+            text, finish = given, str(seed.meta.get("finish", "stop"))
+            if not given:
+                (reply,) = yield from self._ask(self.injector.passage_request(seed, attempt))
+                text, finish = passage_of(reply), reply.finish
+            fault: tuple[str, str] | None = seed_fault(text, seed, finish)
+            if fault is None:
+                fault = yield from self._unsupported(text)
+            if fault is None:
+                self.taken[PASSAGE] += 1
+                return text
+            self._reject(self.task.id, PASSAGE, *fault, attempt=attempt, text=text)
+        return ""
+
+    def _unsupported(self, text: str) -> Working[tuple[Request, ...], list[Answer], tuple[str, str] | None]:
+        if self.support is None or not self.task.seed.evidence:
+            return None
+        sample = msgspec.structs.replace(self.task.seed, response=text, annotations=())
+        (verdict,) = yield from self._judged(self.support.passage(sample))
+        return None if verdict.reason is None else (verdict.reason, verdict.detail)
+
+    def _judged(self, asking: Any) -> Working[tuple[Request, ...], list[Answer], Any]:
+        """A check's conversation, with what it costs."""
+        answers: list[Answer] | None = None
+        while True:
+            try:
+                requests = next(asking) if answers is None else asking.send(answers)
+            except StopIteration as stop:
+                return stop.value
+            answers = yield requests
+            self._pay(answers)
+
+    def _row(
+        self, id_: str, text: str, types: tuple[str, ...]
+    ) -> Working[tuple[Request, ...], list[Answer], Sample | None]:
+        """A silver row; None where none of its errors passed."""
+        if not types:
+            return self._sample(id_, Edited.of(text))
+        edited = Edited.of(text)
+        for type_ in types:
+            self.asked[type_] += 1
+            edited = yield from self._round(id_, edited, type_)
+        faults = check(
+            edited.original,
+            edited.text,
+            edited.changes,
+            language=self.task.seed.language or "",
+            evidence=self._evidence(),
+            types=types,
+        )
+        if faults:
+            for fault in faults:
+                self._reject(id_, ROW, fault.reason, fault.detail, text=edited.text)
+            return None
+        self.taken.update({change.type for change in edited.changes})
+        return self._sample(id_, edited)
+
+    def _round(self, id_: str, edited: Edited, type_: str) -> Working[tuple[Request, ...], list[Answer], Edited]:
+        """The text with errors of one more type, or as it was where none passed."""
+        for attempt in range(1, self.injector.attempts + 1):
+            (reply,) = yield from self._ask(self.injector.request(self.task, edited, type_, attempt))
+            read = self._read(edited, reply, type_)
+            if isinstance(read, Fault):
+                self._reject(id_, type_, read.reason, read.detail, attempt=attempt, text=reply.text)
+                continue
+            sound = yield from self._sound(id_, edited, read, type_, attempt)
+            if sound is not None:
+                return sound
+        return edited
+
+    def _read(self, edited: Edited, reply: Reply, type_: str) -> Edited | Fault:
+        return read_reply(
+            edited.text,
+            reply,
+            type_,
+            form=self.injector.form,
+            taxonomy=self.injector.taxonomy,
+            language=self.task.seed.language or "",
+        )
+
+    def _sound(
+        self, id_: str, before: Edited, read: Edited, type_: str, attempt: int
+    ) -> Working[tuple[Request, ...], list[Answer], Edited | None]:
+        """The text with those of the errors of a reply that pass every check; None where none does."""
+        bad = self._faulty(id_, read, type_, attempt)
+        sound = read.without(bad)
+        after = before.then(sound.text, sound.changes) if sound.changes else None
+        if after is None:
+            if sound.changes:
+                self._reject(id_, type_, "overlap", "it touches an error that is there already", attempt, sound.text)
+            return None
+        if self.support is None:
+            return after
+        new = [number for number, change in enumerate(after.changes) if change not in _shifted(before, after)]
+        sample = msgspec.structs.replace(self.task.seed, response=after.text, annotations=())
+        changes = [after.changes[number] for number in new]
+        verdicts = yield from self._judged(self.support.errors(sample, changes))
+        dropped = set()
+        for number, change, verdict in zip(new, changes, verdicts, strict=True):
+            if verdict.reason is not None:
+                dropped.add(number)
+                self._reject(id_, type_, verdict.reason, verdict.detail, attempt, after.text[change.start : change.end])
+        return after.without(dropped) if len(dropped) < len(new) else None
+
+    def _faulty(self, id_: str, read: Edited, type_: str, attempt: int) -> set[int]:
+        """The places of the errors of a reply that the check rejects; all of them where it is about the whole."""
+        faults = check(
+            read.original,
+            read.text,
+            read.changes,
+            language=self.task.seed.language or "",
+            evidence=self._evidence(),
+            types=(type_,),
+            most_changed=_MOST_REPLACED if type_ in REPLACING else 1.0,
+        )
+        bad: set[int] = set()
+        for fault in faults:
+            shown = read.text[fault.start : fault.end] or read.text
+            self._reject(id_, type_, fault.reason, fault.detail, attempt, shown)
+            places = {n for n, c in enumerate(read.changes) if c.start < fault.end and fault.start < c.end}
+            bad |= places or set(range(len(read.changes)))
+        return bad
+
+    def _evidence(self) -> list[str]:
+        return [passage.text for passage in self.task.seed.evidence]
+
+    def _reject(self, id_: str, type_: str, reason: str, detail: str, attempt: int = 1, text: str = "") -> None:
+        self.rejections.append(
+            SilverRejection(id_, self.task.id, self.task.seed.language or "", type_, reason, detail, attempt, text)
+        )
+
+    def _sample(self, id_: str, edited: Edited) -> Sample:
+        """The row, with its annotation and what is known of how it was made."""
+        seed, injector = self.task.seed, self.injector
+        evidence = seed.evidence or (Evidence(edited.original, language=seed.language),)
+        units = None
+        if injector.per_sentence and edited.changes:
+            units = (Unit(0, len(edited.text), edited.changes[0].type),)
+        annotation = Annotation("silver", Kind.MODEL, injector.taxonomy, spans=edited.spans, units=units)
+        made: dict[str, Any] = {
+            "seed": seed.id,
+            "passage": edited.original,
+            "given": bool(seed.response.strip()),
+            "changes": [msgspec.structs.asdict(change) for change in edited.changes],
+            "prompt": injection_version(),
+            "form": injector.form,
+            "support": self.support.signature if self.support is not None else "not checked",
+        }
+        generator = Generator(
+            injector.model, None, injector.seed, {**injector.settings.given(), **injector.settings.extra}
+        )
+        return msgspec.structs.replace(
+            seed,
+            id=id_,
+            response=edited.text,
+            evidence=evidence,
+            generator=generator,
+            annotations=(annotation,),
+            meta={**seed.meta, "silver": made},
+        )
+
+
+def _shifted(before: Edited, after: Edited) -> set[Change]:
+    """Those of the errors that were there before, as they stand now."""
+    held = {(c.old_start, c.old_end, c.type, before.text[c.start : c.end]) for c in before.changes}
+    return {c for c in after.changes if (c.old_start, c.old_end, c.type, after.text[c.start : c.end]) in held}
+
+
+class TypeAccount(msgspec.Struct, frozen=True):
+    """One type of error in one language, or the seed passages.
+
+    Attributes:
+        asked: rows that were to have an error of it (passages: that were to be seeds).
+        taken: rows that have one.
+        errors: errors of it in the rows; passages have none.
+        reasons: rejections by reason, the most frequent first. A row that was asked for several times may have
+            several, and one that succeeded in the end may have some.
+    """
+
+    asked: int
+    taken: int
+    errors: int
+    reasons: dict[str, int]
+
+    @property
+    def share(self) -> float | None:
+        """The yield: the share of what was asked for that was taken; None where nothing was asked for."""
+        return self.taken / self.asked if self.asked else None
+
+
+class LanguageAccount(UsageFields, frozen=True):
+    """One language, and what it cost.
+
+    Attributes:
+        seeds: seeds that were worked on.
+        rows: silver rows.
+        clean: those of them without an error.
+        passages: the seed passages.
+        types: by type.
+        row_reasons: rows that were rejected whole, by reason.
+    """
+
+    seeds: int
+    rows: int
+    clean: int
+    passages: TypeAccount
+    types: dict[str, TypeAccount]
+    row_reasons: dict[str, int]
+
+
+class _Counts:
+    """Counts, seed by seed."""
+
+    def __init__(self, types: Sequence[str]) -> None:
+        self.usage = Usage()
+        self._types = types
+        self._rows: Counter[str] = Counter()
+        self._asked: Counter[str] = Counter()
+        self._taken: Counter[str] = Counter()
+        self._errors: Counter[str] = Counter()
+        self._reasons: dict[str, Counter[str]] = defaultdict(Counter)
+
+    def add(self, made: Made) -> None:
+        """Count one seed."""
+        self._rows.update(seeds=1, rows=len(made.samples))
+        self._asked.update(made.asked)
+        self._taken.update(made.taken)
+        for sample in made.samples:
+            spans = sample.annotations[-1].spans or ()
+            self._rows["clean"] += not spans
+            self._errors.update(span.type or "" for span in spans)
+        for rejection in made.rejections:
+            self._reasons[rejection.type][rejection.reason] += 1
+
+    def account(self) -> LanguageAccount:
+        """The counts so far."""
+        return LanguageAccount(
+            self._rows["seeds"],
+            self._rows["rows"],
+            self._rows["clean"],
+            self._of(PASSAGE),
+            {type_: self._of(type_) for type_ in self._types},
+            ranked(self._reasons[ROW]),
+            **msgspec.structs.asdict(self.usage),
+        )
+
+    def _of(self, type_: str) -> TypeAccount:
+        return TypeAccount(self._asked[type_], self._taken[type_], self._errors[type_], ranked(self._reasons[type_]))
+
+
+def load_account(output: Path) -> Account[LanguageAccount]:
+    """The account that lies beside an output."""
+    return msgspec.json.decode(account_path(output).read_bytes(), type=Account[LanguageAccount])
+
+
+# Silver data by injection: seed passages, errors of each type put into them by a model, and the check of every row.
+#
+# mFAVA's silver sets were made so (mFAVA, section 3.1), and HalluVerse25 (section 3.2). What they left unchecked is the
+# point here: a row is written only if what is marked is all that was changed, and every rejection is kept.
+
+
+CHECK_VERSION = "2"  # raise it with any change of what the check accepts
+
+
+def silver(
+    output: Path,
+    seeds: Iterable[Sample | FailedRow],
+    injector: Injector,
+    client: Client,
+    *,
+    support: Support | None = None,
+    order: Order = "given",
+    clean: float = 0.0,
+    jobs: int = 8,
+    **run: Unpack[RunOptions],
+) -> Tally:
+    """Make silver rows of every seed.
+
+    Args:
+        output: JSON lines of samples, annotated by `silver`. What was rejected goes to `rejected_path(output)`, the
+            account to `account_path(output)`. All are made at the end from `OUT.rows.jsonl`, where a run that stopped
+            goes on.
+        seeds: samples, the same ones in the same order at each call. The response of one that has a response is the
+            seed passage; otherwise the model answers the question, or retells the text, from the evidence.
+        injector: the model that does both, and how.
+        client: whom to ask, for a check by a model too.
+        support: whether the evidence supports what is made; None does not look, and each row's `meta` says so.
+        order: of the rounds of a passage: as `injector.types` has them, or drawn for each passage.
+        clean: the share of the seeds, 0 to 1, that become rows without errors.
+        jobs: calls at the same time.
+        run: see `RunOptions`.
+
+    Returns:
+        What became of the seeds. A seed whose calls gave nothing is a failed row; one of which nothing passed is not.
+
+    Raises:
+        UsageError: a share outside 0 to 1, no attempt, or the output was begun otherwise.
+        UnknownNameError: no such taxonomy or type.
+        ModelError: what every further call would meet too; what is done is kept.
+    """
+    _validate(injector, clean)
+    types = injector.all_types
+    return generate_silver(
+        output,
+        tasks(seeds, types, turns=injector.per_sentence, order=order, clean=clean, seed=injector.seed),
+        lambda rows: in_waves(client, rows, lambda task: silver_rows(task, injector, support), jobs=jobs),
+        types,
+        signature=client.signature,
+        settings={
+            "model": injector.model,
+            "taxonomy": injector.taxonomy,
+            "types": ",".join(types),
+            "order": order,
+            "form": injector.form,
+            "clean": str(clean),
+            "attempts": injector.attempts,
+            "seed": injector.seed,
+            "settings": as_json(injector.settings),
+            "prompt": injection_version(),
+            "check": f"check@{CHECK_VERSION},{refusals_version()}",
+            "support": support.signature if support is not None else None,
+        },
+        **run,
+    )
+
+
+def generate_silver(
+    output: Path,
+    rows: Iterable[Row | FailedRow],
+    work: Callable[[Iterator[Any]], Iterable[Made | FailedRow]],
+    types: Sequence[str],
+    *,
+    signature: str,
+    settings: Mapping[str, Option],
+    maker: str = "client",
+    **run: Unpack[RunOptions],
+) -> Tally:
+    """Make silver data, whoever puts the errors in; see `generate`.
+
+    Args:
+        output: the samples; rejections and account go beside it.
+        rows, signature, settings, maker, run: see there.
+        work: what becomes of every row.
+        types: of the errors, in the order of the account.
+    """
+
+    def finish(made: Path, target: Path) -> None:
+        split_rows(made, target, Made, lambda rows, failed: account_of(rows, lambda: _Counts(types), failed=failed))
+
+    return generate(output, rows, work, signature=signature, settings=settings, maker=maker, finish=finish, **run)
+
+
+def _validate(injector: Injector, clean: float) -> None:
+    known = ("fava", "halluverse")
+    if injector.taxonomy not in known:
+        raise UnknownNameError("taxonomy of injection", injector.taxonomy, known)
+    for type_ in injector.types:
+        if type_ not in injection_types(injector.taxonomy):
+            raise UnknownNameError("type of error", type_, injection_types(injector.taxonomy))
+    if len(set(injector.types)) < len(injector.types):
+        raise UsageError("A type of error is named twice.")
+    if injector.per_sentence and injector.form != "plain":
+        raise UsageError("The types of halluverse are read from the edited sentence.", remedy="Use the form `plain`.")
+    if not 0.0 <= clean <= 1.0:
+        raise UsageError(f"The share of clean rows is {clean}; it lies between 0 and 1.")
+    if injector.attempts < 1:
+        raise UsageError("At least one attempt is needed.")

@@ -1,0 +1,489 @@
+"""Samples as labelled tokens, which token classifiers are trained on, and spans read back from labels."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import msgspec
+
+from veriglot.errors import InputError, MissingExtraError, UsageError, WeightsError
+from veriglot.formats.containers import parquet_module
+from veriglot.pipeline import Checkpoint, FailedRow, failed_rows
+from veriglot.records import Span, taxonomies
+from veriglot.storage.files import final_path, write_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from veriglot.pipeline import Tally
+    from veriglot.records import Annotation, Sample
+
+__all__ = [
+    "LabelAccount",
+    "LabelledRow",
+    "Scheme",
+    "TokenLabels",
+    "fast_tokenizer_of",
+    "label_account_path",
+    "label_samples",
+    "load_label_account",
+    "spans_of_labels",
+    "token_labels",
+]
+
+
+# Spans as labels of tokens, Inside-Outside or with Beginnings, for any tokenizer that knows where its tokens stand.
+
+
+Scheme = Literal["io", "bio"]
+OUTSIDE = "O"
+_E5 = b"E5S1"  # what the file of `e5-multilingual` begins with
+
+
+class TokenLabels(msgspec.Struct, frozen=True):
+    """A text's tokens with their labels.
+
+    Attributes:
+        ids: token ids, special ones included.
+        offsets: half-open code point ranges of the text, without the white space that a token begins or ends with;
+            `(0, 0)` for special tokens. Several tokens share a range where they are parts of one character.
+        labels: `O`, `I-type` and, in `bio`, `B-type` (`I` and `B` where a span has no type); None for special tokens,
+            which no loss should count.
+        cut: code points of the text from which on tokens were left out because of `max_length`; None where none was.
+        spans_cut: spans that lost tokens by that, in part or whole.
+    """
+
+    ids: tuple[int, ...]
+    offsets: tuple[tuple[int, int], ...]
+    labels: tuple[str | None, ...]
+    cut: int | None = None
+    spans_cut: int = 0
+
+
+def fast_tokenizer_of(model: str, *, revision: str | None = None) -> Any:
+    """The tokenizer of a checkpoint.
+
+    Args:
+        model: a tokenizer.json, a folder, a model of the registry, or a name on the hub. Of models that are a single
+            file only `e5-multilingual` has one that says where its tokens stand.
+        revision: of a model on the hub.
+
+    Raises:
+        MissingExtraError: transformers is not installed, or what `e5-multilingual` needs.
+        WeightsError: it cannot be loaded; or a model of the registry has none.
+        UsageError: it does not know where its tokens stand.
+    """
+    from veriglot.hub.checkpoints import checkpoint, hub_options, loading
+
+    try:
+        import transformers
+    except ImportError as error:
+        raise MissingExtraError("Labels of tokens", "local") from error
+    path = _file_of(model)
+    if path is not None and _is_e5(path):
+        return transformers.PreTrainedTokenizerFast(tokenizer_object=_e5_tokenizer(path))
+    if path is not None and not Path(model).is_file() and path.suffix != ".json":
+        raise WeightsError(
+            f"The tokenizer of {model!r} is inside its file and does not say where its tokens stand.",
+            remedy="Give a tokenizer.json, the folder of a checkpoint, its name on the hub, or e5-multilingual.",
+        )
+    if path is not None:
+        with loading("tokenizer", model):
+            return transformers.PreTrainedTokenizerFast(tokenizer_file=str(path))
+    name = checkpoint(model)
+    with loading("tokenizer", name):
+        tokenizer = transformers.AutoTokenizer.from_pretrained(name, **hub_options(name, revision))
+    _require_offsets(tokenizer)
+    return tokenizer
+
+
+def _file_of(model: str) -> Path | None:
+    """The file that a model is: a file of that name, or the only one of a model of the registry."""
+    from veriglot import hub as weights
+
+    path = Path(model)
+    if path.is_file() or path.is_dir() or model not in weights.models():
+        return path if path.is_file() else None
+    folder = weights.find(model)
+    return folder if folder.is_file() else None
+
+
+def _is_e5(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(_E5)) == _E5
+
+
+def _e5_tokenizer(path: Path) -> Any:
+
+    try:
+        from veriglot.encoders.e5 import tokenizer_of
+    except ImportError as error:
+        raise MissingExtraError("The tokenizer of e5-multilingual", "semantic") from error
+    return tokenizer_of(path)
+
+
+def token_labels(
+    text: str, spans: Sequence[Span], tokenizer: Any, *, scheme: Scheme = "io", max_length: int | None = None
+) -> TokenLabels:
+    """Label the tokens of a text.
+
+    A token that shares a code point with a span is inside it. Of several spans that it touches it takes the one with
+    which it shares the most; of equal ones the one that begins later, which is the inner. Without `max_length` nothing
+    is cut, whatever length the tokenizer names.
+
+    Args:
+        text: any text; lone surrogates are read as the replacement character.
+        spans: of the text, in any order; they may cross.
+        tokenizer: a fast tokenizer of transformers.
+        scheme: `io`, as in mFAVA (section 4.1), or `bio`, whose first token of each span is `B`.
+        max_length: the most tokens, special ones included; what is left out is reported.
+
+    Raises:
+        UsageError: the tokenizer does not know where its tokens stand.
+    """
+    _require_offsets(tokenizer)
+    readable = "".join("\ufffd" if "\ud800" <= char <= "\udfff" else char for char in text)
+    encoded = tokenizer(
+        readable,
+        return_offsets_mapping=True,
+        return_special_tokens_mask=True,
+        truncation=max_length is not None,
+        max_length=max_length,
+        verbose=False,
+    )
+    offsets: list[tuple[int, int]] = []
+    labels: list[str | None] = []
+    begun: set[int] = set()
+    order = sorted(spans, key=lambda span: (span.start, -span.end))
+    for (start, end), special in zip(encoded["offset_mapping"], encoded["special_tokens_mask"], strict=True):
+        if special:
+            offsets.append((0, 0))
+            labels.append(None)
+            continue
+        start, end = _trimmed(text, start, end)
+        offsets.append((start, end))
+        labels.append(_label(order, start, end, scheme, begun))
+    cut = _cut_at(text, offsets, labels) if max_length is not None else None
+    lost = sum(span.end > cut for span in spans) if cut is not None else 0
+    return TokenLabels(tuple(encoded["input_ids"]), tuple(offsets), tuple(labels), cut, lost)
+
+
+def spans_of_labels(text: str, offsets: Sequence[tuple[int, int]], labels: Sequence[str | None]) -> tuple[Span, ...]:
+    """The spans that labels of tokens say, of either scheme.
+
+    A span goes from the first of its tokens to the last, with the white space between; spans of one type that touch are
+    one in `io`, and stay two in `bio`.
+
+    Args:
+        text: the text.
+        offsets, labels: as in `TokenLabels`; tokens without a label are passed over.
+
+    Returns:
+        The spans, in order.
+    """
+    spans: list[list[Any]] = []
+    open_ = False
+    for (start, end), label in zip(offsets, labels, strict=True):
+        if label is None:
+            continue
+        letter, _, type_ = label.partition("-")
+        if label == OUTSIDE:
+            open_ = open_ and not text[start:end].strip()  # a token of white space alone ends nothing
+        elif open_ and letter != "B" and spans[-1][2] == (type_ or None):
+            spans[-1][1] = max(spans[-1][1], end)
+        else:
+            spans.append([start, end, type_ or None])
+            open_ = True
+    return tuple(Span(start, end, type_) for start, end, type_ in spans if end > start)
+
+
+def _require_offsets(tokenizer: Any) -> None:
+    if not getattr(tokenizer, "is_fast", False):
+        raise UsageError(
+            "This tokenizer does not know where its tokens stand.",
+            remedy="Give one that the tokenizers library runs (with a tokenizer.json).",
+        )
+
+
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    """Without the white space at either end; a token of nothing else keeps its place."""
+    first, last = start, end
+    while first < last and text[first].isspace():
+        first += 1
+    while first < last and text[last - 1].isspace():
+        last -= 1
+    return (first, last) if first < last else (start, end)
+
+
+def _label(spans: Sequence[Span], start: int, end: int, scheme: Scheme, begun: set[int]) -> str:
+    best, most = None, 0
+    for number, span in enumerate(spans):
+        if span.start >= end:
+            break
+        shared = min(end, span.end) - max(start, span.start)
+        if shared > 0 and shared >= most:
+            best, most = number, shared
+    if best is None:
+        return OUTSIDE
+    letter = "I" if scheme == "io" or best in begun else "B"
+    begun.add(best)
+    type_ = spans[best].type
+    return f"{letter}-{type_}" if type_ else letter
+
+
+def _cut_at(text: str, offsets: Sequence[tuple[int, int]], labels: Sequence[str | None]) -> int | None:
+    """Where the tokens end, if words follow that no token holds."""
+    last = max((end for (_, end), label in zip(offsets, labels, strict=True) if label is not None), default=0)
+    return last if text[last:].strip() else None
+
+
+_VERSION = "2"
+_ROWS = 512  # rows of a group of a Parquet file
+
+
+class LabelledRow(msgspec.Struct, frozen=True):
+    """A response with its tokens labelled. The row of the stage.
+
+    Attributes:
+        id: of the sample.
+        language: its tag, or None.
+        annotator: whose spans they are.
+        taxonomy: of their types.
+        text: the response.
+        input_ids, offsets, labels, cut: as in `TokenLabels`.
+        spans: what became of each span: `exact` (the labels give it back to the code point), `cut` (by `max_length`, in
+            part or whole), `widened` (an edge lies inside a token), `merged` (another span overlaps or touches it).
+    """
+
+    id: str
+    language: str | None
+    annotator: str
+    taxonomy: str
+    text: str
+    input_ids: tuple[int, ...]
+    offsets: tuple[tuple[int, int], ...]
+    labels: tuple[str | None, ...]
+    cut: int | None
+    spans: dict[str, int]
+
+
+class LabelAccount(msgspec.Struct, frozen=True):
+    """What was labelled.
+
+    Attributes:
+        rows, clean: rows, and those of them without a span.
+        cut: rows of which tokens were left out.
+        tokens: by label; special ones and those left out are not counted.
+        label_ids: a number for each label that occurs, `O` first, as a classifier needs it. What has no label (special
+            tokens) is for the loss to pass over; transformers takes -100 for it.
+        spans: what became of spans, as in `LabelledRow`.
+        taxonomies: rows by taxonomy.
+        unchecked: those of them that are not known here, so that no type of theirs could be looked up.
+        failed: rows that came to nothing.
+    """
+
+    rows: int
+    clean: int
+    cut: int
+    tokens: dict[str, int]
+    label_ids: dict[str, int]
+    spans: dict[str, int]
+    taxonomies: dict[str, int]
+    unchecked: tuple[str, ...]
+    failed: int
+
+
+def label_samples(
+    output: Path,
+    samples: Iterable[Sample | FailedRow],
+    tokenizer: str,
+    *,
+    scheme: Scheme = "io",
+    max_length: int | None = None,
+    annotator: str | None = None,
+    inputs: Sequence[str] = (),
+    options: dict[str, str | bool | None] | None = None,
+    restart: bool = False,
+    retry: bool = False,
+    seen: Callable[[msgspec.Struct | FailedRow], None] | None = None,
+) -> Tally:
+    """Label the responses of samples.
+
+    Args:
+        output: `.parquet`, or JSON lines. The account goes to `label_account_path(output)`.
+        samples: the same ones in the same order at each call.
+        tokenizer: a tokenizer.json, or what `fast_tokenizer_of` takes.
+        scheme: as for `token_labels`.
+        max_length: as for `token_labels`.
+        annotator: whose spans; None for the only one's who marked spans. A row where that cannot be said is failed,
+            and so is one with a type that its taxonomy does not have.
+        inputs, restart, retry, seen: as for `Checkpoint`.
+        options: further settings that change the rows.
+
+    Raises:
+        MissingExtraError: transformers is not installed, or pyarrow for Parquet.
+        WeightsError: the tokenizer cannot be loaded.
+        UsageError: it does not know where its tokens stand, or the output was begun otherwise.
+    """
+    if output.suffix == ".parquet":
+        parquet_module()
+    loaded = fast_tokenizer_of(tokenizer)
+    stage = Checkpoint(
+        output,
+        signature=f"labels@{_VERSION};tokenizer={_digest(loaded)}",
+        inputs=inputs,
+        options={
+            "scheme": scheme,
+            "max_length": None if max_length is None else str(max_length),
+            "annotator": annotator,
+            **(options or {}),
+        },
+        finish=_finish,
+        restart=restart,
+        retry=retry,
+        maker="tokenizer",
+    )
+
+    def work(rows: Iterator[Sample]) -> Iterator[LabelledRow | FailedRow]:
+        for sample in rows:
+            try:
+                yield labelled(sample, loaded, scheme=scheme, max_length=max_length, annotator=annotator)
+            except InputError as error:
+                yield FailedRow.of(error, "")
+
+    return stage.run(samples, work, seen=seen)
+
+
+def labelled(
+    sample: Sample, tokenizer: Any, *, scheme: Scheme, max_length: int | None, annotator: str | None
+) -> LabelledRow:
+    """One response with its tokens labelled.
+
+    Raises:
+        InputError: nobody marked its spans, it cannot be said whose count, or one has a type that its taxonomy does not
+            have: a label of its own would be trained on for good.
+    """
+    layer = _layer(sample, annotator)
+    spans = layer.spans or ()
+    _check_types(layer)
+    result = token_labels(sample.response, spans, tokenizer, scheme=scheme, max_length=max_length)
+    back = {
+        (span.start, span.end, span.type) for span in spans_of_labels(sample.response, result.offsets, result.labels)
+    }
+    edges = {offsets for offsets, label in zip(result.offsets, result.labels, strict=True) if label is not None}
+    starts, ends = {start for start, _ in edges}, {end for _, end in edges}
+    became = Counter(_became(span, back, starts, ends, result.cut) for span in dict.fromkeys(spans))
+    return LabelledRow(
+        sample.id, sample.language, layer.annotator, layer.taxonomy, sample.response, result.ids, result.offsets,
+        result.labels, result.cut, dict(sorted(became.items())),
+    )  # fmt: skip
+
+
+def _became(
+    span: Span, back: set[tuple[int, int, str | None]], starts: set[int], ends: set[int], cut: int | None
+) -> str:
+    if (span.start, span.end, span.type) in back:
+        return "exact"
+    if cut is not None and span.end > cut:
+        return "cut"
+    return "merged" if span.start in starts and span.end in ends else "widened"
+
+
+def _layer(sample: Sample, annotator: str | None) -> Annotation:
+    marked = [annotation for annotation in sample.annotations if annotation.spans is not None]
+    if annotator is not None:
+        marked = [annotation for annotation in marked if annotation.annotator == annotator]
+    if len(marked) == 1:
+        return marked[0]
+    if not marked:
+        raise InputError("nobody marked spans" if annotator is None else f"{annotator} marked no spans")
+    names = ", ".join(sorted({annotation.annotator for annotation in marked}))
+    raise InputError(f"spans of several annotators ({names})", remedy="Say whose count: --annotator NAME.")
+
+
+def _check_types(layer: Annotation) -> None:
+    """Refuse a type that is none of a known taxonomy; a taxonomy of one's own has whatever types it has."""
+    known = taxonomies().get(layer.taxonomy)
+    for span in layer.spans or ():
+        if known is not None and span.type is not None and span.type not in known.types:
+            raise InputError(
+                f"the span at {span.start} to {span.end} has the type {span.type!r}, which is none of the taxonomy"
+                f" {known.name!r} ({', '.join(known.types)})",
+                field="annotations",
+                remedy="Mend the type, or name a taxonomy of your own; `veriglot dataset check` counts such spans.",
+            )
+
+
+def _digest(tokenizer: Any) -> str:
+    return hashlib.sha256(tokenizer.backend_tokenizer.to_str().encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def label_account_path(output: Path) -> Path:
+    """Where the account of an output is."""
+    return output.with_name(output.name + ".account.json")
+
+
+def load_label_account(output: Path) -> LabelAccount:
+    """The account that lies beside an output."""
+    return msgspec.json.decode(label_account_path(output).read_bytes(), type=LabelAccount)
+
+
+def _finish(rows: Path, target: Path) -> None:
+    """Write the rows as they were asked for, and the account."""
+    output = final_path(target)
+    counts: Counter[str] = Counter()
+    tokens: Counter[str] = Counter()
+    spans: Counter[str] = Counter()
+    named: Counter[str] = Counter()
+
+    def counted() -> Iterator[LabelledRow]:
+        decoder = msgspec.json.Decoder(LabelledRow)
+        with rows.open("rb") as lines:
+            for line in lines:
+                row = decoder.decode(line)
+                counts.update(rows=1, clean=int(not row.spans), cut=int(row.cut is not None))
+                tokens.update(label for label in row.labels if label is not None)
+                spans.update(row.spans)
+                named[row.taxonomy] += 1
+                yield row
+
+    if output.suffix == ".parquet":
+        _write_parquet(counted(), target)
+    else:
+        with target.open("wb") as file:
+            file.writelines(msgspec.json.encode(row) + b"\n" for row in counted())
+    names = ["O", *sorted((label for label in tokens if label != "O"), key=lambda label: (label[2:], label))]
+    account = LabelAccount(
+        counts["rows"],
+        counts["clean"],
+        counts["cut"],
+        {name: tokens[name] for name in names},
+        {name: number for number, name in enumerate(names)},
+        dict(sorted(spans.items())),
+        dict(sorted(named.items())),
+        tuple(sorted(named.keys() - taxonomies().keys())),
+        failed_rows(output).rows,
+    )
+    write_json(label_account_path(output), account, indent=2)
+
+
+def _write_parquet(rows: Iterator[LabelledRow], target: Path) -> None:
+    import pyarrow as arrow
+
+    text, number = arrow.string(), arrow.int32()
+    counts = arrow.struct([(name, number) for name in ("exact", "cut", "widened", "merged")])
+    schema = arrow.schema(
+        [
+            ("id", text), ("language", text), ("annotator", text), ("taxonomy", text), ("text", text),
+            ("input_ids", arrow.list_(number)),
+            ("offsets", arrow.list_(arrow.list_(number, 2))), ("labels", arrow.list_(text)), ("cut", number),
+            ("spans", counts),
+        ]
+    )  # fmt: skip
+    with parquet_module().ParquetWriter(target, schema) as writer:
+        while block := list(islice(rows, _ROWS)):
+            writer.write_table(arrow.Table.from_pylist([msgspec.to_builtins(row) for row in block], schema=schema))

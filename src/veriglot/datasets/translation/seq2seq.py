@@ -1,0 +1,324 @@
+"""Local translation models: language codes of each make, and texts cut to what a model takes."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import torch
+import transformers
+
+from veriglot.datasets.translation.translators import Translation
+from veriglot.errors import UsageError
+from veriglot.hub.checkpoints import checkpoint, device_for, hub_options, loading, positions
+from veriglot.records.languages import MODEL_FAMILIES as FAMILIES
+from veriglot.records.languages import code_of, get_language, tags_of
+from veriglot.scorers.base import codes_of
+from veriglot.signatures import checkpoint_revision, signature
+from veriglot.text import words
+from veriglot.text.segmentation import space_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from veriglot.datasets.translation.translators import TranslationRequest
+    from veriglot.records.languages import ModelFamily as Family
+
+__all__ = ["LocalTranslator", "Output", "SequenceTranslator", "language_tokenizer"]
+
+
+_BREAK = re.compile(r"[,;:،؛、，；：—–]\s*")
+
+
+class Output(NamedTuple):
+    """What a model gave: token ids without special ones at the front, and whether it ended by itself."""
+
+    ids: list[int]
+    ended: bool
+
+
+class LanguageTokenizer:
+    """How a tokenizer is told the languages.
+
+    Args:
+        tokenizer: of transformers.
+        prefix: stands before every text; `{source}` and `{target}` are the languages' English names.
+        codes: the model's own codes by tag, over those of the table.
+    """
+
+    def __init__(self, tokenizer: Any, *, prefix: str = "", codes: dict[str, str] | None = None) -> None:
+        self.tokenizer = tokenizer
+        self._prefix = prefix
+        self._codes = codes or {}
+        self.family = _family(tokenizer)
+        self._vocabulary = _tokens(tokenizer)
+        known = [code_of(tag, self.family) for tag in tags_of(self.family)] if self.family else []
+        self._languages = {self.token(code) for code in known if code is not None}  # never part of a text
+        marian = getattr(tokenizer, "supported_language_codes", None) or []
+        self._marian = {re.sub(r"[<>]", "", code): code for code in marian}
+
+    def code(self, tag: str) -> str | None:
+        """What the model calls a language; None where it does not have it, or is not told."""
+        if tag in self._codes:
+            return self._codes[tag]
+        if self.family is not None:
+            code = code_of(tag, self.family)
+            return code if code is not None and self.token(code) is not None else None
+        if self._marian:
+            entry = get_language(tag)
+            known = [f"{alias}_{entry.script}" for alias in (*entry.aliases, entry.base)]
+            return next((c for c in (entry.base, *entry.aliases, *known) if c in self._marian), None)
+        return None
+
+    def token(self, code: str) -> int | None:
+        """The id of the token that stands for a language."""
+        name = f"__{code}__" if self.family == "m2m100" else code
+        return self._vocabulary.get(name)
+
+    def unsupported(self, wanted: TranslationRequest) -> str | None:
+        """Which language of a pair the model does not have; None where it has both, or is made for one pair."""
+        if self.family is not None:
+            return next((tag for tag in (wanted.source, wanted.target) if self.code(tag) is None), None)
+        if self._marian and self.code(wanted.target) is None:
+            return wanted.target
+        return None
+
+    def encode(self, text: str, wanted: TranslationRequest) -> list[int]:
+        """Token ids of a text, with all that tells the languages; never cut."""
+        if self.family is not None:
+            self.tokenizer.src_lang = self.code(wanted.source)
+        elif self._marian:
+            text = f"{self._marian[self.code(wanted.target) or '']} {text}"
+        if self._prefix:
+            names = {"source": get_language(wanted.source).name, "target": get_language(wanted.target).name}
+            text = self._prefix.format(**names) + text
+        return list(self.tokenizer(text, truncation=False, verbose=False)["input_ids"])
+
+    def forced(self, wanted: TranslationRequest) -> int | None:
+        """The token that a translation has to begin with."""
+        code = self.code(wanted.target) if self.family is not None else None
+        return self.token(code) if code is not None else None
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of a translation."""
+        tokens = [token for token in ids if token not in self._languages]
+        text: str = self.tokenizer.decode(tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        return text.strip()
+
+
+def _tokens(tokenizer: Any) -> dict[str, int]:
+    """Every token with its id; some tokenizers keep those of the languages apart."""
+    apart = (getattr(tokenizer, name, None) or {} for name in ("lang_code_to_id", "lang_token_to_id"))
+    vocabulary: dict[str, int] = {**tokenizer.get_vocab(), **tokenizer.added_tokens_encoder}
+    for table in apart:
+        vocabulary.update(table)
+    return vocabulary
+
+
+def _family(tokenizer: Any) -> Family | None:
+    """Whose language codes a tokenizer has."""
+    vocabulary = _tokens(tokenizer)
+    if not hasattr(tokenizer, "src_lang"):
+        return None
+    for family, shape in zip(FAMILIES, ("{}", "__{}__", "{}"), strict=True):
+        known = [code_of(tag, family) for tag in ("en", "de", "fr", "zh", "ar", "ru", "es")]
+        if any(shape.format(code) in vocabulary for code in known if code):
+            return family
+    return None
+
+
+class SequenceTranslator(ABC):
+    """A model that maps a sequence to a sequence, sentence by sentence.
+
+    A sentence that is longer than the model takes is parted at its commas and the like, and if need be between words:
+    nothing is cut. A translation that does not end by itself is `cut`.
+
+    Args:
+        tongue: the tokenizer.
+        room: tokens that the model takes, special ones included; None for any number.
+    """
+
+    by_sentence = True
+    varies = False
+    signature = ""
+
+    def __init__(self, tongue: LanguageTokenizer, room: int | None) -> None:
+        self._tongue = tongue
+        self._room = room
+
+    def translate(self, wanted: Sequence[TranslationRequest]) -> list[Translation]:
+        """As `Translator`."""
+        parted: list[list[str]] = []
+        rows: list[tuple[list[int], int | None]] = []
+        refused: dict[int, str] = {}
+        for number, text in enumerate(wanted):
+            missing = self._tongue.unsupported(text)
+            if missing is not None:
+                refused[number] = missing
+                parted.append([])
+                continue
+            parts = self._fitting(text.text, text)
+            parted.append(parts)
+            rows += [(self._tongue.encode(part, text), self._tongue.forced(text)) for part in parts]
+        outputs = iter(self.run(rows))
+        results = []
+        for number, (text, parts) in enumerate(zip(wanted, parted, strict=True)):
+            own = [next(outputs) for _ in parts]
+            if number in refused:
+                detail = f"the model has no {refused[number]}"
+                results.append(Translation("", "unsupported_language", detail))
+            else:
+                results.append(self._joined(own, text))
+        return results
+
+    @abstractmethod
+    def run(self, rows: Sequence[tuple[list[int], int | None]]) -> list[Output]:
+        """Translate rows of token ids, each with the token that its translation begins with, in order."""
+
+    def most_new(self, length: int) -> int:
+        """Tokens that a translation of so many may have: twice as many and some, and no more than the model has."""
+        most = 2 * length + 32
+        return most if self._room is None else min(most, self._room)
+
+    def _joined(self, outputs: Sequence[Output], wanted: TranslationRequest) -> Translation:
+        text = space_of(wanted.target).join(self._tongue.decode(output.ids) for output in outputs)
+        if not all(output.ended for output in outputs):
+            return Translation(text, "cut", "the translation did not end within the model's length")
+        return Translation(text, None if text.strip() else "no_text", "" if text.strip() else "nothing came back")
+
+    def _fitting(self, text: str, wanted: TranslationRequest) -> list[str]:
+        """The text in as few pieces as fit."""
+        if self._room is None or len(self._tongue.encode(text, wanted)) <= self._room:
+            return [text]
+        cut = _middle(text, [match.end() for match in _BREAK.finditer(text)])
+        if cut is None:
+            cut = _middle(text, [start for start, _ in words(text, wanted.source)])
+        cut = cut if cut is not None else len(text) // 2
+        halves = (text[:cut].strip(), text[cut:].strip())
+        if len(text) < 2 or not all(halves):
+            return [text]
+        return [part for half in halves for part in self._fitting(half, wanted)]
+
+
+def _middle(text: str, places: Sequence[int]) -> int | None:
+    """The place that is nearest to the middle, and not at either end."""
+    inner = [position for position in places if text[:position].strip() and text[position:].strip()]
+    return min(inner, key=lambda position: abs(position - len(text) / 2), default=None)
+
+
+class LocalTranslator(SequenceTranslator):
+    """A checkpoint of `AutoModelForSeq2SeqLM`.
+
+    Multilingual models are told the languages in their own codes (`records/languages.py`), and their
+    translations begin with the target's token. Where a model is made for one pair (Marian), that it is the right pair
+    is the user's to know.
+
+    Args:
+        model: a folder, a model of the registry, or a name on the hub.
+        revision: of a model on the hub.
+        codes: further language codes of the model, `TAG=CODE` parted by commas.
+        prefix: stands before every text, such as `translate {source} to {target}: ` for T5.
+        beams: width of the beam search; 1 is greedy.
+        batch: sentences that are translated together.
+        device: such as `cpu` or `cuda:0`; None for the first accelerator, otherwise the CPU.
+        dtype: of the weights, such as `float32`; `auto` for that of the file.
+
+    Raises:
+        WeightsError: the model cannot be loaded.
+        UsageError: codes that cannot be read, or a number below 1.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        revision: str | None = None,
+        codes: str = "",
+        prefix: str = "",
+        beams: int = 4,
+        batch: int = 16,
+        device: str | None = None,
+        dtype: str = "auto",
+    ) -> None:
+        if beams < 1 or batch < 1:
+            raise UsageError("`beams` and `batch` are at least 1.")
+        name = checkpoint(model)
+        tokenizer, network = _loaded(name, revision, dtype)
+        super().__init__(language_tokenizer(tokenizer, codes, prefix), positions(tokenizer, network))
+        self._device = device_for(device)
+        self._network: Any = network.to(self._device).eval()
+        self._beams, self._batch = beams, batch
+        # mBART-25 is told the target by the token that the decoder starts from; all others by one that is forced.
+        self._starts = network.config.model_type == "mbart" and "MBart50" not in type(tokenizer).__name__
+        self.signature = signature(
+            translator="hf",
+            model=model,
+            revision=checkpoint_revision(name, network.config),
+            beams=beams,
+            codes=codes or None,
+            prefix=prefix or None,
+            dtype=str(network.dtype).removeprefix("torch."),
+            device=self._device.type,
+            transformers=transformers.__version__,
+            torch=torch.__version__,
+        )
+
+    def run(self, rows: Sequence[tuple[list[int], int | None]]) -> list[Output]:
+        """As `SequenceTranslator`: rows of one target and like lengths together."""
+        order = sorted(range(len(rows)), key=lambda n: (rows[n][1] or -1, len(rows[n][0])))
+        by_row: dict[int, Output] = {}
+        at = 0
+        while at < len(order):
+            target = rows[order[at]][1]
+            chosen = [n for n in order[at : at + self._batch] if rows[n][1] == target]
+            outputs = self._generate([rows[n][0] for n in chosen], target)
+            by_row.update(zip(chosen, outputs, strict=True))
+            at += len(chosen)
+        return [by_row[number] for number in range(len(rows))]
+
+    def _generate(self, ids: Sequence[list[int]], target: int | None) -> list[Output]:
+        longest = max(map(len, ids))
+        padding = self._tongue.tokenizer.pad_token_id or 0
+        padded = torch.tensor([row + [padding] * (longest - len(row)) for row in ids], device=self._device)
+        mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in ids], device=self._device)
+        options: dict[str, Any] = {}
+        if target is not None:
+            options = {"decoder_start_token_id" if self._starts else "forced_bos_token_id": target}
+        with torch.inference_mode():
+            output = self._network.generate(
+                input_ids=padded,
+                attention_mask=mask,
+                num_beams=self._beams,
+                do_sample=False,
+                max_new_tokens=self.most_new(longest) - 1,
+                max_length=None,
+                forced_eos_token_id=None,  # mBART would seem to have ended by itself
+                **options,
+            )
+        ends = self._ends()
+        rows = zip(output[:, 1:].tolist(), ids, strict=True)
+        return [_until_end(row[: self.most_new(len(given)) - 1], ends) for row, given in rows]
+
+    def _ends(self) -> set[int]:
+        end = self._network.generation_config.eos_token_id
+        return set(end) if isinstance(end, list) else {end}
+
+
+def _until_end(ids: list[int], ends: set[int]) -> Output:
+    """The ids up to the one that ends the text. A forced token at the front is no end."""
+    index = next((n for n, token in enumerate(ids) if token in ends and n), None)
+    return Output(ids if index is None else ids[:index], index is not None)
+
+
+def _loaded(name: str, revision: str | None, dtype: str) -> tuple[Any, Any]:
+    with loading("translation model", name):
+        given = hub_options(name, revision)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(name, **given)
+        network = transformers.AutoModelForSeq2SeqLM.from_pretrained(name, dtype=dtype, **given)
+    return tokenizer, network
+
+
+def language_tokenizer(tokenizer: Any, codes: str, prefix: str) -> LanguageTokenizer:
+    """The tokenizer with what it is told about languages."""
+    return LanguageTokenizer(tokenizer, prefix=prefix, codes=codes_of(codes))

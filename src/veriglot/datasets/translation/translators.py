@@ -1,0 +1,316 @@
+"""Translators and aligners by name: a function, a local model, or a language model by any client of `llm`."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import msgspec
+
+from veriglot.datasets.prompts import load_prompts
+from veriglot.datasets.quality import refusals_version, refuses
+from veriglot.datasets.silver.injection import bare
+from veriglot.llm import Message, Request, Settings, ask_all, usage_of
+from veriglot.llm.client import canonical
+from veriglot.llm.output_parser import after_thoughts
+from veriglot.plugins import Entry, Table
+from veriglot.records.languages import find_language
+from veriglot.signatures import digest, signature
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from veriglot.datasets.translation.alignment import Aligner
+    from veriglot.llm import Answer, Client
+
+__all__ = [
+    "ALIGNERS",
+    "TRANSLATORS",
+    "FunctionTranslator",
+    "ModelTranslator",
+    "Translation",
+    "TranslationRequest",
+    "Translator",
+    "UnusableReason",
+    "load_aligner",
+    "load_translator",
+    "translation_version",
+]
+
+
+# Translators and aligners by name; other packages join by the entry points `veriglot.translators` and `.aligners`.
+
+
+TRANSLATORS = Table(
+    "translator",
+    "veriglot.translators",
+    {
+        "hf": Entry(
+            "veriglot.datasets.translation.seq2seq:LocalTranslator",
+            extra="local",
+            summary="any sequence-to-sequence model of transformers: hf:FOLDER",
+            argument="model",
+        ),
+        "ct2": Entry(
+            "veriglot.datasets.translation.ct2:ConvertedTranslator",
+            extra="ct2",
+            summary="a model that CTranslate2's converter wrote: ct2:FOLDER",
+            argument="model",
+        ),
+    },
+)
+
+ALIGNERS = Table(
+    "aligner",
+    "veriglot.aligners",
+    {
+        "auto": Entry(
+            "veriglot.datasets.translation.alignment:best_aligner",
+            summary="vectors of the best encoder that is here, else lexical; signatures say which",
+        ),
+        "lexical": Entry(
+            "veriglot.datasets.translation.alignment:LexicalAligner",
+            summary="words that stay as they are, numbers, names by sound, places; no network",
+        ),
+        "vectors": Entry(
+            "veriglot.datasets.translation.alignment:vector_aligner",
+            extra="semantic",
+            summary="token vectors of an encoder, use-multilingual where none is named: vectors:NAME",
+            argument="encoder",
+        ),
+    },
+)
+
+
+def load_translator(name: str, **options: Any) -> Translator:
+    """A translator by name, such as `hf:FOLDER`; a model that is asked over `llm` is a `ModelTranslator`.
+
+    Raises:
+        UnknownNameError: no such translator, or no such option.
+        MissingExtraError: its packages are not installed.
+        WeightsError: the model cannot be loaded.
+        UsageError: an option that makes no sense, or one that is missing.
+    """
+    translator: Translator = TRANSLATORS.make(name, **options)
+    return translator
+
+
+def load_aligner(name: str, **options: Any) -> Aligner:
+    """An aligner by name: `auto`, `lexical` or `vectors`.
+
+    Raises:
+        UnknownNameError: no such aligner, or no such option.
+        MissingExtraError: its packages are not installed.
+        WeightsError: the encoder's weights are not here.
+    """
+    aligner: Aligner = ALIGNERS.make(name, **options)
+    return aligner
+
+
+# What a translator is: texts in, translations out, each with whatever went wrong.
+
+
+UnusableReason = Literal["no_text", "refused", "held_back", "cut", "unsupported_language", "no_reply"]
+
+
+class TranslationRequest(msgspec.Struct, frozen=True):
+    """A text to translate.
+
+    Attributes:
+        text: never empty.
+        source, target: BCP 47 tags.
+        marked: whether it holds markers such as `<1>` and `</1>` that have to come back.
+        attempt: which try it is, from 1; a translator that draws at random gives another translation to another one.
+    """
+
+    text: str
+    source: str
+    target: str
+    marked: bool = False
+    attempt: int = 1
+
+
+class Translation(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What became of a text.
+
+    Attributes:
+        text: the translation; whatever came back where it cannot be used.
+        unfit: why it cannot be used, or None: `no_text` (nothing came back), `refused` (the model declines),
+            `held_back` (by its provider), `cut` (at its length), `unsupported_language`, `no_reply` (the call failed; a
+            later run may try again).
+        detail: the same in words.
+        calls, tokens_in, tokens_out: what it cost, where it costs anything.
+    """
+
+    text: str
+    unfit: UnusableReason | None = None
+    detail: str = ""
+    calls: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+
+
+class Translator(Protocol):
+    """Translates texts. A class of one's own with these four is a translator too.
+
+    Attributes:
+        signature: one line that says what translates, without anything secret. A run that was stopped goes on only
+            with the same one.
+        by_sentence: whether it wants sentences; others are given whole texts. What is longer than it takes it has to
+            part itself, or to say `cut`.
+        varies: whether another attempt may give another translation.
+    """
+
+    signature: str
+    by_sentence: bool
+    varies: bool
+
+    def translate(self, wanted: Sequence[TranslationRequest]) -> Sequence[Translation]:
+        """One translation per text, in order.
+
+        Args:
+            wanted: any number, of any pairs of languages.
+
+        Raises:
+            VeriglotError: what every further text would meet too, such as a spending limit.
+        """
+        ...
+
+
+class FunctionTranslator:
+    """A function of text, source and target as a translator.
+
+    Args:
+        function: gives the translation of one text; the tags are BCP 47. Empty text means that there is none.
+        name: what tells it apart from another function; raise its version with every change.
+        by_sentence: as `Translator`.
+    """
+
+    varies = False
+
+    def __init__(self, function: Callable[[str, str, str], str], name: str, *, by_sentence: bool = True) -> None:
+        from veriglot.signatures import signature
+
+        self._function = function
+        self.by_sentence = by_sentence
+        self.signature = signature(translator="function", name=name)
+
+    def translate(self, wanted: Sequence[TranslationRequest]) -> list[Translation]:
+        """As `Translator`."""
+        results = []
+        for item in wanted:
+            text = self._function(item.text, item.source, item.target)
+            results.append(Translation(text, None if text.strip() else "no_text"))
+        return results
+
+
+_TAG = re.compile(r"</?\d{1,3}>")
+_HEADED = re.compile(
+    r"\A\s*\**[^\n:：]{0,60}(?:translat|traduc|übersetz|перевод|翻译|翻譯|ترجمة)[^\n:：]{0,60}\**[:：]\**\s*\n",
+    re.IGNORECASE,
+)
+
+
+class _Prompts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    version: str
+    plain: str
+    marked: str
+
+
+@cache
+def _prompts() -> _Prompts:
+    return load_prompts("translation", _Prompts)
+
+
+def translation_version() -> str:
+    """Name and version of the prompts, such as `translation@1`."""
+    return f"translation@{_prompts().version}"
+
+
+class ModelTranslator:
+    """Asks a model for translations of whole texts.
+
+    Args:
+        client: whom to ask.
+        model: as its server names it.
+        settings: how it generates; greedy where nothing is said.
+        seed: of the calls; another attempt has the next one.
+        jobs: calls at the same time.
+        by_sentence: ask sentence by sentence; safer with small models, without the context.
+    """
+
+    varies = True
+
+    def __init__(
+        self,
+        client: Client,
+        model: str,
+        *,
+        settings: Settings | None = None,
+        seed: int | None = 1,
+        jobs: int = 8,
+        by_sentence: bool = False,
+    ) -> None:
+        self._client = client
+        self._model = model
+        self._settings = settings or Settings(temperature=0.0)
+        self._seed = seed
+        self._jobs = jobs
+        self.by_sentence = by_sentence
+        self.signature = signature(
+            translator="llm",
+            model=model,
+            prompt=translation_version(),
+            refusals=refusals_version(),
+            settings=digest([canonical(self._settings)])[:16],
+            seed=seed,
+            client=client.signature,
+        )
+
+    def translate(self, wanted: Sequence[TranslationRequest]) -> list[Translation]:
+        """As `Translator`; many at a time.
+
+        Raises:
+            ModelError: what every further call would meet too.
+        """
+        answers = ask_all(self._client, (self.request(item) for item in wanted), jobs=self._jobs)
+        return [_read(item, answer) for item, answer in zip(wanted, answers, strict=True)]
+
+    def request(self, wanted: TranslationRequest) -> Request:
+        """What is asked for a text."""
+        template = _prompts().marked if wanted.marked else _prompts().plain
+        prompt = template.format(
+            source=_named(wanted.source),
+            target=_named(wanted.target),
+            text=wanted.text,
+            count=len(_TAG.findall(wanted.text)) // 2,
+        )
+        seed = None if self._seed is None and wanted.attempt == 1 else (self._seed or 0) + wanted.attempt - 1
+        return Request(self._model, (Message("user", prompt.strip()),), seed=seed, settings=self._settings)
+
+
+def _read(wanted: TranslationRequest, answer: Answer) -> Translation:
+    if answer.reply is None:
+        assert answer.error is not None
+        return Translation("", "no_reply", answer.error.message)
+    reply = answer.reply
+    spent = usage_of(answer.request, reply)
+    cost = (spent.calls, spent.tokens_in, spent.tokens_out)
+    if reply.finish == "filter":
+        return Translation(reply.text, "held_back", "the provider held the reply back", *cost)
+    answer_text = after_thoughts(reply.text).strip()
+    if reply.finish == "length":
+        return Translation(answer_text, "cut", "the reply was cut at its length; raise max_tokens", *cost)
+    text = answer_text if wanted.text[:1] in "\"“„«「'" else bare(_HEADED.sub("", answer_text, count=1))
+    if not any(map(str.isalnum, text)):
+        return Translation(answer_text, "no_text", "the reply holds no words", *cost)
+    declines = any(refuses(_TAG.sub("", text), tag) for tag in (wanted.target, wanted.source))
+    if declines and not any(refuses(_TAG.sub("", wanted.text), tag) for tag in (wanted.source, "en")):
+        return Translation(answer_text, "refused", f"the model declines: {answer_text[:120]!r}", *cost)
+    return Translation(text, None, "", *cost)
+
+
+def _named(tag: str) -> str:
+    entry = find_language(tag)
+    return f"{entry.name} ({entry.tag})" if entry else tag

@@ -1,1 +1,0 @@
-"""Confidences of any detector: brought onto words, calibrated, and made into spans again."""

@@ -1,0 +1,673 @@
+"""The detector `ensemble`: several detectors judge each response; the mean, a learned stack or a vote combines them."""
+
+from __future__ import annotations
+
+import tomllib
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from veriglot.detectors.calibrated import predicted_language, read_over, span_of_each
+from veriglot.detectors.calibration import (
+    DIGITS,
+    ByScript,
+    Measured,
+    Source,
+    logit,
+    read_versioned,
+    settings_of,
+    sigmoid,
+)
+from veriglot.errors import InputError, MissingExtraError, UsageError
+from veriglot.hub import MissingWeightsError
+from veriglot.judging.base import BaseDetector, NotScored
+from veriglot.judging.spans import SpanLabel, sentence_of_each, spans_from_words, words_from_confidences
+from veriglot.records import DataSource, Prediction, Status, taxonomy
+from veriglot.signatures import digest, signature
+from veriglot.text import word_bounds
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from veriglot.detectors.calibrated import Make
+    from veriglot.records import Detector, Pointer, Sample, Span, Word
+
+__all__ = [
+    "STACKING",
+    "Ensemble",
+    "Mean",
+    "Member",
+    "Mix",
+    "Mixes",
+    "Stacked",
+    "Stacking",
+    "features",
+    "made",
+    "read_members",
+]
+
+
+class Member(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One detector of an ensemble.
+
+    Attributes:
+        detector: its name, as `load_detector` takes it, or `package.module:Class` of a class of one's own.
+        calibration: a file that `veriglot evaluate --calibrate` wrote for it, or None.
+        weight: of its confidences in the mean; above 0.
+        options: further options of the detector.
+    """
+
+    detector: str
+    calibration: str | None = None
+    weight: float = 1.0
+    options: dict[str, Any] = {}
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.weight < float("inf"):
+            raise ValueError(f"the weight of a member is above 0, but this one is {self.weight}")
+        if {"threshold", "words"} & set(self.options):
+            raise ValueError("threshold and words are options of the ensemble, not of a member")
+
+
+class _Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    members: tuple[Member, ...]
+
+
+def read_members(given: str | Sequence[str | Member]) -> tuple[Member, ...]:
+    """The members that are meant.
+
+    Args:
+        given: names joined by `+`, the path of a TOML file with a table `[[members]]` for each, or a list of names and
+            members. Calibrations in a file are found from its folder.
+
+    Raises:
+        UsageError: fewer than two, or one twice.
+        InputError: the file cannot be read.
+    """
+    if isinstance(given, str):
+        members = _of_file(Path(given)) if given.endswith(".toml") else tuple(Member(n) for n in given.split("+") if n)
+    else:
+        members = tuple(Member(member) if isinstance(member, str) else member for member in given)
+    if len(members) < 2:
+        raise UsageError(
+            "An ensemble has at least two detectors.", remedy="Name them as in ensemble:grounding+semantic."
+        )
+    repeated = [member for index, member in enumerate(members) if member in members[:index]]
+    if repeated:
+        raise UsageError(f"The ensemble names {repeated[0].detector!r} twice.")
+    return members
+
+
+def _of_file(path: Path) -> tuple[Member, ...]:
+    try:
+        plan = msgspec.convert(tomllib.loads(path.read_text("utf-8")), type=_Plan)
+    except FileNotFoundError as error:
+        raise InputError("there is no such file", path=str(path), remedy="Check the path.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
+        raise InputError(f"this is no plan of an ensemble: {error}", path=str(path)) from error
+    return tuple(_beside(member, path.parent) for member in plan.members)
+
+
+def _beside(member: Member, folder: Path) -> Member:
+    if member.calibration is None:
+        return member
+    return msgspec.structs.replace(member, calibration=str(folder / member.calibration))
+
+
+def made(member: Member, *, threshold: float | None) -> Detector:
+    """The detector of a member, calibrated where it has a calibration, with the confidences of words."""
+    from veriglot.detectors.calibrated import Calibrated
+    from veriglot.detectors.registry import load_named
+
+    make: Make = partial(load_named, member.detector, **member.options)
+    if member.calibration is not None:
+        return Calibrated(make, calibration=member.calibration, threshold=threshold, words=True)
+    return make(threshold=threshold, words=True)
+
+
+STACKING = "veriglot-stacking/1"
+_VERDICT = 2.0  # log odds of a word in a span without a confidence, and minus those of a word in none
+
+Array = NDArray[np.float64]
+
+
+def features(given: Array, inside: NDArray[np.bool_]) -> Array:
+    """What is weighed: the log odds of confidences, and a fixed step either way where there are only spans.
+
+    Args:
+        given: confidences, NaN where there is none, any shape.
+        inside: whether a span is there, of the same shape.
+    """
+    return np.where(np.isnan(given), np.where(inside, _VERDICT, -_VERDICT), logit(given))
+
+
+class Mix(msgspec.Struct, frozen=True):
+    """A logistic regression on the log odds of the members (stacked generalization, Wolpert 1992).
+
+    Attributes:
+        weights: of the members, in order; none negative (Breiman 1996), so that more suspicion is never less.
+        offset: the constant.
+        languages: base tags of the languages that it was fitted on; empty for the default.
+    """
+
+    weights: tuple[float, ...]
+    offset: float
+    languages: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.weights or min(self.weights) < 0 or not sum(self.weights) < float("inf"):
+            raise ValueError("the weights of a mix are at least one, and none is negative")
+
+    def probabilities(self, values: Array, there: NDArray[np.bool_]) -> Array | None:
+        """Combined probabilities, rounded, shape (n,); None where no member with a weight is there.
+
+        Args:
+            values: `features` of the members that are there, shape (n, k).
+            there: which members these are, shape (m,), k of them True. The weights of the rest are made to carry the
+                whole.
+        """
+        weights = np.array(self.weights)
+        own = weights[there]
+        if not own.sum() > 0:
+            return None
+        combined: Array = np.round(sigmoid(values @ (own * (weights.sum() / own.sum())) + self.offset), DIGITS)
+        return combined
+
+    def least(self, threshold: float) -> float:
+        """A confidence that at least one member reaches wherever the mix reaches a threshold."""
+        total = sum(self.weights)
+        if threshold <= 0.0 or total == 0.0:
+            return 0.0
+        target = float(logit(np.array([threshold]))[0])
+        return float(sigmoid(np.array([(target - self.offset) / total]))[0])
+
+
+Mixes = ByScript[Mix]  # the learned weights of an ensemble
+
+
+class Stacked(msgspec.Struct, frozen=True):
+    """A member as it was when the weights were learned.
+
+    Attributes:
+        member: how it is made.
+        name: its name and revision.
+        settings: its signature, without the threshold where it gave words.
+        source: whether it gave confidences of words, or spans alone.
+    """
+
+    member: Member
+    name: str
+    settings: str
+    source: Source
+
+
+class Stacking(msgspec.Struct, frozen=True, kw_only=True):
+    """Learned weights of an ensemble.
+
+    Attributes:
+        format: `veriglot-stacking/1`.
+        members: in the order of the weights.
+        threshold: combined confidence from which a word is marked by default: where F1 of words was best.
+        words: for words.
+        responses: for the score of a response; None where the labels had nothing to fit, and then scores are averaged.
+        quality: what was measured by cross-fitting, of each member, of their mean and of the stack.
+        data: the labels.
+        signature: one line that says how it was made.
+    """
+
+    format: str
+    members: tuple[Stacked, ...]
+    threshold: float
+    words: Mixes
+    responses: Mixes | None
+    quality: tuple[Measured, ...]
+    data: DataSource
+    signature: str
+
+    def __post_init__(self) -> None:
+        for level in (self.words, self.responses):
+            mixes = [level.default, *level.scripts.values()] if level is not None else []
+            if any(len(mix.weights) != len(self.members) for mix in mixes):
+                raise ValueError("a stack has one weight for each of its members")
+
+    @property
+    def revision(self) -> str:
+        """A short hash of all that changes a prediction."""
+        return digest([msgspec.json.encode([self.words, self.responses, self.threshold])])[:8]
+
+
+def read_stacking(path: str | Path) -> Stacking:
+    """Read a file that `veriglot train stacking` wrote.
+
+    Raises:
+        InputError: there is none, or it is something else.
+    """
+    return read_versioned(path, Stacking, STACKING, "file of ensemble weights", "veriglot train stacking")
+
+
+if TYPE_CHECKING:
+    Floats = NDArray[np.float64]
+    Mask = NDArray[np.bool_]
+
+
+class Combination(Protocol):
+    """How confidences are put together. Arrays hold the members that are there; `there` says which, shape (m,)."""
+
+    @property
+    def threshold(self) -> float | None:
+        """The confidence to mark from by default; None where none was learned."""
+
+    @property
+    def line(self) -> str:
+        """What a signature says of it."""
+
+    @property
+    def revision(self) -> tuple[str, ...]:
+        """What a name says of it; possibly nothing."""
+
+    @property
+    def learned(self) -> bool:
+        """Whether it was fitted on labels: a member may then give spans alone, and its own calibration is void."""
+
+    def covers(self, tag: str | None, script: str | None) -> bool:
+        """Whether it was fitted on texts of a language, or was not fitted at all."""
+
+    def threshold_within(self, index: int, threshold: float) -> float | None:
+        """The threshold of a member at which its spans, with the others', cover all that the ensemble marks."""
+
+    def check(self, index: int, detector: Detector) -> None:
+        """Whether a member is what it was when weights were learned. Raises `UsageError` where it is not."""
+
+    def words(self, given: Floats, inside: Mask, there: Mask, tag: str | None, script: str | None) -> Floats | None:
+        """Combined confidences, shape (n,), of the members' of shape (n, k); None where nobody has a weight."""
+
+    def score(self, given: Floats, there: Mask, tag: str | None, script: str | None) -> float | None:
+        """The combined score, of the members' of shape (1, k); None where nobody has a weight."""
+
+
+class Mean:
+    """The weighted mean of the members that are there: a word that it marks, at least one of them marks."""
+
+    threshold = None
+    line = "mean"
+    revision: tuple[str, ...] = ()
+    learned = False
+
+    def __init__(self, weights: tuple[float, ...]) -> None:
+        self._weights = np.array(weights)
+        if len(set(weights)) > 1:
+            self.line = "mean " + " ".join(repr(float(weight)) for weight in weights)
+
+    def covers(self, tag: str | None, script: str | None) -> bool:  # noqa: ARG002  # nothing was fitted
+        """Always: it says nothing that the members do not."""
+        return True
+
+    def threshold_within(self, index: int, threshold: float) -> float | None:  # noqa: ARG002
+        """The same: a mean that reaches it has a part that does."""
+        return threshold
+
+    def check(self, index: int, detector: Detector) -> None:
+        """Nothing was learned, so anything goes."""
+
+    def words(self, given: Floats, inside: Mask, there: Mask, tag: str | None, script: str | None) -> Floats | None:  # noqa: ARG002
+        """The mean over the members, rounded."""
+        weights = self._weights[there]
+        mean: Floats = np.round(given @ (weights / weights.sum()), DIGITS)
+        return mean
+
+    def score(self, given: Floats, there: Mask, tag: str | None, script: str | None) -> float | None:
+        """The mean over the members, rounded."""
+        mean = self.words(given, np.ones_like(given, dtype=bool), there, tag, script)
+        return None if mean is None else float(mean[0])
+
+
+class Stack:
+    """Learned weights, by script.
+
+    Args:
+        file: the weights.
+        path: where they lie, for messages.
+    """
+
+    learned = True
+
+    def __init__(self, file: Stacking, path: str) -> None:
+        self.file = file
+        self._path = path
+
+    @property
+    def threshold(self) -> float | None:
+        """As learned."""
+        return self.file.threshold
+
+    @property
+    def line(self) -> str:
+        """The kind, and a hash of the weights."""
+        return f"stacking {self.file.revision}"
+
+    @property
+    def revision(self) -> tuple[str, ...]:
+        """A hash of the weights."""
+        return (self.file.revision,)
+
+    def covers(self, tag: str | None, script: str | None) -> bool:
+        """Whether there are weights for the language's script that texts of the language were in."""
+        return self.file.words.covers(tag, script)
+
+    def threshold_within(self, index: int, threshold: float) -> float | None:
+        """Low enough for all scripts; None, its own, for a member that gave spans alone when weights were learned."""
+        if self.file.members[index].source == "spans":
+            return None
+        mixes = [self.file.words.default, *self.file.words.scripts.values()]
+        return max(0.0, min(mix.least(threshold) for mix in mixes) - 10.0**-DIGITS)
+
+    def check(self, index: int, detector: Detector) -> None:
+        """Whether name and settings are those that the weights were learned with."""
+        learned = self.file.members[index]
+        own = settings_of(detector.signature) if learned.source == "words" else detector.signature
+        if (detector.name, own) != (learned.name, learned.settings):
+            raise UsageError(
+                f"The weights of {self._path} were learned with {learned.name} ({learned.settings}), and here it is"
+                f" {detector.name} ({own}).",
+                remedy="Learn them anew with veriglot train stacking.",
+            )
+
+    def words(self, given: Floats, inside: Mask, there: Mask, tag: str | None, script: str | None) -> Floats | None:
+        """By the weights of the script."""
+        return self.file.words.of(tag, script).probabilities(features(given, inside), there)
+
+    def score(self, given: Floats, there: Mask, tag: str | None, script: str | None) -> float | None:
+        """By the weights of the script, or the plain mean where none could be learned."""
+        if self.file.responses is None:
+            return round(float(given.mean()), DIGITS)
+        mix = self.file.responses.of(tag, script)
+        combined = mix.probabilities(features(given, np.ones_like(given, dtype=bool)), there)
+        return None if combined is None else float(combined[0])
+
+
+@dataclass(frozen=True)
+class Voter:
+    """One member's view of a response.
+
+    Attributes:
+        spans: its spans.
+        words: its words, or None.
+        confidences: of the common words, NaN where it gave none, shape (n,).
+        weight: of its vote.
+        types: its type to the ensemble's; those without a counterpart do not vote.
+    """
+
+    spans: Sequence[Span]
+    words: Sequence[Word] | None
+    confidences: NDArray[np.float64]
+    weight: float
+    types: Mapping[str, str]
+
+
+class Vote:
+    """Types and pointers of stretches of one response.
+
+    Args:
+        bounds: the common words, shape (n, 2).
+        voters: the members that judged the response.
+    """
+
+    def __init__(self, bounds: NDArray[np.int32], voters: Sequence[Voter]) -> None:
+        self._voters = voters
+        self._spans = [span_of_each(bounds, voter.spans) for voter in voters]
+
+    def __call__(self, low: int, high: int) -> SpanLabel:
+        """Of the words from `low` to `high`, half-open.
+
+        Each member gives each word's type its weight times its confidence in the word; one without a confidence gives
+        its weight. The type with most wins, and of several equal ones that which was met first.
+        """
+        votes: dict[str, float] = defaultdict(float)
+        evidence: dict[Pointer, None] = {}
+        for voter, of_word in zip(self._voters, self._spans, strict=True):
+            for word in range(low, high):
+                if of_word[word] < 0:
+                    continue
+                span = voter.spans[of_word[word]]
+                evidence.update(dict.fromkeys(span.evidence))
+                kind = voter.types.get(span.type or "")
+                given = voter.confidences[word]
+                if kind is not None:
+                    votes[kind] += voter.weight * (1.0 if np.isnan(given) else float(given))
+        best = max(votes, key=votes.__getitem__) if votes else None
+        return SpanLabel(best, tuple(evidence))
+
+
+def pointers_of(voters: Sequence[Voter]) -> dict[tuple[int, int], tuple[Pointer, ...]]:
+    """Where words are supported: by the first member that points anywhere."""
+    pointers: dict[tuple[int, int], tuple[Pointer, ...]] = {}
+    for voter in voters:
+        for word in voter.words or ():
+            if word.evidence:
+                pointers.setdefault((word.start, word.end), word.evidence)
+    return pointers
+
+
+Missing = Literal["refuse", "rest"]
+
+_THRESHOLD = 0.5
+_GRAVE = (
+    Status.FAILED, Status.TOO_LONG, Status.UNSUPPORTED_LANGUAGE, Status.NO_EVIDENCE, Status.NOTHING_TO_COMPARE,
+)  # fmt: skip
+_VOID = ("calibration:", "words:no confidences")  # notes of members that learned weights overtake
+_NO_WORDS = "it gives spans alone, without the confidence of each word; calibrate it first, or learn a stack"
+
+
+@dataclass(frozen=True)
+class _Loaded:
+    """A member that is here: its index among all, its detector, and its types as those of the ensemble."""
+
+    index: int
+    detector: Detector
+    weight: float
+    types: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class _Vote:
+    """A member that scored a sample."""
+
+    member: _Loaded
+    prediction: Prediction
+
+
+class Ensemble(BaseDetector[None, Sequence[Prediction]]):
+    """Puts the confidences of several detectors together, word by word. See `docs/ensembles.md`.
+
+    Without `stacking` the confidence of a word, and the score of the response, is the mean over the members. Spans are
+    runs of words from the threshold on; their type is voted on, and they keep the pointers of the members' spans.
+
+    A sample that one member did not score is not scored, with that member's status and reason. With `missing="rest"`
+    the others judge it, their weights carrying the whole, and the prediction says who was missing.
+
+    Args:
+        members: names joined by `+`, the path of a TOML file, or a list; see `plan.read_members`. None for those of the
+            file of weights.
+        stacking: a file that `veriglot train stacking` wrote; None for the mean.
+        missing: what happens where a member is not installed or did not score a sample.
+        taxonomy: of the spans' types; None for that of the first member. Types without a counterpart do not vote.
+        threshold: combined confidence from which a word is marked, 0 to 1; None takes that of the file, or 0.5.
+        words: whether predictions carry every word.
+
+    Raises:
+        UsageError: fewer than two members, or weights that were learned with other members.
+        InputError: a file cannot be read.
+        MissingExtraError, MissingWeightsError: a member is not here, and `missing` does not say to go on without.
+    """
+
+    def __init__(
+        self,
+        members: str | Sequence[str | Member] | None = None,
+        *,
+        stacking: str | None = None,
+        missing: Missing = "refuse",
+        taxonomy: str | None = None,
+        threshold: float | None = None,
+        words: bool = False,
+    ) -> None:
+        if missing not in {"refuse", "rest"}:
+            raise UsageError(f"missing is refuse or rest, not {missing!r}.")
+        self._missing = missing
+        self._members, self._combination = _combination(members, stacking)
+        default = _THRESHOLD if self._combination.threshold is None else self._combination.threshold
+        super().__init__(default if threshold is None else threshold, words=words)
+        self._absent: list[str] = []
+        detectors = self._load()
+        self.taxonomy = taxonomy or next(iter(detectors.values())).taxonomy
+        self._here = [
+            _Loaded(index, detector, self._members[index].weight, _types(detector.taxonomy, self.taxonomy))
+            for index, detector in detectors.items()
+        ]
+
+    @cached_property
+    def name(self) -> str:
+        """`ensemble@`, the members that are here with their revisions, and a hash of the weights."""
+        names = [member.detector.name.replace("@", "-") for member in self._here]
+        return "ensemble@" + "+".join([*names, *self._combination.revision])
+
+    @cached_property
+    def signature(self) -> str:
+        """Name, how the members are put together, their settings as hashes, threshold and unit in one line."""
+        return signature(
+            detector=self.name,
+            members=digest([settings_of(member.detector.signature) or "" for member in self._here])[:12],
+            combined=self._combination.line,
+            absent="+".join(self._absent) or None,
+            missing=self._missing,
+            taxonomy=self.taxonomy,
+            threshold=self._threshold,
+            unit="word",
+        )
+
+    def _plan(self, sample: Sample) -> None:
+        """The members decide."""
+
+    def _run(self, plans: Sequence[tuple[Sample, None]]) -> list[Sequence[Prediction] | NotScored]:
+        samples = [sample for sample, _ in plans]
+        predictions = [member.detector.predict(samples) for member in self._here]
+        for member, own in zip(self._here, predictions, strict=True):
+            if [prediction.id for prediction in own] != [sample.id for sample in samples]:
+                reason = f"{member.detector.name} did not give one prediction for each sample, in order"
+                return [NotScored(Status.FAILED, reason)] * len(samples)
+        return [*zip(*predictions, strict=True)]
+
+    def _load(self) -> dict[int, Detector]:
+        """The members that are here by their index, each at the threshold that its types are needed from."""
+        detectors: dict[int, Detector] = {}
+        last: Exception | None = None
+        for index, member in enumerate(self._members):
+            try:
+                detector = made(member, threshold=self._combination.threshold_within(index, self._threshold))
+            except (MissingExtraError, MissingWeightsError) as error:
+                if self._missing == "refuse":
+                    raise
+                self._absent.append(member.detector)
+                last = error
+                continue
+            self._combination.check(index, detector)
+            detectors[index] = detector
+        if not detectors:
+            assert last is not None
+            raise last
+        return detectors
+
+    def _scored(self, sample: Sample, plan: None, result: Sequence[Prediction]) -> Prediction | NotScored:  # noqa: ARG002
+        votes, others = self._split(result)
+        if not votes or (others and self._missing == "refuse"):
+            status = min((status for _, status, _ in others), key=_GRAVE.index)
+            return NotScored(status, "; ".join(f"{name}: {reason}" for name, _, reason in others))
+        void = _VOID if self._combination.learned else ()
+        notes = [note for vote in votes for note in vote.prediction.notes if not note.startswith(void)]
+        notes += [f"ensemble:without {name} ({status})" for name, status, _ in others]
+        notes += [f"ensemble:without {name} (not installed)" for name in self._absent]
+        return self._combined(sample, votes, notes)
+
+    def _split(self, predictions: Sequence[Prediction]) -> tuple[list[_Vote], list[tuple[str, Status, str]]]:
+        """The members that scored a sample, and the others with status and reason."""
+        votes: list[_Vote] = []
+        others: list[tuple[str, Status, str]] = []
+        for member, prediction in zip(self._here, predictions, strict=True):
+            if prediction.status is not Status.SCORED:
+                others.append((member.detector.name, prediction.status, prediction.reason or ""))
+            elif prediction.words is None and not self._combination.learned:
+                others.append((member.detector.name, Status.FAILED, _NO_WORDS))
+            else:
+                votes.append(_Vote(member, prediction))
+        return votes, others
+
+    def _combined(self, sample: Sample, votes: Sequence[_Vote], notes: list[str]) -> Prediction | NotScored:
+        tag, script = predicted_language(sample, votes[0].prediction)
+        bounds = word_bounds(sample.response, tag)
+        readings = [read_over(sample, vote.prediction, bounds) for vote in votes]
+        there = np.isin(np.arange(len(self._members)), [vote.member.index for vote in votes])
+        given = np.stack([reading.confidences for reading in readings], axis=1)
+        inside = np.stack([reading.marked for reading in readings], axis=1)
+        scores = np.array([[float(vote.prediction.score or 0.0) for vote in votes]])
+        confidences = self._combination.words(given, inside, there, tag, script)
+        score = self._combination.score(scores, there, tag, script)
+        if confidences is None or score is None:
+            return NotScored(Status.FAILED, "no member that has a weight in this script scored it")
+        if not self._combination.covers(tag, script):
+            notes.append("calibration:default")
+        voters = [_voter(vote, column) for vote, column in zip(votes, given.T, strict=True)]
+        sentences = sentence_of_each(sample.response, tag, bounds)
+        label = Vote(bounds, voters)
+        return self._prediction(
+            sample,
+            score=score,
+            spans=spans_from_words(sample.response, bounds, confidences, self._threshold, sentences, label),
+            words=self._word_list(bounds, confidences, voters) if self._words else None,
+            language=tag,
+            notes=dict.fromkeys(notes),
+        )
+
+    def _word_list(
+        self, bounds: NDArray[np.int32], confidences: NDArray[np.float64], voters: Sequence[Voter]
+    ) -> tuple[Word, ...]:
+        pointers = pointers_of(voters)
+        ranges = [(start, end) for start, end in bounds.tolist()]
+        return words_from_confidences(bounds, confidences, self._threshold, lambda word: pointers.get(ranges[word], ()))
+
+
+def _voter(vote: _Vote, confidences: NDArray[np.float64]) -> Voter:
+    prediction, member = vote.prediction, vote.member
+    return Voter(prediction.spans or (), prediction.words, confidences, member.weight, member.types)
+
+
+def _combination(
+    members: str | Sequence[str | Member] | None, stacking: str | None
+) -> tuple[tuple[Member, ...], Combination]:
+    if stacking is None:
+        if members is None:
+            raise UsageError("The ensemble has no members.", remedy="Name them as in ensemble:grounding+semantic.")
+        chosen = read_members(members)
+        return chosen, Mean(tuple(member.weight for member in chosen))
+    stack = Stack(read_stacking(stacking), stacking)
+    learned = tuple(member.member for member in stack.file.members)
+    names = [member.detector for member in learned]
+    if members is not None and [member.detector for member in read_members(members)] != names:
+        raise UsageError(
+            f"The weights of {stacking} were learned for {'+'.join(names)}.",
+            remedy="Leave the members out, or learn weights for these.",
+        )
+    return learned, stack
+
+
+def _types(own: str, wanted: str) -> Mapping[str, str]:
+    """The ensemble's type for each of a member's; none where no mapping leads from its taxonomy."""
+    try:
+        return taxonomy(own).to(wanted)
+    except UsageError:
+        return {}

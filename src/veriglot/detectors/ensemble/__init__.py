@@ -1,1 +1,0 @@
-"""Several detectors as one: the mean of their confidences, or weights that were learned from labels."""

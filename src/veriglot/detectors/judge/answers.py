@@ -1,0 +1,549 @@
+"""Answers of judges: quoted texts found in a response, marks and ballots, and probabilities of labels."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from bisect import bisect_right
+from collections import Counter
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import msgspec
+
+from veriglot.llm import AnswerError, Reply, decode_answer
+from veriglot.llm.output_parser import after_thoughts
+from veriglot.records import Span, Word
+from veriglot.text import normalise, sentences, words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from veriglot.llm import Token
+
+__all__ = [
+    "ALTERNATIVES",
+    "DIGITS",
+    "Ballot",
+    "Mark",
+    "Quote",
+    "excerpt",
+    "label_probabilities",
+    "list_probability",
+    "locate",
+    "location_notes",
+    "read_answer",
+    "spans_of",
+]
+
+
+Range = tuple[int, int]
+How = Literal["exact", "normalised", "words", "elided"]
+
+_ELISION = re.compile(r"\s*(?:\.{3,}|…|\[\.\.\.\]|\[…\])\s*")
+_MARKS = " \t\r\n\"'“”„‟«»‹›‘’‚‛「」『』《》〈〉`*_"  # what judges put around a quote
+_LONGEST_ELISION = 400  # code points between the two ends of a quote whose middle was left out
+
+
+@dataclass(frozen=True)
+class Quote:
+    """A text that a judge copied from a response.
+
+    Attributes:
+        text: the copy.
+        before: what stands right before it in the response, as the judge has it; empty where it did not say.
+    """
+
+    text: str
+    before: str = ""
+
+
+@dataclass(frozen=True)
+class Located:
+    """Where a quote stands.
+
+    Attributes:
+        start: first code point.
+        end: one past the last one.
+        how: `exact`; `normalised`: in another case, width, digit, mark or spacing; `words`: the same words with other
+            marks between them; `elided`: its two ends, with the middle left out.
+        ambiguous: whether it stands at several places that nothing tells apart; then this is the first that no other
+            quote has taken.
+    """
+
+    start: int
+    end: int
+    how: How
+    ambiguous: bool = False
+
+
+def locate(response: str, quotes: list[Quote], language: str | None = None) -> list[Located | None]:
+    """The place of each quote, or None where it stands nowhere in the response.
+
+    Nothing is guessed: a quote with a word that the response does not have there is not located. Of several places,
+    those at the edges of words come before those inside words, the one with the longest common context before it wins,
+    and among equals the first that no other quote has taken.
+
+    Args:
+        response: the text that was quoted from.
+        quotes: in the order of the response where they repeat one another.
+        language: BCP 47 tag of the response.
+    """
+    text = _Text(response, language)
+    taken: set[Range] = set()
+    located: list[Located | None] = []
+    equals: list[list[Range]] = []
+    for quote in quotes:
+        how, places = text.places(quote, taken)
+        equals.append(places)
+        located.append(Located(*places[0], how) if places else None)
+        taken.update(places[:1])
+    return [  # a judge that names every one of several equal places leaves nothing open
+        replace(location, ambiguous=True) if location is not None and not taken.issuperset(others) else location
+        for location, others in zip(located, equals, strict=True)
+    ]
+
+
+class _Text:
+    """A response, prepared for looking up."""
+
+    def __init__(self, response: str, language: str | None) -> None:
+        self._response = response
+        self._language = language
+        self._plain = normalise(response)
+        self._bounds = words(response, language)
+        self._ends = [end for _, end in self._bounds]
+        self._forms = [_form(response[start:end]) for start, end in self._bounds]
+        self._inside = {offset for start, end in self._bounds for offset in range(start + 1, end)}
+
+    def places(self, quote: Quote, taken: set[Range]) -> tuple[How, list[Range]]:
+        """The places that a quote fits best and equally well, the one to choose first."""
+        wanted = quote.text.strip()
+        for candidate in dict.fromkeys((wanted, wanted.strip(_MARKS))):
+            for how, places in self._tiers(candidate) if candidate else ():
+                if places:
+                    return how, self._best(places, quote.before, taken)
+        return "exact", []
+
+    def _tiers(self, wanted: str) -> list[tuple[How, list[Range]]]:
+        exact = _all(self._response, wanted)
+        normalised = self._normalised(wanted)
+        return [
+            ("exact", self._whole_words(exact)),
+            ("normalised", self._whole_words(normalised)),
+            ("words", self._by_words(wanted)),
+            ("exact", exact),
+            ("normalised", normalised),
+            ("elided", self._elided(wanted)),
+        ]
+
+    def _whole_words(self, places: list[Range]) -> list[Range]:
+        return [range_ for range_ in places if range_[0] not in self._inside and range_[1] not in self._inside]
+
+    def _normalised(self, wanted: str) -> list[Range]:
+        plain = normalise(wanted).text.strip()
+        if not plain:
+            return []
+        ranges = (self._plain.original(low, high) for low, high in _all(self._plain.text, plain))
+        return [range_ for range_ in (self._trimmed(*range_) for range_ in ranges) if range_[0] < range_[1]]
+
+    def _trimmed(self, start: int, end: int) -> Range:
+        while start < end and self._response[start].isspace():
+            start += 1
+        while end > start and self._response[end - 1].isspace():
+            end -= 1
+        return start, end
+
+    def _by_words(self, wanted: str) -> list[Range]:
+        forms = [_form(wanted[start:end]) for start, end in words(wanted, self._language)]
+        count = len(forms)
+        if not count:
+            return []
+        starts = [n for n in range(len(self._forms) - count + 1) if self._forms[n : n + count] == forms]
+        return [(self._bounds[n][0], self._bounds[n + count - 1][1]) for n in starts]
+
+    def _elided(self, wanted: str) -> list[Range]:
+        """The ranges from the first part of a quote to its last one, where all parts follow one another closely."""
+        parts = [part for part in _ELISION.split(wanted) if part]
+        if len(parts) < 2:
+            return []
+        ranges = []
+        for start, end in self._whole_words(self._normalised(parts[0])):
+            for part in parts[1:]:
+                later = [range_ for range_ in self._whole_words(self._normalised(part)) if range_[0] >= end]
+                if not later or later[0][0] - end > _LONGEST_ELISION:
+                    break
+                end = later[0][1]
+            else:
+                ranges.append((start, end))
+        return ranges
+
+    def _best(self, places: list[Range], before: str, taken: set[Range]) -> list[Range]:
+        context = [_form(before[start:end]) for start, end in words(before, self._language)]
+        fits = [self._shared(range_[0], context) for range_ in places]
+        best = [range_ for range_, fit in zip(places, fits, strict=True) if fit == max(fits)]
+        return [range_ for range_ in best if range_ not in taken] or best[:1]
+
+    def _shared(self, start: int, context: list[str]) -> int:
+        """How many words of the context stand before a place, counted backwards from it."""
+        ahead = bisect_right(self._ends, start)
+        shared = 0
+        while shared < min(len(context), ahead) and context[-1 - shared] == self._forms[ahead - 1 - shared]:
+            shared += 1
+        return shared
+
+
+def _form(word: str) -> str:
+    return normalise(word).text
+
+
+def _all(text: str, wanted: str) -> list[Range]:
+    ranges = []
+    start = text.find(wanted)
+    while start >= 0:
+        ranges.append((start, start + len(wanted)))
+        start = text.find(wanted, start + 1)
+    return ranges
+
+
+DIGITS = 4  # of a confidence
+_NO_MARK = -1
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A part of a response that a judge marked: half-open, in code points.
+
+    Attributes:
+        start: first code point.
+        end: one past the last one.
+        type: a type of the taxonomy.
+        confidence: probability of the mark, 0 to 1, or None where none is known.
+    """
+
+    start: int
+    end: int
+    type: str
+    confidence: float | None = None
+
+
+def spans_of(response: str, marks: Sequence[Mark]) -> tuple[tuple[Span, ...], int]:
+    """Spans that do not overlap, in order, and how many marks crossed another and were parted.
+
+    Where marks overlap the shorter one holds, since it says more exactly what is wrong, and the longer one keeps what
+    is left of it.
+    """
+    once = list(dict.fromkeys(marks))
+    painted = _painted(len(response), once)
+    spans = []
+    for start, end, owner in _runs(painted):
+        low, high = _trimmed(response, start, end)
+        if low < high:
+            mark = once[owner]
+            confidence = None if mark.confidence is None else round(mark.confidence, DIGITS)
+            spans.append(Span(low, high, mark.type, confidence, response[low:high]))
+    crossing = sum(
+        any(other is not mark and mark.start < other.end and other.start < mark.end for other in once) for mark in once
+    )
+    return tuple(spans), crossing
+
+
+def _painted(length: int, marks: Sequence[Mark]) -> list[int]:
+    """Which mark each code point belongs to; -1 for none."""
+    painted = [_NO_MARK] * length
+    for index in sorted(range(len(marks)), key=lambda n: marks[n].start - marks[n].end):
+        mark = marks[index]
+        painted[mark.start : mark.end] = [index] * (mark.end - mark.start)
+    return painted
+
+
+def _runs(painted: Sequence[int]) -> list[tuple[int, int, int]]:
+    """Runs of code points of one mark: start, end, mark."""
+    runs: list[tuple[int, int, int]] = []
+    start = 0
+    for end in range(1, len(painted) + 1):
+        if end == len(painted) or painted[end] != painted[start]:
+            if painted[start] != _NO_MARK:
+                runs.append((start, end, painted[start]))
+            start = end
+    return runs
+
+
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    while start < end and text[start].isspace():
+        start += 1
+    while end > start and text[end - 1].isspace():
+        end -= 1
+    return start, end
+
+
+class Ballot:
+    """The votes of several opinions of one response, by code point.
+
+    A mark that begins or ends inside a word votes for all of it: how much of a word a judge quotes is chance.
+
+    Args:
+        response: the text.
+        language: BCP 47 tag of it, or None.
+        opinions: the marks of each opinion; at least one opinion.
+    """
+
+    def __init__(self, response: str, language: str | None, opinions: Sequence[Sequence[Mark]]) -> None:
+        self._response = response
+        self._words = words(response, language)
+        self._sentence_starts = {start for start, _ in sentences(response, language)}
+        self._count = len(opinions)
+        self._votes: list[Counter[str]] = [Counter() for _ in response]
+        for marks in opinions:
+            self._count_in(marks)
+
+    def _count_in(self, marks: Sequence[Mark]) -> None:
+        painted = _painted(len(self._response), marks)
+        for start, end in self._words:
+            owner = max(painted[start:end])
+            if owner != _NO_MARK:
+                painted[start:end] = [owner] * (end - start)
+        for offset, owner in enumerate(painted):
+            if owner != _NO_MARK:
+                self._votes[offset][marks[owner].type] += 1
+
+    def words(self) -> tuple[Word, ...]:
+        """Every word with the share of opinions that marked it."""
+        return tuple(Word(start, end, self._share(start)) for start, end in self._words)
+
+    def spans(self, threshold: float, types: Sequence[str]) -> tuple[Span, ...]:
+        """What at least this share of the opinions marked.
+
+        Neighbouring code points of one sentence and one type make one span. The type is that of most opinions which
+        marked the place (of equals, the first of the taxonomy); the confidence the mean share over the span.
+
+        Args:
+            threshold: a share, 0 to 1; from 0 on everything is marked.
+            types: the types of the taxonomy, in its order.
+        """
+        kinds = [self._kind(offset, threshold, types) for offset in range(len(self._response))]
+        spans = []
+        for start, end, kind in _runs(self._bridged(kinds)):
+            for low, high in self._by_sentence(start, end):
+                shares = [self._share(offset) for offset in range(low, high)]
+                confidence = round(sum(shares) / len(shares), DIGITS)
+                spans.append(Span(low, high, types[kind], confidence, self._response[low:high]))
+        return tuple(spans)
+
+    def _share(self, offset: int) -> float:
+        return round(self._votes[offset].total() / self._count, DIGITS)
+
+    def _kind(self, offset: int, threshold: float, types: Sequence[str]) -> int:
+        if self._share(offset) < threshold:
+            return _NO_MARK
+        votes = self._votes[offset]
+        return max(range(len(types)), key=lambda n: (votes[types[n]], -n))
+
+    def _bridged(self, kinds: list[int]) -> list[int]:
+        """With the marks and spaces between two words of one kind, so that a run of words is one span."""
+        edges = [end for _, end in self._words]
+        for end, (start, _) in zip(edges, self._words[1:], strict=False):
+            if kinds[end - 1] == kinds[start] != _NO_MARK:
+                kinds[end:start] = [kinds[start]] * (start - end)
+        return kinds
+
+    def _by_sentence(self, start: int, end: int) -> list[tuple[int, int]]:
+        cuts = [start, *sorted(offset for offset in self._sentence_starts if start < offset < end), end]
+        pieces = (_trimmed(self._response, low, high) for low, high in pairwise(cuts))
+        return [piece for piece in pieces if piece[0] < piece[1]]
+
+
+_SHOWN = 60  # code points of a quote
+
+
+def location_notes(quotes: Sequence[Quote], locations: Sequence[Located | None]) -> tuple[str, ...]:
+    """The quotes that were not found, those that fit several places, and those that were found as written otherwise."""
+    notes = []
+    for quote, location in zip(quotes, locations, strict=True):
+        shown = repr(excerpt(quote.text))
+        if location is None:
+            notes.append(f"quote:not in the response: {shown}")
+        elif location.ambiguous:
+            notes.append(f"quote:at several places: {shown}")
+        elif location.how != "exact":
+            notes.append(f"quote:{location.how}: {shown}")
+    return tuple(dict.fromkeys(notes))
+
+
+def excerpt(text: str) -> str:
+    """The beginning of a text on one line."""
+    line = " ".join(text.split())
+    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"
+
+
+ALTERNATIVES = 5  # asked for at each place: what every server gives
+_THOUGHTS_END = re.compile(r"</think(?:ing)?>")
+_UNSEEN = 0.05  # of the probability of the choices that were seen
+_BEGIN, _END = "{", "]"  # how a list of objects goes on: with an object, or not at all
+
+Distribution = dict[str, float]
+
+
+def label_probabilities(
+    reply: Reply, field: str, labels: Sequence[str], choices: Sequence[str]
+) -> list[Distribution] | None:
+    """The probability of each choice where the judge wrote each value of a field, given all that it wrote before.
+
+    With the alternatives of the label's first token these are the shares of those that begin one choice. What else had
+    probability there is left out: a server that holds a model to a form shows what the model would have liked better.
+    A choice that no alternative begins can be no likelier than the last of them; where all such choices together could
+    have more than a twentieth, nothing is known. Without alternatives only the label's own probability is known, that
+    of all its tokens; it is taken from one half on, since below it nothing says where the rest went.
+
+    Args:
+        reply: the reply, with its tokens.
+        field: a name in its JSON.
+        labels: the values, in the order of the reply, as JSON has them without quotation marks.
+        choices: all values that there are.
+
+    Returns:
+        One mapping per label; a choice that is not in it shares in what is missing to 1. None where something is not
+        known of one of the labels, or the tokens do not spell these labels at as many places, so that none would be
+        sure to belong to its label.
+    """
+    if reply.logprobs is None:
+        return None
+    text, start = _spelled(reply.logprobs)
+    places = [match.span("value") for match in _value_of(field).finditer(text, start)]
+    if [text[low:high] for low, high in places] != list(labels):
+        return None
+    known = [_distribution(reply.logprobs, low, high, text[low:high], choices) for low, high in places]
+    return None if None in known else [distribution for distribution in known if distribution is not None]
+
+
+def list_probability(reply: Reply, field: str) -> float | None:
+    """The probability that a list of objects in a judge's JSON is not empty.
+
+    It is that of the token with which the judge ended the list at once, or began its first object.
+
+    Returns:
+        Between 0 and 1; None where it is not known, or the field stands in the reply more than once.
+    """
+    if reply.logprobs is None:
+        return None
+    text, start = _spelled(reply.logprobs)
+    places = list(re.compile(rf'(?<!\\)"{re.escape(field)}"\s*:\s*\[\s*(?P<value>[\]{{])').finditer(text, start))
+    if len(places) != 1:
+        return None
+    low, high = places[0].span("value")
+    distribution = _distribution(reply.logprobs, low, high, text[low:high], (_BEGIN, _END))
+    if distribution is None:
+        return None
+    return distribution[_BEGIN] if _BEGIN in distribution else 1.0 - distribution[_END]
+
+
+def _value_of(field: str) -> re.Pattern[str]:
+    return re.compile(rf'(?<!\\)"{re.escape(field)}"\s*:\s*"?(?P<value>[^",\s}}\]]+)')
+
+
+def _spelled(tokens: tuple[Token, ...]) -> tuple[str, int]:
+    """What the tokens spell, and where in it the answer begins, after any thoughts."""
+    text = "".join(token.text for token in tokens)
+    ends = [match.end() for match in _THOUGHTS_END.finditer(text)]
+    return text, ends[-1] if ends else 0
+
+
+def _distribution(
+    tokens: tuple[Token, ...], low: int, high: int, label: str, choices: Sequence[str]
+) -> Distribution | None:
+    """The probabilities of the choices at `[low, high)`, where the label stands."""
+    held = _holding(tokens, low, high)
+    offset, first = held[0]
+    shares: Distribution = {}
+    for text, logprob in {**dict(first.alternatives), first.text: first.logprob}.items():
+        choice = _begun(text, first.text[:offset], choices)
+        if choice is not None and logprob is not None:
+            shares[choice] = shares.get(choice, 0.0) + math.exp(logprob)
+    if first.alternatives and shares.get(label):
+        total = sum(shares.values())
+        unseen = len(set(choices) - shares.keys()) * math.exp(min(logprob for _, logprob in first.alternatives))
+        return {choice: share / total for choice, share in shares.items()} if unseen <= _UNSEEN * total else None
+    logprobs = [token.logprob for _, token in held if token.logprob is not None]
+    sure = min(1.0, math.exp(sum(logprobs)))
+    return {label: sure} if len(logprobs) == len(held) and sure >= 0.5 else None
+
+
+def _holding(tokens: tuple[Token, ...], low: int, high: int) -> list[tuple[int, Token]]:
+    """The tokens that hold some of `[low, high)`, each with where in it that begins."""
+    held, offset = [], 0
+    for token in tokens:
+        if offset < high and offset + len(token.text) > low:
+            held.append((max(0, low - offset), token))
+        offset += len(token.text)
+    return held
+
+
+def _begun(text: str, before: str, choices: Sequence[str]) -> str | None:
+    """The one choice that a token begins, after what it holds before the label; None where it is none or several."""
+    rest = text.removeprefix(before) if text.startswith(before) else text.lstrip(' \n\t"')
+    matches = [choice for choice in choices if rest and (choice.startswith(rest) or rest.startswith(choice))]
+    return matches[0] if len(matches) == 1 else None
+
+
+T = TypeVar("T")
+
+_EXCERPT = 160
+_DECODER = json.JSONDecoder()
+
+
+def read_answer(reply: Reply, type_: type[T]) -> T:
+    """The value that a reply holds.
+
+    Thoughts before the answer and words around the JSON are passed over. What would have to be guessed is refused.
+
+    Raises:
+        AnswerError: the provider held the reply back; it was cut at its length; it holds no value of the type, such as
+            that of a model which refuses in words; or it holds several that differ.
+    """
+    if reply.finish == "filter":
+        raise AnswerError(f"The judge's provider held its reply back{_excerpt(reply.text)}")
+    if reply.finish == "length":
+        raise AnswerError(
+            f"The judge's reply was cut at its length{_excerpt(reply.text)}", remedy="Raise the option max_tokens."
+        )
+    text = _whole(after_thoughts(reply.text))
+    if not text.strip():
+        raise AnswerError("The judge's reply is empty.")
+    values = [value for value in _values(text) if _fits(value, type_)]
+    if not values:
+        return decode_answer(msgspec.structs.replace(reply, text=text), type_)  # which raises, and says where
+    if any(value != values[0] for value in values[1:]):
+        raise AnswerError(f"The judge's reply holds {len(values)} answers that differ{_excerpt(text)}")
+    return msgspec.convert(values[0], type_)
+
+
+def _values(text: str) -> Iterator[Any]:
+    """The JSON objects of a text, from left to right, those within another not among them."""
+    start = text.find("{")
+    while start >= 0:
+        try:
+            value, end = _DECODER.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            end = start + 1
+        else:
+            yield value
+        start = text.find("{", end)
+
+
+def _fits(value: Any, type_: type[Any]) -> bool:
+    try:
+        msgspec.convert(value, type_)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
+def _whole(text: str) -> str:
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def _excerpt(text: str) -> str:
+    shown = " ".join(text.split())
+    return f"; it begins: {shown[:_EXCERPT]!r}" if shown else "."

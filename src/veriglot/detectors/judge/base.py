@@ -1,0 +1,592 @@
+"""What all judges share: questions asked of a model, windows of evidence, and opinions joined to one prediction."""
+
+from __future__ import annotations
+
+import re
+from abc import abstractmethod
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import msgspec
+
+from veriglot.detectors.judge.answers import ALTERNATIVES
+from veriglot.detectors.judge.prompts import load_prompt
+from veriglot.errors import UnknownNameError, UsageError, VeriglotError
+from veriglot.judging.base import BaseDetector, NotScored, admit, without_words
+from veriglot.judging.windows import group_units
+from veriglot.llm import Limits, Message, ModelError, Reply, Request, Settings, ask_all, connect, estimate_tokens
+from veriglot.llm import preset as preset_settings
+from veriglot.llm.client import Closing, canonical
+from veriglot.records import Status
+from veriglot.records.languages import find_language
+from veriglot.signatures import digest, signature
+from veriglot.text import sentences, words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from veriglot.detectors.judge.prompts import Prompt
+    from veriglot.judging.language import ResolvedLanguage
+    from veriglot.llm import Client, Usage
+    from veriglot.records import Evidence, JudgedUnit, Prediction, Sample, Span, Word
+
+__all__ = [
+    "Asked",
+    "Asking",
+    "Case",
+    "Judge",
+    "Outcome",
+    "Passages",
+    "Question",
+    "WindowedJudge",
+    "ask",
+    "language_name",
+]
+
+
+_LOCAL = "transformers"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asking:
+    """The options that say which model judges, how it generates and what may be spent.
+
+    Attributes:
+        model: the model, as its server names it; with the client `transformers` its folder or its name on the hub.
+        client: `openai` (any server with OpenAI's API), `transformers` (in this process), `scripted` (replies by
+            rules), the name of another package's client, or a client that was made before.
+        url: address of the server, with the version, such as `http://127.0.0.1:8000/v1`.
+        key: name of the environment variable that holds the server's key; None for no key.
+        rules: file of the client `scripted`.
+        client_options: further options of the client, such as `{"rate": 2}`; as a mapping, or as a JSON text of one.
+        cache: folder of finished calls, which are never paid for twice; None for no cache.
+        max_calls: stop before the call after so many paid ones; None for no bound.
+        max_tokens_spent: stop before prompts and replies pass so many tokens; None for no bound.
+        jobs: calls at the same time.
+        samples: how many times each question is asked, with seeds one after the other. From 2 on confidences are the
+            shares of the opinions.
+        probabilities: ask for the log probabilities of the tokens, and take confidences from those of the labels.
+        seed: of the first call; None leaves it to the server, where one sample is taken.
+        temperature: at least 0, or `server` to leave it to the server; None for 0 with one sample, and for 1 with
+            several, whose shares then estimate the model's own probability.
+        max_tokens: the most tokens of a reply; None for the prompt's own bound.
+        settings: further generation settings, such as `{"top_p": 1.0}`, over those of the preset; likewise.
+        preset: generation settings by name, under all others.
+        schema: whether the form of the answer is sent as a JSON schema too, besides being asked for in words.
+
+    Raises:
+        UsageError: no model, or options that exclude each other or are out of range.
+    """
+
+    model: str | None = None
+    client: str | Client = "openai"
+    url: str | None = None
+    key: str | None = None
+    rules: str | None = None
+    client_options: Mapping[str, Any] | str = field(default_factory=dict)
+    cache: str | None = None
+    max_calls: int | None = None
+    max_tokens_spent: int | None = None
+    jobs: int = 8
+    samples: int = 1
+    probabilities: bool = False
+    seed: int | None = None
+    temperature: float | str | None = None
+    max_tokens: int | None = None
+    settings: Mapping[str, Any] | str = field(default_factory=dict)
+    preset: str | None = None
+    schema: bool = True
+
+    def __post_init__(self) -> None:
+        if not self.model and self.client != "scripted":
+            raise UsageError("Which model is to judge?", remedy="Set the option model, as its server names it.")
+        if self.samples < 1 or self.jobs < 1:
+            raise UsageError("A judge takes at least 1 sample, and asks at least 1 at a time.")
+        if isinstance(self.temperature, str) and self.temperature != "server":
+            raise UsageError(f"The temperature is a number or 'server', not {self.temperature!r}.")
+        if self.samples > 1 and self.generation(1).temperature == 0:
+            raise UsageError(
+                f"{self.samples} samples at temperature 0 are the same one.", remedy="Leave the temperature out."
+            )
+        if self.client == "openai" and self.url is None and "base_url" not in self._client_options:
+            raise UsageError("Which server is to be asked?", remedy="Set the option url to http://HOST:PORT/v1.")
+        if self.client == "scripted" and self.rules is None:
+            raise UsageError("The scripted client needs its rules.", remedy="Set the option rules to their file.")
+
+    @property
+    def model_name(self) -> str:
+        """The model as requests name it."""
+        return str(self.model or "scripted")
+
+    @property
+    def seeds(self) -> tuple[int | None, ...]:
+        """One per sample."""
+        if self.samples == 1:
+            return (self.seed,)
+        return tuple((self.seed or 0) + n for n in range(self.samples))
+
+    @property
+    def _client_options(self) -> dict[str, Any]:
+        return _mapping("client_options", self.client_options)
+
+    @property
+    def _settings(self) -> dict[str, Any]:
+        return _mapping("settings", self.settings)
+
+    def connected(self, limits: Limits) -> Client:
+        """The client, with its cache.
+
+        Args:
+            limits: count what it spends, and stop it; a client that was made before keeps its own.
+
+        Raises:
+            UsageError: options that it does not have.
+            MissingExtraError: its packages are not installed.
+        """
+        if not isinstance(self.client, str):
+            return self.client
+        given = {"base_url": self.url, "key": self.key, "rules": self.rules}
+        options = {name: value for name, value in given.items() if value is not None} | self._client_options
+        if self.client == _LOCAL:
+            options.setdefault("model", self.model)
+        return connect(self.client, cache=self.cache, limits=limits, **options)
+
+    def generation(self, bound: int) -> Settings:
+        """How the model generates.
+
+        Args:
+            bound: the most tokens of a reply where the user set none.
+
+        Raises:
+            UsageError: a setting that there is none of, or out of range.
+        """
+        own: dict[str, Any] = {"max_tokens": self.max_tokens, "temperature": self._temperature()}
+        given = {name: value for name, value in own.items() if value is not None} | self._settings
+        try:
+            settings = msgspec.convert(given, Settings)
+        except msgspec.ValidationError as error:
+            raise UsageError(f"A generation setting cannot be used: {error}.") from error
+        if self.preset is not None:
+            settings = settings.over(preset_settings(self.preset))
+        return settings.over(Settings(max_tokens=bound))
+
+    def _temperature(self) -> float | None:
+        if isinstance(self.temperature, str) or "temperature" in self._settings:
+            return None
+        if self.temperature is not None:
+            return self.temperature
+        if self.preset is not None and preset_settings(self.preset).temperature is not None:
+            return None
+        return 0.0 if self.samples == 1 else 1.0
+
+    def parts(self, client: Client, bound: int) -> dict[str, object]:
+        """What of this the signature of a judge holds."""
+        return {
+            "model": self.model_name,
+            "client": digest([client.signature])[:12],
+            "settings": canonical(self.generation(bound)).decode(),
+            "samples": self.samples if self.samples > 1 else None,
+            "seed": self.seeds[0],
+            "probabilities": "tokens" if self.probabilities else None,
+            "schema": None if self.schema else "words",
+        }
+
+
+def _mapping(name: str, given: Mapping[str, Any] | str) -> dict[str, Any]:
+    if not isinstance(given, str):
+        return dict(given)
+    try:
+        return msgspec.json.decode(given, type=dict[str, Any])
+    except msgspec.MsgspecError as error:
+        raise UsageError(f"The option {name} is no JSON object: {given!r}.") from error
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """What became of a request: a reply, or why there is none."""
+
+    reply: Reply | None = None
+    error: VeriglotError | None = None
+
+
+class _Steady(Closing):
+    """A client whose every failure is that of one request, unless all others would meet it as well."""
+
+    def __init__(self, client: Client) -> None:
+        self.name, self.signature = client.name, client.signature
+        self._client = client
+
+    def ask(self, request: Request) -> Reply:
+        try:
+            return self._client.ask(request)
+        except ModelError:
+            raise
+        except VeriglotError as error:
+            raise ModelError(error.message, remedy=error.remedy) from error
+        except Exception as error:  # other packages' clients raise what they like
+            raise ModelError(f"The client {self.name} raised {type(error).__name__}: {error}") from error
+
+
+def ask(client: Client, requests: Sequence[Request], jobs: int) -> list[Asked]:
+    """Ask all, several at a time; one result per request, in order, whatever happens.
+
+    Where every further request would fail likewise (a refused key, a spending limit, a server that is down), those
+    without an answer have that error.
+    """
+    return list(_asked(client, requests, jobs))
+
+
+def _asked(client: Client, requests: Sequence[Request], jobs: int) -> Iterator[Asked]:
+    left = len(requests)
+    try:
+        for answer in ask_all(_Steady(client), requests, jobs=max(1, min(jobs, left))):
+            left -= 1
+            yield Asked(answer.reply, answer.error)
+    except ModelError as error:
+        yield from [Asked(error=error)] * left
+
+
+_HALF = 0.5
+_TOO_LONG = re.compile(
+    r"context (?:length|window|size)|maximum context|the context of|too many tokens"
+    r"|(?:prompt|input|request) is too long",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question to the model: what is said, and the JSON schema of the answer."""
+
+    text: str
+    schema: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A sample that can be judged.
+
+    Attributes:
+        sample: the sample.
+        resolved: its language.
+        notes: what a reader of the prediction must know.
+        state: what a judge finds out of it before it asks.
+        questions: what is asked about it.
+    """
+
+    sample: Sample
+    resolved: ResolvedLanguage
+    notes: tuple[str, ...] = ()
+    state: Any = None
+    questions: tuple[Question, ...] = ()
+
+    @property
+    def language(self) -> str:
+        """Name of the language, for a prompt."""
+        return language_name(self.resolved.tag)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the opinions of one sample come to; see `Prediction` for the attributes."""
+
+    score: float
+    spans: tuple[Span, ...]
+    confidence: str
+    words: tuple[Word, ...] | None = None
+    units: tuple[JudgedUnit, ...] | None = None
+    notes: tuple[str, ...] = field(default=())
+
+
+class Judge(BaseDetector[Case, tuple[Case, list[list[Asked]]]]):
+    """A language model that is asked about each sample. See `docs/judges.md`.
+
+    Args:
+        threshold: confidence from which something is marked, 0 to 1; None for the judge's own. A verdict without a
+            confidence counts as 0 or 1.
+        words: whether predictions carry every word, where its confidence is known.
+        prompt: a TOML file of the user's own in place of the shipped prompt.
+        options: of `Asking`.
+
+    Raises:
+        UsageError: options that make no sense, or no model.
+        InputError: the prompt cannot be used.
+        MissingExtraError: the client's packages are not installed.
+    """
+
+    kind: ClassVar[str]
+    taxonomy: str
+    prompt_name: ClassVar[str]
+    fields: ClassVar[frozenset[str]]
+
+    def __init__(
+        self, *, threshold: float | None = None, words: bool = False, prompt: str | None = None, **options: Any
+    ) -> None:
+        known = Asking.__dataclass_fields__
+        for name in options:
+            if name not in known:
+                raise UnknownNameError(f"option of the judge {self.kind!r}", name, [*known, *self._own_options()])
+        self._asking = Asking(**options)
+        super().__init__(self._default_threshold() if threshold is None else threshold, words=words)
+        self._prompt: Prompt = load_prompt(self.prompt_name, self.fields, prompt)
+        self._settings = self._asking.generation(self._prompt.max_tokens)
+        self._limits = Limits(self._asking.max_calls, self._asking.max_tokens_spent)
+        self._client: Client = self._asking.connected(self._limits)
+
+    @classmethod
+    def _own_options(cls) -> tuple[str, ...]:
+        """The options that only this judge has."""
+        return ("threshold", "words", "prompt")
+
+    def _default_threshold(self) -> float:
+        """The threshold where the user sets none."""
+        return _HALF
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A judge travels to another process as its options, and connects there."""
+        if not isinstance(self._asking.client, str):
+            raise UsageError(
+                "A judge with a client of its own cannot travel to another process.",
+                remedy="Name the client and give its options, or use one process.",
+            )
+        return super().__reduce__()
+
+    @property
+    def spent(self) -> Usage:
+        """What its calls cost so far; what a cache held costs nothing, and a client made before is not counted."""
+        return self._limits.spent
+
+    @cached_property
+    def name(self) -> str:
+        """The kind of judge, the version of its prompt, and the model: `judge:spans@1+some-model`."""
+        model = re.sub(r"\s+", "-", self._asking.model_name.rstrip("/").rpartition("/")[2])
+        return f"judge:{self.kind}@{self._prompt.version}+{model}"
+
+    @cached_property
+    def signature(self) -> str:
+        """Name, prompt, model, client and settings in one line; the client as a digest of its own signature."""
+        return signature(
+            detector=self.name,
+            prompt=self._prompt.signature,
+            **self._parts(),
+            **self._asking.parts(self._client, self._prompt.max_tokens),
+            threshold=self._threshold,
+        )
+
+    def _parts(self) -> dict[str, object]:
+        """What else the signature holds."""
+        return {}
+
+    def _plan(self, sample: Sample) -> Case | NotScored:
+        resolved = admit(sample)
+        if isinstance(resolved, NotScored):
+            return resolved
+        return Case(sample, resolved, resolved.notes) if _has_words(sample) else without_words(sample)
+
+    def _run(self, plans: Sequence[tuple[Sample, Case]]) -> Iterator[tuple[Case, list[list[Asked]]] | NotScored]:
+        prepared = self._prepared([case for _, case in plans])
+        cases = [self._guarded(self._with_questions, case) if isinstance(case, Case) else case for case in prepared]
+        answers = iter(self._asked([case.questions for case in cases if isinstance(case, Case)]))
+        return ((case, next(answers)) if isinstance(case, Case) else case for case in cases)
+
+    def _with_questions(self, case: Case) -> Case:
+        return replace(case, questions=tuple(self._questions(case)))
+
+    def _prepared(self, cases: list[Case]) -> Sequence[Case | NotScored]:
+        """The cases with what has to be known before the questions; a judge may ask the model for it."""
+        return cases
+
+    @abstractmethod
+    def _questions(self, case: Case) -> list[Question]:
+        """What is asked about a case, at least one question."""
+
+    @abstractmethod
+    def _opinion(self, case: Case, replies: list[Reply]) -> Any:
+        """What the replies to all questions of a case say.
+
+        Raises:
+            ModelError: they cannot be read.
+        """
+
+    @abstractmethod
+    def _outcome(self, case: Case, opinions: list[Any]) -> Outcome:
+        """What one opinion, or several, come to.
+
+        Raises:
+            VeriglotError: nothing that can be relied on.
+        """
+
+    def _asked(
+        self,
+        questions: Sequence[Sequence[Question]],
+        seeds: Sequence[int | None] = (),
+        settings: Settings | None = None,
+    ) -> list[list[list[Asked]]]:
+        """The answers, per case, sample and question; all of the batch is asked together."""
+        seeds = seeds or self._asking.seeds
+        requests = [
+            self._request(question, seed, settings or self._settings)
+            for asked in questions
+            for seed in seeds
+            for question in asked
+        ]
+        answers = iter(ask(self._client, requests, self._asking.jobs))
+        return [[[next(answers) for _ in asked] for _ in seeds] for asked in questions]
+
+    def _request(self, question: Question, seed: int | None, settings: Settings) -> Request:
+        messages = [Message("user", question.text)]
+        if self._prompt.system:  # not every model has that role, so the shipped prompts do without
+            messages.insert(0, Message("system", self._prompt.system.strip()))
+        return Request(
+            self._asking.model_name,
+            tuple(messages),
+            seed=seed,
+            settings=settings,
+            schema=question.schema if self._asking.schema else None,
+            logprobs=self._asking.probabilities,
+            alternatives=ALTERNATIVES if self._asking.probabilities else 0,
+        )
+
+    def _scored(self, sample: Sample, plan: Case, result: tuple[Case, list[list[Asked]]]) -> Prediction | NotScored:  # noqa: ARG002
+        case, asked = result
+        opinions, errors = self._opinions(case, asked)
+        if 2 * len(opinions) <= len(asked):
+            return self._failed(errors)
+        notes = [*case.notes, *([f"samples:{len(opinions)} of {len(asked)}"] if errors else [])]
+        outcome = self._outcome(replace(case, notes=tuple(notes)), opinions)
+        notes += [*outcome.notes, f"confidence:{outcome.confidence}"]
+        if outcome.confidence != "verdict":
+            notes.append("calibration:none")
+        return self._prediction(
+            sample,
+            score=outcome.score,
+            spans=outcome.spans,
+            words=outcome.words if self._words else None,
+            language=case.resolved.tag,
+            notes=notes,
+            units=outcome.units,
+        )
+
+    def _opinions(self, case: Case, asked: list[list[Asked]]) -> tuple[list[Any], list[Exception]]:
+        opinions: list[Any] = []
+        errors: list[Exception] = []
+        for answers in asked:
+            missing = next((answer.error for answer in answers if answer.error is not None), None)
+            if missing is not None:
+                errors.append(missing)
+                continue
+            try:
+                opinions.append(self._opinion(case, [answer.reply for answer in answers if answer.reply is not None]))
+            except Exception as error:  # as above
+                errors.append(error)
+        return opinions, errors
+
+    def _failure(self, error: Exception) -> NotScored:
+        return self._failed([error])
+
+    def _failed(self, errors: Sequence[Exception]) -> NotScored:
+        first = errors[0]
+        reason = str(first) if isinstance(first, VeriglotError) else f"{type(first).__name__}: {first}"
+        others = f" (and {len(errors) - 1} further samples failed)" if len(errors) > 1 else ""
+        too_long = isinstance(first, ModelError) and _TOO_LONG.search(first.message) is not None
+        return NotScored(Status.TOO_LONG if too_long else Status.FAILED, reason + others)
+
+
+def _has_words(sample: Sample) -> bool:
+    """Whether both texts say anything: marks and symbols alone cannot be judged."""
+    passages = (any(map(str.isalnum, passage.text)) for passage in sample.evidence)
+    return any(map(str.isalnum, sample.response)) and any(passages)
+
+
+def language_name(tag: str) -> str:
+    """The English name of a language for a prompt; the tag itself where the language table lacks it."""
+    entry = find_language(tag)
+    return tag if entry is None else entry.name
+
+
+Range = tuple[int, int]
+Passages = list[tuple[str, str]]
+
+_SMALLEST = 64  # tokens: below it a window holds hardly a sentence
+_OVERLAP = 4  # a quarter of a window stands in the next one too
+
+
+class WindowedJudge(Judge):
+    """A judge whose evidence may be long.
+
+    Args:
+        window: the most tokens of evidence in one question, as `llm.estimate_tokens` counts them; None for all of it in
+            one question, which a model refuses where it is too long (status `too_long`).
+        options: of `Judge`.
+    """
+
+    def __init__(self, *, window: int | None = None, **options: Any) -> None:
+        if window is not None and window < _SMALLEST:
+            raise UsageError(f"A window of {window} tokens is too small.", remedy=f"Set it to {_SMALLEST} or more.")
+        self._window = window
+        super().__init__(**options)
+
+    @classmethod
+    def _own_options(cls) -> tuple[str, ...]:
+        return ("window", *super()._own_options())
+
+    def _parts(self) -> dict[str, object]:
+        return {"window": self._window}
+
+    def _windows(self, case: Case) -> list[Passages]:
+        return evidence_windows(case.sample.evidence, self._window)
+
+
+def evidence_windows(evidence: Sequence[Evidence], size: int | None) -> list[Passages]:
+    """The passages, with their titles, in windows of so many tokens.
+
+    A passage that fits stands whole in one window; a longer one is cut between sentences, or between words where a
+    sentence is too long, and neighbouring pieces share a quarter.
+
+    Args:
+        evidence: the passages, in order.
+        size: estimated tokens; None for one window.
+    """
+    if size is None:
+        return [[(passage.title or "", passage.text) for passage in evidence]]
+    windows: list[Passages] = []
+    room = 0
+    for passage in evidence:
+        title = passage.title or ""
+        for low, high in _pieces(passage.text, max(size // 2, size - estimate_tokens(title)), passage.language):
+            piece = passage.text[low:high]
+            cost = estimate_tokens(title) + estimate_tokens(piece)
+            if not windows or cost > room:
+                windows.append([])
+                room = size
+            windows[-1].append((title, piece))
+            room -= cost
+    return windows
+
+
+def _pieces(text: str, size: int, language: str | None) -> list[Range]:
+    if estimate_tokens(text) <= size:
+        return [(0, len(text))]
+    atoms = _atoms(text, max(1, size // _OVERLAP), language)
+    ends = list(accumulate((estimate_tokens(text[low:high]) for low, high in atoms), initial=0))
+    groups = group_units(list(pairwise(ends)), size, overlap=size // _OVERLAP)
+    return [(atoms[first][0], atoms[last - 1][1]) for first, last in groups]
+
+
+def _atoms(text: str, size: int, language: str | None) -> list[Range]:
+    """Ranges that cover the text without a gap: sentences with what follows them, or words where these are too long."""
+    atoms: list[Range] = []
+    for low, high in _covering(sentences(text, language), 0, len(text)):
+        if estimate_tokens(text[low:high]) <= size:
+            atoms.append((low, high))
+        else:
+            inside = [(low + start, low + end) for start, end in words(text[low:high], language)]
+            atoms += _covering(inside, low, high)
+    return atoms
+
+
+def _covering(ranges: list[Range], start: int, end: int) -> list[Range]:
+    """The ranges, each drawn out to the beginning of the next; together they cover `[start, end)`."""
+    starts = [start, *(low for low, _ in ranges[1:])]
+    return list(zip(starts, [*starts[1:], end], strict=True))

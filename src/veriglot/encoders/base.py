@@ -1,0 +1,354 @@
+"""What encoders share: languages and their strength, sentences cut into pieces, encoded once each, and joined."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections import OrderedDict
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Literal, Protocol
+
+import msgspec
+import numpy as np
+
+from veriglot.errors import UsageError
+from veriglot.plugins import Configured
+from veriglot.records.languages import find_language, get_language
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = [
+    "Encoded",
+    "Encoder",
+    "Piece",
+    "PieceEncoder",
+    "Strength",
+    "Tokens",
+    "languages_of",
+    "strength_among",
+    "strength_of",
+    "word_vectors",
+]
+
+
+Strength = Literal["measured", "weak"]
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """The tokens of a text, in order. White space before a token is no part of it.
+
+    Attributes:
+        bounds: half-open code point ranges in the text, shape (t, 2), neither column ever falling. A range may be
+            empty, and two tokens may share one where normalisation makes several letters of one (`½` is `1⁄2`).
+        vectors: one vector in context per token, shape (t, token_dimension), float32.
+    """
+
+    bounds: NDArray[np.int64]
+    vectors: NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """A text as an encoder sees it.
+
+    Attributes:
+        sentence_bounds: the stretches that got a vector each, half-open code point ranges, shape (s, 2). These are the
+            sentences that were asked for, except that one longer than the encoder takes is there in several
+            pieces, and one without any token (of zero-width characters, say) is not there.
+        sentence_vectors: shape (s, dimension), float32, unit length.
+        token_bounds: as `Tokens.bounds`, in the whole text, shape (t, 2).
+        token_vectors: shape (t, token_dimension), float32.
+    """
+
+    sentence_bounds: NDArray[np.int64]
+    sentence_vectors: NDArray[np.float32]
+    token_bounds: NDArray[np.int64]
+    token_vectors: NDArray[np.float32]
+
+
+class Encoder(Protocol):
+    """Turns texts into vectors. Safe to share between threads; pickles as its name and options.
+
+    What a text gets hangs on that text alone, never on what else is in the batch or was asked before.
+    """
+
+    @property
+    def name(self) -> str:
+        """Its name in `ENCODERS`."""
+        ...
+
+    @property
+    def signature(self) -> str:
+        """One line `key:value|key:value` that tells apart any two encoders whose vectors differ."""
+        ...
+
+    @property
+    def dimension(self) -> int:
+        """Length of a sentence vector."""
+        ...
+
+    @property
+    def token_dimension(self) -> int:
+        """Length of a token vector."""
+        ...
+
+    @property
+    def languages(self) -> frozenset[str]:
+        """Base tags of the languages in which its quality was measured, and good; possibly none."""
+        ...
+
+    def strength(self, tag: str | None) -> Strength:
+        """`measured` where its quality was measured in the language as it is written, and good; otherwise `weak`.
+
+        Args:
+            tag: a BCP 47 tag; None, or a language that Veriglot does not know, is `weak`.
+        """
+        ...
+
+    def sentences(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """One vector per text, shape (n, dimension), unit length; zero for a text without any token."""
+        ...
+
+    def tokens(self, text: str) -> Tokens:
+        """The tokens of one sentence. For a text of several, `encoded` gives each its own context."""
+        ...
+
+    def encoded(self, text: str, bounds: Sequence[tuple[int, int]] | NDArray[np.int64]) -> Encoded:
+        """Sentence and token vectors of a text whose sentences are known.
+
+        Args:
+            text: any text, of any length.
+            bounds: its sentences as half-open code point ranges in order, such as `veriglot.text.segmentation` gives.
+                What lies in no sentence gets no token.
+
+        Raises:
+            UsageError: a range that does not lie in the text.
+        """
+        ...
+
+
+class _Quality(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    measured: tuple[str, ...]  # tags of the language table: a language in the script that was measured
+
+
+@cache
+def _table() -> dict[str, _Quality]:
+    data = files(__package__).joinpath("quality.json").read_bytes()
+    return msgspec.json.decode(data, type=dict[str, _Quality])
+
+
+@cache
+def languages_of(encoder: str) -> frozenset[str]:
+    """Base tags of the languages in which `encoder` was measured and good; none for one that is not in the table."""
+    known = _table().get(encoder)
+    return frozenset(get_language(tag).base for tag in known.measured) if known else frozenset()
+
+
+def strength_of(encoder: str, tag: str | None) -> Strength:
+    """`measured` or `weak` by the table, for a language in a script; see `Encoder.strength`."""
+    known = _table().get(encoder)
+    return strength_among(known.measured if known else (), tag)
+
+
+def strength_among(measured: Collection[str], tag: str | None) -> Strength:
+    """`measured` where the language of `tag`, in its script, is one of `measured`, tags of the language table."""
+    entry = find_language(tag) if tag else None
+    return "measured" if entry is not None and entry.tag in measured else "weak"
+
+
+class Recent:
+    """Pieces by their text, the least recently used dropped first. Threads may share it.
+
+    Args:
+        room: bytes of vectors to keep; 0 keeps nothing.
+    """
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+        self._held = 0
+        self._pieces: OrderedDict[str, Piece] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, text: str) -> Piece | None:
+        """The piece of `text`, or None where it is not kept."""
+        with self._lock:
+            piece = self._pieces.get(text)
+            if piece is not None:
+                self._pieces.move_to_end(text)
+            return piece
+
+    def put(self, text: str, piece: Piece) -> None:
+        """Keep a piece, unless it alone is more than there is room for."""
+        if piece.nbytes > self.room:
+            return
+        with self._lock:
+            before = self._pieces.pop(text, None)
+            self._held += piece.nbytes - (before.nbytes if before else 0)
+            self._pieces[text] = piece
+            while self._held > self.room:
+                self._held -= self._pieces.popitem(last=False)[1].nbytes
+
+    @property
+    def held(self) -> int:
+        """Bytes of vectors that are kept."""
+        return self._held
+
+    def __len__(self) -> int:
+        return len(self._pieces)
+
+
+_MEGABYTE = 1 << 20
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A sentence, or a part of a long one, encoded by itself.
+
+    Attributes:
+        vector: of the whole, shape (dimension,), unit length; zero where there is no token.
+        bounds: of the tokens, code points counted from the piece's beginning, shape (t, 2).
+        vectors: of the tokens, shape (t, token_dimension).
+    """
+
+    vector: NDArray[np.float32]
+    bounds: NDArray[np.int64]
+    vectors: NDArray[np.float32]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its arrays."""
+        return self.vector.nbytes + self.bounds.nbytes + self.vectors.nbytes
+
+
+class PieceEncoder(Configured, ABC):
+    """An encoder that encodes pieces, each by itself.
+
+    Args:
+        cache_mb: MiB of vectors to keep of the pieces that were encoded last; 0 keeps none.
+
+    Raises:
+        UsageError: `cache_mb` is negative.
+    """
+
+    longest: int | None = None  # code points of a piece; None where `_encode` takes any length
+
+    def __init__(self, cache_mb: float) -> None:
+        if not cache_mb >= 0:
+            raise UsageError(f"The cache is to hold {cache_mb} MiB.", remedy="Give cache_mb 0 or more.")
+        self._recent = Recent(int(cache_mb * _MEGABYTE))
+
+    @property
+    @abstractmethod
+    def dimension(self) -> int:
+        """Length of a sentence vector."""
+
+    @property
+    @abstractmethod
+    def token_dimension(self) -> int:
+        """Length of a token vector."""
+
+    @abstractmethod
+    def _encode(self, texts: Sequence[str]) -> list[Piece]:
+        """One piece per text, whose content hangs on its text alone."""
+
+    def sentences(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """See `Encoder`. Of a text in several pieces, the mean by number of tokens, brought to unit length."""
+        cuts = [self._cuts(0, len(text)) for text in texts]
+        flat = [text[low:high] for text, cut in zip(texts, cuts, strict=True) for low, high in cut]
+        pieces = iter(self._pieces(flat))
+        vectors = np.zeros((len(texts), self.dimension), np.float32)
+        for row, cut in enumerate(cuts):
+            vectors[row] = _joined([next(pieces) for _ in cut]) if cut else 0
+        return vectors
+
+    def tokens(self, text: str) -> Tokens:
+        """See `Encoder`."""
+        encoded = self.encoded(text, [(0, len(text))])
+        return Tokens(encoded.token_bounds, encoded.token_vectors)
+
+    def encoded(self, text: str, bounds: Sequence[tuple[int, int]] | NDArray[np.int64]) -> Encoded:
+        """See `Encoder`."""
+        wanted = _checked(bounds, len(text))
+        cuts = [cut for low, high in wanted.tolist() for cut in self._cuts(low, high)]
+        pieces = self._pieces([text[low:high] for low, high in cuts])
+        encoded_cuts = [(cut, piece) for cut, piece in zip(cuts, pieces, strict=True) if len(piece.bounds)]
+        if not encoded_cuts:
+            return Encoded(
+                np.zeros((0, 2), np.int64),
+                np.zeros((0, self.dimension), np.float32),
+                np.zeros((0, 2), np.int64),
+                np.zeros((0, self.token_dimension), np.float32),
+            )
+        return Encoded(
+            np.array([cut for cut, _ in encoded_cuts], np.int64),
+            np.stack([piece.vector for _, piece in encoded_cuts]),
+            np.concatenate([piece.bounds + low for (low, _), piece in encoded_cuts]),
+            np.concatenate([piece.vectors for _, piece in encoded_cuts]),
+        )
+
+    def _cuts(self, low: int, high: int) -> list[tuple[int, int]]:
+        step = self.longest or max(high - low, 1)
+        return [(start, min(high, start + step)) for start in range(low, high, step)]
+
+    def _pieces(self, texts: Sequence[str]) -> list[Piece]:
+        """The piece of every text: those that are kept, and the others encoded, each text once."""
+        cached = {text: self._recent.get(text) for text in texts}
+        known = {text: piece for text, piece in cached.items() if piece is not None}
+        new = [text for text in cached if text not in known]
+        for text, piece in zip(new, self._encode(new), strict=True):
+            for array in (piece.vector, piece.bounds, piece.vectors):
+                array.flags.writeable = False  # the memory hands out the same arrays again
+            known[text] = piece
+            self._recent.put(text, piece)
+        return [known[text] for text in texts]
+
+
+def _checked(bounds: Sequence[tuple[int, int]] | NDArray[np.int64], length: int) -> NDArray[np.int64]:
+    wanted = np.asarray(bounds, np.int64).reshape(-1, 2)
+    edges = wanted.ravel()
+    if edges.size and (edges[0] < 0 or edges[-1] > length or (np.diff(edges) < 0).any()):
+        raise UsageError(
+            f"These sentences are not in order inside a text of {length:,} code points.",
+            remedy="Give half-open ranges of code points that do not overlap, as veriglot.text.segmentation does.",
+        )
+    return wanted
+
+
+def _joined(pieces: list[Piece]) -> NDArray[np.float32]:
+    if len(pieces) == 1:
+        return pieces[0].vector
+    weights = np.array([len(piece.bounds) for piece in pieces], np.float32)
+    total: NDArray[np.float32] = weights @ np.stack([piece.vector for piece in pieces])
+    norm = float(np.linalg.norm(total))
+    return total / np.float32(norm) if norm else total
+
+
+def word_vectors(encoded: Encoded, word_bounds: NDArray[np.int64]) -> NDArray[np.float32]:
+    """The mean of the token vectors that overlap each word, shape (n, token_dimension); zero where none does.
+
+    Args:
+        encoded: a text.
+        word_bounds: words as half-open code point ranges of that text, shape (n, 2), in any order.
+    """
+    words = np.asarray(word_bounds, np.int64).reshape(-1, 2)
+    vectors = encoded.token_vectors
+    means = np.zeros((len(words), vectors.shape[1]), np.float32)
+    first = np.searchsorted(encoded.token_bounds[:, 1], words[:, 0], side="right")
+    after = np.searchsorted(encoded.token_bounds[:, 0], words[:, 1], side="left")
+    counts = np.maximum(after - first, 0)
+    with_tokens = np.flatnonzero(counts)
+    means[with_tokens] = vectors[first[with_tokens]]
+    # A word has few tokens, so this goes round a few times, over ever fewer words. np.add.reduceat would need
+    # the words in order and apart.
+    for nth in range(1, int(counts.max(initial=0))):
+        longer = np.flatnonzero(counts > nth)
+        means[longer] += vectors[first[longer] + nth]
+    several = counts > 1
+    means[several] /= counts[several, None]
+    return means

@@ -1,0 +1,328 @@
+"""Reading: which format a file or folder is in, its samples and predictions; one bad row never ends the file."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from veriglot.errors import InputError
+from veriglot.formats.base import Format, Reading, Report
+from veriglot.formats.containers import MAX_LINE_BYTES, BadRow, Head, Source, look_at, read_container
+from veriglot.formats.native import prediction_from_columns
+from veriglot.formats.registry import FORMATS, load_format
+from veriglot.records import prediction_from
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from veriglot.records import Prediction, Sample
+
+__all__ = [
+    "Guess",
+    "SeenIds",
+    "companion_of",
+    "files_in",
+    "guess",
+    "read",
+    "read_prediction_rows",
+    "read_predictions",
+    "read_rows",
+]
+
+
+# Which format a file or folder is in, from its content, and why.
+
+
+_ENOUGH = 0.5
+
+
+class Guess(NamedTuple):
+    """The format of a file and what it was known from.
+
+    Attributes:
+        format: its name.
+        why: what in the content says so, for a person to read.
+        confidence: 0 to 1.
+        container: how the records lie in the file.
+    """
+
+    format: str
+    why: str
+    confidence: float = 1.0
+    container: str = "jsonl"
+
+
+def guess(path: str | Path) -> Guess:
+    """Guess the format of a file, of standard input ("-"), or of the files of a folder (the most frequent one).
+
+    Raises:
+        InputError: no format is recognised, or the file is empty or missing.
+    """
+    if str(path) != "-" and Path(path).is_dir():
+        return _guess_folder(Path(path))
+    return guess_source(Source(path))
+
+
+def _guess_folder(folder: Path) -> Guess:
+    counts: Counter[str] = Counter()
+    example: dict[str, tuple[Path, Guess]] = {}
+    for file in files_in(folder):
+        if companion_of(file):
+            continue
+        try:
+            guessed = guess_source(Source(file))
+        except InputError:
+            continue
+        counts[guessed.format] += 1
+        example.setdefault(guessed.format, (file, guessed))
+    if not counts:
+        raise InputError("no file of this folder is in a known format", path=str(folder), remedy=_remedy())
+    name, count = counts.most_common(1)[0]
+    file, guessed = example[name]
+    return guessed._replace(why=f"{count} of the folder's files, such as {file.name}: {guessed.why}")
+
+
+def guess_source(source: Source, head: Head | None = None) -> Guess:
+    """Guess the format of one file.
+
+    Raises:
+        InputError: no format is recognised, or the file is empty.
+    """
+    head = head or look_at(source)
+    if head.container == "empty":
+        raise InputError("the file is empty", path=source.path, remedy="Is it the right file?")
+    best: Guess | None = None
+    for name in FORMATS.names():
+        format_ = load_format(name)
+        if head.container not in format_.containers:
+            continue
+        sniffed = format_.sniff(head)
+        if sniffed is not None and sniffed.confidence >= _ENOUGH and (not best or sniffed.confidence > best.confidence):
+            best = Guess(name, sniffed.why, sniffed.confidence, head.container)
+    if best is None:
+        if head.has("id", "status", "detector"):
+            raise InputError(
+                "this holds predictions, not samples",
+                path=source.path,
+                remedy="Name the samples that they were made of.",
+            )
+        seen = f"its keys are {', '.join(sorted(head.keys)[:12])}" if head.keys else f"it looks like {head.container}"
+        raise InputError(f"no known format fits: {seen}", path=source.path, remedy=_remedy())
+    return best
+
+
+def files_in(folder: Path) -> list[Path]:
+    """The files of a folder and the folders in it, sorted by path; hidden ones are left aside."""
+    return sorted(
+        path
+        for path in folder.rglob("*")
+        if path.is_file() and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+    )
+
+
+def companion_of(file: Path) -> str | None:
+    """The format with whose files this one is read, without being of it itself; None for most files."""
+    for name in FORMATS.names():
+        if load_format(name).reads_beside(file):
+            return name
+    return None
+
+
+def _remedy() -> str:
+    return (
+        "A sample has the keys id, response and evidence. For another format, name it (--format, --from of convert,"
+        f" format= in Python): {', '.join(FORMATS.names())}."
+    )
+
+
+class SeenIds:
+    """Which ids were met, in 16 bytes and a set entry each, whatever their length."""
+
+    def __init__(self) -> None:
+        self._seen: set[bytes] = set()
+
+    def is_new(self, id_: str) -> bool:
+        """Whether the id is met for the first time."""
+        key = hashlib.blake2b(id_.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+        if key in self._seen:
+            return False
+        self._seen.add(key)
+        return True
+
+
+def read(
+    path: str | Path,
+    *,
+    format: str | None = None,  # noqa: A002  the word that users type
+    strict: bool = False,
+    max_line_bytes: int = MAX_LINE_BYTES,
+    report: Report | None = None,
+    language: str | None = None,
+) -> Iterator[Sample]:
+    """Samples of a file, a folder, or standard input ("-"), streamed in order.
+
+    Args:
+        path: a file, a folder (all its files of the format are read, in order of their names), or "-".
+        format: the format's name; guessed from the content where None.
+        strict: refuse what would need a repair.
+        max_line_bytes: a longer line is an error, without being held in memory.
+        report: filled in with counts of repairs, file by file.
+        language: BCP 47 tag for samples whose rows state no language; it wins over one in the file's name.
+            Without either their language stays None; it is never assumed.
+
+    Raises:
+        InputError: the first row that cannot be read, with path, line and field. `read_rows` goes on instead.
+        UnknownNameError: no such format.
+    """
+    rows = read_rows(
+        path, format=format, strict=strict, max_line_bytes=max_line_bytes, report=report, language=language
+    )
+    for row in rows:
+        if isinstance(row, BadRow):
+            raise row.error
+        yield row
+
+
+def read_rows(
+    path: str | Path,
+    *,
+    format: str | None = None,  # noqa: A002
+    strict: bool = False,
+    max_line_bytes: int = MAX_LINE_BYTES,
+    report: Report | None = None,
+    language: str | None = None,
+    seen: SeenIds | None = None,
+) -> Iterator[Sample | BadRow]:
+    """Like `read`, but a row that cannot be read is yielded as a `BadRow` and reading goes on.
+
+    Args:
+        path: as for `read`, like what follows.
+        format: its format.
+        strict: refuse repairs.
+        max_line_bytes: the longest line.
+        report: filled in.
+        language: BCP 47 tag for samples that state none.
+        seen: ids that may not occur again, for several inputs that make one output; ids of this path are added. Ids
+            of one path never occur twice.
+
+    Raises:
+        InputError: the path does not exist, or no format is recognised.
+        UnknownNameError: no such format.
+    """
+    report = report if report is not None else Report()
+    seen = seen if seen is not None else SeenIds()
+    for source, guessed in _sources(path, format, report):
+        file_report = report.file(source.path, guessed.format, guessed.why)
+        reading = Reading(source, file_report, strict=strict, language=language)
+        format_ = load_format(guessed.format)
+        records = read_container("text" if format_.takes_lines else guessed.container, source, max_line_bytes)
+        for row in format_.rows(records, reading):
+            checked = _checked(row, seen, reading)
+            if isinstance(checked, BadRow):
+                file_report.bad += 1
+            else:
+                file_report.samples += 1
+            yield checked
+
+
+def _checked(row: Sample | BadRow, seen: SeenIds, reading: Reading) -> Sample | BadRow:
+    if isinstance(row, BadRow) or seen.is_new(row.id):
+        return row
+    error = InputError(
+        f"the id {row.id!r} occurred before",
+        path=reading.source.path,
+        line=reading.line or None,
+        field="id",
+        remedy="Give every sample an id of its own.",
+    )
+    return BadRow(reading.source.path, reading.line, error)
+
+
+def _sources(path: str | Path, name: str | None, report: Report) -> Iterator[tuple[Source, Guess]]:
+    if str(path) != "-" and Path(path).is_dir():
+        yield from _folder_sources(Path(path), name, report)
+        return
+    source = Source(path)
+    yield source, _as_named(source, name) if name else guess_source(source)
+
+
+def _folder_sources(folder: Path, name: str | None, report: Report) -> Iterator[tuple[Source, Guess]]:
+    any_read = False
+    for file in files_in(folder):
+        source = Source(file)
+        if owner := companion_of(file):
+            report.unread[source.path] = f"it is read with the files of the format {owner}"
+            continue
+        try:
+            guessed = guess_source(source)
+        except InputError as error:
+            report.unread[source.path] = error.detail
+            continue
+        if name and guessed.format != name:
+            report.unread[source.path] = f"it is in the format {guessed.format}"
+            continue
+        any_read = True
+        yield source, guessed
+    if not any_read:
+        wanted = f"in the format {name!r}" if name else "in a known format"
+        raise InputError(f"no file of this folder is {wanted}", path=str(folder), remedy="Name a file, or --from.")
+
+
+def _as_named(source: Source, name: str) -> Guess:
+    format_ = load_format(name)
+    container = look_at(source).container
+    if container == "empty":
+        raise InputError("the file is empty", path=source.path, remedy="Is it the right file?")
+    return Guess(name, "named by the caller", 1.0, _container_for(format_, container, source))
+
+
+def _container_for(format_: Format, container: str, source: Source) -> str:
+    if container in format_.containers:
+        return container
+    if container == "text" and format_.containers[0] in {"jsonl", "csv", "tsv"}:
+        return format_.containers[0]  # so damaged that it does not look like it; each line will say what is wrong
+    raise InputError(
+        f"the format {format_.name!r} lies in {' or '.join(format_.containers)}, but this looks like {container}",
+        path=source.path,
+        remedy="Is it another format?",
+    )
+
+
+def read_predictions(path: str | Path, *, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[Prediction]:
+    """Predictions of a file, or of standard input ("-"), streamed in order.
+
+    Raises:
+        InputError: the first row that is not a prediction, with path, line and field.
+    """
+    for row in read_prediction_rows(path, max_line_bytes=max_line_bytes):
+        if isinstance(row, BadRow):
+            raise row.error
+        yield row
+
+
+def read_prediction_rows(path: str | Path, *, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[Prediction | BadRow]:
+    """Like `read_predictions`, but a row that cannot be read is yielded as a `BadRow` and reading goes on.
+
+    Raises:
+        InputError: the file does not exist.
+    """
+    source = Source(path)
+    container = look_at(source).container
+    if container == "empty":
+        return
+    if container not in {"jsonl", "json", "parquet"}:
+        container = "jsonl"  # each line will say what is wrong with it
+    convert = prediction_from_columns if container == "parquet" else prediction_from
+    for record in read_container(container, source, max_line_bytes):
+        if isinstance(record, BadRow):
+            yield record
+            continue
+        try:
+            if not isinstance(record.data, dict):
+                raise InputError("a prediction is a JSON object")
+            yield convert(record.data)
+        except InputError as error:
+            raw = record.raw.decode("utf-8", "replace") if record.raw is not None else ""
+            yield BadRow(source.path, record.line, error.at(path=source.path, line=record.line), raw)

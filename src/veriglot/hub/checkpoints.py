@@ -1,0 +1,256 @@
+"""Checkpoints of transformers by name: a folder, a model of our registry, or a name on the hub.
+
+Nothing here imports transformers or PyTorch: what loads a checkpoint brings its own classes.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import time
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from veriglot.errors import UsageError, WeightsError
+from veriglot.hub.cache import OFFLINE, find, offline
+from veriglot.hub.registry import models
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import torch
+
+__all__ = [
+    "batches",
+    "checkpoint",
+    "device_for",
+    "hub_options",
+    "loading",
+    "onnx_session",
+    "positions",
+    "room_for",
+    "without_bars",
+]
+
+
+# Which inputs a network is given together: those of like length, so that little of a batch is padding.
+
+
+TOKENS_A_BATCH = 8192  # padding included
+
+
+def batches(lengths: Sequence[int], most: int = TOKENS_A_BATCH) -> Iterator[list[int]]:
+    """Places of inputs of like length, the shortest first, together at most `most` tokens with their padding.
+
+    An input that is longer than that stands alone.
+
+    Args:
+        lengths: tokens of each input.
+        most: tokens of a batch.
+    """
+    batch: list[int] = []
+    for index in sorted(range(len(lengths)), key=lengths.__getitem__):
+        if batch and (len(batch) + 1) * lengths[index] > most:
+            yield batch
+            batch = []
+        batch.append(index)
+    if batch:
+        yield batch
+
+
+def device_for(wanted: str | None = None) -> torch.device:
+    """The device of a name such as `cpu` or `cuda:0`; without one the first accelerator, otherwise the CPU.
+
+    Raises:
+        UsageError: PyTorch knows no such device.
+    """
+    import torch
+
+    if wanted:
+        try:
+            return torch.device(wanted)
+        except RuntimeError as error:
+            raise UsageError(
+                f"PyTorch knows no device {wanted!r}.", remedy="Give `cpu`, `cuda`, `cuda:0`, `mps`."
+            ) from error
+    accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+    return accelerator or torch.device("cpu")
+
+
+# Whether the model hub can be reached from here: asked before a library asks for minutes.
+
+
+_BELIEVED = 60  # seconds for which one answer holds: a model of several parts asks a few times while it loads
+
+
+def hub_answers() -> bool:
+    """Whether the hub's server answers one request, whatever it says. Mirrors, proxies and offline switches hold.
+
+    The hub's own client asks an absent server six times, with pauses, for each of two files: three quarters of a
+    minute before anybody is told.
+    """
+    from huggingface_hub import constants
+
+    return _answers(constants.ENDPOINT, int(time.monotonic() // _BELIEVED))
+
+
+@lru_cache(maxsize=4)
+def _answers(endpoint: str, _: int) -> bool:
+    from huggingface_hub import constants, get_session
+
+    try:
+        get_session().head(endpoint, timeout=constants.HF_HUB_ETAG_TIMEOUT)
+    except Exception:  # each version of the client has another library of HTTP beneath it, with errors of its own
+        return False
+    return True
+
+
+_HUB_NAME = re.compile(r"[\w.-]+(/[\w.-]+)?")
+_TROUBLE = (OSError, ValueError, ImportError, RuntimeError, AttributeError, KeyError, TypeError)
+_ANY = 1 << 30  # tokenizers that set no bound say some huge number
+
+
+def checkpoint(model: str | Path) -> str:
+    """What `from_pretrained` is to be given for a model: the path of its folder, or its name on the hub.
+
+    Args:
+        model: a folder; else a name of the registry (`veriglot models`), whose files have to be here; else a name on
+            the hub such as `owner/name`.
+
+    Raises:
+        WeightsError: neither; or a model of the registry whose files are not here, or are damaged.
+    """
+    name = str(model)
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        return str(folder)
+    if name in models():
+        path = find(name)
+        return str(path.parent if path.is_file() else path)
+    if not _may_be_on_the_hub(name):
+        raise WeightsError(
+            f"There is no folder {name!r}.",
+            remedy="Give the folder of a checkpoint, its name on the hub, or a name that `veriglot models` lists.",
+        )
+    return name
+
+
+def _may_be_on_the_hub(name: str) -> bool:
+    return bool(_HUB_NAME.fullmatch(name)) and not name.startswith((".", os.sep)) and not Path(name).exists()
+
+
+def hub_options(name: str | Path, revision: str | None = None) -> dict[str, Any]:
+    """Arguments of `from_pretrained` that keep it from the network where asking there is of no use.
+
+    That is where `VERIGLOT_OFFLINE` is set, for what is neither a folder nor can be a name on the hub, and where the
+    hub does not answer: what was fetched before is loaded then, and what was not is refused at once.
+
+    Args:
+        name: what `from_pretrained` is given.
+        revision: of a model on the hub.
+    """
+    here = Path(name).is_dir()  # its configuration may still name parts that lie on the hub
+    shut = offline() or (not here and not (_may_be_on_the_hub(str(name)) and hub_answers()))
+    return {"revision": revision, "local_files_only": shut}
+
+
+@contextmanager
+def without_bars() -> Iterator[None]:
+    """Keep transformers from drawing how far it is with reading weights; downloads are shown as before."""
+    if "transformers" not in sys.modules:
+        yield
+        return
+    from huggingface_hub.utils.tqdm import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
+    from transformers.utils import logging
+
+    drawn, shown = logging.is_progress_bar_enabled(), not are_progress_bars_disabled()
+    logging.disable_progress_bar()
+    if shown:
+        enable_progress_bars()  # of downloads, which the call before has put off too
+    try:
+        yield
+    finally:
+        if drawn:
+            logging.enable_progress_bar()
+        if not shown:
+            disable_progress_bars()
+
+
+@contextmanager
+def loading(what: str, model: str) -> Iterator[None]:
+    """Turn what the libraries raise while they load a checkpoint into one error that says what to do; draw no bars.
+
+    Args:
+        what: what it should be, such as `entailment model`.
+        model: what `checkpoint` gave.
+
+    Raises:
+        WeightsError: it cannot be loaded.
+    """
+    try:
+        with without_bars():
+            yield
+    except _TROUBLE as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise WeightsError(f"The {what} {model!r} cannot be loaded: {reason}", remedy=_remedy(model)) from error
+
+
+def _remedy(model: str) -> str:
+    if Path(model).is_dir():
+        return "Give a folder that `save_pretrained` wrote, with its config.json, its weights and its tokenizer."
+    if offline():
+        return f"{OFFLINE} is set: unset it to fetch the model once, or give the folder of a copy."
+    return "Check its name on the hub and the connection, or give the folder of a copy."
+
+
+def positions(tokenizer: Any, network: Any) -> int | None:
+    """How many tokens a network takes at a time, special tokens included; None where neither of the two sets a bound.
+
+    Args:
+        tokenizer: of transformers.
+        network: of transformers, with or without a head.
+    """
+    body = getattr(network, "base_model", network)
+    table = getattr(getattr(body, "embeddings", None), "position_embeddings", None)
+    ahead = getattr(table, "padding_idx", None)  # RoBERTa and its kin count positions from behind the padding's
+    bounds = [tokenizer.model_max_length] if tokenizer.model_max_length < _ANY else []
+    most = getattr(network.config, "max_position_embeddings", None)
+    if most:
+        bounds.append(most - (0 if ahead is None else ahead + 1))
+    return min(bounds, default=None)
+
+
+_DEFAULT_ROOM = 512  # tokens of an input where the model sets no bound
+
+
+def room_for(model: str, takes: int | None, wanted: int | None) -> int:
+    """Tokens that a network is given at a time: as wanted, and no more than it takes; 512 where nothing bounds them.
+
+    Args:
+        model: its name, for the error.
+        takes: as `positions` gives it.
+        wanted: what the user asked for; None for as many as the model takes.
+
+    Raises:
+        UsageError: it takes fewer than wanted.
+    """
+    if wanted is not None and takes is not None and wanted > takes:
+        raise UsageError(
+            f"{model!r} takes {takes:,} tokens, and {wanted:,} were asked for.",
+            remedy=f"Give max_length {takes} or less.",
+        )
+    return wanted or takes or _DEFAULT_ROOM
+
+
+def onnx_session(network: str | bytes) -> Any:
+    """A session of ONNX Runtime, of a file or of a network in memory, on one thread of the CPU."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    return onnxruntime.InferenceSession(network, options, providers=["CPUExecutionProvider"])

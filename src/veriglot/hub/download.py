@@ -1,0 +1,389 @@
+"""One file over HTTP, cut off as often as it may be: what arrived is kept, and the next request asks for the rest."""
+
+from __future__ import annotations
+
+import errno
+import http.client
+import os
+import shutil
+import threading
+import time
+import urllib.error
+import urllib.request
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from veriglot.hub.registry import PlaceError
+from veriglot.signatures import file_sha256
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Sequence
+    from http.client import HTTPResponse
+    from types import TracebackType
+
+    from veriglot.hub.registry import Hub, Model, ModelFile
+
+__all__ = ["BLOCK", "Arrivals", "Watch", "fetch_hub", "fetch_urls"]
+
+
+# The files of a model on their way in: written as parts, held against the registry, and only then given their names.
+#
+# `incoming/parts/` holds what is half here, and `incoming/files/` what is whole and right. When all are, that folder is
+# renamed to where the model lies, in one step, so nobody ever sees half a model.
+
+
+BLOCK = 1 << 20  # bytes read at once
+
+
+class Arrivals:
+    """What of a model has arrived.
+
+    Args:
+        model: whose files they are.
+        incoming: the folder that they pass through; what an earlier attempt left there is used.
+        progress: told how far the transfer of a file is: bytes here, and bytes in all.
+    """
+
+    def __init__(self, model: Model, incoming: Path, progress: Callable[[int, int], None]) -> None:
+        self.model = model
+        self.parts = incoming / "parts"
+        self.progress = progress
+        self._incoming = incoming
+        self._whole = incoming / "files"
+        self.parts.mkdir(parents=True, exist_ok=True)
+        self._whole.mkdir(exist_ok=True)
+
+    def missing(self) -> list[ModelFile]:
+        """The files that have not arrived whole."""
+        return [file for file in self.model.files if not (self._whole / file.name).is_file()]
+
+    def part(self, file: ModelFile) -> Path:
+        """Where the beginning of a file is kept until all of it is here."""
+        path = self.parts / f"{file.name}.part"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def held(self) -> int:
+        """Bytes of this model that are here already, whole or in part."""
+        return sum(path.stat().st_size for path in self._incoming.rglob("*") if path.is_file())
+
+    def take(self, file: ModelFile, blocks: Generator[bytes], origin: str) -> None:
+        """Write a file from its beginning, and accept it.
+
+        Args:
+            file: which.
+            blocks: its bytes, which raise `PlaceError` where their source fails.
+            origin: the source in words, for messages.
+
+        Raises:
+            PlaceError: size or hash are not the registry's; nothing of it is kept.
+        """
+        path, written = self.part(file), 0
+        try:
+            with path.open("wb") as out:
+                for block in blocks:
+                    written += len(block)
+                    if written > file.bytes:
+                        raise PlaceError(
+                            f"{origin} has more than the {file.bytes:,} bytes that {file.name} should have.",
+                            refused_bytes=True,
+                        )
+                    out.write(block)
+                    self.progress(written, file.bytes)
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+        finally:
+            blocks.close()  # or the source would stay open for as long as somebody holds the error
+        self.accept(file, origin)
+
+    def accept(self, file: ModelFile, origin: str) -> None:
+        """Give a part its name, if it is what the registry says.
+
+        Raises:
+            PlaceError: it is not; nothing of it is kept.
+        """
+        path = self.part(file)
+        size = path.stat().st_size
+        sha256 = file_sha256(path) if size == file.bytes else ""
+        if sha256 != file.sha256:
+            path.unlink()
+            wrong = (
+                f"{file.name} with the SHA-256 {sha256}, and it should be {file.sha256}"
+                if sha256
+                else f"{file.name} with {size:,} bytes, and it should have {file.bytes:,}"
+            )
+            raise PlaceError(f"{origin} gave {wrong}. It was not kept.", refused_bytes=True)
+        with path.open("rb+") as out:
+            os.fsync(out.fileno())  # the name must not outlive the bytes when the power fails
+        target = self._whole / file.name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        path.replace(target)
+
+    def settle(self, target: Path) -> None:
+        """Move all files, which have arrived, to where the model lies; what lay there is replaced."""
+        assert not self.missing(), "a model settles when all of it is here"
+        if target.exists():  # damaged, or it would not have been fetched again
+            shutil.rmtree(target)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        self._whole.replace(target)
+        shutil.rmtree(self._incoming)
+
+
+_SECONDS = 30.0  # without a byte, after which a connection is given up
+_PROGRESS = 1 << 16  # bytes that count as something
+_PAUSES = (0.2, 0.5, 1.0, 2.0)  # seconds after the first, second ... request in a row that brought next to nothing
+AGAIN = {408, 425, 429, 500, 502, 503, 504}  # statuses after which the same request may succeed
+_NO_SUCH_RANGE = 416
+
+
+def fetch_urls(
+    arrivals: Arrivals,
+    address: Callable[[ModelFile], str],
+    *,
+    headers: dict[str, str] | None = None,
+    seconds: float = _SECONDS,
+    pauses: Sequence[float] = _PAUSES,
+) -> None:
+    """Download every missing file.
+
+    Args:
+        arrivals: where they go; a part that is there already is continued.
+        address: where a file stands, over http or https.
+        headers: sent to that server, and not to one that it redirects to: a key is nobody else's business.
+        seconds: without a byte, after which a connection is given up and the rest asked for again.
+        pauses: seconds to wait after the first, second ... request in a row that brought next to nothing; after one
+            more the server is given up.
+
+    Raises:
+        PlaceError: the server does not have it, gives something else, or keeps failing; in the last case what arrived
+            is kept, and the error is retryable.
+    """
+    for file in arrivals.missing():
+        _Transfer(arrivals, file, address(file), headers or {}, seconds, pauses).run()
+
+
+class _Transfer:
+    def __init__(
+        self,
+        arrivals: Arrivals,
+        file: ModelFile,
+        url: str,
+        headers: dict[str, str],
+        seconds: float,
+        pauses: Sequence[float],
+    ) -> None:
+        self._arrivals, self._file, self._url = arrivals, file, url
+        self._headers, self._seconds, self._pauses = headers, seconds, pauses
+        self._part = arrivals.part(file)
+
+    def run(self) -> None:
+        if not self._url.startswith(("http://", "https://")):
+            raise PlaceError(f"{self._url} is not an address of the web.")
+        resumed = self._held() > 0
+        self._complete()
+        try:
+            self._arrivals.accept(self._file, self._url)
+        except PlaceError:
+            if not resumed:
+                raise
+            self._complete()  # the part may have been of another file: once more, all of it
+            self._arrivals.accept(self._file, self._url)
+
+    def _complete(self) -> None:
+        """Ask for the rest until all of it is here."""
+        failures = 0
+        while self._held() < self._file.bytes or not self._part.exists():
+            before = self._held()
+            try:
+                self._ask()
+            except PlaceError as error:
+                if not error.retryable:
+                    raise
+                failures = 1 if self._held() - before >= _PROGRESS else failures + 1
+                if failures > len(self._pauses):
+                    held = f" {self._held():,} of {self._file.bytes:,} bytes are here and are kept."
+                    raise PlaceError(f"{error.message}{held if self._held() else ''}", retryable=True) from error
+                time.sleep(self._pauses[failures - 1])
+
+    def _held(self) -> int:
+        return self._part.stat().st_size if self._part.exists() else 0
+
+    def _ask(self) -> None:
+        """One request, for what is missing; writes down whatever of it arrives."""
+        start = self._held()
+        if start > self._file.bytes:
+            self._part.unlink()
+            start = 0
+        try:
+            with self._open(start) as response:
+                self._write(response, start)
+        except urllib.error.HTTPError as error:
+            error.close()
+            if error.code == _NO_SUCH_RANGE and start:  # the server's file is shorter than our part of it
+                self._part.unlink()
+                raise PlaceError(f"{self._url} has no byte {start:,}.", retryable=True) from error
+            raise PlaceError(
+                f"{self._url} answered {error.code} {error.reason}.", retryable=error.code in AGAIN
+            ) from error
+        except (http.client.HTTPException, TimeoutError, ConnectionError, urllib.error.URLError) as error:
+            reason = getattr(error, "reason", None) or error
+            raise PlaceError(f"{self._url} was cut off: {reason or type(error).__name__}.", retryable=True) from error
+
+    def _open(self, start: int) -> HTTPResponse:
+        request = urllib.request.Request(self._url, headers={"Accept-Encoding": "identity"})  # noqa: S310  # see run
+        for name, value in self._headers.items():
+            request.add_unredirected_header(name, value)
+        if start:
+            request.add_header("Range", f"bytes={start}-")
+        return urllib.request.urlopen(request, timeout=self._seconds)  # type: ignore[no-any-return]  # noqa: S310
+
+    def _write(self, response: HTTPResponse, start: int) -> None:
+        at = start if response.status == http.HTTPStatus.PARTIAL_CONTENT else 0
+        if at and not (response.headers.get("Content-Range") or "").startswith(f"bytes {at}-"):
+            raise PlaceError(f"{self._url} was asked for the bytes from {at:,} on, and sends others.")
+        with self._part.open("ab" if at else "wb") as out:
+            while block := _read(response):
+                at += len(block)
+                if at > self._file.bytes:
+                    out.truncate(0)
+                    raise PlaceError(
+                        f"{self._url} has more than the {self._file.bytes:,} bytes that it should have.",
+                        refused_bytes=True,
+                    )
+                out.write(block)
+                self._arrivals.progress(at, self._file.bytes)
+        if at < self._file.bytes:
+            self._short(response, at)
+
+    def _short(self, response: HTTPResponse, at: int) -> None:
+        """The answer ended early: cut off, unless the server had said that there is no more."""
+        length = response.headers.get("Content-Length")
+        if length is not None and response.status == http.HTTPStatus.OK and int(length) == at:
+            self._part.unlink()
+            raise PlaceError(f"{self._url} has {at:,} bytes, and should have {self._file.bytes:,}.", refused_bytes=True)
+        raise PlaceError(f"{self._url} was cut off after {at:,} bytes.", retryable=True)
+
+
+def _read(response: HTTPResponse) -> bytes:
+    try:
+        return response.read1(BLOCK)
+    except http.client.IncompleteRead as error:
+        return error.partial
+    except OSError as error:  # a route or a network that is lost, a record of TLS that is broken: no fault of our disk
+        raise http.client.HTTPException(str(error) or type(error).__name__) from error
+
+
+# Watching a folder grow, to tell how far somebody else's download is.
+
+
+_PAUSE = 0.25  # seconds between looks
+
+
+class Watch:
+    """While it is entered, tells again and again how many bytes the files below a folder have.
+
+    Args:
+        folder: which; it need not be there.
+        tell: called with bytes, from a thread of its own.
+    """
+
+    def __init__(self, folder: Path, tell: Callable[[int], None]) -> None:
+        self._folder, self._tell = folder, tell
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+
+    def __enter__(self) -> Watch:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        while not self._over.wait(_PAUSE):
+            self._tell(_bytes_below(self._folder))
+
+
+def _bytes_below(folder: Path) -> int:
+    total = 0
+    for path in folder.rglob("*"):
+        try:
+            total += path.stat().st_size if path.is_file() else 0
+        except OSError:  # gone, or renamed, since it was listed
+            continue
+    return total
+
+
+# Getting a model from a model hub: through `huggingface_hub` where it is installed, else over plain HTTP.
+
+
+_HUB = "https://huggingface.co"
+
+
+def fetch_hub(arrivals: Arrivals, origin: Hub) -> None:
+    """Download every missing file from a hub's repository at its revision.
+
+    Raises:
+        PlaceError: the hub does not have it, does not let us, gives something else, or cannot be reached.
+    """
+    if find_spec("huggingface_hub") is None:
+        fetch_hub_plainly(arrivals, origin)
+    else:
+        fetch_hub_with_its_client(arrivals, origin)
+
+
+def fetch_hub_plainly(arrivals: Arrivals, origin: Hub) -> None:
+    """As `fetch_hub`, over plain HTTP. `HF_ENDPOINT` and `HF_TOKEN` hold."""
+    base = os.environ.get("HF_ENDPOINT", _HUB).rstrip("/")
+    token = os.environ.get("HF_TOKEN", "").strip()
+
+    def address(file: ModelFile) -> str:
+        return f"{base}/{origin.repo}/resolve/{origin.revision}/{origin.paths.get(file.name, file.name)}"
+
+    fetch_urls(arrivals, address, headers={"Authorization": f"Bearer {token}"} if token else {})
+
+
+def fetch_hub_with_its_client(arrivals: Arrivals, origin: Hub) -> None:
+    """As `fetch_hub`, through the hub's own client, which knows its keys, its mirrors and its faster ways."""
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.utils.tqdm import disable_progress_bars
+
+    disable_progress_bars()
+    folder = arrivals.parts / "hub"  # where the client finds the beginning of a file again
+    for file in arrivals.missing():
+        inside = origin.paths.get(file.name, file.name)
+        try:
+            with Watch(folder, lambda held, file=file: arrivals.progress(held, file.bytes)):  # type: ignore[misc]
+                path = hf_hub_download(
+                    origin.repo,
+                    inside,
+                    revision=origin.revision,
+                    local_dir=folder,
+                    endpoint=os.environ.get("HF_ENDPOINT"),
+                )
+        except Exception as error:
+            if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}:
+                raise
+            first = _first(error)
+            reason = f"{type(first).__name__}: {str(first).strip().partition(chr(10))[0]}"
+            raise PlaceError(f"the hub's client says: {reason}", retryable=not _refused(first)) from error
+        Path(path).replace(arrivals.part(file))
+        arrivals.accept(file, origin.repo)
+
+
+def _first(error: BaseException) -> BaseException:
+    """What began it all: the client wraps a server's answer in a guess at what it means."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error
+
+
+def _refused(error: BaseException) -> bool:
+    """Whether the hub answered, and would answer the same again."""
+    status = getattr(getattr(error, "response", None), "status_code", None)
+    return status is not None and status not in AGAIN

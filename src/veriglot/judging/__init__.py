@@ -1,0 +1,1 @@
+"""What detectors and scorers share: which samples can be judged, long texts in windows, natural language inference."""

@@ -1,0 +1,522 @@
+"""Natural language inference: claims of responses, premises of evidence, and how far one supports the other."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, get_args
+
+import numpy as np
+
+from veriglot.errors import UnknownNameError, UsageError, WeightsError
+from veriglot.judging.base import NotScored
+from veriglot.judging.labels import label_aliases, label_names, normalised_label
+from veriglot.plugins import Entry, Table
+from veriglot.records import Status
+from veriglot.records.languages import base_tag
+from veriglot.storage.cache import Cache
+from veriglot.text import facts, sentences, words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from veriglot.records import Evidence, Sample
+    from veriglot.text import Fact
+
+__all__ = [
+    "COLUMNS",
+    "ENTAILMENTS",
+    "Claim",
+    "ClaimReader",
+    "Claims",
+    "Entailment",
+    "Memory",
+    "Premise",
+    "Support",
+    "labels_of",
+]
+
+
+Level = Literal["sentence", "fact"]
+LEVELS: tuple[str, ...] = get_args(Level)
+Range = tuple[int, int]
+_VALUES = frozenset({"date", "number", "name"})
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence or an atomic fact of a response.
+
+    Attributes:
+        text: what is held against the evidence; of a fact, with the context that it needs to be read by itself.
+        kind: `sentence`, or the kind of fact.
+        parts: its own places in the response, half-open, in order; together the claims of a response hold each of its
+            words once.
+    """
+
+    text: str
+    kind: str
+    parts: tuple[Range, ...]
+
+
+@dataclass(frozen=True)
+class Premise:
+    """A stretch of the evidence: `[start, end)` of the passage `passage`."""
+
+    text: str
+    passage: str
+    start: int
+    end: int
+
+
+def check_reading(claim: str, premise_sentences: int) -> None:
+    """Raise for options that make no sense.
+
+    Raises:
+        UnknownNameError: no such kind of claim.
+        UsageError: a negative number of sentences.
+    """
+    if claim not in LEVELS:
+        raise UnknownNameError("kind of claim", claim, LEVELS)
+    if premise_sentences < 0:
+        raise UsageError(
+            f"A premise is made of {premise_sentences} sentences.",
+            remedy="Give premise_sentences 1 or more, or 0 for whole passages.",
+        )
+
+
+def claims_of(response: str, tag: str | None, level: Level, question: str | None = None) -> list[Claim]:
+    """The claims of a response, in order.
+
+    Args:
+        response: any text; one without words has no claim.
+        tag: BCP 47 tag of its language; it decides how sentences and facts are parted.
+        level: `sentence`, or `fact`: in a language without rules for facts (`veriglot.text.fact_languages`) each
+            sentence is one.
+        question: stands before the text of each claim, where it is given: `In 1901.` by itself says little.
+    """
+    if level == "fact":
+        claims = _fact_claims(response, facts(response, tag))
+    else:
+        places = (range_ for range_ in sentences(response, tag) if words(response[slice(*range_)], tag))
+        claims = [Claim(response[start:end], "sentence", ((start, end),)) for start, end in places]
+    if question is None or not question.strip():
+        return claims
+    return [replace(claim, text=f"{question.strip()} {claim.text}") for claim in claims]
+
+
+def _fact_claims(response: str, found_facts: list[Fact]) -> list[Claim]:
+    """Facts as texts, without the dates, numbers and names in their context that are checked apart."""
+    apart = [part for fact in found_facts if fact.kind in _VALUES for part in fact.parts]
+    claims = []
+    for fact in found_facts:
+        context = [left for range_ in fact.context for left in _without(range_, apart)]
+        texts = (response[start:end].strip() for start, end in sorted({*fact.parts, *context}))
+        claims.append(Claim(" ".join(text for text in texts if text), fact.kind, fact.parts))
+    return claims
+
+
+def _without(range_: Range, cuts: list[Range]) -> list[Range]:
+    """What is left of a range without others that lie in it, in order."""
+    start, end = range_
+    left = []
+    for low, high in sorted(cut for cut in cuts if start <= cut[0] and cut[1] <= end):
+        left.append((start, low))
+        start = high
+    return [(low, high) for low, high in [*left, (start, end)] if low < high]
+
+
+def declared_for(entailment: Entailment, tag: str) -> bool:
+    """Whether a model is declared for a language, given by its tag; one that declares none takes any."""
+    return not entailment.languages or base_tag(tag).lower() in entailment.languages
+
+
+def premises_of(evidence: Sequence[Evidence], size: int = 1) -> list[Premise]:
+    """The premises of the evidence, in order.
+
+    Args:
+        evidence: passages.
+        size: sentences of a premise. Premises of several overlap by half; 0 makes each passage one premise, and the
+            model's own windows part it where it is too long.
+    """
+    premises = []
+    for passage in evidence:
+        for start, end in _ranges(passage, size):
+            text = passage.text[start:end]
+            if words(text):
+                premises.append(Premise(text, passage.id or "", start, end))
+    return premises
+
+
+def _ranges(passage: Evidence, size: int) -> list[Range]:
+    if not passage.text.strip():
+        return []
+    if size == 0:
+        return [(0, len(passage.text))]
+    places = sentences(passage.text, passage.language)
+    step = max(size - size // 2, 1)
+    last = max(len(places) - size, 0)
+    firsts = sorted({*range(0, last, step), last})
+    return [(places[first][0], places[min(first + size, len(places)) - 1][1]) for first in firsts]
+
+
+class Entailment(Protocol):
+    """Judges pairs: does the premise say what the hypothesis says, or otherwise, or neither?
+
+    What a pair gets hangs on its two texts alone, never on what else is asked with it or was asked before, up to the
+    last digits of the arithmetic (1e-5). Nothing is cut: texts longer than the model takes are judged in stretches.
+    """
+
+    @property
+    def signature(self) -> str:
+        """One line `key:value|key:value` that tells apart any two models whose judgements differ."""
+        ...
+
+    @property
+    def revision(self) -> str:
+        """Which model it is, whatever machine it runs on: a commit, or a hash of its files."""
+        ...
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What it tells apart: `entailment`, `neutral`, `contradiction`; or `entailment`, `not_entailment`.
+
+        The order is its own. One of the second kind says nothing of contradiction: its third column is 0.
+        """
+        ...
+
+    @property
+    def languages(self) -> frozenset[str]:
+        """Base tags of the languages that it is declared to be for; empty where nobody has said."""
+        ...
+
+    def judge(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
+        """Probabilities of entailment, neutral and contradiction, shape (n, 3), for pairs of premise and hypothesis.
+
+        A pair that fits gets the model's own three, which sum to 1. Of a premise in several windows the entailment is
+        the greatest, and so is the contradiction: support by any window is support (SummaC's max). Of a hypothesis in
+        several pieces the entailment is the least, since every piece has to be supported, and the contradiction the
+        greatest. Neutral is then `1 - max(entailment, contradiction)`, as UNV of Kang et al.
+        """
+        ...
+
+    def pieces(self, hypothesis: str) -> list[tuple[int, int]]:
+        """The stretches in which a hypothesis is judged, half-open code point ranges: one, unless it is very long."""
+        ...
+
+
+COLUMNS = ("entailment", "neutral", "contradiction")  # of what `Entailment.judge` gives
+THREE = frozenset(COLUMNS)
+TWO = frozenset({"entailment", "not_entailment"})
+
+
+def labels_of(names: Mapping[int, str] | Sequence[str] | str, model: str) -> tuple[str, ...]:
+    """The meaning of each output of a model, in order: `entailment`, `neutral`, `contradiction` or `not_entailment`.
+
+    Args:
+        names: the labels by output (`id2label` of a configuration), or in order, or in order with commas between them.
+            Case, hyphens and usual variants make no difference (`labels.json`).
+        model: its name, for the error.
+
+    Returns:
+        Three labels, or two: `entailment` and `not_entailment` in either order.
+
+    Raises:
+        WeightsError: the names are neither; a model whose labels are `LABEL_0`, `LABEL_1`, `LABEL_2` says nothing.
+    """
+    given = label_names(names)
+    aliases = label_aliases("veriglot.judging", "nli_labels.json")
+    labels = tuple(aliases.get(normalised_label(name), "") for name in given)
+    if len(labels) in (2, 3) and len(set(labels)) == len(labels) and set(labels) in (THREE, TWO):
+        return labels
+    raise WeightsError(
+        f"Which outputs of {model!r} mean entailment, neutral and contradiction cannot be told from its labels:"
+        f" {', '.join(map(repr, given)) or 'none'}.",
+        remedy="Take a model trained on natural language inference; where you know the order, give it, such as"
+        " labels='entailment,neutral,contradiction'.",
+    )
+
+
+if TYPE_CHECKING:
+    Row = NDArray[np.float32]
+
+
+_FILE = "entailment.sqlite"
+_KEYS_PER_QUERY = 500
+_TABLE = "CREATE TABLE IF NOT EXISTS judged (key BLOB PRIMARY KEY, row BLOB NOT NULL) WITHOUT ROWID"
+
+
+class Memory:
+    """Rows of three probabilities by pair and model. Threads may share it, and processes its file.
+
+    Args:
+        signature: of the model: two models never share a row.
+        pairs: how many pairs to keep in memory, the least recently used dropped first; 0 keeps none.
+        folder: where a file keeps every pair, made if it is not there; None for no file.
+
+    Raises:
+        UsageError: `pairs` is negative, or the folder cannot be used.
+    """
+
+    def __init__(self, signature: str, pairs: int, folder: str | Path | None = None) -> None:
+        if pairs < 0:
+            raise UsageError(f"The memory is to keep {pairs} pairs.", remedy="Give memory 0 or more.")
+        self._salt = hashlib.blake2b(signature.encode(), digest_size=16).digest()
+        self._pairs = pairs
+        self._rows: OrderedDict[bytes, Row] = OrderedDict()
+        self._lock = threading.Lock()
+        self._file: Cache | None = None
+        if folder is not None:
+
+            def error(what: str) -> UsageError:
+                return UsageError(
+                    f"The cache of judged pairs in {folder} cannot be used: {what}.",
+                    remedy="Give another folder as `cache`.",
+                )
+
+            self._file = Cache(Path(folder) / _FILE, _TABLE, error=error)
+
+    def key(self, premise: str, hypothesis: str) -> bytes:
+        """What a pair is known by: a hash of the model and of both texts."""
+        data = premise.encode("utf-8", "surrogatepass")
+        hasher = hashlib.blake2b(self._salt, digest_size=16)
+        hasher.update(len(data).to_bytes(8, "little"))
+        hasher.update(data)
+        hasher.update(hypothesis.encode("utf-8", "surrogatepass"))
+        return hasher.digest()
+
+    def known(self, keys: Sequence[bytes]) -> dict[bytes, Row]:
+        """The rows that are kept, by key."""
+        with self._lock:
+            rows = {key: self._rows[key] for key in keys if key in self._rows}
+            for key in rows:
+                self._rows.move_to_end(key)
+            if self._file is not None:
+                missing = [key for key in dict.fromkeys(keys) if key not in rows]
+                read = _read_rows(self._file, missing)
+                self._keep(read)
+                rows.update(read)
+        return rows
+
+    def put(self, rows: Mapping[bytes, Row]) -> None:
+        """Keep rows; those of the file are on the disk when this returns."""
+        with self._lock:
+            self._keep(rows)
+            if self._file is not None:
+                values = [(key, row.astype("<f4").tobytes()) for key, row in rows.items()]
+                self._file.write("INSERT OR REPLACE INTO judged VALUES (?, ?)", values)
+
+    def _keep(self, rows: Mapping[bytes, Row]) -> None:
+        self._rows.update((key, row.copy()) for key, row in rows.items())  # a view would keep its whole batch alive
+        while len(self._rows) > self._pairs:
+            self._rows.popitem(last=False)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+
+def _read_rows(file: Cache, keys: Sequence[bytes]) -> dict[bytes, Row]:
+    result: dict[bytes, Row] = {}
+    for start in range(0, len(keys), _KEYS_PER_QUERY):
+        part = keys[start : start + _KEYS_PER_QUERY]
+        marks = ",".join("?" * len(part))
+        for key, row in file.read(f"SELECT key, row FROM judged WHERE key IN ({marks})", part):  # noqa: S608
+            result[key] = np.frombuffer(row, "<f4").astype(np.float32)
+    return result
+
+
+# How far premises support claims: the zero-shot method of SummaC, and the four metrics that Kang et al. make of it.
+#
+# For a claim `i` and premises `m`, with the model's probabilities of entailment `e` and contradiction `c`
+# (Kang, Blevins, Zettlemoyer 2024, section 2.2; Laban et al. 2022, SummaC-ZS with max):
+#
+#     ENT_i  = max_m e(m, i)
+#     CON_i  = max_m c(m, i)
+#     DIFF_i = ENT_i - CON_i
+#     UNV_i  = 1 - max(ENT_i, CON_i)
+
+
+_DIGITS = 6  # beyond them the arithmetic of a batch shows
+_PAIRS = 65536  # judged in one call
+
+
+@dataclass(frozen=True)
+class Support:
+    """What n claims got from the premises that they were held against.
+
+    Attributes:
+        entailment: ENT, 0 to 1, shape (n,).
+        contradiction: CON, 0 to 1, shape (n,).
+        nearest: place of the premise with the greatest entailment, the first of several, shape (n,).
+        opposed: place of the premise with the greatest contradiction, likewise.
+    """
+
+    entailment: NDArray[np.float64]
+    contradiction: NDArray[np.float64]
+    nearest: NDArray[np.int64]
+    opposed: NDArray[np.int64]
+
+    @property
+    def difference(self) -> NDArray[np.float64]:
+        """DIFF, -1 to 1, shape (n,)."""
+        return self.entailment - self.contradiction
+
+    @property
+    def unverified(self) -> NDArray[np.float64]:
+        """UNV, 0 to 1, shape (n,)."""
+        return 1.0 - np.maximum(self.entailment, self.contradiction)
+
+
+def support_of(rows: NDArray[np.float64]) -> Support:
+    """Support from the probabilities of every claim with every premise.
+
+    Args:
+        rows: entailment, neutral and contradiction, shape (n, m, 3), with at least one premise.
+    """
+    entailment, contradiction = rows[:, :, 0].round(_DIGITS), rows[:, :, 2].round(_DIGITS)
+    return Support(
+        entailment.max(1),
+        contradiction.max(1),
+        entailment.argmax(1).astype(np.int64),
+        contradiction.argmax(1).astype(np.int64),
+    )
+
+
+def hold(entailment: Entailment, tasks: Sequence[tuple[Sequence[str], Sequence[str]]]) -> list[Support]:
+    """Hold claims against premises, every claim of a task against every premise of it.
+
+    Args:
+        entailment: the model; it is asked for many pairs at a time, over the borders of tasks.
+        tasks: claims and premises, neither of them empty.
+
+    Returns:
+        One `Support` per task, in order.
+    """
+    supports: list[Support] = []
+    for group in _groups(tasks):
+        rows = entailment.judge(
+            [(premise, claim) for claims, premises in group for claim in claims for premise in premises]
+        )
+        start = 0
+        for claims, premises in group:
+            end = start + len(claims) * len(premises)
+            supports.append(support_of(rows[start:end].reshape(len(claims), len(premises), 3)))
+            start = end
+    return supports
+
+
+def _groups(
+    tasks: Sequence[tuple[Sequence[str], Sequence[str]]],
+) -> Iterator[list[tuple[Sequence[str], Sequence[str]]]]:
+    """Neighbouring tasks of some `_PAIRS` pairs together; one that has more stands by itself."""
+    group: list[tuple[Sequence[str], Sequence[str]]] = []
+    pairs = 0
+    for claims, premises in tasks:
+        size = len(claims) * len(premises)
+        if group and pairs + size > _PAIRS:
+            yield group
+            group, pairs = [], 0
+        group.append((claims, premises))
+        pairs += size
+    if group:
+        yield group
+
+
+ENTAILMENTS = Table(
+    "entailment model",
+    "veriglot.judging.nli",
+    {
+        "transformers": Entry(
+            "veriglot.judging.nli_classifier:SequenceClassifier",
+            extra="local",
+            summary="any sequence classifier of the transformers library that was trained on pairs with NLI labels",
+        ),
+    },
+)
+
+
+def load_entailment(model: str | Path, *, kind: str = "transformers", **options: Any) -> Entailment:
+    """An entailment model.
+
+    Args:
+        model: a folder, a name that `veriglot models` lists, or a name on the hub; with `VERIGLOT_OFFLINE`
+            only what the hub's cache on this machine holds is taken.
+        kind: a name of `ENTAILMENTS`.
+        options: of that kind; see its class, such as `labels`, `device`, `languages`, `cache`.
+
+    Raises:
+        MissingExtraError: its packages are not installed.
+        WeightsError: it cannot be loaded, or its labels do not say what they mean.
+        UnknownNameError: no such kind, or no such option.
+        UsageError: an option that makes no sense.
+    """
+    loaded: Entailment = ENTAILMENTS.make(kind, model=str(model), **options)
+    return loaded
+
+
+@dataclass(frozen=True)
+class Claims:
+    """What of a sample is held against what, and the language that its response was read in."""
+
+    language: str
+    claims: list[Claim]
+    premises: list[Premise]
+
+
+class ClaimReader:
+    """Reads the claims and premises of samples, and has a model judge them.
+
+    Args:
+        model: a name or folder as `load_entailment` takes it, or an entailment model.
+        claim: `sentence` or `fact`: what of the response is held against the evidence, piece by piece.
+        premise_sentences: sentences of the evidence that make a premise; 0 for whole passages.
+        question: whether the sample's question stands before each claim.
+        options: of the entailment model.
+
+    Raises:
+        UnknownNameError, UsageError: an option that makes no sense.
+    """
+
+    def __init__(
+        self, model: str | Path | Entailment, claim: str, premise_sentences: int, *, question: bool, **options: Any
+    ) -> None:
+        check_reading(claim, premise_sentences)
+        self.level = cast("Level", claim)
+        self._size = premise_sentences
+        self._question = question
+        self.entailment = load_entailment(model, **options) if isinstance(model, str | Path) else model
+
+    def settings(self) -> dict[str, object]:
+        """What a signature says of it."""
+        return {
+            "claim": self.level,
+            "premise": f"sentences-{self._size}" if self._size else "passage",
+            "question": "before each claim" if self._question else None,
+        }
+
+    def read(self, sample: Sample, tag: str) -> Claims | NotScored:
+        """The claims and premises of a sample in a language, possibly none; or that the model does not know it."""
+        if not declared_for(self.entailment, tag):
+            known = ", ".join(sorted(self.entailment.languages))
+            return NotScored(Status.UNSUPPORTED_LANGUAGE, f"the model is declared for {known} only")
+        claims = claims_of(sample.response, tag, self.level, sample.question if self._question else None)
+        return Claims(tag, claims, premises_of(sample.evidence, self._size))
+
+    def hold(self, samples: Sequence[Claims]) -> list[Support | NotScored]:
+        """The support of each sample's claims; where the batch fails, each sample is judged by itself."""
+        tasks = [([c.text for c in sample.claims], [p.text for p in sample.premises]) for sample in samples]
+        try:
+            return [*hold(self.entailment, tasks)]
+        except Exception:
+            return [self._hold_alone(task) for task in tasks]
+
+    def _hold_alone(self, task: tuple[list[str], list[str]]) -> Support | NotScored:
+        try:
+            return hold(self.entailment, [task])[0]
+        except Exception as error:  # one sample's failure must not lose the batch
+            return NotScored.failed(error)

@@ -1,0 +1,249 @@
+"""Any sequence classifier of the transformers library that was trained on pairs with NLI labels."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+import transformers
+
+from veriglot.errors import UsageError, WeightsError
+from veriglot.hub import models
+from veriglot.hub.checkpoints import batches, checkpoint, device_for, hub_options, loading, positions, room_for
+from veriglot.judging.nli import COLUMNS, Memory, labels_of
+from veriglot.judging.windows import Tokens
+from veriglot.plugins import Configured
+from veriglot.records.languages import get_language
+from veriglot.signatures import checkpoint_revision, signature
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+__all__ = ["SequenceClassifier", "joined"]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One input of the network.
+
+    Attributes:
+        row: the pair that it belongs to.
+        piece: which piece of that pair's hypothesis.
+        premise: a window of the premise.
+        hypothesis: the piece.
+        tokens: of both, special tokens included.
+    """
+
+    row: int
+    piece: int
+    premise: str
+    hypothesis: str
+    tokens: int
+
+
+def joined(jobs: Sequence[Job], rows: NDArray[np.float32], pairs: int) -> NDArray[np.float32]:
+    """One row per pair, from one per job; see `Entailment.judge` for the rule.
+
+    Args:
+        jobs: in order of their pairs.
+        rows: entailment, neutral and contradiction, shape (len(jobs), 3).
+        pairs: how many there are; each has a job.
+    """
+    owners = np.array([job.row for job in jobs], np.int64)
+    counts = np.bincount(owners, minlength=pairs)
+    result = np.zeros((pairs, 3), np.float32)
+    single = counts[owners] == 1
+    result[owners[single]] = rows[single]
+    ends = np.cumsum(counts)
+    for row in np.flatnonzero(counts > 1).tolist():
+        result[row] = _of_several(jobs[ends[row] - counts[row] : ends[row]], rows[ends[row] - counts[row] : ends[row]])
+    return result
+
+
+def _of_several(jobs: Sequence[Job], rows: NDArray[np.float32]) -> NDArray[np.float32]:
+    pieces = np.array([job.piece for job in jobs])
+    entailed = min(float(rows[pieces == piece, 0].max()) for piece in np.unique(pieces))
+    contradicted = float(rows[:, 2].max())
+    return np.array([entailed, 1.0 - max(entailed, contradicted), contradicted], np.float32)
+
+
+_FEWEST = 8  # tokens of premise and hypothesis together
+
+
+class SequenceClassifier(Configured):
+    """An entailment model of transformers. Threads may share it; it pickles as its options.
+
+    Args:
+        model: a folder, a name that `veriglot models` lists, or a name on the hub.
+        revision: of a model on the hub.
+        labels: what its outputs mean, in order, where its configuration does not say, such as
+            `entailment,neutral,contradiction`.
+        max_length: tokens of a pair; None for as many as the model takes.
+        languages: BCP 47 tags that it is declared to be for; None for those of the registry, where it names any.
+        device: where it runs, such as `cpu` or `cuda:0`; None for the first accelerator, otherwise the CPU.
+        dtype: of the weights. Of less than `float32`, judgements vary with the batch in their last digits.
+        batch_tokens: tokens that are judged at a time, padding included.
+        memory: how many pairs to remember, the least recently used forgotten first.
+        cache: a folder whose file remembers every pair, for other runs and processes too; None for none.
+        trust_remote_code: run code that comes with the model.
+
+    Raises:
+        WeightsError: the model cannot be loaded, has no trained classifier, or its labels do not say what they mean.
+        UsageError: an option that makes no sense, or a tokenizer that does not say where its tokens stand.
+        UnknownNameError: no such language.
+    """
+
+    name = "transformers"
+
+    def __init__(
+        self,
+        model: str | Path,
+        *,
+        revision: str | None = None,
+        labels: Sequence[str] | str | None = None,
+        max_length: int | None = None,
+        languages: Sequence[str] | None = None,
+        device: str | None = None,
+        dtype: str = "float32",
+        batch_tokens: int = 16384,
+        memory: int = 200_000,
+        cache: str | None = None,
+        trust_remote_code: bool = False,
+    ) -> None:
+        source = checkpoint(model)
+        if languages is None:
+            known = models().get(str(model))
+            languages = known.languages if known else ()
+        self.languages = frozenset(get_language(tag).base for tag in languages)
+        tokenizer, network = _loaded(
+            source, dtype, trust_remote_code=trust_remote_code, **hub_options(source, revision)
+        )
+        self.labels = labels_of(labels if labels is not None else network.config.id2label, source)
+        if len(self.labels) != network.config.num_labels:
+            raise UsageError(f"{source!r} has {network.config.num_labels} outputs, and {len(self.labels)} labels.")
+        self._device = device_for(device)
+        self._network: Any = network.to(self._device).eval()
+        self._lock = threading.Lock()
+        self._room = _pair_room(source, positions(tokenizer, network), max_length)
+        self._tokens = Tokens(tokenizer, source)
+        self._batch_tokens = batch_tokens
+        self.revision = checkpoint_revision(source, network.config)
+        self.signature = signature(
+            entailment=self.name,
+            model=model,
+            revision=self.revision,
+            labels=",".join(self.labels),
+            window=self._room,
+            dtype=dtype,
+            device=self._device.type,
+            transformers=transformers.__version__,
+            torch=torch.__version__,
+        )
+        self._memory = Memory(self.signature, memory, cache)
+
+    def judge(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
+        """See `Entailment`. A pair that is asked twice, or was asked before, is judged once."""
+        keys = [self._memory.key(*pair) for pair in pairs]
+        known = self._memory.known(keys)
+        new = {key: pair for key, pair in zip(keys, pairs, strict=True) if key not in known}
+        if new:
+            rows = self._judged(list(new.values()))
+            judged = dict(zip(new, rows, strict=True))
+            self._memory.put(judged)
+            known.update(judged)
+        probabilities = np.zeros((len(keys), len(COLUMNS)), np.float64)
+        for index, key in enumerate(keys):
+            probabilities[index] = known[key]
+        return probabilities
+
+    def pieces(self, hypothesis: str) -> list[tuple[int, int]]:
+        """See `Entailment`. A hypothesis may take half of the room, so that there is as much for the premise."""
+        return self._tokens.stretches(hypothesis, self._free // 2, overlap=False)
+
+    @property
+    def _free(self) -> int:
+        """Tokens that premise and hypothesis may have together."""
+        return self._room - self._tokens.special
+
+    def _judged(self, pairs: list[tuple[str, str]]) -> NDArray[np.float32]:
+        self._tokens.count_all([text for pair in pairs for text in pair])
+        jobs = [job for row, pair in enumerate(pairs) for job in self._jobs(row, *pair)]
+        rows = np.zeros((len(jobs), len(COLUMNS)), np.float32)
+        for batch in batches([job.tokens for job in jobs], self._batch_tokens):
+            rows[batch] = self._run([jobs[index] for index in batch])
+        return joined(jobs, rows, len(pairs))
+
+    def _jobs(self, row: int, premise: str, hypothesis: str) -> list[Job]:
+        jobs = []
+        for piece, (start, end) in enumerate(self.pieces(hypothesis)):
+            part = hypothesis[start:end]
+            length = self._tokens.count(part)
+            for first, last in self._windows(premise, length):
+                window = premise[first:last]
+                jobs.append(Job(row, piece, window, part, self._tokens.count(window) + length + self._tokens.special))
+        return jobs
+
+    def _windows(self, premise: str, length: int) -> list[tuple[int, int]]:
+        """The windows of a premise beside a hypothesis of so many tokens.
+
+        Where there are several, the length is rounded up, so that few hypotheses need windows of their own.
+        """
+        if self._tokens.count(premise) <= self._free - length:
+            return [(0, len(premise))]
+        return self._tokens.stretches(premise, self._free - length - -length % self._step, overlap=True)
+
+    @property
+    def _step(self) -> int:
+        return max(self._free // 32, 1)
+
+    def _run(self, jobs: list[Job]) -> NDArray[np.float32]:
+        try:
+            return self._probabilities(jobs)
+        except torch.OutOfMemoryError:
+            if len(jobs) == 1:
+                raise
+            half = len(jobs) // 2
+            return np.concatenate([self._run(jobs[:half]), self._run(jobs[half:])])
+
+    def _probabilities(self, jobs: list[Job]) -> NDArray[np.float32]:
+        encoded = self._tokens.pairs([job.premise for job in jobs], [job.hypothesis for job in jobs])
+        with self._lock, torch.inference_mode():
+            logits = self._network(**encoded.to(self._device)).logits
+            shares = torch.softmax(logits.float(), -1).cpu().numpy()
+        rows = np.zeros((len(jobs), len(COLUMNS)), np.float32)
+        for output, label in enumerate(self.labels):
+            rows[:, COLUMNS.index("neutral" if label == "not_entailment" else label)] = shares[:, output]
+        return rows
+
+
+def _loaded(model: str, dtype: str, **given: Any) -> tuple[Any, Any]:
+    with loading("entailment model", model):
+        tokenizer = transformers.AutoTokenizer.from_pretrained(model, **given)
+        network, report = transformers.AutoModelForSequenceClassification.from_pretrained(
+            model, dtype=dtype, output_loading_info=True, **given
+        )
+    untrained = sorted(report["missing_keys"])
+    if untrained:  # the library fills them with random numbers
+        raise WeightsError(
+            f"{model!r} is no classifier of pairs: it has no weights for {', '.join(untrained[:3])}.",
+            remedy="Take a checkpoint that was trained on natural language inference.",
+        )
+    if tokenizer.pad_token is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    if network.config.pad_token_id is None:
+        network.config.pad_token_id = tokenizer.pad_token_id
+    return tokenizer, network
+
+
+def _pair_room(model: str, takes: int | None, wanted: int | None) -> int:
+    """Tokens of a pair: as wanted, and no more than the model has positions for."""
+    room = room_for(model, takes, wanted)
+    if room < _FEWEST + 4:
+        raise UsageError(f"{room} tokens are too few for a pair.", remedy=f"Give max_length {_FEWEST + 4} or more.")
+    return room

@@ -1,0 +1,213 @@
+"""Texts that are longer than a model takes, in stretches of whole sentences that overlap. Nothing is left out."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections import OrderedDict
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from veriglot.errors import UsageError
+from veriglot.text import sentences, word_bounds
+from veriglot.text.unicode import without_surrogates
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["Tokens", "group_units", "stretches"]
+
+
+Run = tuple[int, int]  # of tokens, half-open
+
+
+def stretches(text: str, bounds: NDArray[np.int64], room: int, *, overlap: bool) -> list[tuple[int, int]]:
+    """A text in stretches of at most `room` tokens, as half-open code point ranges in order.
+
+    They begin and end between sentences, except where one sentence alone is longer than `room`: it is cut between
+    words. With `overlap`, neighbours share their last sentence where it takes no more than half of the room, and all
+    that fits into a quarter of it. Together they hold every code point.
+
+    Args:
+        text: any text.
+        bounds: of its tokens, half-open code point ranges, shape (t, 2), neither column ever falling.
+        room: tokens of a stretch, at least 1.
+        overlap: whether neighbours share anything.
+    """
+    if len(bounds) <= room:
+        return [(0, len(text))]
+    units = _units(text, bounds, room)
+    groups = group_units(units, room, overlap=room // 4, longest=room // 2) if overlap else group_units(units, room)
+    starts = [0, *(int(bounds[units[first][0], 0]) for first, _ in groups[1:])]
+    ends = [*(int(bounds[units[end][0], 0]) for _, end in groups[:-1]), len(text)]
+    # One is empty where all its tokens are bytes of a character that the next begins with, or of no place at the end.
+    return [(start, end) for start, end in zip(starts, ends, strict=True) if start < end]
+
+
+def _units(text: str, bounds: NDArray[np.int64], room: int) -> list[Run]:
+    """The tokens parted into sentences; a sentence of more than `room` tokens into quarters of that."""
+    places = [0, *_tokens_at(bounds, [start for start, _ in sentences(text)]), len(bounds)]
+    words: list[int] | None = None
+    units: list[Run] = []
+    for first, last in pairwise(sorted(set(places))):
+        if last - first <= room:
+            units.append((first, last))
+            continue
+        if words is None:
+            words = sorted(set(_tokens_at(bounds, word_bounds(text)[:, 0].tolist())))
+        units += _cut(first, last, max(room // 4, 1), words)
+    return units
+
+
+def _tokens_at(bounds: NDArray[np.int64], places: list[int]) -> list[int]:
+    """The first token that reaches beyond each place; a token may begin with the white space before its word."""
+    tokens: list[int] = np.searchsorted(bounds[:, 1], places, side="right").tolist()
+    return [token for token in tokens if token < len(bounds)]
+
+
+def _cut(first: int, last: int, most: int, words: list[int]) -> list[Run]:
+    """A run in runs of at most `most` tokens that begin with a word where one does."""
+    starts = np.array(words)
+    runs = []
+    while last - first > most:
+        word = int(np.searchsorted(starts, first + most, side="right")) - 1
+        end = int(starts[word]) if word >= 0 and starts[word] > first else first + most
+        runs.append((first, end))
+        first = end
+    return [*runs, (first, last)]
+
+
+def group_units(units: Sequence[Run], room: int, *, overlap: int = 0, longest: int = 0) -> list[Run]:
+    """Neighbouring units joined while they fit, as half-open ranges of units; together they hold every unit.
+
+    Args:
+        units: half-open ranges of tokens, in order and without a gap.
+        room: tokens of a group; a unit that is longer stands alone.
+        overlap: tokens at most that a group shares with the one before it; 0 for none.
+        longest: the same where the unit that ends the group before is longer than `overlap`.
+    """
+    groups = []
+    first = 0
+    while True:
+        end = first + 1
+        while end < len(units) and units[end][1] - units[first][0] <= room:
+            end += 1
+        last = units[end - 1][1]
+        groups.append((first, end))
+        if end == len(units):
+            return groups
+        following = end
+        bound = longest if longest and last - units[end - 1][0] > overlap else overlap
+        while bound and following - 1 > first and last - units[following - 1][0] <= bound:
+            following -= 1
+            bound = overlap
+        first = following
+
+
+_KEPT = 50_000  # texts whose number of tokens is remembered
+_CUTS_KEPT = 256  # long texts whose stretches are remembered
+_AT_ONCE = 2_000  # texts given to the tokenizer in one call
+
+
+class Tokens:
+    """See the module. Threads may share it: the libraries' tokenizers change their settings while they work.
+
+    Args:
+        tokenizer: of transformers.
+        model: its name, for errors.
+
+    Raises:
+        UsageError: it does not say where its tokens stand.
+    """
+
+    def __init__(self, tokenizer: Any, model: str) -> None:
+        if not tokenizer.is_fast:
+            raise UsageError(
+                f"The tokenizer of {model!r} does not say where its tokens stand.",
+                remedy="Take a model whose folder has a tokenizer.json.",
+            )
+        self._tokenizer = tokenizer
+        self._counts: OrderedDict[str, int] = OrderedDict()
+        self._cuts: OrderedDict[tuple[str, int, bool], list[tuple[int, int]]] = OrderedDict()
+        self._lock = threading.Lock()
+        spelled = [re.escape(token) for token in tokenizer.all_special_tokens if len(token) > 1]
+        self._special_words = re.compile("|".join(spelled) or "(?!)")
+        self.special = int(tokenizer.num_special_tokens_to_add(pair=True))
+
+    def count(self, text: str) -> int:
+        """Tokens of a text, without special ones."""
+        known = self._counts.get(text)
+        return known if known is not None else self.count_all([text])[0]
+
+    def count_all(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text; each text is looked at once."""
+        with self._lock:
+            counts = {text: self._counts[text] for text in texts if text in self._counts}
+        new = [text for text in dict.fromkeys(texts) if text not in counts]
+        for start in range(0, len(new), _AT_ONCE):
+            some = new[start : start + _AT_ONCE]
+            ids = self._call([self._plain(text) for text in some], add_special_tokens=False)["input_ids"]
+            counts.update(zip(some, map(len, ids), strict=True))
+        with self._lock:
+            self._counts.update(counts)
+            while len(self._counts) > _KEPT:
+                self._counts.popitem(last=False)
+        return [counts[text] for text in texts]
+
+    def stretches(self, text: str, room: int, *, overlap: bool) -> list[tuple[int, int]]:
+        """A text in stretches of at most `room` tokens, half-open code point ranges; see `windows.stretches`."""
+        if self.count(text) <= room:
+            return [(0, len(text))]
+        key = (text, room, overlap)
+        known = self._cuts.get(key)
+        if known is None:
+            known = self._cut(text, room, room, overlap=overlap)
+            with self._lock:
+                self._cuts[key] = known
+                while len(self._cuts) > _CUTS_KEPT:
+                    self._cuts.popitem(last=False)
+        return known
+
+    def _cut(self, text: str, room: int, allowed: int, *, overlap: bool) -> list[tuple[int, int]]:
+        """As `stretches`, of at most `allowed` tokens each as they stand in the text.
+
+        A stretch by itself may have a token or two more than it had inside the text; then it is cut again.
+        """
+        ranges = []
+        bounds = stretches(text, self._bounds(text), allowed, overlap=overlap)
+        counts = self.count_all([text[start:end] for start, end in bounds])
+        for (start, end), count in zip(bounds, counts, strict=True):
+            if count <= room or allowed <= 1:
+                ranges.append((start, end))
+            else:
+                again = self._cut(text[start:end], room, max(min(allowed, count) * 3 // 4, 1), overlap=overlap)
+                ranges += [(start + low, start + high) for low, high in again]
+        return ranges
+
+    def pairs(self, premises: list[str], hypotheses: list[str]) -> Any:
+        """Both texts of each pair as tensors, padded to the longest and cut nowhere."""
+        return self._call(
+            [self._plain(text) for text in premises],
+            [self._plain(text) for text in hypotheses],
+            padding=True,
+            return_tensors="pt",
+        )
+
+    def _bounds(self, text: str) -> NDArray[np.int64]:
+        encoded = self._call([self._plain(text)], add_special_tokens=False, return_offsets_mapping=True)
+        return np.maximum.accumulate(np.array(encoded["offset_mapping"][0], np.int64).reshape(-1, 2), axis=0)
+
+    def _plain(self, text: str) -> str:
+        """A text as long as before, of characters that UTF-8 can write, in which no special token is spelled out.
+
+        Otherwise a response that holds `</s>` or `[SEP]` would end there for the network.
+        """
+        return self._special_words.sub(lambda match: "(" + match[0][1:], without_surrogates(text))
+
+    def _call(self, *texts: list[str], **options: Any) -> Any:
+        with self._lock:
+            return self._tokenizer(*texts, truncation=False, verbose=False, **options)

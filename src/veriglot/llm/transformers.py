@@ -1,0 +1,219 @@
+"""A model in this process, by the transformers library."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+import torch
+import transformers
+
+from veriglot.errors import UsageError
+from veriglot.hub.checkpoints import device_for, hub_options, without_bars
+from veriglot.llm.client import Closing, ModelError, Reply, Token, canonical
+from veriglot.llm.output_parser import asked_in_words
+from veriglot.signatures import checkpoint_revision, digest, signature
+
+if TYPE_CHECKING:
+    from veriglot.llm.client import Request, Settings
+
+__all__ = ["Local"]
+
+_UNUSABLE = ("frequency_penalty", "presence_penalty")  # generate() has neither
+_OF_TOKENIZERS = ("revision", "trust_remote_code", "gguf_file", "local_files_only")
+
+
+class Local(Closing):
+    """Asks a causal language model that runs here. One request at a time: many users want a server.
+
+    Settings that are None are the model's own generation configuration. Log probabilities are those of the model before
+    temperature and the like. The random numbers of a request hang on its seed alone, so the same request gives the
+    same reply on the same machine and versions, in whatever order it is asked.
+
+    Args:
+        model: a folder, or a name on the hub.
+        revision: of a model on the hub.
+        device: where it runs, such as `cpu` or `cuda:0`; None for the first accelerator, otherwise the CPU.
+        dtype: such as `float32` or `bfloat16`; `auto` for that of the file.
+        trust_remote_code: run code that comes with the model.
+        options: further arguments of `from_pretrained`, such as `{"gguf_file": "..."}` or a quantisation; values that
+            JSON can hold.
+
+    Raises:
+        UsageError: the model cannot be loaded.
+    """
+
+    name = "transformers"
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        revision: str | None = None,
+        device: str | None = None,
+        dtype: str = "auto",
+        trust_remote_code: bool = False,
+        options: dict[str, Any] | None = None,
+    ) -> None:
+        given = {**hub_options(model, revision), "trust_remote_code": trust_remote_code, **(options or {})}
+        tokenizer_given = {name: given[name] for name in _OF_TOKENIZERS if name in given}
+        try:
+            with without_bars():
+                self._tokenizer = transformers.AutoTokenizer.from_pretrained(model, **tokenizer_given)
+                loaded = transformers.AutoModelForCausalLM.from_pretrained(model, dtype=dtype, **given)
+        except (OSError, ValueError, ImportError, RuntimeError) as error:
+            raise UsageError(
+                f"The model {model!r} cannot be loaded: {_first_line(error)}",
+                remedy="Give the folder of a causal language model, or its name on the hub.",
+            ) from error
+        self.model = model
+        self._device = device_for(device)
+        self._model: Any = loaded.to(self._device).eval()
+        self._lock = threading.Lock()
+        self.signature = signature(
+            client=self.name,
+            model=model,
+            revision=checkpoint_revision(model, self._model.config),
+            options=digest([canonical(options)])[:16] if options else None,
+            dtype=str(self._model.dtype).removeprefix("torch."),
+            device=self._device.type,
+            transformers=transformers.__version__,
+            torch=torch.__version__,
+        )
+
+    def ask(self, request: Request) -> Reply:
+        """Generate one reply; a schema is asked for in words.
+
+        Raises:
+            ModelError: a prompt that is longer than the model's context, a chat with a model that has no chat
+                template, or a failure of the library.
+            UsageError: a request for another model, or settings that the library does not have.
+        """
+        if request.model != self.model:
+            raise UsageError(
+                f"This client runs {self.model!r}, and the request is for {request.model!r}.",
+                remedy="Open a client per local model.",
+            )
+        asked = asked_in_words(request) if request.schema is not None else request
+        with self._lock, torch.inference_mode():
+            ids = self._encode(asked)
+            generation = self._configuration(asked.settings, ids.shape[1])
+            try:
+                reply = self._generate(asked, ids, generation)
+            except (RuntimeError, ValueError) as error:  # out of memory, or settings that exclude each other
+                raise ModelError(f"{self.model} failed: {_first_line(error)}", remedy="Change the settings.") from error
+        return reply
+
+    def _encode(self, request: Request) -> torch.Tensor:
+        if request.prompt is not None:
+            ids = self._tokenizer(request.prompt, return_tensors="pt")["input_ids"]
+        elif not getattr(self._tokenizer, "chat_template", None):
+            raise ModelError(
+                f"{self.model} has no chat template, so it cannot be given messages.",
+                remedy="Give it a prompt to go on from instead.",
+                fatal=True,
+            )
+        else:
+            turns = [{"role": message.role, "content": message.content} for message in request.messages]
+            try:
+                text = self._tokenizer.apply_chat_template(turns, add_generation_prompt=True, tokenize=False)
+            except Exception as error:  # templates are programs of their authors: they raise what they like
+                raise ModelError(
+                    f"The chat template of {self.model} refuses the messages: {_first_line(error)}"
+                ) from error
+            # The template has written the special tokens already.
+            ids = self._tokenizer(text, return_tensors="pt", add_special_tokens=False)["input_ids"]
+        moved: torch.Tensor = ids.to(self._device)
+        return moved
+
+    def _configuration(self, settings: Settings, prompt: int) -> transformers.GenerationConfig:
+        """The model's own configuration with the settings over it."""
+        given = settings.given()
+        for name in _UNUSABLE:
+            if given.pop(name, 0):
+                raise UsageError(f"The transformers library has no {name}.", remedy="Use repetition_penalty.")
+        bound = given.pop("max_tokens", None)
+        stop = given.pop("stop", None)
+        if given.get("temperature") == 0:
+            del given["temperature"]
+            given["do_sample"] = False
+        elif "do_sample" not in given and given.keys() & {"temperature", "top_p", "top_k", "min_p", "typical_p"}:
+            given["do_sample"] = True  # as servers do: whoever names how to draw wants to draw
+        if given.get("top_k", 1) < 0:
+            given["top_k"] = 0
+        generation = transformers.GenerationConfig.from_dict(self._model.generation_config.to_dict())
+        unknown = generation.update(**{**given, **settings.extra})
+        if unknown:
+            raise UsageError(
+                f"The transformers library has no setting {', '.join(sorted(unknown))}.",
+                remedy="Leave it out: it would be ignored.",
+            )
+        generation.max_new_tokens = self._room(bound or generation.max_new_tokens, prompt)
+        generation.stop_strings = list(stop) if stop else generation.stop_strings
+        generation.return_dict_in_generate = True
+        if generation.pad_token_id is None:
+            generation.pad_token_id = self._tokenizer.pad_token_id or self._tokenizer.eos_token_id or 0
+        return generation
+
+    def _room(self, wanted: int | None, prompt: int) -> int:
+        """How many tokens can be generated; the context bounds them where it is known."""
+        context = getattr(self._model.config, "max_position_embeddings", None)
+        room = context - prompt if context else None
+        if room is not None and room < 1:
+            raise ModelError(
+                f"The prompt has {prompt:,} tokens, and the context of {self.model} holds {context:,}.",
+                remedy="Give less evidence, or another model: nothing is cut in silence.",
+            )
+        if wanted is None and room is None:
+            raise UsageError(f"{self.model} names no length.", remedy="Set max_tokens.")
+        return min(number for number in (wanted, room) if number is not None)
+
+    def _generate(self, request: Request, ids: torch.Tensor, generation: transformers.GenerationConfig) -> Reply:
+        generation.output_logits = request.logprobs
+        devices = [self._device] if self._device.type == "cuda" else []
+        with torch.random.fork_rng(devices=devices):
+            if request.seed is not None:
+                torch.manual_seed(request.seed)
+            output = self._model.generate(
+                ids, attention_mask=torch.ones_like(ids), generation_config=generation, tokenizer=self._tokenizer
+            )
+        new = output.sequences[0, ids.shape[1] :]
+        text, at_stop = _until(self._tokenizer.decode(new, skip_special_tokens=True), request.settings.stop)
+        ended = at_stop or int(new[-1]) in _ends(generation)
+        return Reply(
+            text=text,
+            finish="stop" if ended else "length",
+            tokens_in=int(ids.shape[1]),
+            tokens_out=len(new),
+            logprobs=self._logprobs(new, output.logits, request.alternatives) if request.logprobs else None,
+            model=self.model,
+            settings=_plain(generation.to_diff_dict()),
+        )
+
+    def _logprobs(self, new: torch.Tensor, logits: tuple[torch.Tensor, ...], alternatives: int) -> tuple[Token, ...]:
+        tokens = []
+        for chosen, row in zip(new.tolist(), logits, strict=True):
+            every = torch.log_softmax(row[0].float(), -1)
+            likeliest = every.topk(min(alternatives, len(every)))
+            pairs = zip(likeliest.indices.tolist(), likeliest.values.tolist(), strict=True)
+            others = tuple((self._tokenizer.decode([token]), value) for token, value in pairs)
+            tokens.append(Token(self._tokenizer.decode([chosen]), every[chosen].item(), others))
+        return tuple(tokens)
+
+
+def _until(text: str, stops: tuple[str, ...]) -> tuple[str, bool]:
+    places = [position for position in (text.find(stop) for stop in stops) if position >= 0]
+    return (text[: min(places)], True) if places else (text, False)
+
+
+def _ends(generation: transformers.GenerationConfig) -> set[int]:
+    end = generation.eos_token_id
+    return set(end) if isinstance(end, list) else {end}
+
+
+def _plain(settings: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in settings.items() if isinstance(value, str | int | float | bool | list)}
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

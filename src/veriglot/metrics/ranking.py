@@ -1,0 +1,291 @@
+"""Ranking and calibration on a grid of confidences: average precision, AUROC, ECE, reliability and correlations.
+
+Keeping every confidence would make a bootstrap sort again for each resample. Instead each response keeps, per bin of
+one fixed grid, how many units are positive and negative and the sum of their confidences; histograms of responses
+add, and a resample costs additions. The grid has steps of 1/600, finer towards 0 and 1 (down to 1e-6), where
+calibrated confidences crowd. Ranking figures treat confidences of one bin as ties.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from veriglot.metrics.classification import ratio
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = [
+    "BINS",
+    "EDGES",
+    "Ranked",
+    "ReliabilityBin",
+    "auroc",
+    "average_precision",
+    "bin_of",
+    "coarse_bin",
+    "ece_equal_mass",
+    "ece_equal_width",
+    "mid_ranks",
+    "pearson",
+    "reliability",
+    "spearman",
+]
+
+
+if TYPE_CHECKING:
+    Array = NDArray[np.float64]
+
+
+GROUPS = 15
+_STEPS = 600  # a multiple of GROUPS
+
+
+def _grid() -> Array:
+    even = np.linspace(0.0, 1.0, _STEPS + 1)  # holds the edges k/15 of the equal-width groups
+    tail = np.geomspace(1e-6, even[1], 61)[:-1]
+    return np.unique(np.concatenate([even, tail, 1.0 - tail]))
+
+
+EDGES = _grid()
+BINS = len(EDGES) - 1
+_GROUP_STARTS = np.searchsorted(EDGES, np.linspace(0.0, 1.0, _STEPS + 1)[: _STEPS : _STEPS // GROUPS])
+
+
+def bin_of(confidences: Array) -> NDArray[np.int64]:
+    """The bin of each confidence (0 to 1): bin k holds `EDGES[k] <= c < EDGES[k + 1]`, the last one 1.0 as well."""
+    bins: NDArray[np.int64] = np.searchsorted(EDGES, confidences, side="right") - 1
+    return np.clip(bins, 0, BINS - 1)
+
+
+def coarse_bin(fine: NDArray[np.int64], bins: int) -> NDArray[np.int64]:
+    """The equal bin on [0, 1] that each bin of the grid lies in.
+
+    Args:
+        place: bins of the grid.
+        bins: how many equal ones; a divisor of 600, so that no bin of the grid lies in two.
+    """
+    if _STEPS % bins:
+        raise ValueError(f"{bins} bins do not divide the grid's {_STEPS} steps")
+    starts = np.searchsorted(EDGES, np.linspace(0.0, 1.0, _STEPS + 1)[: _STEPS : _STEPS // bins])
+    coarse: NDArray[np.int64] = np.searchsorted(starts, fine, side="right") - 1
+    return coarse
+
+
+def average_precision(positives: Array, negatives: Array) -> Array:
+    """The mean precision at each positive, from the most confident bin down; NaN where a class is empty.
+
+    Args:
+        positives: unsupported units per bin, shape `(..., bins)`, bins in rising order.
+        negatives: supported units per bin, of the same shape.
+    """
+    return _average_precision(positives[..., ::-1], negatives[..., ::-1])
+
+
+def _average_precision(positives: Array, negatives: Array) -> Array:
+    """The same, of bins in falling order; NaN where there are no bins."""
+    if not positives.shape[-1]:
+        return np.full(positives.shape[:-1], np.nan)
+    hits, false = np.cumsum(positives, axis=-1), np.cumsum(negatives, axis=-1)
+    at = np.divide(hits, hits + false, out=np.zeros_like(hits), where=hits + false > 0)
+    value = ratio((positives * at).sum(axis=-1), hits[..., -1])
+    return np.where(false[..., -1] > 0, value, np.nan)
+
+
+def auroc(positives: Array, negatives: Array) -> Array:
+    """The chance that a positive has the greater confidence than a negative, ties half; NaN where a class is empty."""
+    below = np.cumsum(negatives, axis=-1) - negatives / 2.0
+    return ratio((positives * below).sum(axis=-1), positives.sum(axis=-1) * negatives.sum(axis=-1))
+
+
+def _error(positives: Array, confidence: Array, total: Array) -> Array:
+    return ratio(np.abs(positives - confidence).sum(axis=-1), total)
+
+
+def ece_equal_width(positives: Array, negatives: Array, confidence: Array) -> Array:
+    """Expected calibration error over 15 groups of equal width (Guo et al. 2017), in [0, 1].
+
+    It is biased upwards in small samples, and more so in their resamples: its interval may lie above the value.
+
+    Args:
+        positives: unsupported units per bin, shape `(..., BINS)`.
+        negatives: supported units per bin.
+        confidence: sum of the confidences per bin.
+    """
+    observed = np.add.reduceat(positives, _GROUP_STARTS, axis=-1)
+    promised = np.add.reduceat(confidence, _GROUP_STARTS, axis=-1)
+    return _error(observed, promised, (positives + negatives).sum(axis=-1))
+
+
+def _mass_groups(mass: Array) -> NDArray[np.int64]:
+    """The group (0 to 14) of each bin so that groups hold nearly equal mass; a bin is never split."""
+    total = mass.sum(axis=-1, keepdims=True)
+    centre = np.cumsum(mass, axis=-1) - mass / 2.0
+    share = np.divide(centre, total, out=np.zeros_like(centre), where=total > 0)
+    group: NDArray[np.int64] = np.minimum((share * GROUPS).astype(np.int64), GROUPS - 1)
+    return group
+
+
+def _by_group(values: Array, groups: NDArray[np.int64]) -> Array:
+    flat = groups.reshape(-1, groups.shape[-1]) + GROUPS * np.arange(groups[..., 0].size)[:, None]
+    sums = np.bincount(flat.ravel(), weights=values.ravel(), minlength=GROUPS * len(flat))
+    return sums.astype(np.float64).reshape(*groups.shape[:-1], GROUPS)
+
+
+def ece_equal_mass(positives: Array, negatives: Array, confidence: Array) -> Array:
+    """Expected calibration error over 15 groups of nearly equal mass (Nixon et al. 2019), in [0, 1].
+
+    The arguments are those of `ece_equal_width`. A bin of the grid is never split between groups.
+    """
+    mass = positives + negatives
+    groups = _mass_groups(mass)
+    return _error(_by_group(positives, groups), _by_group(confidence, groups), mass.sum(axis=-1))
+
+
+class ReliabilityBin(NamedTuple):
+    """One row of a reliability table: units with a confidence in `[low, high)`.
+
+    `confidence` is their mean confidence and `positive` the share that is unsupported; both None where `units` is 0.
+    """
+
+    low: float
+    high: float
+    units: int
+    confidence: float | None
+    positive: float | None
+
+
+def reliability(positives: Array, negatives: Array, confidence: Array) -> list[ReliabilityBin]:
+    """The 15 equal-width rows behind `ece_equal_width`, from one histogram of shape `(BINS,)`."""
+    ends = np.append(EDGES[_GROUP_STARTS], 1.0)
+    yes, no, sums = (np.add.reduceat(part, _GROUP_STARTS) for part in (positives, negatives, confidence))
+    rows = []
+    for index in range(GROUPS):
+        units = int(yes[index] + no[index])
+        mean, share = (float(sums[index]) / units, float(yes[index]) / units) if units else (None, None)
+        rows.append(ReliabilityBin(round(float(ends[index]), 6), round(float(ends[index + 1]), 6), units, mean, share))
+    return rows
+
+
+# Ranking figures of scores of any range, exactly, for the data and all its resamples at once.
+#
+# Scores are sorted once. A resample gives each item a weight, so that it costs cumulative sums and no sorting. Items
+# with equal scores are one step: their order among each other says nothing.
+
+
+if TYPE_CHECKING:
+    Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """Scores in falling order.
+
+    Attributes:
+        order: places of the items, greatest score first, shape `(n,)`.
+        starts: where each run of equal scores begins in `order`, shape `(steps,)`.
+        cuts: the score of each run, falling, shape `(steps,)`.
+        positive: which items are positive, in the order given, shape `(n,)`.
+    """
+
+    order: NDArray[np.intp]
+    starts: NDArray[np.intp]
+    cuts: Array
+    positive: Mask
+
+    @classmethod
+    def of(cls, scores: Array, positive: Mask) -> Ranked:
+        """Sort scores (shape `(n,)`, no NaN), of which the greater ones claim to be positive."""
+        order = np.argsort(-scores, kind="stable")
+        ordered = scores[order]
+        starts = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])) if len(scores) else order
+        return cls(order, starts, ordered[starts], positive)
+
+    def steps(self, weights: Array) -> tuple[Array, Array]:
+        """Positives and negatives of each run of equal scores, both of shape `(draws, steps)`.
+
+        Args:
+            weights: how often each item counts, shape `(draws, n)`.
+        """
+        if not len(self.order):
+            return np.zeros((len(weights), 0)), np.zeros((len(weights), 0))
+        sorted_ = weights[:, self.order]
+        yes = self.positive[self.order].astype(np.float64)
+        return np.add.reduceat(sorted_ * yes, self.starts, axis=1), np.add.reduceat(
+            sorted_ * (1.0 - yes), self.starts, axis=1
+        )
+
+    def average_precision(self, weights: Array) -> Array:
+        """The mean precision at each positive, shape `(draws,)`; NaN where a class is empty.
+
+        The area under the precision-recall curve by steps, which do not interpolate: a straight line between two
+        points of that curve promises what no threshold gives (Davis and Goadrich 2006). A ranking by chance has the
+        share of positives.
+        """
+        return _average_precision(*self.steps(weights))
+
+    def auroc(self, weights: Array) -> Array:
+        """The chance that a positive has the greater score than a negative, ties half; NaN where a class is empty."""
+        positives, negatives = self.steps(weights)
+        return auroc(positives[:, ::-1], negatives[:, ::-1])
+
+
+# Correlations of the data and all its resamples at once: a resample gives each pair of numbers a weight.
+
+
+_DUST = 1e-12  # a variance below this share of the values' squares is rounding
+
+
+def pearson(x: Array, y: Array, weights: Array) -> Array:
+    """Pearson's correlation under each row of weights, shape `(draws,)`; NaN where a side is constant.
+
+    Args:
+        x, y: shape `(n,)`, or `(draws, n)` where they differ by draw.
+        weights: how often each pair counts, shape `(draws, n)`.
+    """
+    total = weights.sum(axis=1)
+    x, y = _centred(x, weights, total), _centred(y, weights, total)
+    spread_x, spread_y = (ratio((weights * side * side).sum(axis=1), total) for side in (x, y))
+    product = ratio((weights * x * y).sum(axis=1), total)
+    root = np.sqrt(np.where(_varies(x, spread_x) & _varies(y, spread_y), spread_x * spread_y, 0.0))
+    return np.clip(ratio(product, root), -1.0, 1.0)
+
+
+def spearman(x: Array, y: Array, weights: Array) -> Array:
+    """Spearman's correlation under each row of weights: Pearson's of the ranks, ties at their mean rank."""
+    return pearson(mid_ranks(x, weights), mid_ranks(y, weights), weights)
+
+
+def mid_ranks(values: Array, weights: Array) -> Array:
+    """The rank of each value where it stands as often as its weight says, shape `(draws, n)`; equal values share one.
+
+    Args:
+        values: shape `(n,)`.
+        weights: shape `(draws, n)`.
+    """
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    new = np.concatenate([[True], ordered[1:] != ordered[:-1]]) if len(values) else np.zeros(0, dtype=bool)
+    if not len(values):
+        return np.zeros_like(weights)
+    mass = np.add.reduceat(weights[:, order], np.flatnonzero(new), axis=1)
+    rank = np.cumsum(mass, axis=1) - (mass - 1.0) / 2.0
+    ranks = np.empty_like(weights)
+    ranks[:, order] = rank[:, np.cumsum(new) - 1]
+    return ranks
+
+
+def _centred(values: Array, weights: Array, total: Array) -> Array:
+    mean = ratio((weights * values).sum(axis=1), total)
+    centred: Array = values - mean[:, None]
+    return centred
+
+
+def _varies(centred: Array, spread: Array) -> NDArray[np.bool_]:
+    """Whether a variance is more than rounding, held against the largest value that it is of."""
+    largest = np.abs(centred).max(axis=1, initial=0.0) ** 2
+    varies: NDArray[np.bool_] = spread > _DUST * np.maximum(largest, np.finfo(np.float64).tiny)
+    return varies

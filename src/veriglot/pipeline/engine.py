@@ -1,0 +1,650 @@
+"""The local engine: batches and recipes, rows judged in this process or over all cores, and jobs that write outputs.
+
+Order out is order in, and the predictions are the same, for any number of processes and any batch size. Memory is
+bounded: rows are read only as fast as predictions are taken.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import signal
+from collections import deque
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import pairwise
+from multiprocessing import resource_tracker
+from multiprocessing.connection import wait
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
+
+from veriglot.errors import UsageError, VeriglotError
+from veriglot.records import Prediction, Sample, Score, Status
+from veriglot.storage.checkpoint import FailedRow, JsonLines, Tally
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from multiprocessing.connection import Connection
+    from multiprocessing.context import SpawnProcess
+    from pathlib import Path
+    from types import TracebackType
+
+    from typing_extensions import TypeIs
+
+    from veriglot.records import Detector, Scorer
+    from veriglot.storage.checkpoint import Checkpoint
+
+__all__ = [
+    "Description",
+    "Engine",
+    "OutputJob",
+    "Recipe",
+    "batches",
+    "cores",
+    "judge",
+    "predictions_in",
+    "run_jobs",
+    "scores",
+    "serve",
+]
+
+
+# Rows cut into batches. Samples go to the detector; what is not a sample passes through in its place.
+
+
+P = TypeVar("P")
+
+# A batch is closed early once its texts hold this many code points, so that long rows do not multiply in memory.
+BATCH_CODE_POINTS = 2_000_000
+
+
+@dataclass
+class Batch(Generic[P]):
+    """Consecutive rows, the samples among them, and the predictions (or scores) as they come in."""
+
+    rows: list[Sample | P] = field(default_factory=list)
+    samples: list[Sample] = field(default_factory=list)
+    predictions: list[Prediction | Score | None] = field(default_factory=list)
+    code_points: int = 0
+
+    def add(self, row: Sample | P) -> None:
+        """Append one row."""
+        self.rows.append(row)
+        if isinstance(row, Sample):
+            self.samples.append(row)
+            self.predictions.append(None)
+            self.code_points += len(row.response) + sum(len(passage.text) for passage in row.evidence)
+
+    @property
+    def done(self) -> bool:
+        """Whether every sample has its prediction."""
+        return None not in self.predictions
+
+    def answered(self) -> Iterator[tuple[Sample | P, Any]]:
+        """The rows in order; a row that passes through comes with None."""
+        predictions = iter(self.predictions)
+        for row in self.rows:
+            yield row, next(predictions) if isinstance(row, Sample) else None
+
+
+@dataclass(frozen=True)
+class Share(Generic[P]):
+    """A part of a batch, `[start, end)` of its samples, that one worker holds.
+
+    Attributes:
+        deaths: how many workers died while they held it.
+    """
+
+    batch: Batch[P]
+    start: int
+    end: int
+    deaths: int = 0
+
+    @property
+    def samples(self) -> Sequence[Sample]:
+        """The samples of the share."""
+        return self.batch.samples[self.start : self.end]
+
+    def fill(self, predictions: Sequence[Prediction | Score]) -> None:
+        """Put the answers where they belong."""
+        self.batch.predictions[self.start : self.end] = predictions
+
+    def after_death(self) -> list[Share[P]]:
+        """What to try next when a worker died over this share.
+
+        Once again as it is, because the worker may have been killed from outside; after a second death sample by
+        sample, so that only the sample that kills is lost.
+        """
+        deaths = self.deaths + 1
+        if deaths < 2 or self.end - self.start == 1:
+            return [Share(self.batch, self.start, self.end, deaths)]
+        return [Share(self.batch, first, last) for first, last in pairwise(range(self.start, self.end + 1))]
+
+
+def batches(rows: Iterable[Sample | P], size: int) -> Iterator[Batch[P]]:
+    """Cut `rows` into batches of at most `size` rows and about `BATCH_CODE_POINTS` of text; nothing is read ahead."""
+    batch: Batch[P] = Batch()
+    for row in rows:
+        batch.add(row)
+        if len(batch.rows) >= size or batch.code_points >= BATCH_CODE_POINTS:
+            yield batch
+            batch = Batch()
+    if batch.rows:
+        yield batch
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A factory and what to call it with.
+
+    Attributes:
+        factory: a function or class that a module holds by name, so that it can be pickled; it returns a
+            detector or a scorer.
+        arguments: positional arguments of the factory.
+        options: keyword arguments of the factory.
+    """
+
+    factory: Callable[..., Detector | Scorer]
+    arguments: tuple[Any, ...] = ()
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def make(self) -> Any:
+        """Call the factory for a detector or a scorer. Raises whatever it raises."""
+        return self.factory(*self.arguments, **self.options)
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a detector says of itself: see `records.Detector`. A scorer has no taxonomy and no threshold.
+
+    Attributes:
+        name, taxonomy, threshold, signature: as there; "" and 1.0 of a scorer.
+        kind: which of the two it is.
+    """
+
+    name: str
+    taxonomy: str
+    threshold: float
+    signature: str
+    kind: Literal["detector", "scorer"] = "detector"
+
+    @classmethod
+    def of(cls, maker: Detector | Scorer) -> Description:
+        """Describe a detector or a scorer."""
+        if scores(maker):
+            return cls(maker.name, "", 1.0, maker.signature, "scorer")
+        return cls(maker.name, maker.taxonomy, maker.threshold, maker.signature)
+
+
+def scores(maker: Detector | Scorer) -> TypeIs[Scorer]:
+    """Whether it gives numbers and no predictions."""
+    return not hasattr(maker, "predict")
+
+
+@overload
+def judge(maker: Detector, samples: Sequence[Sample]) -> list[Prediction]: ...
+@overload
+def judge(maker: Scorer, samples: Sequence[Sample]) -> list[Score]: ...
+@overload
+def judge(maker: Detector | Scorer, samples: Sequence[Sample]) -> list[Prediction] | list[Score]: ...
+def judge(maker: Detector | Scorer, samples: Sequence[Sample]) -> list[Any]:
+    """One answer per sample, in order: predictions of a detector, scores of a scorer.
+
+    Neither may raise because of a sample. Where one does, or breaks the protocol, its samples are asked about one by
+    one, and those that fail alone come back with status `failed` and the reason.
+    """
+    try:
+        return _ask(maker, samples)
+    except Exception as error:
+        if len(samples) == 1:
+            about = Description.of(maker)
+            return [failed_answer(samples[0], about, _reason(error, about.kind))]
+    return [answer for sample in samples for answer in judge(maker, [sample])]
+
+
+def failed_answer(sample: Sample, about: Description, reason: str) -> Prediction | Score:
+    """The record of a sample that could not be judged, and why."""
+    if about.kind == "scorer":
+        return Score(
+            id=sample.id,
+            status=Status.FAILED,
+            scorer=about.name,
+            language=sample.language,
+            reason=reason,
+            signature=about.signature,
+        )
+    return Prediction(
+        id=sample.id,
+        status=Status.FAILED,
+        detector=about.name,
+        language=sample.language,
+        reason=reason,
+        signature=about.signature,
+    )
+
+
+def _ask(maker: Detector | Scorer, samples: Sequence[Sample]) -> list[Any]:
+    answers: list[Any] = [*(maker.score(samples) if scores(maker) else maker.predict(samples))]
+    wanted = [sample.id for sample in samples]
+    given = [answer.id for answer in answers]
+    if given != wanted:
+        kind, what = ("scorer", "scores") if scores(maker) else ("detector", "predictions")
+        raise VeriglotError(
+            f"the {kind} {maker.name} gave {what} for {given[:3]} (of {len(given)})"
+            f" where {wanted[:3]} (of {len(wanted)}) were asked for"
+        )
+    return answers
+
+
+def _reason(error: Exception, kind: str) -> str:
+    if isinstance(error, VeriglotError):
+        return str(error)
+    return f"the {kind} raised {type(error).__name__}: {error}".rstrip(": ")
+
+
+# A worker process: makes its own detector or scorer, then answers one batch after the other until its pipe closes.
+
+
+# Each process has one core: numerical libraries that start a thread per core would only stand in each other's way.
+_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why a worker could not make its detector. Errors themselves do not all survive pickling."""
+
+    message: str
+    remedy: str
+    exit_code: int
+
+
+def serve(connection: Connection, recipe: bytes) -> None:
+    """Body of the worker process.
+
+    Args:
+        connection: batches (lists of samples) come in, lists of predictions or scores go out; the first message that
+            goes out is a `Description`, or a `Refusal` where the detector cannot be made.
+        recipe: a pickled `Recipe`; unpickled here, because that imports the detector's module.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides what it means
+    for name in _ONE_THREAD:
+        os.environ.setdefault(name, "1")
+    try:
+        detector = _make(connection, recipe)
+        if detector is not None:
+            _answer(connection, detector)
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        return  # the parent is gone, and with it whoever wanted an answer
+
+
+def _make(connection: Connection, recipe: bytes) -> Detector | Scorer | None:
+    from veriglot.errors import VeriglotError
+
+    try:
+        detector: Detector | Scorer = pickle.loads(recipe).make()  # noqa: S301  # written by our own parent process
+        description = Description.of(detector)
+    except VeriglotError as error:
+        connection.send(Refusal(error.message, error.remedy, error.exit_code))
+        return None
+    except Exception as error:
+        connection.send(Refusal(f"The detector cannot be made: {type(error).__name__}: {error}", "", 1))
+        return None
+    connection.send(description)
+    return detector
+
+
+def _answer(connection: Connection, detector: Detector | Scorer) -> None:
+
+    while True:
+        connection.send(judge(detector, connection.recv()))
+
+
+# A pool of worker processes that notices when one dies.
+#
+# The pool of the standard library breaks as a whole when a worker is killed, and cannot say which task killed it. Here
+# each worker has a pipe of its own and holds one share of a batch at a time, so what a dead worker held is known
+# exactly.
+
+
+_DEATHS_AT_START = 3  # in a row, no worker becoming ready between them: the fault is not in the samples
+_GONE = (EOFError, OSError)  # a pipe whose other end is gone, or broke off within a message
+
+
+@dataclass(eq=False)
+class _Worker:
+    process: SpawnProcess
+    connection: Connection
+    ready: bool = False
+    share: Share[Any] | None = None
+
+
+class Pool:
+    """Worker processes with a detector or a scorer each.
+
+    Args:
+        recipe: how a worker makes its detector; has to be picklable.
+        jobs: how many processes.
+
+    Raises:
+        VeriglotError: the detector cannot be made, or workers die before they are ready.
+    """
+
+    def __init__(self, recipe: Recipe, jobs: int) -> None:
+        self._context = multiprocessing.get_context("spawn")  # safe whatever threads the caller runs
+        self._recipe = pickle.dumps(recipe)
+        self._deaths_at_start = 0
+        self._waiting: deque[Share[Any]] = deque()
+        self._workers: list[_Worker] = []
+        self._description: Description | None = None
+        try:
+            for _ in range(jobs):
+                self._workers.append(self._start())
+            while self._description is None:
+                self._listen()
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def description(self) -> Description:
+        """What the detector says of itself."""
+        assert self._description is not None
+        return self._description
+
+    @property
+    def hungry(self) -> bool:
+        """Whether a worker has nothing to do and nothing waits for it."""
+        return not self._waiting and any(worker.ready and worker.share is None for worker in self._workers)
+
+    def submit(self, batch: Batch[Any]) -> None:
+        """Hand a batch to the pool; its predictions are filled in during `wait`."""
+        if batch.samples:
+            self._waiting.append(Share(batch, 0, len(batch.samples)))
+            self._hand_out()
+
+    def wait(self) -> None:
+        """Block until at least one worker has something to say: ready, an answer, or its death."""
+        self._listen()
+        self._hand_out()
+
+    def close(self) -> None:
+        """Stop every worker at once; what they hold is not waited for."""
+        for worker in self._workers:
+            worker.connection.close()
+            worker.process.terminate()
+        for worker in self._workers:
+            worker.process.join()
+            worker.process.close()
+        self._workers.clear()
+
+    def _start(self) -> _Worker:
+        ours, worker_end = self._context.Pipe()
+        process = self._context.Process(target=serve, args=(worker_end, self._recipe), daemon=True)
+        with _ctrl_c_held_back():
+            process.start()
+        worker_end.close()  # so that the pipe ends when the worker does
+        return _Worker(process, ours)
+
+    def _hand_out(self) -> None:
+        for worker in list(self._workers):
+            if not self._waiting:
+                return
+            if worker.ready and worker.share is None:
+                worker.share = self._waiting.popleft()
+                try:
+                    worker.connection.send(worker.share.samples)
+                except _GONE:
+                    self._bury(worker)
+
+    def _listen(self) -> None:
+        voices = {worker.connection: worker for worker in self._workers}
+        for connection in wait(list(voices)):
+            worker = voices[connection]  # type: ignore[index]  # `wait` returns what it was given
+            try:
+                message = worker.connection.recv()
+            except _GONE:
+                self._bury(worker)
+            else:
+                self._take(worker, message)
+
+    def _take(self, worker: _Worker, message: Any) -> None:
+        if isinstance(message, Refusal):
+            error = VeriglotError(message.message, remedy=message.remedy)
+            error.exit_code = message.exit_code
+            raise error
+        if isinstance(message, Description):
+            worker.ready = True
+            self._description = self._description or message
+            self._deaths_at_start = 0
+            return
+        assert worker.share is not None
+        worker.share.fill(message)
+        worker.share = None
+
+    def _bury(self, worker: _Worker) -> None:
+        """Put a new worker in the place of a dead one, and what it held back in the queue."""
+        worker.connection.close()
+        worker.process.join()
+        code = worker.process.exitcode
+        if not worker.ready:
+            self._deaths_at_start += 1
+            if self._deaths_at_start >= _DEATHS_AT_START:
+                raise VeriglotError(
+                    f"Worker processes die while they load the detector ({_how(code)}).",
+                    remedy="Is there enough memory? Try --processes 1.",
+                )
+        share, worker.share = worker.share, None
+        worker.process.close()
+        self._workers[self._workers.index(worker)] = self._start()
+        if share is None:
+            return
+        if share.end - share.start == 1 and share.deaths >= 1:
+            reason = f"the worker process died twice over this sample ({_how(code)})"
+            share.fill([failed_answer(share.samples[0], self.description, reason)])
+            return
+        self._waiting.extendleft(reversed(share.after_death()))
+
+
+@contextmanager
+def _ctrl_c_held_back() -> Iterator[None]:
+    """Start processes to which Ctrl-C never gets, not even before they can refuse it; here it arrives afterwards."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # it would be started with the first process, and let Ctrl-C through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _how(code: int | None) -> str:
+    return f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
+
+
+R = TypeVar("R")
+
+_BATCHES_AHEAD = 4  # per process: enough that one slow batch at the head does not stop the others
+
+
+def cores() -> int:
+    """How many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+class Engine:
+    """Moves rows through one detector, or one scorer. A context manager; leaving it stops the processes.
+
+    Args:
+        recipe: how to make it.
+        jobs: number of processes; 1 stays in this one, 0 takes every core.
+        batch_size: most rows in a batch, at least 1.
+
+    Raises:
+        UsageError: `jobs` or `batch_size` out of range.
+        VeriglotError: the detector cannot be made.
+    """
+
+    def __init__(self, recipe: Recipe, *, jobs: int = 1, batch_size: int = 32) -> None:
+        if jobs < 0:
+            raise UsageError(f"The number of processes is 0 (one per core) or more, but {jobs} was asked for.")
+        if batch_size < 1:
+            raise UsageError(f"A batch holds at least 1 row, but {batch_size} was asked for.")
+        self.jobs = jobs or cores()
+        self.batch_size = batch_size
+        self._detector: Detector | Scorer | None = None
+        self._pool: Pool | None = None
+        if self.jobs == 1:
+            self._detector = recipe.make()
+            self.description = Description.of(self._detector)
+        else:
+            self._pool = Pool(recipe, self.jobs)
+            self.description = self._pool.description
+
+    def __enter__(self) -> Engine:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop the processes, if there are any."""
+        if self._pool is not None:
+            self._pool.close()
+            self._pool = None
+
+    def run(self, rows: Iterable[Sample | R]) -> Iterator[tuple[Sample | R, Prediction | None]]:
+        """The rows in order, each sample with its prediction.
+
+        What is not a `Sample` passes through in its place, with None. A sample over which the detector raises, or over
+        which its process dies twice, gets a prediction of status `failed`; no row is lost.
+        """
+        return self._answers(rows)
+
+    def scores(self, samples: Iterable[Sample]) -> Iterator[Score]:
+        """The same of a scorer: one score a sample, in order."""
+        return (score for _, score in self._answers(samples))
+
+    def _answers(self, rows: Iterable[Sample | R]) -> Iterator[tuple[Sample | R, Any]]:
+        if self._detector is not None:
+            return _alone(self._detector, batches(rows, self.batch_size))
+        assert self._pool is not None, "the engine is closed"
+        return _together(self._pool, batches(rows, self.batch_size), self.jobs * _BATCHES_AHEAD)
+
+
+def _alone(detector: Detector | Scorer, queue: Iterator[Batch[R]]) -> Iterator[tuple[Sample | R, Any]]:
+    for batch in queue:
+        if batch.samples:
+            batch.predictions[:] = judge(detector, batch.samples)
+        yield from batch.answered()
+
+
+def _together(pool: Pool, queue: Iterator[Batch[R]], most: int) -> Iterator[tuple[Sample | R, Any]]:
+    """`most` bounds the batches that were read and not yet given out, those that wait for an earlier one included."""
+    begun: deque[Batch[Any]] = deque()
+    more = True
+    while more or begun:
+        while more and pool.hungry and len(begun) < most:
+            batch = next(queue, None)
+            if batch is None:
+                more = False
+                break
+            begun.append(batch)
+            pool.submit(batch)
+        while begun and begun[0].done:
+            yield from begun.popleft().answered()
+        if begun or (more and not pool.hungry):
+            pool.wait()
+
+
+@dataclass
+class OutputJob:
+    """One output to make: where its rows come from and where they go.
+
+    Attributes:
+        rows: opens the input; called once, when its turn comes, so that thousands of inputs are not open together.
+        checkpoint: the output.
+    """
+
+    rows: Callable[[], Iterable[Sample | FailedRow]]
+    checkpoint: Checkpoint
+
+
+@dataclass(frozen=True)
+class _End:
+    """Marks the end of a job's rows in the stream through the engine."""
+
+    job: OutputJob
+
+
+_Other = FailedRow | _End  # what passes through the engine beside samples
+
+
+def run_jobs(
+    jobs: Sequence[OutputJob],
+    engine: Engine,
+    *,
+    stop: bool = False,
+    seen: Callable[[Sample | FailedRow, Prediction | None], None] | None = None,
+) -> Tally:
+    """Make every output, all processes over all inputs, in order.
+
+    Whatever ends it, the rows that are done are kept, and the same call continues after them.
+
+    Args:
+        jobs: what to make; outputs that are finished are counted and left alone.
+        engine: what judges the rows.
+        stop: raise at the first row that cannot be read instead of noting it; what stands before it is kept.
+        seen: called for every row that this call added.
+
+    Raises:
+        InputError: with `stop`, the first row that cannot be read.
+    """
+    for job in jobs:
+        job.checkpoint.check()
+    current = deque(jobs)
+    try:
+        results: Iterator[tuple[Sample | _Other, Prediction | None]] = engine.run(_stream(jobs))
+        for row, prediction in results:
+            if isinstance(row, _End):
+                row.job.checkpoint.finish()
+                current.popleft()
+                continue
+            if prediction is not None:
+                current[0].checkpoint.write(prediction)
+            elif isinstance(row, FailedRow):
+                if stop:
+                    raise row.as_error()
+                current[0].checkpoint.fail(row)
+            if seen is not None:
+                seen(row, prediction)
+    finally:
+        for job in jobs:
+            job.checkpoint.close()
+    tally = Tally()
+    for job in jobs:
+        tally.statuses.update(job.checkpoint.statuses)
+        tally.failed += job.checkpoint.failed
+        tally.reused += job.checkpoint.reused
+    return tally
+
+
+def _stream(jobs: Sequence[OutputJob]) -> Iterator[Sample | FailedRow | _End]:
+    for job in jobs:
+        job.checkpoint.open()
+        if not job.checkpoint.finished:
+            yield from job.checkpoint.remaining(job.rows())
+        yield _End(job)
+
+
+def predictions_in(path: Path) -> Iterator[Prediction]:
+    """The predictions of a file of finished rows, in order."""
+    from veriglot.records import decode_json, prediction_from
+
+    for line in JsonLines(path).lines():
+        yield prediction_from(decode_json(line))

@@ -1,0 +1,704 @@
+"""Estimators of a rate, with intervals: the marked share, corrected in the ways of `ESTIMATORS`.
+
+The mixture (`em`) is the rate as a weight: how much of the profile's two confidence distributions explains the study's.
+
+The profile gives the distribution of confidences of unsupported units and that of supported ones. If only their
+proportion differs in the study, its distribution is a mixture of the two, whose weight is found by maximum likelihood;
+the iteration towards it is that of Saerens, Latinne and Decaestecker (2002), on histograms. Where a profile has no such
+distributions, its prevalence and the confidences themselves stand in: a confidence is then taken for the probability
+that the unit is unsupported at the profile's prevalence, which gives the ratio of the two likelihoods in its bin.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from veriglot.errors import UsageError
+from veriglot.rates import diagnosis
+from veriglot.rates.proportion import (
+    BINS,
+    DetectorRates,
+    Share,
+    Tallies,
+    clustered_share,
+    detector_rates,
+    error_of,
+    freedom_of,
+    share_of,
+)
+from veriglot.records import Estimate, Estimator, Reliability
+from veriglot.signatures import digest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.random import Generator
+    from numpy.typing import NDArray
+
+    from veriglot.rates.proportion import ClusteredShare, Labels
+    from veriglot.records import LanguageProfile
+
+__all__ = ["CONFIDENCE", "DRAWS", "ESTIMATORS", "SEED", "Case", "Correction", "RateEstimate", "estimate"]
+
+
+if TYPE_CHECKING:
+    Array = NDArray[np.float64]
+
+
+_SMOOTHING = 0.5  # units a bin, so that a confidence that the profile lacks is not impossible
+_HALVINGS = 45  # of [0, 1]: 3e-14
+_BLOCK = 500  # draws at a time
+_FEW = 100  # clusters of a profile up to which the error of their error matters
+_GROUPS = 1000  # more clusters of a profile are added up in so many
+
+
+@dataclass(frozen=True)
+class Components:
+    """Two distributions over the bins, each of shape `(..., 20)`.
+
+    Attributes:
+        unsupported: of unsupported units; adds up to 1.
+        supported: of supported units; adds up to 1.
+        source: `histograms` of the profile, or `posteriors` from the confidences and the profile's prevalence.
+        measured: TPR and FPR of the same profile: what its unsupported and its supported units are worth.
+        by_cluster: units of each cluster of the profile by confidence and kind, shape `(k, 20, 2)`; None where the
+            profile holds sums alone.
+    """
+
+    unsupported: Array
+    supported: Array
+    source: str
+    measured: tuple[Share, Share]
+    by_cluster: Array | None = None
+
+    def draws(self, number: int, generator: Generator) -> tuple[Array, Array]:
+        """Draws of the two distributions, each of shape `(number, 20)`.
+
+        Clusters of the profile get random weights (the Bayesian bootstrap, Rubin 1981), so that what a text does to
+        both distributions at once is kept. From sums alone, the two are drawn apart, each with as many units as its own
+        are worth.
+        """
+        if self.by_cluster is None:
+            return (
+                _again(self.unsupported, self.measured[0], number, generator),
+                _again(self.supported, self.measured[1], number, generator),
+            )
+        k = len(self.by_cluster)
+        drawn = np.empty((number, BINS, 2))
+        for start in range(0, number, _BLOCK):
+            weights = self._weights((min(_BLOCK, number - start), k), generator)
+            drawn[start : start + _BLOCK] = np.tensordot(weights, self.by_cluster, axes=1)
+        drawn += _SMOOTHING
+        drawn /= drawn.sum(axis=1, keepdims=True)
+        return drawn[..., 0], drawn[..., 1]
+
+    def _weights(self, shape: tuple[int, int], generator: Generator) -> Array:
+        """Random weights of `k` clusters, shape `(draws, k)`, of mean 1 in every draw.
+
+        With few clusters, their spread is widened to the unbiased one, and varies as an error does that is itself
+        estimated: 95% intervals from 30 texts held 90% without, and hold 93% (benchmarks/rates.py).
+        """
+        draws, k = shape
+        if k > _FEW:
+            weights = generator.standard_exponential(shape)
+        else:
+            freedom = min(each.freedom for each in self.measured)
+            precision = (k - 1) / (k + 1) * generator.chisquare(freedom, (draws, 1)) / freedom
+            weights = generator.standard_gamma(np.broadcast_to(np.maximum(precision, 0.05), shape))
+        weights /= weights.mean(axis=1, keepdims=True)
+        return weights
+
+
+@dataclass(frozen=True)
+class Study:
+    """A study's units by confidence.
+
+    Attributes:
+        by_cluster: of each cluster, shape `(k, 20)`.
+    """
+
+    by_cluster: Array
+
+    @classmethod
+    def of(cls, tallies: Tallies) -> Study | None:
+        """None where there are no confidences, or no units."""
+        if tallies.confidences is None or not tallies.confidences.any():
+            return None
+        clusters, index = np.unique(tallies.cluster, return_inverse=True)
+        sums = np.zeros((len(clusters), BINS))
+        np.add.at(sums, index, tallies.confidences)
+        return cls(sums)
+
+    @property
+    def counts(self) -> Array:
+        """Of all clusters together, shape `(20,)`."""
+        summed: Array = self.by_cluster.sum(axis=0)
+        return summed
+
+    def noise(self, number: int, generator: Generator) -> Array:
+        """Draws of what chance does to the shares of the bins, shape `(number, 20)`: normal, as clusters vary."""
+        k, total = len(self.by_cluster), self.by_cluster.sum()
+        off = (self.by_cluster - np.outer(self.by_cluster.sum(axis=1) / total, self.counts)) / total
+        size, ways = np.linalg.eigh(off.T @ off * (k / max(1, k - 1)))
+        drawn: Array = generator.standard_normal((number, BINS)) @ (ways * np.sqrt(np.maximum(size, 0.0))).T
+        return drawn
+
+    def worth(self, parts: Components) -> tuple[float, float]:
+        """How many independent units would be as sure of the weight, and the degrees of freedom of that.
+
+        The weight is moved by the mean over units of a score, the slope of the likelihood. Its error between clusters
+        over its error between units is what clustering costs.
+        """
+        counts = self.counts
+        total = counts.sum()
+        difference = parts.unsupported - parts.supported
+        mixed = parts.supported + float(weight(counts, parts.unsupported, parts.supported)) * difference
+        score = difference / np.maximum(mixed, 1e-300)
+        mean = counts @ score / total
+        between_units = counts @ (score - mean) ** 2 / total**2
+        influences = self.by_cluster @ (score - mean) / total
+        between = error_of(influences) ** 2 if len(influences) > 1 else np.inf
+        effective = min(total, total * between_units / between) if between > 0 else total
+        return float(effective), freedom_of(influences)
+
+
+def components(profile: LanguageProfile, study: Array, measured: tuple[Share, Share]) -> Components | None:
+    """The two distributions, from a profile.
+
+    Args:
+        profile: of one language.
+        study: units of the study by bin, shape `(20,)`; used where the profile has no distributions.
+        measured: its TPR and FPR.
+
+    Returns:
+        None where the profile holds neither distributions of both kinds nor a prevalence between 0 and 1.
+    """
+    if profile.confidences:
+        counts = np.array(profile.confidences, dtype=np.float64)
+        if (counts.sum(axis=0) > 0).all():
+            smooth = counts + _SMOOTHING
+            shares = smooth / smooth.sum(axis=0)
+            by_cluster = _by_cluster(profile.histograms, profile.clusters) if profile.histograms else None
+            return Components(shares[:, 0], shares[:, 1], "histograms", measured, by_cluster)
+    prevalence = profile.prevalence
+    if prevalence is None or not 0.0 < prevalence < 1.0 or not study.sum():
+        return None
+    middle = (np.arange(BINS) + 0.5) / BINS
+    ratio = middle * (1.0 - prevalence) / ((1.0 - middle) * prevalence)
+    # Only the ratio counts for the weight; the absolute height is the study's own.
+    base = (study + _SMOOTHING) / (study + _SMOOTHING).sum()
+    return Components(ratio * base, base, "posteriors", measured)
+
+
+@lru_cache(maxsize=64)  # every model of a language asks for the same
+def _by_cluster(histograms: tuple[tuple[tuple[int, int, int], ...], ...], clusters: tuple[int, ...]) -> Array:
+    """Units of each cluster by confidence and kind, shape `(k, 20, 2)`."""
+    names = clusters or range(len(histograms))
+    index_of = {name: index for index, name in enumerate(dict.fromkeys(names))}
+    table = np.zeros((min(len(index_of), _GROUPS), BINS, 2))
+    for name, cells in zip(names, histograms, strict=True):
+        for bin_, unsupported, supported in cells:
+            table[index_of[name] % _GROUPS, bin_] += (unsupported, supported)
+    table.flags.writeable = False
+    return table
+
+
+def weight(study: Array, unsupported: Array, supported: Array) -> Array:
+    """The weight of `unsupported` that makes the counts `study` likeliest.
+
+    Args:
+        study: counts, shape `(..., 20)`.
+        unsupported: distribution, shape `(..., 20)`.
+        supported: distribution, of the same shape.
+
+    Returns:
+        Shape `(...)`, between 0 and 1. The likelihood is concave in the weight, so its slope is halved upon.
+    """
+    difference = unsupported - supported
+    shape = np.broadcast_shapes(study.shape, difference.shape)[:-1]
+    low, high = np.zeros(shape), np.ones(shape)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2.0
+        mixed = supported + middle[..., None] * difference
+        rising = (study * difference / np.maximum(mixed, 1e-300)).sum(axis=-1) > 0
+        low, high = np.where(rising, middle, low), np.where(rising, high, middle)
+    return (low + high) / 2.0
+
+
+def drawn_weights(study: Study, parts: Components, number: int, profile: Generator, own: Generator) -> Array:
+    """Draws of the weight, shape `(number,)`: study and profile drawn anew, with as many units as they are worth.
+
+    Args:
+        study: its units by confidence.
+        parts: the two distributions.
+        number: of draws.
+        profile: draws the two distributions. In the same state for all models that one profile corrects, so that its
+            errors move them together.
+        own: draws what is the study's own.
+    """
+    effective, freedom = study.worth(parts)
+    total = float(study.counts.sum())
+    worth = np.clip(effective * own.chisquare(freedom, number) / freedom, 1.0, total)
+    half = (parts.unsupported + parts.supported) / 2.0  # Jeffreys' half a unit of either kind, as in `shares`
+    counts = _drawn(np.outer(worth, study.counts / total) + half, own)
+    if parts.source == "posteriors":
+        return weight(counts, parts.unsupported, parts.supported)
+    return weight(counts, *parts.draws(number, profile))
+
+
+def misfit(study: Study, parts: Components, number: int, generator: Generator) -> tuple[float, float]:
+    """How far the study's distribution lies off the best mixture.
+
+    Returns:
+        Total variation distance (0 to 1), and the 99.9% quantile of what it would be if the mixture were true: with
+        the study's noise as it varies between clusters, the profile's, and a weight that is fitted to both.
+    """
+    counts = study.counts
+    difference = parts.unsupported - parts.supported
+    best = float(weight(counts, parts.unsupported, parts.supported))
+    fitted = parts.supported + best * difference
+    fitted = fitted / fitted.sum()
+    distance = float(np.abs(counts / counts.sum() - fitted).sum() / 2.0)
+    noise = study.noise(number, generator)
+    if parts.source == "histograms":
+        unsupported, supported = parts.draws(number, generator)
+        noise += best * (unsupported - parts.unsupported) + (1.0 - best) * (supported - parts.supported)
+    score = difference / np.maximum(fitted, 1e-300)
+    moved = np.clip(noise @ score / (difference @ score), -best, 1.0 - best)
+    distances = np.abs(noise - np.outer(moved, difference)).sum(axis=-1) / 2.0
+    return distance, float(np.quantile(distances, 0.999))
+
+
+def _again(shares: Array, worth: Share, number: int, generator: Generator) -> Array:
+    """A distribution drawn anew, shape `(number, 20)`, with as many units as those behind it are worth."""
+    scale = generator.chisquare(worth.freedom, number) / worth.freedom
+    return _drawn(np.outer(np.clip(worth.effective * scale, 1.0, worth.units), shares), generator)
+
+
+def _drawn(shape: Array, generator: Generator) -> Array:
+    """Draws of a distribution over bins by the Dirichlet distribution of `shape`, both of shape `(draws, 20)`."""
+    drawn = generator.standard_gamma(np.maximum(shape, 1e-3))
+    distributions: Array = drawn / drawn.sum(axis=-1, keepdims=True)
+    return distributions
+
+
+# Prediction-powered estimation: the detector on every response, people on a few, and each where it is strong.
+#
+# The share that the detector marks in the responses without labels, times a factor, plus what people mark beyond that
+# factor times the detector in the labelled ones. It is right whatever the detector's errors are, as long as the
+# labelled responses are drawn at random; the factor that makes the interval shortest is estimated (Angelopoulos et al.
+# 2023, "Prediction-powered inference"; "PPI++", 2023, section 6). Shares are ratios over clusters here.
+#
+# The factor is chosen to make the spread of few labels look small, so the spread at that factor flatters itself: with
+# 50 labels, 95% intervals of linearised variances held 88% (benchmarks/rates.py). The error is therefore the
+# jackknife's, which finds the factor anew without each labelled cluster.
+
+
+if TYPE_CHECKING:
+    Places = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Rectified:
+    """A prediction-powered estimate.
+
+    Attributes:
+        value: not cut to [0, 1].
+        draws: shape `(draws,)`, between 0 and 1.
+        factor: how much the detector is relied on, 0 (not at all: the labels alone) to 1.
+        clusters: labelled clusters.
+        unsupported: labelled clusters in which people marked a unit.
+        supported: labelled clusters in which people left a unit unmarked.
+        error: standard error.
+    """
+
+    value: float
+    draws: Array
+    factor: float
+    clusters: int
+    unsupported: int
+    supported: int
+    error: float
+
+
+def rectified(tallies: Tallies, labels: Labels, *, draws: int, generator: Generator) -> Rectified | None:
+    """The estimate; None where no labelled response has a unit.
+
+    Responses without a label to queries that have one are left aside: they vary with the labelled ones.
+    """
+    chosen = tallies.select(labels.response)
+    told = Tallies(labels.unsupported, chosen.units, chosen.cluster)
+    gold, marked = clustered_share(told), clustered_share(chosen)
+    others = clustered_share(tallies.select(~np.isin(tallies.cluster, chosen.cluster)))
+    if gold is None or marked is None:
+        return None
+    k = len(gold.clusters)
+    with_unsupported = len(np.unique(chosen.cluster[labels.unsupported > 0]))
+    with_supported = len(np.unique(chosen.cluster[labels.unsupported < chosen.units]))
+    if others is None or k < 3 or len(others.clusters) < 2 or not gold.influences.any():
+        share = share_of(labels.unsupported, chosen.units, chosen.cluster)
+        assert share is not None
+        drawn = share.draws(draws, generator)
+        return Rectified(share.value, drawn, 0.0, k, with_unsupported, with_supported, float(drawn.std()))
+    factor = float(_factor(*_products(gold, marked), k, others.error))
+    value = gold.share + factor * (others.share - marked.share)
+    moves = np.concatenate([_moves(told, chosen, gold, marked, others), factor * _unbiased(others.influences)])
+    error = float(np.sqrt((moves**2).sum()))
+    drawn = _as_share(value, error, freedom_of(moves), int(tallies.units.sum())).draws(draws, generator)
+    return Rectified(value, drawn, factor, k, with_unsupported, with_supported, error)
+
+
+def _products(gold: ClusteredShare, marked: ClusteredShare) -> tuple[Array, Array]:
+    """Of each cluster, what it adds to the covariance of the two shares and to the variance of the marked one."""
+    return gold.influences * marked.influences, marked.influences**2
+
+
+def _factor(covariance: Array, variance: Array, k: int, error_of_others: float, without: Places | None = None) -> Array:
+    """The factor that makes the variance least: covariance over the sum of the two variances of the marked share.
+
+    Args:
+        covariance, variance: what each cluster adds to them, shape `(k,)`.
+        k: how many clusters these are.
+        error_of_others: standard error of the marked share among responses without labels.
+        without: places of clusters to leave out, each alone, shape `(m,)`; None for one factor of all.
+    """
+    both, own = covariance.sum(), variance.sum()
+    if without is not None:
+        both, own, k = both - covariance[without], own - variance[without], k - 1
+    scale = k / (k - 1)
+    least = scale * own + error_of_others**2
+    factor = np.divide(scale * both, least, out=np.zeros_like(least), where=least > 0)
+    cut: Array = np.clip(factor, 0.0, 1.0)
+    return cut
+
+
+def _moves(
+    told: Tallies, chosen: Tallies, gold: ClusteredShare, marked: ClusteredShare, others: ClusteredShare
+) -> Array:
+    """How much each labelled cluster moves the estimate: jackknife, with the factor found anew, shape `(k,)`.
+
+    Their squares add up to the variance.
+    """
+    k = len(gold.clusters)
+    index = np.searchsorted(gold.clusters, chosen.cluster)
+    unsupported, predicted, units = (
+        np.bincount(index, weights=column, minlength=k) for column in (told.marked, chosen.marked, chosen.units)
+    )
+    left = units.sum() - units
+    others_left = np.flatnonzero(left > 0)  # a cluster that holds every unit leaves nothing to estimate from
+    factors = _factor(*_products(gold, marked), k, others.error, others_left)
+    gold_left = (unsupported.sum() - unsupported[others_left]) / left[others_left]
+    marked_left = (predicted.sum() - predicted[others_left]) / left[others_left]
+    values = gold_left + factors * (others.share - marked_left)
+    moves: Array = (values.mean() - values) * np.sqrt((k - 1) / k)
+    return moves
+
+
+def _unbiased(influences: Array) -> Array:
+    k = len(influences)
+    scaled: Array = influences * np.sqrt(k / (k - 1))
+    return scaled
+
+
+def _as_share(value: float, error: float, freedom: float, units: int) -> Share:
+    """The estimate as a share of as many independent units as would be as sure of it: its draws are skewed near 0."""
+    inside = float(np.clip(value, 0.25 / units, 1.0 - 0.25 / units))
+    effective = min(inside * (1.0 - inside) / error**2, float(units)) if error > 0 else float(units)
+    return Share(inside, units, 0, effective, freedom)
+
+
+# One rate from one model's tallies in one language, with its interval, its draws, and what speaks against it.
+
+
+CONFIDENCE = 0.95
+DRAWS = 4000
+SEED = 0
+_FIT_DRAWS = 1000
+
+
+class RateEstimate(Estimate, frozen=True):
+    """A rate, between 0 and 1; its interval carries the study's and the profile's uncertainty together.
+
+    Attributes:
+        reasons: what the data do not support; empty where the rate is reliable.
+        draws: of the rate, not cut to [0, 1], shape `(draws,)`; NaN where a draw gives none. Draw b of all estimates
+            with one profile and seed comes from the same draw of the profile.
+        notes: what it was made from, for the signature.
+        uncut: the rate before it is cut to [0, 1]; NaN without one. Means and differences are made of these, and cut
+            at the end: the mean of cut rates is too high near 0.
+    """
+
+    reasons: tuple[str, ...]
+    draws: Array
+    notes: tuple[str, ...] = ()
+    uncut: float = math.nan
+
+    @property
+    def status(self) -> Reliability:
+        """`ok`, or `unreliable` where there are reasons or no rate."""
+        return Reliability.UNRELIABLE if self.reasons or self.value is None else Reliability.OK
+
+
+def estimate(
+    tallies: Tallies,
+    profile: LanguageProfile | None = None,
+    *,
+    estimator: Estimator | str = Estimator.LABEL_SHIFT,
+    confidence: float = CONFIDENCE,
+    seed: int = SEED,
+    draws: int = DRAWS,
+    labels: Labels | None = None,
+    coverage: float = 1.0,
+) -> RateEstimate:
+    """Estimate the share of unsupported units.
+
+    Args:
+        tallies: what the detector marked.
+        profile: its error rates in this language; `raw` and `ppi` need none.
+        estimator: how (see `records.Estimator`). With marked share q, `paper` is q x precision / recall (mFAVA,
+            equation 1) and `label-shift` is (q - FPR) / (TPR - FPR) (Rogan and Gladen 1978).
+        confidence: of the interval, between 0 and 1.
+        seed: of the draws.
+        draws: how many.
+        labels: of people, in the wild, for `ppi`.
+        coverage: judged responses over all responses.
+
+    Raises:
+        UsageError: the estimator needs a profile, confidences or labels that are not given.
+    """
+    wanted = Estimator(estimator)
+    method = ESTIMATORS[wanted]
+    share = share_of(tallies.marked, tallies.units, tallies.cluster)
+    findings = [*diagnosis.study_findings(share), *diagnosis.coverage_findings(coverage)]
+    if share is None:
+        return RateEstimate(tuple(findings), np.full(draws, np.nan), value=None)
+    rates = None
+    if method.needs_profile:
+        if profile is None:
+            raise UsageError(
+                f"The estimator {wanted} needs an error profile.",
+                remedy="Measure one with: veriglot evaluate LABELLED -o profile.json",
+            )
+        rates = detector_rates(profile, seed=seed, draws=draws)
+        findings += diagnosis.profile_findings(rates)
+        findings += _fit(tallies, profile, rates, seed)
+        if rates.tpr is None or rates.fpr is None:
+            return RateEstimate(tuple(findings), np.full(draws, np.nan), value=None)
+    result = method.correct(Case(tallies, share, seed, draws, profile, rates, labels))
+    return _finished(result.value, result.draws, [*findings, *result.findings], confidence, result.notes)
+
+
+def _generator(seed: int, tallies: Tallies, stream: int = 1) -> np.random.Generator:
+    """Draws that depend on the counts: models that marked otherwise do not share the noise of their responses."""
+    return np.random.default_rng([seed, stream, int(tallies.marked.sum()), int(tallies.units.sum()), len(tallies)])
+
+
+def _fit(tallies: Tallies, profile: LanguageProfile, rates: DetectorRates, seed: int) -> list[str]:
+    """Whether the study's confidences are a mixture of the profile's; nothing where either has none."""
+    study = Study.of(tallies)
+    if study is None or not profile.confidences or rates.tpr is None or rates.fpr is None:
+        return []
+    parts = components(profile, study.counts, (rates.tpr, rates.fpr))
+    if parts is None:
+        return []
+    return diagnosis.fit_findings(*misfit(study, parts, _FIT_DRAWS, np.random.default_rng([seed, 4])))
+
+
+def _finished(
+    value: float, draws: Array, findings: list[str], confidence: float, notes: tuple[str, ...] = ()
+) -> RateEstimate:
+    """Cut to [0, 1]; the interval from the draws. A draw without a value may be anything, so it widens both ends."""
+    if not np.isfinite(value):
+        return RateEstimate(tuple(findings) or ("the profile gives no correction",), draws, notes, value=None)
+    cut = np.clip(draws, 0.0, 1.0)
+    tail = (1.0 - confidence) / 2.0
+    low = float(np.quantile(np.where(np.isnan(cut), 0.0, cut), tail))
+    high = float(np.quantile(np.where(np.isnan(cut), 1.0, cut), 1.0 - tail))
+    rate = float(np.clip(value, 0.0, 1.0))
+    return RateEstimate(tuple(findings), draws, notes, value, value=rate, low=min(low, rate), high=max(high, rate))
+
+
+# What is added here and to `records.Estimator` can be estimated, compared and reported.
+
+
+@dataclass(frozen=True)
+class Case:
+    """What one rate is made from: the arguments of `estimate`, and what follows from them.
+
+    Attributes:
+        share: the marked share.
+        rates: those of the profile, with TPR and FPR; None for an estimator that needs no profile.
+    """
+
+    tallies: Tallies
+    share: Share
+    seed: int
+    draws: int
+    profile: LanguageProfile | None = None
+    rates: DetectorRates | None = None
+    labels: Labels | None = None
+
+    @property
+    def marked(self) -> Array:
+        """Draws of the marked share, shape `(draws,)`."""
+        return self.share.draws(self.draws, _generator(self.seed, self.tallies))
+
+    @property
+    def measured(self) -> tuple[DetectorRates, Share, Share]:
+        """The rates of the profile, its TPR and its FPR."""
+        assert self.rates is not None
+        assert self.rates.tpr is not None
+        assert self.rates.fpr is not None
+        return self.rates, self.rates.tpr, self.rates.fpr
+
+
+class Correction(NamedTuple):
+    """What an estimator makes of a case: rate and draws, both before they are cut and NaN where there is none."""
+
+    value: float
+    draws: Array
+    findings: Sequence[str] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Method:
+    """An estimator.
+
+    Attributes:
+        correct: makes the rate of a case.
+        title: what it does, in a few words.
+        description: what it does and when it holds, in sentences.
+        needs_profile, needs_confidences, needs_labels: whether it needs an error profile, the confidence of every word,
+            labels of some of the responses.
+        factor: from the rates of a profile and a number of draws, what the marked share is multiplied by (and draws of
+            it), where a difference of rates is a multiple of one of marked shares; None for other estimators, whose
+            draws are compared.
+    """
+
+    correct: Callable[[Case], Correction]
+    title: str
+    description: str
+    needs_profile: bool = False
+    needs_confidences: bool = False
+    needs_labels: bool = False
+    factor: Callable[[DetectorRates], tuple[float, Array]] | None = None
+
+
+def _raw(case: Case) -> Correction:
+    return Correction(case.share.value, case.marked)
+
+
+def _paper(case: Case) -> Correction:
+    """Equation 1 of mFAVA. Precision over recall is the prevalence of the profile over the share that it marks."""
+    rates, tpr, fpr = case.measured
+    assert rates.prevalence is not None
+    prevalence, drawn = rates.prevalence.value, rates.prevalence_draws
+    marked = prevalence * tpr.value + (1.0 - prevalence) * fpr.value
+    value = case.share.value * prevalence / marked if tpr.value > 0 else math.nan
+    return Correction(value, case.marked * drawn / (drawn * rates.tpr_draws + (1.0 - drawn) * rates.fpr_draws))
+
+
+def _paper_factor(rates: DetectorRates) -> tuple[float, Array]:
+    """Precision over recall: unsupported units over marked ones, in the profile's data (mFAVA, equation 1)."""
+
+    def over_recall(prevalence: Any, tpr: Any, fpr: Any) -> Any:
+        return prevalence / (prevalence * tpr + (1 - prevalence) * fpr)
+
+    assert rates.tpr is not None
+    assert rates.fpr is not None
+    assert rates.prevalence is not None
+    value = over_recall(rates.prevalence.value, rates.tpr.value, rates.fpr.value)
+    return value, over_recall(rates.prevalence_draws, rates.tpr_draws, rates.fpr_draws)
+
+
+def _label_shift(case: Case) -> Correction:
+    """Rogan and Gladen 1978."""
+    rates, tpr, fpr = case.measured
+    gap, gaps = tpr.value - fpr.value, rates.tpr_draws - rates.fpr_draws
+    value = (case.share.value - fpr.value) / gap if gap > 0 else np.nan
+    drawn = np.divide(case.marked - rates.fpr_draws, gaps, out=np.full(len(gaps), np.nan), where=gaps > 0)
+    return Correction(value, drawn, diagnosis.range_findings(value, drawn))
+
+
+def _label_shift_factor(rates: DetectorRates) -> tuple[float, Array]:
+    assert rates.tpr is not None
+    assert rates.fpr is not None
+    gaps = rates.tpr_draws - rates.fpr_draws
+    drawn = np.divide(1.0, gaps, out=np.full(len(gaps), np.nan), where=gaps > 0)
+    return 1 / (rates.tpr.value - rates.fpr.value), drawn
+
+
+def _mixture(case: Case) -> Correction:
+    study = Study.of(case.tallies)
+    if study is None:
+        raise UsageError(
+            "The estimator em needs the confidence of every word.", remedy="Make the predictions with --words."
+        )
+    assert case.profile is not None
+    parts = components(case.profile, study.counts, case.measured[1:])
+    if parts is None:
+        return Correction(math.nan, np.full(case.draws, np.nan), ["the profile has no confidences"])
+    value = float(weight(study.counts, parts.unsupported, parts.supported))
+    shared = np.random.default_rng([case.seed, 2, int(digest([str(case.profile.confidences)])[:12], 16)])
+    drawn = drawn_weights(study, parts, case.draws, shared, _generator(case.seed, case.tallies, 2))
+    return Correction(value, drawn, notes=(f"em:{parts.source}",))
+
+
+def _prediction_powered(case: Case) -> Correction:
+    if case.labels is None or not len(case.labels.response):
+        raise UsageError(
+            "The estimator ppi needs labels of people for some of the responses.", remedy="Give them with --labels."
+        )
+    generator = _generator(case.seed, case.tallies, 3)
+    result = rectified(case.tallies, case.labels, draws=case.draws, generator=generator)
+    if result is None:
+        return Correction(math.nan, np.full(case.draws, np.nan), ["no labelled response has a unit"])
+    findings = diagnosis.label_findings(result.clusters, result.unsupported, result.supported)
+    return Correction(result.value, result.draws, findings, (f"ppi:{result.factor:.3f}",))
+
+
+ESTIMATORS: dict[Estimator, Method] = {
+    Estimator.RAW: Method(
+        _raw,
+        "marked share, not corrected",
+        "`raw` is the share of units that the detector marked, uncorrected.",
+        factor=lambda rates: (1.0, np.ones(len(rates.tpr_draws))),
+    ),
+    Estimator.PAPER: Method(
+        _paper,
+        "marked share × precision / recall",
+        "`paper` is the marked share times precision over recall (mfava, equation 1). It holds only where unsupported"
+        " units are as frequent as in the data of the profile.",
+        needs_profile=True,
+        factor=_paper_factor,
+    ),
+    Estimator.LABEL_SHIFT: Method(
+        _label_shift,
+        "corrected for false and missed marks (TPR, FPR)",
+        "`label-shift` is (marked share - FPR) / (TPR - FPR), with the detector's true and false positive rates of the"
+        " language. These stay when unsupported units become rarer or more frequent.",
+        needs_profile=True,
+        factor=_label_shift_factor,
+    ),
+    Estimator.EM: Method(
+        _mixture,
+        "mixture of confidence distributions",
+        "`em` is the mixture of the confidences of supported and unsupported units in the profile that explains the"
+        " confidences of the study best.",
+        needs_profile=True,
+        needs_confidences=True,
+    ),
+    Estimator.PPI: Method(
+        _prediction_powered,
+        "marked share, rectified by labels from this study",
+        "`ppi` is the marked share of all responses, put right by what people marked in some of them"
+        " (prediction-powered inference).",
+        needs_labels=True,
+    ),
+}

@@ -1,0 +1,262 @@
+"""How many responses, or how many labels, for an interval of a wanted half-width.
+
+An interval has two sources: the study's responses, and what corrects them (an error profile, or labels from the wild).
+More of one leaves the other as it is, so each plan says which half-width remains however many are added. Variances per
+query are taken from a pilot and held; a plan is as good as the pilot is large and like the study.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from veriglot.errors import UsageError
+from veriglot.rates.diagnosis import FEWEST_CLUSTERS
+from veriglot.rates.estimators import CONFIDENCE, ESTIMATORS, SEED
+from veriglot.rates.proportion import Tallies, clustered_share, detector_rates, share_of
+from veriglot.rates.significance import statistics
+from veriglot.records import Estimator
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from veriglot.rates.proportion import Labels, Share
+    from veriglot.records import LanguageProfile
+
+    HalfWidth = Callable[[float], float]
+
+__all__ = ["Plan", "plan_labels", "plan_responses"]
+
+_PLANNED = (Estimator.RAW, Estimator.PAPER, Estimator.LABEL_SHIFT, Estimator.PPI)
+_MOST = 10_000_000  # clusters beyond which a plan is of no use
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a wanted half-width takes. Half-widths are shares.
+
+    Attributes:
+        half_width: wanted: half the length of the interval.
+        now: with what there is.
+        least: what remains, however many are added (up to labels for every response, where labels are planned).
+        clusters: independent texts or queries needed in all; None where the wanted half-width is below `least`.
+        responses: responses needed in all, at as many for each cluster as there are now; None like `clusters`.
+    """
+
+    half_width: float
+    now: float
+    least: float
+    clusters: int | None
+    responses: int | None
+
+
+def plan_responses(
+    pilot: Tallies,
+    profile: LanguageProfile | None,
+    half_width: float,
+    *,
+    estimator: Estimator | str = Estimator.LABEL_SHIFT,
+    confidence: float = CONFIDENCE,
+    labels: Labels | None = None,
+) -> Plan | None:
+    """How many responses the study needs, with profile or labels as they are.
+
+    Args:
+        pilot: tallies of some responses of the model.
+        profile: of the language, for `paper` and `label-shift`.
+        half_width: wanted, between 0 and 1.
+        estimator: any but `em`.
+        confidence: of the interval, between 0 and 1.
+        labels: of people for some of the pilot's responses, for `ppi`.
+
+    Returns:
+        None where the pilot or the profile is too small to say, or gives no correction.
+
+    Raises:
+        UsageError: a half-width that is none, or an estimator without what it needs.
+        MissingExtraError: the extra `stats` is not installed.
+    """
+    wanted = _checked(half_width, estimator, profile, labels)
+    per_cluster = _per_cluster(pilot)
+    if wanted is Estimator.PPI:
+        rectified = _Rectified.of(pilot, labels)
+        if rectified is None:
+            return None
+        return _plan(
+            half_width, rectified.clusters, lambda size: rectified.half_width(rectified.labelled, size, confidence),
+            first=rectified.labelled + 2, per_cluster=per_cluster,
+        )  # fmt: skip
+    parts = _Corrected.of(pilot, profile, wanted)
+    if parts is None:
+        return None
+    return _plan(
+        half_width, parts.study.clusters, lambda size: parts.half_width(size / parts.study.clusters, 1.0, confidence),
+        per_cluster=per_cluster,
+    )  # fmt: skip
+
+
+def plan_labels(
+    pilot: Tallies,
+    profile: LanguageProfile | None,
+    half_width: float,
+    *,
+    estimator: Estimator | str = Estimator.LABEL_SHIFT,
+    confidence: float = CONFIDENCE,
+    labels: Labels | None = None,
+) -> Plan | None:
+    """How many labelled responses are needed, with the study's responses as they are.
+
+    For `paper` and `label-shift` those of the error profile, of data like its own; for `ppi` those of the study that
+    people label, drawn at random. Arguments, result and errors as in `plan_responses`; `raw` has no labels to plan.
+    """
+    wanted = _checked(half_width, estimator, profile, labels)
+    if wanted is Estimator.RAW:
+        raise UsageError("The estimator raw uses no labels.", remedy="Plan responses, or name another estimator.")
+    if wanted is Estimator.PPI:
+        rectified = _Rectified.of(pilot, labels)
+        if rectified is None:
+            return None
+        return _plan(
+            half_width, rectified.labelled, lambda size: rectified.half_width(size, rectified.clusters, confidence),
+            last=rectified.clusters - 2, per_cluster=_per_cluster(pilot),
+        )  # fmt: skip
+    parts = _Corrected.of(pilot, profile, wanted)
+    if parts is None or profile is None:
+        return None
+    texts = len(set(profile.clusters)) if profile.clusters else len(profile.responses)
+    return _plan(
+        half_width, texts, lambda size: parts.half_width(1.0, size / texts, confidence),
+        per_cluster=len(profile.responses) / texts,
+    )  # fmt: skip
+
+
+def _checked(
+    half_width: float, estimator: Estimator | str, profile: LanguageProfile | None, labels: Labels | None
+) -> Estimator:
+    wanted = Estimator(estimator)
+    if not 0 < half_width < 1:
+        raise UsageError(f"A half-width is a share between 0 and 1, not {half_width}.", remedy="Give one such as 0.01.")
+    if wanted not in _PLANNED:
+        raise UsageError(
+            f"There is no plan for the estimator {wanted}.",
+            remedy="Plan for label-shift: em is about as sure, or surer.",
+        )
+    if wanted is Estimator.PPI and (labels is None or not len(labels.response)):
+        raise UsageError("A plan for ppi needs labels of some responses.", remedy="Label some ten of them first.")
+    if ESTIMATORS[wanted].needs_profile and profile is None:
+        raise UsageError(f"A plan for {wanted} needs an error profile.", remedy="Give one, or plan for ppi.")
+    return wanted
+
+
+def _per_cluster(tallies: Tallies) -> float:
+    return len(tallies) / max(1, len(np.unique(tallies.cluster)))
+
+
+def _plan(
+    wanted: float, now: int, width: HalfWidth, *, first: int = 2, last: int = _MOST, per_cluster: float = 1.0
+) -> Plan:
+    """The fewest clusters whose half-width is at most `wanted`; `width` falls as clusters are added."""
+    first, last = max(first, FEWEST_CLUSTERS), max(last, first)
+    least = width(last)
+    if least > wanted:
+        return Plan(wanted, width(now), least, None, None)
+    low, high = first, max(first, last)
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (low, middle) if width(middle) <= wanted else (middle + 1, high)
+    return Plan(wanted, width(now), least, low, math.ceil(low * per_cluster))
+
+
+def _quantile(confidence: float, freedom: float) -> float:
+    return float(statistics("A plan").t.ppf((1 + confidence) / 2, max(1.0, freedom)))
+
+
+def _variance(share: Share, times: float) -> float:
+    """Of a share from `times` as many clusters, by the Beta distribution that `shares` draws from (never 0)."""
+    smoothed = (share.value * share.effective + 0.5) / (share.effective + 1)
+    return smoothed * (1 - smoothed) / (share.effective * times + 1)
+
+
+@dataclass(frozen=True)
+class _Corrected:
+    """The marked share and what corrects it, each with what an error of it does to the estimate."""
+
+    study: Share
+    weight: float
+    corrections: tuple[tuple[Share, float], ...]
+
+    @classmethod
+    def of(cls, pilot: Tallies, profile: LanguageProfile | None, estimator: Estimator) -> _Corrected | None:
+        study = share_of(pilot.marked, pilot.units, pilot.cluster)
+        if study is None or study.clusters < 2:
+            return None
+        if estimator is Estimator.RAW or profile is None:
+            return cls(study, 1.0, ())
+        rates = detector_rates(profile, seed=SEED, draws=1)
+        tpr, fpr, prevalence = rates.tpr, rates.fpr, rates.prevalence
+        if tpr is None or fpr is None or prevalence is None or min(tpr.clusters, fpr.clusters) < 2:
+            return None
+        gap = tpr.value - fpr.value
+        if gap <= 0:
+            return None
+        if estimator is Estimator.LABEL_SHIFT:
+            rate = min(1.0, max(0.0, (study.value - fpr.value) / gap))
+            return cls(study, 1 / gap, ((fpr, (1 - rate) / gap), (tpr, rate / gap)))
+        marked = prevalence.value * tpr.value + (1 - prevalence.value) * fpr.value
+        rate = study.value * prevalence.value / marked
+        return cls(
+            study, prevalence.value / marked,
+            (
+                (prevalence, rate * (1 / prevalence.value - gap / marked)),
+                (tpr, rate * prevalence.value / marked),
+                (fpr, rate * (1 - prevalence.value) / marked),
+            ),
+        )  # fmt: skip
+
+    def half_width(self, responses: float, labels: float, confidence: float) -> float:
+        """With so many times as many clusters in the study and in the profile."""
+        parts = [(self.weight**2 * _variance(self.study, responses), self.study.freedom * responses)]
+        parts += [(weight**2 * _variance(share, labels), share.freedom * labels) for share, weight in self.corrections]
+        total = sum(variance for variance, _ in parts)
+        freedom = total**2 / sum(variance**2 / max(1.0, freedom) for variance, freedom in parts)
+        return _quantile(confidence, freedom) * math.sqrt(total)
+
+
+@dataclass(frozen=True)
+class _Rectified:
+    """Variances per cluster of what `rectified` adds up: gold and marked shares of labelled clusters, and of others."""
+
+    labelled: int
+    clusters: int
+    gold: float
+    marked: float
+    covariance: float
+    others: float
+
+    @classmethod
+    def of(cls, pilot: Tallies, labels: Labels | None) -> _Rectified | None:
+        assert labels is not None
+        chosen = pilot.select(labels.response)
+        gold = clustered_share(Tallies(labels.unsupported, chosen.units, chosen.cluster))
+        marked, whole = clustered_share(chosen), clustered_share(pilot)
+        if gold is None or marked is None or whole is None or len(gold.clusters) < 2 or not gold.influences.any():
+            return None
+        k, scale = len(gold.clusters), len(gold.clusters) ** 2 / (len(gold.clusters) - 1)
+        return cls(
+            k, len(whole.clusters),
+            scale * float((gold.influences**2).sum()),
+            scale * float((marked.influences**2).sum()),
+            scale * float((gold.influences * marked.influences).sum()),
+            whole.error**2 * len(whole.clusters),
+        )  # fmt: skip
+
+    def half_width(self, labelled: float, clusters: float, confidence: float) -> float:
+        """With so many labelled clusters of so many, at the factor that is best for them (`rectified`)."""
+        spread = self.marked / labelled + self.others / (clusters - labelled)
+        factor = min(1.0, max(0.0, self.covariance / labelled / spread)) if spread > 0 else 0.0
+        left = self.gold - 2 * factor * self.covariance + factor**2 * self.marked
+        variance = left / labelled + factor**2 * self.others / (clusters - labelled)
+        return _quantile(confidence, labelled - 1) * math.sqrt(max(0.0, variance))

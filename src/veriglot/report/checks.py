@@ -1,0 +1,400 @@
+"""The results of a check in words and tables: terminal, Markdown and HTML."""
+
+from __future__ import annotations
+
+import os
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from rich.text import Text
+
+from veriglot.datasets.checks import checks
+from veriglot.report.html import bdi, folded, joined, note, tag
+from veriglot.report.pages import Section, write_report
+from veriglot.report.tables import PLAIN_WIDTH, Table, escape_markdown
+from veriglot.report.text_layout import count, language_with_tag, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from markupsafe import Markup
+    from rich.console import Console
+
+    from veriglot.datasets.checks import CheckReport, Example, Finding, LabelSet
+
+__all__ = ["check_markdown", "render_check", "write_check"]
+
+
+_LEVELS = ("error", "warning", "note")
+
+
+def percent(part: float, whole: float) -> str:
+    """A share in percent; a dash where there is nothing to have a share of."""
+    if not whole:
+        return "–"
+    return "under 0.1%" if 0 < part / whole < 0.0005 else f"{100 * part / whole:.1f}%"
+
+
+class View:
+    """A report with the names of its files cut to what tells them apart."""
+
+    def __init__(self, report: CheckReport) -> None:
+        self.report = report
+        folders = [str(PurePath(file.path).parent) for file in report.files if file.path != "-"]
+        try:
+            self._common = os.path.commonpath(folders) if folders else ""
+        except ValueError:  # relative and absolute paths, or other drives
+            self._common = ""
+
+    def file(self, path: str) -> str:
+        """The short name of a file."""
+        if not path or path == "-" or not self._common or not path.startswith(self._common):
+            return {"": "all files", "-": "standard input"}.get(path, path)
+        return str(PurePath(os.path.relpath(path, self._common)))
+
+    def title(self) -> str:
+        """The heading."""
+        samples = sum(file.samples for file in self.report.files)
+        return f"Check of {count(len(self.report.files), 'file')} with {count(samples, 'sample')}"
+
+    def summary(self) -> str:
+        """How much was found, by level."""
+        levels = [summary.level for summary in self.report.findings]
+        parts = [count(levels.count(level), level) for level in _LEVELS if level in levels]
+        summary = f"{count(len(levels), 'kind')} of finding ({', '.join(parts)})" if parts else "nothing found"
+        passed, left = len(self.report.passed), len(self.report.not_looked_for)
+        return f"{summary}; {count(passed, 'check')} found nothing, {left} not made"
+
+    def headline(self, finding: Finding) -> str:
+        """A finding in one line."""
+        whole = f"{finding.count:,} of {count(finding.of, finding.unit)}"
+        about = "about " if finding.how == "estimate" else ""
+        return f"{checks()[finding.check].title}: {about}{whole} ({percent(finding.count, finding.of)})"
+
+    def where(self, finding: Finding, most: int = 4) -> str:
+        """The files that have most of it by share, in one line."""
+        shares = sorted(finding.files, key=lambda path: -finding.files[path] / max(1, finding.of_files[path]))
+        named = [f"{self.file(p)} {percent(finding.files[p], finding.of_files[p])}" for p in shares[:most]]
+        more = f" and {len(shares) - most:,} more files" if len(shares) > most else ""
+        return ", ".join(named) + more
+
+    def kinds(self, finding: Finding) -> str:
+        """Counts by kind, in one line."""
+        return _listed(finding.kinds)
+
+    def layers(self, finding: Finding) -> str:
+        """Counts by layer, in one line."""
+        return ", ".join(
+            f"{layer} {count:,} of {of:,} ({percent(count, of)})" for layer, (count, of) in finding.layers.items()
+        )
+
+    def example(self, example: Example) -> tuple[str, str, str]:
+        """Where it is, what is wrong, and the text."""
+        location = example.id or (f"line {example.line}" if example.line else "")
+        return f"{self.file(example.file)} {location}".strip(), example.detail, example.text or ""
+
+    def cleaning(self, finding: Finding) -> str:
+        """What a cleaned copy does."""
+        return {
+            "leave out": "left out",
+            "repair": "repaired, else left out",
+            "keep": "kept",
+        }[finding.cleaning]
+
+    def grids(self) -> dict[str, Table]:
+        """Every table that has rows, by name."""
+        tables = (
+            ("findings", self._findings()), ("agreement", self._agreement()), ("labels", self._labels()),
+            ("types", self._types()), ("shared", self._shared()), ("leaks", self._leaks()), ("files", self._files()),
+            ("skipped", self._skipped()), ("unread", self._unread()),
+        )  # fmt: skip
+        return {name: grid for name, grid in tables if grid.rows}
+
+    def _findings(self) -> Table:
+        rows = tuple(
+            (
+                checks()[finding.check].title, finding.level, f"{finding.count:,}", f"{finding.of:,}", finding.unit,
+                percent(finding.count, finding.of), finding.how, self.cleaning(finding), finding.check,
+            )
+            for finding in self.report.findings
+        )  # fmt: skip
+        heads = ("finding", "level", "count", "of", "unit", "share", "told by", "in a cleaned copy", "name")
+        return Table("", "Findings", heads, rows)
+
+    def by_file(self, finding: Finding) -> Table:
+        """One finding, file by file."""
+        rows = tuple(
+            (self.file(path), f"{count:,}", f"{finding.of_files[path]:,}", percent(count, finding.of_files[path]))
+            for path, count in finding.files.items()
+        )
+        return Table("", checks()[finding.check].title, ("file", "count", f"of {finding.unit}s", "share"), rows)
+
+    def _agreement(self) -> Table:
+        rows = tuple(
+            (
+                language_with_tag(agreement.language), "people" if agreement.kind == "human" else "models",
+                f"{agreement.texts:,}",
+                f"{agreement.annotations:,}", f"{agreement.pairs:,}",
+                percent(agreement.same, agreement.pairs), _number(agreement.overlap),
+                _number(agreement.alpha), _number(agreement.same_type),
+            )
+            for agreement in self.report.agreement
+        )  # fmt: skip
+        heads = (
+            "language", "by", "texts", "annotations", "pairs", "the same", "overlap (Dice)", "Krippendorff's alpha",
+            "same type",
+        )  # fmt: skip
+        return Table("", "Agreement of several annotations of one text, in code points", heads, rows)
+
+    def _labels(self) -> Table:
+        rows = tuple(
+            (
+                self.file(labels.file), f"{labels.annotator} ({labels.kind})", language_with_tag(labels.language),
+                f"{labels.responses:,}", f"{labels.clean:,}", percent(labels.clean, labels.responses),
+                percent(labels.marked_words, labels.words),
+                f"{sum(labels.types.values()):,}",
+            )
+            for labels in self.report.labels
+        )  # fmt: skip
+        heads = ("file", "labels", "language", "responses", "clean", "share clean", "words marked", "spans")
+        return Table("", "Labels", heads, rows)
+
+    def _types(self) -> Table:
+        by_set: dict[str, list[LabelSet]] = {}
+        for labels in self.report.labels:
+            by_set.setdefault(f"{labels.annotator} ({labels.kind}), {labels.taxonomy}", []).append(labels)
+        names = sorted({type_ for labels in self.report.labels for type_ in labels.types})
+        rows = []
+        for name, parts in by_set.items():
+            counts = {type_: sum(labels.types.get(type_, 0) for labels in parts) for type_ in names}
+            total = sum(counts.values())
+            cells = (f"{counts[type_]:,} ({percent(counts[type_], total)})" for type_ in names)
+            rows.append((name, f"{total:,}", *cells))
+        return Table("", "Types of spans", ("labels", "spans", *(name or "no type" for name in names)), tuple(rows))
+
+    def _shared(self) -> Table:
+        rows = tuple(
+            (
+                self.file(pair.first), self.file(pair.second), f"{pair.shared:,}", f"{100 * pair.share:.1f}%",
+                "yes" if pair.foreign else "no",
+            )
+            for pair in self.report.shared
+        )  # fmt: skip
+        heads = ("file", "and", "passages in both", "of the smaller", "different languages")
+        return Table("", "Files with references in common", heads, rows)
+
+    def _leaks(self) -> Table:
+        rows = tuple((leak.left, leak.kept, checks()[leak.check].title, f"{leak.rows:,}") for leak in self.report.leaks)
+        return Table("", "Leaks between splits", ("rows of", "that stand in", "how", "rows"), rows)
+
+    def _files(self) -> Table:
+        rows = tuple(
+            (
+                self.file(file.path), file.format, file.split or "–",
+                ", ".join(tag or "none" for tag in file.languages),
+                f"{file.samples:,}", f"{file.labelled:,}", f"{file.queries:,}", f"{file.unreadable:,}",
+            )
+            for file in self.report.files
+        )  # fmt: skip
+        heads = ("file", "format", "split", "languages", "samples", "labelled", "only a question", "unreadable")
+        return Table("", "Files", heads, rows)
+
+    def _skipped(self) -> Table:
+        rows = tuple((checks()[name].title, why) for name, why in self.report.not_looked_for.items())
+        return Table("", "Not looked for: nothing is known about these", ("check", "why"), rows)
+
+    def _unread(self) -> Table:
+        rows = tuple((self.file(path), why) for path, why in self.report.unread.items())
+        return Table("", "Files left aside", ("file", "why"), rows)
+
+    def cleaned(self) -> list[str]:
+        """What became of the cleaned copy, in sentences; empty where none was written."""
+        copy = self.report.cleaned
+        if copy is None:
+            return []
+        lines = [
+            f"{count(copy.kept, 'row')} kept in {copy.path}, {copy.repaired:,} of them repaired;"
+            f" {count(copy.left_out, 'row')} left out, with reasons in {copy.rejected}."
+        ]
+        if copy.repairs:
+            lines.append(f"Repairs: {_listed(copy.repairs)}.")
+        if copy.reasons:
+            lines.append(f"Reasons (a row may have several): {_listed(copy.reasons)}.")
+        return lines
+
+
+def _listed(counts: Mapping[str, int], most: int = 12) -> str:
+    once = len(counts) > 1 and set(counts.values()) == {1}
+    shown: Iterable[str] = (name if once else f"{name} {count:,}" for name, count in list(counts.items())[:most])
+    more = f" and {len(counts) - most} more" if len(counts) > most else ""
+    return ", ".join(shown) + more
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
+
+
+def check_markdown(report: CheckReport) -> str:
+    """Everything that was found, as a page."""
+    view = View(report)
+    grids = view.grids()
+    lines = [f"# {escape_markdown(view.title())}", "", f"{escape_markdown(view.summary())}.", ""]
+    for text in view.cleaned():
+        lines += [escape_markdown(text), ""]
+    if "findings" in grids:
+        lines.append(grids.pop("findings").to_markdown())
+    for finding in report.findings:
+        lines += _finding(view, finding)
+    for grid in grids.values():
+        lines += [f"## {escape_markdown(grid.title)}", "", grid.to_markdown()]
+    passed = ", ".join(checks()[name].title for name in report.passed)
+    lines += ["## Looked for and not found", "", f"{escape_markdown(passed)}.", ""] if passed else []
+    return "\n".join([*lines, f"Signature: `{report.signature.replace('`', '')}`", ""])
+
+
+def _finding(view: View, finding: Finding) -> Iterator[str]:
+    yield f"## {escape_markdown(checks()[finding.check].title)}"
+    yield ""
+    headline = escape_markdown(view.headline(finding))
+    yield f"**{finding.level}**: {headline}. In a cleaned copy: {view.cleaning(finding)}."
+    yield ""
+    yield escape_markdown(checks()[finding.check].meaning)
+    yield ""
+    if len(finding.layers) > 1:
+        yield f"By: {escape_markdown(view.layers(finding))}."
+        yield ""
+    if finding.kinds:
+        yield f"Kinds: {escape_markdown(view.kinds(finding))}."
+        yield ""
+    yield view.by_file(finding).to_markdown()
+    for example in finding.examples:
+        location, detail, text = (escape_markdown(part) for part in view.example(example))
+        yield f"- {location}: {detail}{f' — {text}' if text else ''}"
+    yield ""
+
+
+# A check as one HTML file that needs nothing beside it and asks the network for nothing.
+
+
+_SHORT = {
+    "agreement": "Agreement", "labels": "Labels", "types": "Types", "shared": "Shared references", "leaks": "Leaks",
+    "files": "Files", "skipped": "Not looked for", "unread": "Left aside",
+}  # fmt: skip
+
+
+def write_check(report: CheckReport, path: str | Path) -> None:
+    """Write what was found as one self-contained page; the same report gives the same bytes.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    view = View(report)
+    grids = view.grids()
+    sections = [_findings(view, grids.get("findings")), *_details(view)]
+    sections += [
+        Section(name, grid.title, _SHORT[name], (grid.to_html(),), (name,))
+        for name, grid in grids.items()
+        if name != "findings"
+    ]
+    sections.append(_passed(report))
+    write_report(
+        path,
+        title=view.title(),
+        subtitle=(view.summary(), f"Veriglot {report.version}"),
+        sections=sections,
+        tables=grids,
+    )
+
+
+def _findings(view: View, grid: Table | None) -> Section:
+    body: list[Markup] = [tag("p", text) for text in view.cleaned()]
+    body.append(grid.to_html() if grid is not None else tag("p", "Nothing was found."))
+    body.append(note("Signature: ", tag("code", view.report.signature)))
+    return Section("findings", "Findings", "Findings", body, ("findings",) if grid is not None else ())
+
+
+def _details(view: View) -> list[Section]:
+    body = [_detail(view, finding) for finding in view.report.findings]
+    return [Section("details", "Each finding", "Each finding", body)] if body else []
+
+
+def _detail(view: View, finding: Finding) -> Markup:
+    check = checks()[finding.check]
+    examples = [
+        tag("li", bdi(location), ": ", bdi(detail), " ", tag("q", bdi(text), dir="auto") if text else None)
+        for location, detail, text in map(view.example, finding.examples)
+    ]
+    summary = joined([tag("b", f"{finding.level}: "), view.headline(finding)])
+    return folded(
+        summary,
+        tag("p", check.meaning),
+        tag("p", f"In a cleaned copy: {view.cleaning(finding)}."),
+        tag("p", f"By: {view.layers(finding)}.") if len(finding.layers) > 1 else None,
+        tag("p", f"Kinds: {view.kinds(finding)}.") if finding.kinds else None,
+        tag("ul", *examples) if examples else None,
+        view.by_file(finding).to_html(),
+        opened=finding.level == "error",
+    )
+
+
+def _passed(report: CheckReport) -> Section:
+    titles = [tag("li", checks()[name].title) for name in report.passed]
+    body = tag("ul", *titles) if titles else tag("p", "Every check that was made found something.")
+    return Section("passed", "Looked for and not found", "Not found", (body,))
+
+
+# A check on the terminal: each finding with where it is and an example; what was not looked for; the copy.
+
+
+_TERMINAL_STYLES = {"error": "bold red", "warning": "bold yellow", "note": "bold"}
+_EXAMPLES = 2
+
+
+def render_check(report: CheckReport, console: Console) -> None:
+    """Print what was found, errors first.
+
+    Args:
+        report: of `build.checking.check`.
+        console: where to print; a pipe has 200 columns.
+    """
+    if not console.is_terminal:
+        console.width = max(console.width, PLAIN_WIDTH)
+    view = View(report)
+    _line(console, f"{view.title()}: {view.summary()}", "bold")
+    for level in _TERMINAL_STYLES:
+        for finding in report.findings:
+            if finding.level == level:
+                _print(view, finding, console)
+    for name, grid in view.grids().items():
+        if name in {"agreement", "leaks", "skipped", "unread"}:
+            console.print()
+            _line(console, grid.title, "bold")
+            for row in grid.rows:
+                pairs = zip(grid.columns[1:], row[1:], strict=True)
+                told = row[1] if len(row) == 2 else ", ".join(f"{head} {cell}" for head, cell in pairs)
+                _line(console, f"  {row[0]}: {told}")
+    for text in view.cleaned():
+        console.print()
+        _line(console, text)
+
+
+def _print(view: View, finding: Finding, console: Console) -> None:
+    console.print()
+    head = Text(f"{finding.level}  ", style=_TERMINAL_STYLES[finding.level])
+    head.append(printable(view.headline(finding)), style="bold")
+    console.print(head)
+    _line(console, f"  {checks()[finding.check].meaning}", "dim")
+    _line(console, f"  where: {view.where(finding)}")
+    if len(finding.layers) > 1:
+        _line(console, f"  by: {view.layers(finding)}")
+    if finding.kinds:
+        _line(console, f"  kinds: {view.kinds(finding)}")
+    for example in finding.examples[:_EXAMPLES]:
+        location, detail, text = view.example(example)
+        _line(console, f"  such as {location}: {detail}{f': {text}' if text else ''}")
+    _line(console, f"  in a cleaned copy: {view.cleaning(finding)} ({finding.check})")
+
+
+def _line(console: Console, text: str, style: str = "") -> None:
+    console.print(Text(printable(text), style=style), soft_wrap=not console.is_terminal)

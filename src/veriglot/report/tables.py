@@ -1,0 +1,288 @@
+"""The table, and its renderers: terminal, HTML, Markdown, LaTeX, CSV, JSON."""
+
+from __future__ import annotations
+
+import csv
+import re
+import sys
+from dataclasses import dataclass
+from io import StringIO
+from typing import TYPE_CHECKING, Any
+
+from veriglot.report.text_layout import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from markupsafe import Markup
+    from rich.console import Console
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+__all__ = [
+    "BOOKTABS",
+    "PLAIN_WIDTH",
+    "Cell",
+    "Table",
+    "Value",
+    "escape_latex",
+    "escape_markdown",
+    "latex_row",
+    "markdown_row",
+]
+
+PLAIN_WIDTH = 200
+"""Columns of output that is no terminal."""
+_GAP = 3  # columns between two columns of a table
+_WIDEST = 40  # columns that a text takes before it wraps
+
+Value = str | int | float | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A value with what belongs to it.
+
+    Attributes:
+        text: the value as it is printed.
+        detail: its interval, or what it is a share of; fainter. One that begins with a line break stands below.
+        kind: `strong`, `doubtful`, `absent`, `watch` (deserves a look), `seen` (trained on) or `right` (the diagonal).
+        value: what a page sorts by.
+        heat: from 0 (pale) to 1 (dark), the ground behind it on a page.
+        hint: more about it, shown on a page under the pointer.
+    """
+
+    text: str
+    detail: str = ""
+    kind: str = ""
+    value: float | None = None
+    heat: float | None = None
+    hint: str | None = None
+
+    @property
+    def class_(self) -> str:
+        """Classes of the cell on a page."""
+        step = "" if self.heat is None else f"heat-cell heat-{min(max(int(self.heat * 10), 0), 9)}"
+        return f"{step or 'number'} {self.kind}".rstrip()
+
+    @property
+    def sort(self) -> str | None:
+        """What a page sorts by: the value, empty for a figure that is absent, None for a text."""
+        return "" if self.kind == "absent" else None if self.value is None else repr(self.value)
+
+    def __str__(self) -> str:
+        return " ".join(f"{self.text} {self.detail}".split())
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table.
+
+    Attributes:
+        name: short name, also of its file; empty where it is only shown.
+        title: what it holds, in words.
+        columns: heads of the columns; the first names the rows.
+        rows: a `Value` or a `Cell` for each column. Shares are between 0 and 1 unless they are text already.
+        totals: how many rows at the end summarize those above.
+        lead: how many columns are repeated where a terminal is too narrow for all.
+    """
+
+    name: str
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    totals: int = 0
+    lead: int = 1
+
+    @property
+    def numeric(self) -> list[bool]:
+        """Whether each column holds figures, which stand to the right; never the first."""
+        texts = [[_plain(row[index]) for row in self.rows] for index in range(len(self.columns))]
+        return [
+            index > 0 and any(map(_DIGIT, column)) and all(map(_FIGURE, column)) for index, column in enumerate(texts)
+        ]
+
+    def records(self) -> list[dict[str, Any]]:
+        """The rows as objects with the columns as keys, for JSON."""
+        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+
+    def to_csv(self) -> str:
+        r"""The table as CSV (RFC 4180, `\n` between rows): numbers at full precision, None is empty.
+
+        Text that a spreadsheet would run as a formula (it begins with `=`, `+`, `-` or `@`) gets a `'` in front:
+        responses and names come from models and from others.
+        """
+        file = StringIO()
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(self.columns)
+        writer.writerows([_csv_field(value) for value in row] for row in self.rows)
+        return file.getvalue()
+
+    def to_markdown(self) -> str:
+        """The table without its title, and a line break."""
+        head, *rows = ([escape_markdown(_plain(value)) for value in row] for row in (self.columns, *self.rows))
+        rule = ["---:" if right else "---" for right in self.numeric]
+        return "".join(markdown_row(cells) + "\n" for cells in (head, rule, *rows))
+
+    def to_html(self, *, class_: str = "sortable", tall: bool = False) -> Markup:
+        """A table that sorts by its heads, in a region that scrolls, also by keys.
+
+        Args:
+            class_: classes of the table.
+            tall: whether it may be longer than a screen, and then scrolls under its head.
+        """
+        from veriglot.report.html import macro
+
+        return macro("table")(self, class_, tall)
+
+    def to_latex(self) -> str:
+        """A `tabular` for the package booktabs."""
+        head, *rows = (latex_row([_latex_cell(value) for value in row]) for row in (self.columns, *self.rows))
+        lines = [
+            BOOKTABS, rf"\begin{{tabular}}{{{'l' * len(self.columns)}}}", r"\toprule", head, r"\midrule", *rows,
+            r"\bottomrule", r"\end{tabular}", "",
+        ]  # fmt: skip
+        return "\n".join(lines)
+
+    def print(self, console: Console | None = None) -> None:
+        """Print the table with its title, as several where the terminal is too narrow for all columns.
+
+        Args:
+            console: where to print; None for standard output.
+        """
+        from rich.text import Text
+
+        console = console or open_console()
+        if self.title:
+            console.print(Text(printable(self.title), style="bold"))
+        for indices in self._groups(console.width):
+            console.print(self._rich(indices))
+
+    def _groups(self, width: int) -> Iterator[list[int]]:
+        """Columns that stand beside each other; the leading ones stand in every group."""
+        from rich.cells import cell_len
+
+        def needed(index: int) -> int:
+            texts = (head_or_cell for row in (self.columns, *self.rows) for head_or_cell in _lines(row[index]))
+            return min(max(map(cell_len, texts)), _WIDEST) + _GAP
+
+        lead = list(range(min(self.lead, len(self.columns))))
+        used = room = sum(map(needed, lead))
+        group: list[int] = []
+        for index in range(len(lead), len(self.columns)):
+            used += needed(index)
+            if group and used > width:
+                yield lead + group
+                group, used = [], room + needed(index)
+            group.append(index)
+        yield lead + group
+
+    def _rich(self, indices: Sequence[int]) -> RichTable:
+        from rich import box
+        from rich.table import Table as RichTable
+
+        table = RichTable(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+        numeric = self.numeric
+        for index in indices:
+            head = _styled(self.columns[index])
+            right = numeric[index]
+            table.add_column(head, justify="right" if right else "left", no_wrap=right, overflow="fold")
+        for number, row in enumerate(self.rows):
+            if number and number == len(self.rows) - self.totals:
+                table.add_section()
+            table.add_row(*(_styled(row[index]) for index in indices))
+        return table
+
+
+def open_console() -> Console:
+    """Standard output for tables and lines, which are printed as they are; a pipe has 200 columns."""
+    from rich.console import Console
+
+    console = Console(file=sys.stdout, markup=False, highlight=False, emoji=False)
+    if not console.is_terminal:
+        console.width = max(console.width, PLAIN_WIDTH)
+    return console
+
+
+_DIGIT = re.compile(r"\d").search
+_FIGURE = re.compile(r"(about )?[(\[]?[<>+\N{MINUS SIGN}-]?\.?\d|[–-]?$").match
+_LONG = 48  # characters from which a text that begins with a digit is a sentence
+
+
+def _is_figure(text: str) -> bool:
+    return len(text) <= _LONG and _FIGURE(text) is not None
+
+
+_STYLES = {"strong": "bold", "doubtful": "bold yellow", "absent": "dim", "watch": "bold", "right": "bold"}
+
+
+def _plain(value: Value | Cell) -> str:
+    """A value for readers."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _lines(value: Value | Cell) -> list[str]:
+    text = f"{value.text} {value.detail}" if isinstance(value, Cell) else _plain(value)
+    return [line.strip() for line in text.split("\n")]
+
+
+def _styled(value: Value | Cell) -> Text:
+    from rich.text import Text
+
+    if not isinstance(value, Cell):
+        return Text(printable(_plain(value)))
+    text = Text(printable(value.text), style=_STYLES.get(value.kind, ""))
+    if value.detail:
+        text = Text.assemble(text, ("" if value.detail.startswith("\n") else " "), (printable(value.detail), "dim"))
+    return text
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""What a spreadsheet takes for the start of a formula."""
+
+
+def _csv_field(value: Value | Cell) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value)
+    text = _plain(value)
+    return f"'{text}" if text.startswith(_FORMULA) else text
+
+
+_MARKDOWN = re.compile(r"([\\`*_\[\]<>|#])")
+_LATEX = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
+    "\N{MINUS SIGN}": "$-$", "–": "--", "†": r"$^\dagger$", "‡": r"$^\ddagger$",
+}  # fmt: skip
+BOOKTABS = r"% needs \usepackage{booktabs}"
+
+
+def escape_markdown(text: str) -> str:
+    """Text on one line of Markdown, with nothing in it that marks anything up."""
+    return _MARKDOWN.sub(r"\\\1", " ".join(printable(text).split()))
+
+
+def markdown_row(cells: Iterable[str]) -> str:
+    """A row of a table from cells that are Markdown already."""
+    return f"| {' | '.join(cells)} |"
+
+
+def escape_latex(text: str) -> str:
+    """Text on one line of LaTeX."""
+    return "".join(_LATEX.get(char, char) for char in " ".join(printable(text).split()))
+
+
+def latex_row(cells: Iterable[str]) -> str:
+    """A row of a `tabular` from cells that are LaTeX already."""
+    return " & ".join(cells) + r" \\"
+
+
+def _latex_cell(value: Value | Cell) -> str:
+    text = escape_latex(_plain(value))
+    return f"{{}}{text}" if text.startswith("[") else text  # not an argument of `\\`

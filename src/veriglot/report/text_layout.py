@@ -1,0 +1,302 @@
+"""A text laid out for a view: its direction, characters safe to print, excerpts, pieces of spans that cross."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from veriglot.errors import UnknownNameError
+from veriglot.records.languages import Language, get_language
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from veriglot.records import Pointer, Prediction, Sample, Span
+
+__all__ = [
+    "Direction",
+    "any_cross",
+    "direction",
+    "excerpt",
+    "fits",
+    "language_name",
+    "misfits",
+    "printable",
+    "segments",
+    "unit_rows",
+]
+
+
+_MOVE = 12
+"""How far, in code points, a cut may move to fall on a space."""
+
+
+class Excerpt(NamedTuple):
+    """A pointed place with its surroundings: what comes before, the place, what comes after; cuts are marked by `…`."""
+
+    before: str
+    quoted: str
+    after: str
+
+
+def excerpt(text: str, start: int, end: int, *, around: int = 40, longest: int = 160) -> Excerpt:
+    """Up to `around` code points on either side of `[start, end)`; a place over `longest` loses its middle, marked."""
+    first = max(0, start - around)
+    last = min(len(text), end + around)
+    if first:
+        space = text.find(" ", first, min(first + _MOVE, start))
+        first = first if space < 0 else space + 1
+    if last < len(text):
+        space = text.rfind(" ", max(last - _MOVE, end), last)
+        last = last if space < 0 else space
+    quoted = text[start:end]
+    if len(quoted) > longest:
+        quoted = _without_middle(quoted, longest // 2)
+    return Excerpt(
+        ("…" if first else "") + text[first:start], quoted, text[end:last] + ("…" if last < len(text) else "")
+    )
+
+
+def _without_middle(quoted: str, half: int) -> str:
+    """Its two ends, cut at spaces where one is near: half of a number is another number."""
+    first, last = half, len(quoted) - half
+    space = quoted.rfind(" ", first - _MOVE, first + 1)
+    first = first if space < 0 else space
+    space = quoted.find(" ", last - 1, last + _MOVE)
+    last = last if space < 0 else space + 1
+    return f"{quoted[:first].rstrip()} … {quoted[last:].lstrip()}"
+
+
+def misfits(sample: Sample, prediction: Prediction) -> list[str]:
+    """What of a prediction (spans, words, units, pointers) lies outside of its sample, in words; most often nothing."""
+    lengths = {passage.id or "": len(passage.text) for passage in sample.evidence}
+    problems = []
+    for span in prediction.spans or ():
+        if span.end > len(sample.response):
+            problems.append(
+                f"span [{span.start}, {span.end}) ends beyond the response of {len(sample.response)} code points"
+            )
+        problems.extend(_lost(span, lengths))
+    wrong = sum(word.end > len(sample.response) for word in prediction.words or ())
+    if wrong:
+        problems.append(f"{wrong} words end beyond the response of {len(sample.response)} code points")
+    beyond = sum(unit.end > len(sample.response) for unit in prediction.units or ())
+    if beyond:
+        problems.append(f"{beyond} units end beyond the response of {len(sample.response)} code points")
+    lost = sum(not fits(p, lengths.get(p.id)) for word in prediction.words or () for p in word.evidence)
+    if lost:
+        problems.append(f"{lost} pointers of words lead outside of the evidence")
+    return problems
+
+
+def fits(pointer: Pointer, length: int | None) -> bool:
+    """Whether a pointer lies inside a passage of that many code points (None: there is no such passage)."""
+    return length is not None and pointer.end <= length
+
+
+def _lost(span: Span, lengths: dict[str, int]) -> Iterator[str]:
+    for pointer in span.evidence:
+        length = lengths.get(pointer.id)
+        if length is None:
+            yield f"span [{span.start}, {span.end}) points into passage {pointer.id!r}, which the sample does not have"
+        elif not fits(pointer, length):
+            yield f"span [{span.start}, {span.end}) points beyond the end of passage {pointer.id!r}"
+
+
+# Which way a text runs, from its language and, where that does not settle it, from its letters.
+
+
+Direction = Literal["ltr", "rtl", "auto"]
+
+_LOOKED_AT = 2000
+"""Code points from the start of a text that are looked at: direction is a matter of the first paragraphs."""
+
+
+def direction(text: str, tag: str | None) -> Direction:
+    """The direction to lay out `text` in.
+
+    The language decides, unless every strong letter of the text runs the other way (Urdu in Latin letters). Without a
+    known language the majority of strong letters decides; a text without any is `auto`.
+    """
+    left, right = letters_run(text)
+    known = _known(tag)
+    if known is not None:
+        here, there = (right, left) if known.direction == "rtl" else (left, right)
+        if here or not there:
+            return known.direction
+    if left == right:
+        return "auto"
+    return "rtl" if right > left else "ltr"
+
+
+def letters_run(text: str) -> tuple[int, int]:
+    """How many strong letters run left to right and right to left, at the start of a text."""
+    classes = [unicodedata.bidirectional(char) for char in text[:_LOOKED_AT]]
+    return classes.count("L"), classes.count("R") + classes.count("AL")
+
+
+def language_name(tag: str | None) -> str:
+    """The English name of a language tag; the tag itself where the table does not know it."""
+    known = _known(tag)
+    return known.name if known is not None else (tag or "unknown")
+
+
+def language_with_tag(tag: str | None) -> str:
+    """The English name of a language with its tag: `German (de)`; the tag alone where the table does not know it."""
+    known = _known(tag)
+    return f"{known.name} ({tag})" if known is not None else tag or "not stated"
+
+
+def _known(tag: str | None) -> Language | None:
+    if not tag:
+        return None
+    try:
+        return get_language(tag)
+    except UnknownNameError:
+        return None
+
+
+# Text from anywhere made safe to print: what would steer the terminal or the reader's eye becomes visible instead.
+#
+# A response can hold escape sequences that recolour, retitle or rewrite the screen, and direction overrides that show
+# letters in another order than they stand in. Here each such code point becomes a sign that names it. Line breaks
+# become plain ones and tabs four spaces. Joiners and direction marks (ZWJ, ZWNJ, LRM, RLM, ALM) stay: scripts need
+# them.
+
+
+_LINE_BREAK = re.compile("\r\n|[\v\f\x85\u2028\u2029]")
+_STEERING = re.compile(
+    "[\x00-\x09\x0b-\x1f\x7f-\x9f"  # C0 and C1 controls without the line feed: escape sequences start here
+    "\u202a-\u202e\u2066-\u2069"  # direction embeddings, overrides and isolates
+    "\ud800-\udfff]"  # surrogates cannot be encoded
+)
+
+
+def printable(text: str) -> str:
+    """`text` with every steering code point replaced by a visible sign.
+
+    Controls become their pictures (U+001B is `␛`), direction controls and C1 controls their names (`<U+202E>`), a lone
+    surrogate U+FFFD.
+    """
+    return _STEERING.sub(_sign, _LINE_BREAK.sub("\n", text))
+
+
+def _sign(match: re.Match[str]) -> str:
+    code = ord(match.group())
+    if code == 0x09:
+        return "    "
+    if code < 0x20:
+        return chr(0x2400 + code)
+    if code == 0x7F:
+        return "\u2421"
+    if 0xD800 <= code <= 0xDFFF:
+        return "\ufffd"
+    return f"<U+{code:04X}>"
+
+
+class Segment(NamedTuple):
+    """A piece `[start, end)` of a text, in code points, and the indices of the spans that cover all of it.
+
+    `covering` goes from the outermost (longest) span to the innermost (shortest).
+    """
+
+    start: int
+    end: int
+    covering: tuple[int, ...]
+
+
+def segments(length: int, spans: Sequence[Span]) -> Iterator[Segment]:
+    """Cut a text of `length` code points at every end of a span; the pieces, in order, cover it exactly.
+
+    A span that reaches beyond the text is cut at its end. Time is linear in the spans, times how deep they lie on
+    each other.
+    """
+    opening: dict[int, list[int]] = {}
+    closing: dict[int, list[int]] = {}
+    for index, span in enumerate(spans):
+        if span.start < length:
+            opening.setdefault(span.start, []).append(index)
+            closing.setdefault(min(span.end, length), []).append(index)
+    active: set[int] = set()
+    places = sorted({0, length, *opening, *closing})
+    for start, end in pairwise(places):
+        active.difference_update(closing.get(start, ()))
+        active.update(opening.get(start, ()))
+        yield Segment(start, end, tuple(sorted(active, key=lambda i: (spans[i].start - spans[i].end, i))))
+
+
+def any_cross(spans: Sequence[Span]) -> bool:
+    """Whether two spans overlap without one holding the other."""
+    enclosing: list[int] = []
+    for span in sorted(spans, key=lambda s: (s.start, -s.end)):
+        while enclosing and enclosing[-1] <= span.start:
+            enclosing.pop()
+        if enclosing and span.end > enclosing[-1]:
+            return True
+        enclosing.append(span.end)
+    return False
+
+
+class UnitRow(NamedTuple):
+    """One unit: its kind, its score, and its own words with `…` for what lies between them."""
+
+    kind: str
+    score: float
+    text: str
+
+
+def unit_rows(sample: Sample, prediction: Prediction) -> list[UnitRow]:
+    """The units of a prediction in order; none where it carries none."""
+    response = sample.response
+    return [
+        UnitRow(
+            unit.kind,
+            unit.score,
+            " … ".join(response[start:end] for start, end in unit.parts or ((unit.start, unit.end),)),
+        )
+        for unit in prediction.units or ()
+    ]
+
+
+# Numbers as people read them.
+
+
+MINUS = "\N{MINUS SIGN}"
+
+
+def percent(value: float | None, digits: int = 1) -> str:
+    """A share as `7.4%`; one that would round to nothing as `<0.1%`, and to everything as `>99.9%`; None as a dash."""
+    if value is None:
+        return "–"
+    least = 10**-digits
+    points = 100 * value
+    if 0 < points < least / 2:
+        return f"<{least:.{digits}f}%"
+    if 100 - least / 2 < points < 100:
+        return f">{100 - least:.{digits}f}%"
+    return f"{points:.{digits}f}%".replace("-", MINUS)
+
+
+def points(value: float, digits: int = 1) -> str:
+    """A share in percentage points without the sign of the unit: `7.4`."""
+    return f"{100 * value:.{digits}f}".replace("-", MINUS)
+
+
+def signed(value: float, digits: int = 1) -> str:
+    """A difference of shares in percentage points, with its sign: `+1.3`, `−0.4`, `0.0`."""
+    text = f"{100 * value:+.{digits}f}"
+    return text[1:] if float(text) == 0 else text.replace("-", MINUS)
+
+
+def interval(low: float | None, high: float | None, digits: int = 1) -> str:
+    """Both ends in percentage points, `[6.1, 8.9]`; empty without an interval."""
+    if low is None or high is None:
+        return ""
+    return f"[{points(low, digits)}, {points(high, digits)}]"
+
+
+def count(number: int, singular: str, plural: str | None = None) -> str:
+    """A number with its noun: `1 model`, `1,204 responses`."""
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"

@@ -1,0 +1,240 @@
+"""What scorers share: a score a sample or why there is none, pairs of texts measured once, language codes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from veriglot.errors import UsageError
+from veriglot.judging.base import NotScored, has_evidence
+from veriglot.judging.language import text_language
+from veriglot.plugins import Configured
+from veriglot.records import Direction, Score, Status
+from veriglot.records.languages import code_of, find_language, get_language
+from veriglot.text.unicode import without_surrogates
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from veriglot.records import Sample
+
+__all__ = [
+    "BaseScorer",
+    "Codes",
+    "Measured",
+    "Pair",
+    "PairScorer",
+    "SampleScorer",
+    "codes_of",
+    "flores_codes",
+    "pair_languages",
+    "response_language",
+]
+
+
+class Measured(NamedTuple):
+    """A number, the parts that it was made of, and the language it was made in (None where none was needed)."""
+
+    value: float
+    parts: dict[str, float]
+    language: str | None = None
+
+
+class BaseScorer(Configured, ABC):
+    """A scorer: one score a sample. It travels to another process as its options, and loads its model there.
+
+    Attributes:
+        direction: which way the numbers go.
+        no_evidence: the reason of a sample without evidence.
+    """
+
+    direction = Direction.HIGHER_IS_BETTER
+    no_evidence = "there is no evidence to hold the response against"
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Name and revision."""
+
+    @property
+    @abstractmethod
+    def signature(self) -> str:
+        """Name, model and settings."""
+
+    @abstractmethod
+    def _measured(self, samples: Sequence[Sample]) -> Iterable[Measured | NotScored]:
+        """One result a sample, in order."""
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """One score a sample, in order; without evidence the status is `no_evidence`."""
+        line = self.signature
+        return [
+            self._score(sample, result, line) for sample, result in zip(samples, self._measured(samples), strict=True)
+        ]
+
+    def _score(self, sample: Sample, result: Measured | NotScored, line: str) -> Score:
+        if isinstance(result, NotScored):
+            return Score(sample.id, result.status, self.name, reason=result.reason, signature=line)
+        return Score(
+            sample.id,
+            Status.SCORED,
+            self.name,
+            value=result.value,
+            parts=result.parts,
+            language=result.language or sample.language,
+            signature=line,
+        )
+
+
+class SampleScorer(BaseScorer):
+    """A scorer that measures each sample by itself, where there is evidence."""
+
+    @abstractmethod
+    def measure(self, sample: Sample) -> Measured | NotScored:
+        """The number of one sample, whose evidence is not blank."""
+
+    def _measured(self, samples: Sequence[Sample]) -> Iterable[Measured | NotScored]:
+        missing = NotScored(Status.NO_EVIDENCE, self.no_evidence)
+        return (self.measure(sample) if has_evidence(sample) else missing for sample in samples)
+
+
+def response_language(sample: Sample) -> str | None:
+    """The language of the response, as it is given or else identified; None where it cannot be identified."""
+    return text_language(sample.response, sample.language)
+
+
+class Pair(NamedTuple):
+    """What is scored. Halves of UTF-16 pairs are the replacement character, and keep their place.
+
+    Attributes:
+        source: the evidence, its passages parted by line breaks; in a translation, what was translated.
+        response: the text to judge.
+        source_language: BCP 47 tag of the evidence, where all its passages are of one language and it is known.
+        language: BCP 47 tag of the response, where it is known.
+        question: what was asked; empty where nothing was.
+    """
+
+    source: str
+    response: str
+    source_language: str | None = None
+    language: str | None = None
+    question: str = ""
+
+
+class PairScorer(BaseScorer):
+    """A scorer of pairs. A response that is blank has no score.
+
+    Attributes:
+        one_process: true, as it holds a network or another program: a copy a process would fill the memory, and a
+            network takes every core by itself.
+    """
+
+    one_process = True
+    signature: str = ""
+
+    @abstractmethod
+    def measure(self, pairs: Sequence[Pair]) -> list[Measured | NotScored]:
+        """A number per pair, in order, which hangs on that pair alone. Pairs are distinct, and none is blank."""
+
+    def _measured(self, samples: Sequence[Sample]) -> Iterable[Measured | NotScored]:
+        pairs = [self._pair(sample) for sample in samples]
+        distinct = list(dict.fromkeys(pair for pair in pairs if isinstance(pair, Pair)))
+        results = dict(zip(distinct, self.measure(distinct) if distinct else [], strict=True))
+        return [results[pair] if isinstance(pair, Pair) else pair for pair in pairs]
+
+    def _pair(self, sample: Sample) -> Pair | NotScored:
+        passages = [passage.text for passage in sample.evidence if passage.text.strip()]
+        if not passages:
+            return NotScored(Status.NO_EVIDENCE, self.no_evidence)
+        if not sample.response.strip():
+            return NotScored(Status.NOTHING_TO_COMPARE, "the response is blank")
+        languages = {passage.language for passage in sample.evidence}
+        return Pair(
+            without_surrogates("\n".join(passages)),
+            without_surrogates(sample.response),
+            languages.pop() if len(languages) == 1 else None,
+            sample.language,
+            without_surrogates(sample.question or ""),
+        )
+
+
+def pair_languages(pair: Pair) -> tuple[str | None, str | None]:
+    """The languages of source and response, as they are given or else identified; None where they cannot be."""
+    return text_language(pair.source, pair.source_language), text_language(pair.response, pair.language)
+
+
+class Codes:
+    """Source and target of a pair as token ids, with the languages where the tokenizer wants them.
+
+    Args:
+        tokenizer: of transformers.
+        codes: `TAG=CODE` parted by commas.
+
+    Raises:
+        UsageError: they are not, or a tag is none.
+    """
+
+    def __init__(self, tokenizer: Any, codes: str = "") -> None:
+        self._tokenizer = tokenizer
+        self._given = codes_of(codes)
+        self._wanted = hasattr(tokenizer, "src_lang") and hasattr(tokenizer, "tgt_lang")
+        self._known = _own_codes(tokenizer) if self._wanted else {}
+
+    def ids(self, pair: Pair) -> tuple[list[int], list[int]] | NotScored:
+        """Token ids of the source and of the target; or why there are none: a language that the model does not have."""
+        tokenizer = self._tokenizer
+        if self._wanted:
+            tags = pair_languages(pair)
+            ends = [self._code(tag) for tag in tags]
+            if None in ends:
+                missing = tags[ends.index(None)]
+                side = "source" if ends[0] is None else "response"
+                reason = f"the model has no code for the language of the {side} ({missing or 'unknown'})"
+                return NotScored(Status.UNSUPPORTED_LANGUAGE, reason)
+            tokenizer.src_lang, tokenizer.tgt_lang = ends
+        source = tokenizer(pair.source, truncation=False, verbose=False)["input_ids"]
+        target = tokenizer(text_target=pair.response, truncation=False, verbose=False)["input_ids"]
+        return list(source), list(target)
+
+    def _code(self, tag: str | None) -> str | None:
+        entry = find_language(tag) if tag is not None else None
+        if tag is None or entry is None:
+            return None
+        for key in (tag, entry.tag, entry.base):
+            if key in self._given:
+                return self._given[key]
+        candidates = (flores_codes(tag) or entry.tag, entry.tag, entry.base, *entry.aliases)
+        for name in candidates:
+            if name.casefold() in self._known:
+                return self._known[name.casefold()]
+        codes = [code for key, code in self._known.items() if key.partition("_")[0] == entry.base]
+        return codes[0] if len(codes) == 1 else None  # mBART's `de_DE`
+
+
+def codes_of(text: str) -> dict[str, str]:
+    """`TAG=CODE` parted by commas, as a table.
+
+    Raises:
+        UsageError: a part without `=`, or a tag that is none.
+    """
+    table = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        tag, sign, code = part.partition("=")
+        if not sign or not code.strip():
+            raise UsageError(f"{part!r} is no TAG=CODE.", remedy="Give codes such as de=deu_Latn,en=eng_Latn.")
+        table[get_language(tag.strip()).tag] = code.strip()
+    return table
+
+
+def flores_codes(tag: str | None) -> str | None:
+    """The FLORES-200 code of a language, such as `deu_Latn`; None where FLORES-200 does not have it."""
+    return code_of(tag, "nllb") if tag is not None else None
+
+
+def _own_codes(tokenizer: Any) -> dict[str, str]:
+    """The codes that a tokenizer knows: those that are tokens of its own."""
+    table = getattr(tokenizer, "lang_code_to_id", None) or getattr(tokenizer, "lang_code_to_token", None)
+    names = list(table) if table else list(getattr(tokenizer, "additional_special_tokens", ()) or ())
+    if not names:
+        names = [str(token) for token in tokenizer.added_tokens_decoder.values()]
+    return {name.strip("_<>").casefold(): name for name in names}

@@ -1,0 +1,89 @@
+"""How near source and response are as vectors: LaBSE, and any other encoder of Veriglot's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from veriglot.encoders import load_encoder
+from veriglot.hub.cards import agree
+from veriglot.judging.base import NotScored
+from veriglot.records import Status
+from veriglot.scorers.base import Measured, Pair, PairScorer
+from veriglot.signatures import signature
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Cosine", "Labse"]
+
+_AT_ONCE = 256  # pairs given to the encoder in one call
+
+
+class Cosine(PairScorer):
+    """The cosine of the vectors of source and response, each as one text; between -1 and 1, higher is better.
+
+    A text that is longer than the encoder takes is seen in windows, whose mean counts (docs/encoders.md).
+
+    Args:
+        encoder: a name of `veriglot.encoders.ENCODERS`.
+        model: its checkpoint, where it takes one.
+        accept_licence: the checkpoint's licence, where it is not a permissive one, is accepted.
+        options: of the encoder.
+
+    Raises:
+        UnknownNameError, MissingExtraError, WeightsError, UsageError: as `veriglot.encoders.load_encoder`.
+        LicenceError: the checkpoint's licence has to be accepted first.
+    """
+
+    name = "cosine@1"
+
+    def __init__(
+        self,
+        encoder: str = "use-multilingual",
+        *,
+        model: str | None = None,
+        accept_licence: bool = False,
+        **options: Any,
+    ) -> None:
+        if model is not None:
+            agree(model, accepted=accept_licence)
+            options["model"] = model
+        self._encoder = load_encoder(encoder, **options)
+        self.signature = signature(scorer=self.name) + "|" + self._encoder.signature
+
+    def measure(self, pairs: Sequence[Pair]) -> list[Measured | NotScored]:
+        """See `PairScorer`."""
+        results: list[Measured | NotScored] = []
+        for start in range(0, len(pairs), _AT_ONCE):
+            some = pairs[start : start + _AT_ONCE]
+            source, response = (
+                np.asarray(self._encoder.sentences(texts), np.float64)
+                for texts in ([pair.source for pair in some], [pair.response for pair in some])
+            )
+            for left, right in zip(source, response, strict=True):
+                results.append(_cosine(left, right))
+        return results
+
+
+class Labse(Cosine):
+    """LaBSE (Feng et al. 2022), or any other checkpoint of sentence-transformers; see `Cosine`.
+
+    Args:
+        model: a folder, or a name on the hub (`sentence-transformers/LaBSE`).
+        accept_licence: its licence, where it is not a permissive one, is accepted.
+        options: of the encoder `sentence-transformers`.
+    """
+
+    name = "labse@1"
+
+    def __init__(self, model: str, *, accept_licence: bool = False, **options: Any) -> None:
+        super().__init__("sentence-transformers", model=model, accept_licence=accept_licence, **options)
+
+
+def _cosine(left: np.ndarray[Any, Any], right: np.ndarray[Any, Any]) -> Measured | NotScored:
+    length = float(np.linalg.norm(left) * np.linalg.norm(right))
+    if not length:
+        return NotScored(Status.NOTHING_TO_COMPARE, "a text without any token has no vector")
+    return Measured(float(np.clip(left @ right / length, -1.0, 1.0)), {})

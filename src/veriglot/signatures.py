@@ -1,0 +1,80 @@
+"""Where a figure comes from: content hashes, versions and the one-line signature that a paper can cite."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+__version__ = "0.1.0"
+
+__all__ = ["__version__", "checkpoint_revision", "digest", "file_sha256", "signature"]
+
+_BLOCK = 1 << 20
+_NO_WEIGHTS = {".md", ".png", ".jpg", ".lock"}
+
+
+def file_sha256(path: str | Path) -> str:
+    """SHA-256 of a file's bytes, in hexadecimal, read in blocks."""
+    hasher = hashlib.sha256()
+    with Path(path).open("rb") as file:
+        while block := file.read(_BLOCK):
+            hasher.update(block)
+    return hasher.hexdigest()
+
+
+def digest(parts: Iterable[str | bytes]) -> str:
+    """SHA-256 of a sequence of texts, in hexadecimal. Each part is framed by its length, so joins cannot collide."""
+    hasher = hashlib.sha256()
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
+        hasher.update(len(data).to_bytes(8, "little"))
+        hasher.update(data)
+    return hasher.hexdigest()
+
+
+def checkpoint_revision(model: str | Path, config: Any = None) -> str:
+    """Which model it is: the commit of one from the hub, otherwise a hash of its file, or of those below its folder.
+
+    The whole of the weights is read for it, which takes about as long as loading them: a hash of less could take a
+    fine-tuned model for its parent.
+
+    Args:
+        model: a folder, a file, or a name on the hub.
+        config: the model's configuration, which holds the commit where there is one.
+
+    Returns:
+        16 hexadecimal digits or a commit; `unknown` where there is neither.
+    """
+    folder = Path(model)
+    if folder.is_file():
+        return file_sha256(folder)[:16]
+    if not folder.is_dir():
+        return str(getattr(config, "_commit_hash", None) or "unknown")
+    return digest(part for name, path in _checkpoint_files(folder) for part in (name, file_sha256(path)))[:16]
+
+
+def _checkpoint_files(folder: Path) -> Iterator[tuple[str, Path]]:
+    """Files with their names below `folder`, in the order of the names, without documentation and hidden folders."""
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder)
+        hidden = any(part.startswith(".") for part in name.parent.parts)
+        if path.is_file() and path.suffix not in _NO_WEIGHTS and not hidden:
+            yield name.as_posix(), path
+
+
+def signature(**parts: object) -> str:
+    """One stable line `key:value|key:value`, in the order given; None is left out.
+
+    Floats are written in shortest form, so equal settings give equal lines. The separators inside a value are
+    replaced, so that a line always splits back into its parts.
+    """
+    return "|".join(f"{key}:{_plain(value)}" for key, value in parts.items() if value is not None)
+
+
+def _plain(value: object) -> str:
+    text = repr(value) if isinstance(value, float) else str(value)
+    return text.replace("|", "/").replace("\n", " ")

@@ -1,0 +1,750 @@
+"""Outputs made row by row that resume after a kill: manifest, checkpoint, failed rows and usage.
+
+Beside `out.jsonl` stand `out.jsonl.progress`, which says what it is made from and so whether a run may continue it,
+and, where rows failed, `out.jsonl.failed.jsonl`. Each input row ends as one line of either file, in order, so the lines
+say how far the run is. An output in another format (Parquet, HTML) is first kept as `out.parquet.rows.jsonl` and made
+from it at the end. Every line goes to the operating system in one append: a kill leaves at most one line without its
+line break, which is cut off on opening.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter, deque
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, TypeVar
+
+import msgspec
+
+from veriglot.errors import InputError, UsageError, VeriglotError
+from veriglot.signatures import file_sha256
+from veriglot.storage.files import partial_path, write_json
+from veriglot.storage.lock import Lock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from typing import BinaryIO
+
+__all__ = [
+    "Checkpoint",
+    "FailedRow",
+    "FailedRows",
+    "InputFile",
+    "JsonLines",
+    "Manifest",
+    "Option",
+    "Progress",
+    "Row",
+    "Tally",
+    "Usage",
+    "failed_rows",
+    "without_traces",
+]
+
+P = TypeVar("P")
+R = TypeVar("R", bound="Row")
+Option = str | int | float | bool | None
+
+_VERSION = 1  # of the manifest
+_TRACES = (".progress", ".failed.jsonl", ".rejected.jsonl", ".rows.jsonl", ".asked", ".lock", ".partial")
+_BLOCK = 1 << 20
+_SAVE_EVERY = 60.0  # seconds: what a kill takes from the time that the manifest tells
+_RESTART = "Type the command again with --overwrite to make it anew, or name another output."
+
+
+class Usage(msgspec.Struct, frozen=True):
+    """What asking models cost.
+
+    Attributes:
+        calls: calls that were answered.
+        tokens_in: tokens of their prompts; estimated where a server did not say.
+        tokens_out: tokens of their replies; estimated where a server did not say.
+    """
+
+    calls: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+
+    @property
+    def tokens(self) -> int:
+        """Both together, which is what a limit counts."""
+        return self.tokens_in + self.tokens_out
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(self.calls + other.calls, self.tokens_in + other.tokens_in, self.tokens_out + other.tokens_out)
+
+
+class JsonLines:
+    """Append-only lines in one file.
+
+    Args:
+        path: the file; made on the first line if it is not there.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file: BinaryIO | None = None
+        self._unsynced = False
+
+    def repair(self) -> int:
+        """Cut off a last line that was not finished.
+
+        Returns:
+            The number of bytes cut off; 0 where the last line was whole or there is no file.
+        """
+        if not self.path.exists():
+            return 0
+        size = self.path.stat().st_size
+        whole = _end_of_last_line(self.path, size)
+        if whole < size:
+            os.truncate(self.path, whole)
+        return size - whole
+
+    def lines(self) -> Iterator[bytes]:
+        """The whole lines, without their line breaks; none where there is no file."""
+        if not self.path.exists():
+            return
+        with self.path.open("rb") as file:
+            for line in file:
+                if line.endswith(b"\n"):
+                    yield line[:-1]
+
+    def keep(self, lines: int) -> None:
+        """Cut the file after its first `lines` lines."""
+        size = 0
+        with self.path.open("rb") as file:
+            for _ in range(lines):
+                size += len(file.readline())
+        os.truncate(self.path, size)
+
+    def append(self, line: bytes) -> None:
+        """Write one line and its line break, in one call."""
+        if self._file is None:
+            self._file = self.path.open("ab", buffering=0)
+        data = line + b"\n"
+        written = self._file.write(data)
+        while written is not None and written < len(data):  # a nearly full disk, or more than 2 GB
+            data = data[written:]
+            written = self._file.write(data)
+        self._unsynced = True
+
+    def sync(self) -> None:
+        """Have the disk itself hold what was written, so that it outlives a power failure."""
+        if self._file is not None and self._unsynced:
+            os.fsync(self._file.fileno())
+            self._unsynced = False
+
+    def touch(self) -> None:
+        """Make the file, so that a run without rows has an output too."""
+        self.path.touch()
+
+    def close(self) -> None:
+        """Sync and close; appending opens it again."""
+        if self._file is not None:
+            self.sync()
+            self._file.close()
+            self._file = None
+
+
+def _end_of_last_line(path: Path, size: int) -> int:
+    with path.open("rb") as file:
+        end = size
+        while end > 0:
+            start = max(0, end - _BLOCK)
+            file.seek(start)
+            newline = file.read(end - start).rfind(b"\n")
+            if newline >= 0:
+                return start + newline + 1
+            end = start
+    return 0
+
+
+class InputFile(msgspec.Struct, frozen=True):
+    """What an input was when the run began.
+
+    Attributes:
+        path: as the user gave it; `-` is standard input.
+        size: bytes.
+        mtime_ns: time of the last change, in nanoseconds since 1970.
+        sha256: of the content, in hexadecimal; empty for standard input.
+    """
+
+    path: str
+    size: int
+    mtime_ns: int
+    sha256: str
+
+    @classmethod
+    def of(cls, path: str, known: InputFile | None = None) -> InputFile:
+        """Describe the file at `path`; its hash is taken from `known` where size and time are the same."""
+        if path == "-":
+            return cls(path, 0, 0, "")
+        state = Path(path).stat()
+        same = known is not None and (known.size, known.mtime_ns) == (state.st_size, state.st_mtime_ns)
+        sha256 = known.sha256 if known is not None and same else file_sha256(path)
+        return cls(path, state.st_size, state.st_mtime_ns, sha256)
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """What an output is made from, and how far it is.
+
+    Attributes:
+        inputs: the input files, in order.
+        signature: of what makes the rows: the detector, or a model and its prompts.
+        options: every other option that changes the rows.
+        rows: rows written when the manifest was last written; the output itself may hold more.
+        failed: rows that could not be read, likewise.
+        statuses: how many predictions have which status; complete once `finished`.
+        finished: whether every row is done.
+        output_bytes: size of the finished output.
+        seconds: wall time of all calls that worked on the output, reading of inputs included; None where a call of an
+            earlier version, which did not say, has a part in it.
+        version: of this format.
+    """
+
+    inputs: tuple[InputFile, ...]
+    signature: str
+    options: dict[str, Option]
+    rows: int = 0
+    failed: int = 0
+    statuses: dict[str, int] = {}
+    finished: bool = False
+    output_bytes: int = 0
+    seconds: float | None = None
+    version: int = _VERSION
+
+    @classmethod
+    def load(cls, path: Path) -> Manifest | None:
+        """The manifest at `path`, or None where there is none.
+
+        Raises:
+            UsageError: the file is not a manifest of this version.
+        """
+        try:
+            manifest = msgspec.json.decode(path.read_bytes(), type=cls)
+        except FileNotFoundError:
+            return None
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            manifest = None
+        if manifest is None or manifest.version != _VERSION:
+            raise UsageError(
+                f"{path} does not say how its output was made: it is damaged or from another version.",
+                remedy="Type the command again with --overwrite to make the output anew, or name another output.",
+            )
+        return manifest
+
+    def save(self, path: Path) -> None:
+        """Write it, whole or not at all."""
+        write_json(path, self)
+
+    def differences(self, other: Manifest, *, maker: str) -> list[str]:
+        """What `other` (the present call) has otherwise than this one (the run that began), one sentence each.
+
+        Args:
+            other: the present call.
+            maker: what the signature is of, in one word.
+        """
+        differences = _input_differences(self.inputs, other.inputs)
+        if self.signature != other.signature:
+            differences.append(f"the {maker} was {self.signature!r} and is now {other.signature!r}")
+        for name in sorted(self.options.keys() | other.options.keys()):
+            before, now = self.options.get(name), other.options.get(name)
+            if before != now:
+                differences.append(f"{name} was {_shown(before)} and is now {_shown(now)}")
+        return differences
+
+
+def _input_differences(before: Sequence[InputFile], now: Sequence[InputFile]) -> list[str]:
+    if len(before) != len(now):
+        return [f"it had {len(before)} input files and now has {len(now)}"]
+    pairs = zip(before, now, strict=True)
+    return [
+        f"{new.path} has changed" if old.path == new.path else f"the input was {old.path} and is now {new.path}"
+        for old, new in pairs
+        if old.sha256 != new.sha256
+    ]
+
+
+def _shown(value: Option) -> str:
+    return "not set" if value is None else repr(value)
+
+
+class FailedRow(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One row that could not be read or done: where it stands, what is wrong, what to do, and its raw text.
+
+    Attributes:
+        message: what is wrong.
+        path: the file, or None where the input had no name.
+        line: line (or row) in the file, counted from 1.
+        field: the path of the field inside the record.
+        remedy: what to do about it.
+        raw: the row as it stood, cut where it was too long to keep.
+        row: its place among all rows of the run, counted from 0; filled in by the checkpoint.
+        id: id of the row that was read and could not be done; None where it could not be read.
+        calls, tokens_in, tokens_out: what was spent on it before it failed, where models are asked.
+    """
+
+    message: str
+    path: str | None = None
+    line: int | None = None
+    field: str | None = None
+    remedy: str = ""
+    raw: str | None = None
+    row: int | None = None
+    id: str | None = None
+    calls: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+
+    @classmethod
+    def of(cls, error: InputError, raw: str | None = None) -> FailedRow:
+        """The record of an error that a reader met, with the raw row."""
+        return cls(error.detail, error.path, error.line, error.field, error.remedy, raw or None)
+
+    def as_error(self) -> InputError:
+        """The same as an error, with its place and its remedy."""
+        return InputError(self.message, remedy=self.remedy, path=self.path, line=self.line, field=self.field)
+
+
+class FailedRows(msgspec.Struct, frozen=True):
+    """The failed rows of an output: how many, and what was spent on them all the same."""
+
+    rows: int = 0
+    usage: Usage = Usage()
+
+
+def failed_rows(output: Path) -> FailedRows:
+    """What the file of failed rows beside an output holds; nothing where there is none."""
+    rows, usage = 0, Usage()
+    for row in map(msgspec.json.Decoder(FailedRow).decode, JsonLines(_failed_path(output)).lines()):
+        rows += 1
+        usage += Usage(row.calls, row.tokens_in, row.tokens_out)
+    return FailedRows(rows, usage)
+
+
+def _failed_path(output: Path) -> Path:
+    return output.with_name(output.name + ".failed.jsonl")
+
+
+@dataclass
+class Tally:
+    """What became of the rows.
+
+    Attributes:
+        statuses: predictions by status, those of an earlier run included.
+        failed: rows that could not be read.
+        reused: rows that an earlier run had done.
+    """
+
+    statuses: Counter[str] = field(default_factory=Counter)
+    failed: int = 0
+    reused: int = 0
+
+    @property
+    def rows(self) -> int:
+        """All rows."""
+        return self.statuses.total() + self.failed
+
+    @property
+    def unjudged(self) -> int:
+        """Rows that failed: not read, or not judged."""
+        return self.failed + self.statuses["failed"]
+
+
+class Row(Protocol):
+    """Anything with an id of its own: a sample, an article, a question that is still to be asked."""
+
+    @property
+    def id(self) -> str:
+        """Unique among the rows of the stage."""
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """How far an output is: rows done, rows that failed, and whether it is finished."""
+
+    done: int
+    failed: int
+    finished: bool
+
+    @classmethod
+    def of(cls, output: Path) -> Progress:
+        """Look at the files of an output, which another process may be writing; all zero where there are none.
+
+        Raises:
+            UsageError: the manifest is damaged.
+        """
+        manifest = Manifest.load(output.with_name(output.name + ".progress"))
+        if manifest is None:
+            return cls(0, 0, finished=False)
+        if manifest.finished:
+            return cls(manifest.rows, manifest.failed, finished=True)
+        unfinished = output.with_name(output.name + ".rows.jsonl")
+        rows, failures = (
+            JsonLines(unfinished if unfinished.exists() else output),
+            JsonLines(_failed_path(output)),
+        )
+        return cls(sum(1 for _ in rows.lines()), sum(1 for _ in failures.lines()), finished=False)
+
+
+class _Head(msgspec.Struct):
+    """What every finished row has; records other than predictions have no status and count as `done`."""
+
+    id: str
+    status: str = "done"
+
+
+class Checkpoint:
+    """One output, its failed rows, and the manifest that says what both are made from.
+
+    Args:
+        output: the file to make.
+        signature: of what makes the rows: the detector's, or that of a model and its prompts.
+        inputs: paths of the input files, in order; `-` is standard input, which cannot be continued.
+        options: every other option that changes the rows, by the name the user knows.
+        finish: makes `output` from the rows (arguments: rows file, output); None where the rows are the output.
+        restart: make the output anew, whatever is there.
+        retry: take up a finished or half-finished output at its first failed row, and make it anew from there.
+        maker: what the signature is of, in one word for messages.
+    """
+
+    def __init__(
+        self,
+        output: Path,
+        *,
+        signature: str,
+        inputs: Sequence[str] = (),
+        options: dict[str, Option] | None = None,
+        finish: Callable[[Path, Path], None] | None = None,
+        restart: bool = False,
+        retry: bool = False,
+        maker: str = "detector",
+    ) -> None:
+        self.output = output
+        self.progress = output.with_name(output.name + ".progress")
+        self.rows = JsonLines(output if finish is None else output.with_name(output.name + ".rows.jsonl"))
+        self.failures = JsonLines(_failed_path(output))
+        self.statuses: Counter[str] = Counter()
+        self.failed = 0
+        self.reused = 0
+        self.finished = False
+        self._inputs = tuple(inputs)
+        self._signature = signature
+        self._options = options or {}
+        self._finish = finish
+        self._restart = restart
+        self._retry = retry
+        self._maker = maker
+        self._manifest: Manifest | None = None
+        self._lock: Lock | None = None
+        self._earlier: float | None = 0.0  # seconds of earlier calls; None where they did not say
+        self._began = self._saved = 0.0
+
+    @property
+    def done(self) -> int:
+        """Rows that need no more work: written, or noted as failed."""
+        return self.statuses.total() + self.failed
+
+    def check(self) -> None:
+        """Whether `open` may take the output, without taking it: cheap, so that a wrong call stops before any work.
+
+        Raises:
+            UsageError: the output was made from something else, or not by a run.
+        """
+        self._refuse_own_input()
+        before = self._before()
+        if before is not None:
+            self._compare(before)
+        elif not self._restart:
+            self._refuse_unknown()
+
+    def open(self) -> None:
+        """Take hold of the output: begin it, continue it, or find it finished (`finished` is then true).
+
+        Raises:
+            UsageError: as `check`, or another process is making the output.
+        """
+        self._began = time.monotonic()
+        self.output.parent.mkdir(parents=True, exist_ok=True)
+        self._lock = Lock(self.output)
+        try:
+            self.check()
+            before = self._before()
+            self._earlier = before.seconds if before is not None else 0.0
+            if before is not None and self._again(before) and self._finish is not None:
+                before = None  # its rows went into the output and cannot be taken up singly
+            if before is None:
+                for path in {self.output, self.rows.path, self.failures.path}:
+                    path.unlink(missing_ok=True)
+            else:
+                self._continue(before)
+            if not self.finished:
+                self._manifest = self._present(before)
+                self._save(finished=False)
+        except BaseException:
+            self._manifest = None  # what is there is not ours to describe
+            self.close()
+            raise
+
+    def remaining(self, rows: Iterable[P]) -> Iterator[P]:
+        """`rows` without those that are done; checks that what is done was made from the same rows.
+
+        Raises:
+            UsageError: a row of the output has another id than the row of the input at its place.
+        """
+        source = iter(rows)
+        failed = {row.row for row in self._failed_rows()}
+        heads = self._heads()
+        for number in range(self.done):
+            row = next(source, None)
+            if number in failed:
+                continue
+            head = next(heads)
+            if row is None or getattr(row, "id", None) != head.id:
+                raise UsageError(
+                    f"Row {number + 1} of the input is not the one that {self.rows.path} was made from ({head.id!r}).",
+                    remedy=_RESTART,
+                )
+        yield from source
+
+    def write(self, record: msgspec.Struct) -> None:
+        """Add the next row: a prediction, or any record with an `id`."""
+        # After a power failure the file of failed rows must not know less than the rows that followed them.
+        self.failures.sync()
+        self.rows.append(msgspec.json.encode(record))
+        self.statuses[getattr(record, "status", "done")] += 1
+        self._note_time()
+
+    def fail(self, row: FailedRow) -> None:
+        """Add the next row, which could not be read or done."""
+        self.failures.append(msgspec.json.encode(msgspec.structs.replace(row, row=self.done)))
+        self.failed += 1
+        self._note_time()
+
+    def finish(self) -> None:
+        """Every row is done: make the output and say so in the manifest. An output that was finished stays as it is."""
+        if self.finished:
+            self.close()
+            return
+        self.rows.touch()
+        self.rows.close()
+        self.failures.close()
+        if self._finish is not None:
+            partial = partial_path(self.output)
+            self._finish(self.rows.path, partial)
+            partial.replace(self.output)
+        self._save(finished=True)
+        self.finished = True
+        if self._finish is not None:
+            self.rows.path.unlink()
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the output; what is done stays and can be continued."""
+        self.rows.close()
+        self.failures.close()
+        if self._manifest is not None and not self.finished:
+            self._save(finished=False)
+        self._manifest = None
+        if self._lock is not None:
+            self._lock.release()
+            self._lock = None
+
+    def run(
+        self,
+        rows: Iterable[R | FailedRow],
+        work: Callable[[Iterator[R]], Iterable[msgspec.Struct | FailedRow]],
+        *,
+        seen: Callable[[msgspec.Struct | FailedRow], None] | None = None,
+    ) -> Tally:
+        """Make the output, or what is missing of it.
+
+        Args:
+            rows: every row, the same ones in the same order at each call; those that are done are passed over, and a
+                `FailedRow` (one that could not be read) is noted in its place. Read only as fast as `work` takes them.
+            work: gets the rows that are not done, and yields one record (with the row's id) or one `FailedRow` for
+                each, in order. It may read ahead, from another thread too. Called once, also where no row is left.
+            seen: called for every row that this call added.
+
+        Returns:
+            What became of all rows, those of earlier calls included.
+
+        Raises:
+            UsageError: as `check`; another process is making the output; or the rows are not those it was begun with.
+            Whatever `work` raises. The rows that are done are kept, and the same call continues after them.
+        """
+        self.open()
+        try:
+            if not self.finished:
+                for result in _matched(self.remaining(rows), work):
+                    if isinstance(result, FailedRow):
+                        self.fail(result)
+                    else:
+                        self.write(result)
+                    if seen is not None:
+                        seen(result)
+            self.finish()
+        finally:
+            self.close()
+        return Tally(self.statuses, self.failed, self.reused)
+
+    def _before(self) -> Manifest | None:
+        return None if self._restart else Manifest.load(self.progress)
+
+    def _again(self, before: Manifest) -> bool:
+        """Whether a finished output is to be taken up once more, for the sake of its failed rows."""
+        return self._retry and before.finished and before.failed > 0
+
+    def _present(self, before: Manifest | None) -> Manifest:
+        known = {file.path: file for file in before.inputs} if before is not None else {}
+        inputs = tuple(InputFile.of(path, known.get(path)) for path in self._inputs)
+        return Manifest(inputs, self._signature, self._options)
+
+    def _refuse_own_input(self) -> None:
+        ours = {path.resolve() for path in (self.output, self.progress, self.rows.path, self.failures.path)}
+        for path in self._inputs:
+            if path != "-" and Path(path).resolve() in ours:
+                raise UsageError(f"{path} is an input and would be overwritten.", remedy="Name another output.")
+
+    def _refuse_unknown(self) -> None:
+        for path in (self.output, self.rows.path):
+            if path.exists():
+                raise UsageError(f"{path} is there already, and nothing says how it was made.", remedy=_RESTART)
+
+    def _compare(self, before: Manifest) -> None:
+        differences = before.differences(self._present(before), maker=self._maker)
+        if "-" in self._inputs:
+            differences.append("standard input cannot be compared with what it was")
+        if differences:
+            raise UsageError(f"{self.output} was begun otherwise: {'; '.join(differences)}.", remedy=_RESTART)
+
+    def _continue(self, before: Manifest) -> None:
+        intact = self.output.exists() and self.output.stat().st_size == before.output_bytes
+        if before.finished and intact and not self._again(before):
+            self.finished = True
+            self.statuses.update(before.statuses)
+            self.failed = before.failed
+            self.reused = self.done
+            if self._finish is not None:
+                self.rows.path.unlink(missing_ok=True)
+            return
+        if before.finished and self.output.exists() and not intact:
+            raise UsageError(f"{self.output} was changed after it was finished.", remedy=_RESTART)
+        # Said before anything is cut off: a kill in between would leave what looks changed by somebody else.
+        msgspec.structs.replace(before, finished=False, output_bytes=0).save(self.progress)
+        self.rows.repair()
+        self.failures.repair()
+        if self._retry:
+            self._cut_at_first_failure()
+        self.statuses.update(head.status for head in self._heads())
+        self._drop_failures_ahead()
+        self.reused = self.done
+
+    def _cut_at_first_failure(self) -> None:
+        first = next(self._failed_rows(), None)
+        if first is not None:
+            if first.row is not None and self.rows.path.exists():
+                self.rows.keep(first.row)
+            self.failures.keep(0)
+
+    def _drop_failures_ahead(self) -> None:
+        """Keep the failed rows that belong before or between the rows; those further on will be met again."""
+        written = self.statuses.total()
+        for row in self._failed_rows():
+            if row.row is None or row.row > written + self.failed:
+                break
+            self.failed += 1
+        if self.failures.path.exists():
+            self.failures.keep(self.failed)
+
+    def _heads(self) -> Iterator[_Head]:
+        decoder = msgspec.json.Decoder(_Head)
+        for number, line in enumerate(self.rows.lines(), start=1):
+            try:
+                yield decoder.decode(line)
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                raise UsageError(f"{self.rows.path}, line {number} is no finished row.", remedy=_RESTART) from None
+
+    def _failed_rows(self) -> Iterator[FailedRow]:
+        decoder = msgspec.json.Decoder(FailedRow)
+        for number, line in enumerate(self.failures.lines(), start=1):
+            try:
+                yield decoder.decode(line)
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                raise UsageError(f"{self.failures.path}, line {number} is damaged.", remedy=_RESTART) from None
+
+    def _note_time(self) -> None:
+        if time.monotonic() - self._saved > _SAVE_EVERY:
+            self._save(finished=False)
+
+    def _save(self, *, finished: bool) -> None:
+        assert self._manifest is not None
+        self._saved = time.monotonic()
+        self._manifest = msgspec.structs.replace(
+            self._manifest,
+            rows=self.statuses.total(),
+            failed=self.failed,
+            statuses=dict(sorted(self.statuses.items())),
+            finished=finished,
+            output_bytes=self.output.stat().st_size if finished else 0,
+            seconds=None if self._earlier is None else round(self._earlier + self._saved - self._began, 3),
+        )
+        self._manifest.save(self.progress)
+
+
+def _matched(
+    rows: Iterator[R | FailedRow], work: Callable[[Iterator[R]], Iterable[msgspec.Struct | FailedRow]]
+) -> Iterator[msgspec.Struct | FailedRow]:
+    """The results of `work`, each held against the row it belongs to, with the rows that could not be read between."""
+    waiting: deque[str | FailedRow] = deque()  # ids that `work` has taken and not answered, and what stands between
+
+    def readable() -> Iterator[R]:
+        for row in rows:
+            if isinstance(row, FailedRow):
+                waiting.append(row)
+            else:
+                waiting.append(row.id)
+                yield row
+
+    results = iter(work(readable()))
+    try:
+        for result in results:
+            yield from _unreadable(waiting)
+            yield _belonging(result, waiting.popleft() if waiting else None)
+        for row in rows:  # what `work` has not taken
+            waiting.append(row if isinstance(row, FailedRow) else row.id)
+            if not isinstance(row, FailedRow):
+                break
+        yield from _unreadable(waiting)
+        if waiting:
+            raise VeriglotError(f"A stage ended without a record for {waiting[0]!r}.")
+    finally:
+        close = getattr(results, "close", None)
+        if close is not None:
+            close()  # so that threads behind it stop now, and not when the last reference is gone
+
+
+def _belonging(result: msgspec.Struct | FailedRow, due: str | FailedRow | None) -> msgspec.Struct | FailedRow:
+    """`result`, if it belongs to the row that is due; a failed row gets that row's id."""
+    got = getattr(result, "id", None)
+    if got is None and isinstance(result, FailedRow) and isinstance(due, str):
+        return msgspec.structs.replace(result, id=due)
+    if due is None or got != due:
+        raise VeriglotError(f"A stage gave a record for {got!r} where one for {due!r} was due.")
+    return result
+
+
+def _unreadable(waiting: deque[str | FailedRow]) -> Iterator[FailedRow]:
+    while waiting and isinstance(waiting[0], FailedRow):
+        row = waiting.popleft()
+        assert isinstance(row, FailedRow)
+        yield row
+
+
+def without_traces(files: Sequence[Path]) -> list[Path]:
+    """The files without those that a run left beside its output: how far it is, failed rows, finished calls."""
+    outputs = [path.with_suffix("") for path in files if path.suffix == ".progress"]
+    beside = {path.with_name(path.name + suffix) for path in outputs for suffix in _TRACES}
+    calls = {path.with_name(path.name + ".calls") for path in outputs}
+    return [path for path in files if path not in beside and calls.isdisjoint(path.parents)]

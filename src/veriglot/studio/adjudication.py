@@ -1,0 +1,419 @@
+"""Settling what was annotated more than once: a lead reads the layers side by side, or a rule chooses.
+
+What a lead hands in becomes the gold layer of the item. The rules: `agreed` (all layers say the same), `majority` (what
+more than half of the annotators mark; a tie is left), `best_with_silver` (all of a language's shared items from the one
+annotator who agrees most with the silver layer, as mFAVA does, section 3). What a lead settled by hand no rule changes;
+what a rule settled or came with the data, only where it is told to.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import pairwise
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
+
+import msgspec
+from sqlalchemy import func, select
+
+from veriglot.metrics.agreement import agreement_figures
+from veriglot.studio import tables as t
+from veriglot.studio.agreement import agreement_rows, best_with_silver
+from veriglot.studio.comparison import SETTLED_BY_HAND, SILVER, gold_origins, similarity, texts_with_layers
+from veriglot.studio.layers import Layer, LayerSpan, LayerUnit
+from veriglot.studio.queue import can_judge
+from veriglot.studio.review import final_layer
+from veriglot.studio.tables import AT_WORK, DONE, WORK_ROLES, Item, NotFound, Purpose, Refused, Role, State
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Sequence
+
+    from veriglot.records import Sample
+    from veriglot.studio.project import Form, Project
+    from veriglot.studio.store import Store
+    from veriglot.studio.tables import Assignment, NewEvent
+    from veriglot.studio.transaction import ReadTransaction, WriteTransaction
+
+__all__ = ["Rule", "Settled", "adjudicate", "after_adjudication", "disagreements", "settle", "submissions_of"]
+
+
+# Rules that make one layer of several: what more than half say, and whoever agrees most with the silver layer.
+
+
+if TYPE_CHECKING:
+    H = TypeVar("H", bound=Hashable)
+
+
+def plain(layer: Layer) -> Layer:
+    """A layer without what is one person's own: comments, notes, rejected suggestions. Ratings are judgements: kept."""
+    spans = tuple(msgspec.structs.replace(span, note="") for span in layer.spans)
+    return msgspec.structs.replace(layer, spans=spans, comment="", rejected=())
+
+
+def agreed(layers: Sequence[Layer]) -> Layer:
+    """What layers that mark the same say together: the marks, the flags that all raise, the ratings that none disputes.
+
+    Args:
+        layers: of one item, one at least, alike in their marks.
+    """
+    first = plain(layers[0])
+    flags = tuple(flag for flag in first.flags if all(flag in layer.flags for layer in layers))
+    source_flags = tuple(flag for flag in first.source_flags if all(flag in layer.source_flags for layer in layers))
+    return _with_agreed_ratings(msgspec.structs.replace(first, flags=flags, source_flags=source_flags), layers)
+
+
+def majority(layers: Sequence[Layer], form: Form, sample: Sample) -> Layer | None:
+    """What more than half of the layers say; None where they do not decide all of it.
+
+    Each place (between two borders of anybody's spans) is marked where more than half mark it, and not marked where
+    more than half do not; its type is the one that more than half of those give who mark it. Of several spans of one
+    person over a place the shortest speaks. A unit and a pair need a label that more than half give, flags are those
+    that more than half raise. Layers that skip the item say neither yes nor no, and count among those of whom more
+    than half is asked. White space decides nothing.
+    """
+    answered, of = [layer for layer in layers if layer.skip is None], len(layers)
+    if 2 * len(answered) <= of:
+        return None
+    voted = _majority_marks(answered, of, form, sample.response)
+    if voted is None:
+        return None
+    flags = _common_flags((layer.flags for layer in answered), of)
+    source_flags = _common_flags((layer.source_flags for layer in answered), of)
+    return _with_agreed_ratings(msgspec.structs.replace(voted, flags=flags, source_flags=source_flags), answered)
+
+
+def _majority_marks(layers: Sequence[Layer], of: int, form: Form, text: str) -> Layer | None:
+    """The marks or labels that more than half give, and nothing else."""
+    if form.has_spans:
+        spans = _majority_spans(layers, of, text)
+        return None if spans is None else Layer(spans=spans)
+    if form.labels:
+        label = _winner([layer.label for layer in layers if layer.label is not None], of)
+        return None if label is None else Layer(label=label)
+    units = _majority_units(layers, of)
+    return None if units is None else Layer(units=units)
+
+
+def _winner(votes: Iterable[H], of: int) -> H | None:
+    return next((what for what, count in Counter(votes).items() if 2 * count > of), None)
+
+
+def _common_flags(flag_lists: Iterable[tuple[str, ...]], of: int) -> tuple[str, ...]:
+    counts = Counter(flag for flags in flag_lists for flag in flags)
+    return tuple(flag for flag, count in counts.items() if 2 * count > of)
+
+
+def _with_agreed_ratings(layer: Layer, layers: Sequence[Layer]) -> Layer:
+    """A layer with the ratings on which all agree who give one: of the item, and of spans of one type at one place."""
+    spans = []
+    for span in layer.spans:
+        same = [
+            o
+            for other in layers
+            for o in other.spans
+            if o.type == span.type and o.start < span.end > span.start < o.end
+        ]
+        spans.append(msgspec.structs.replace(span, rating=_unanimous(o.rating for o in same if o.rating is not None)))
+    names = dict.fromkeys(name for other in layers for name in other.ratings)
+    steps = {name: _unanimous(other.ratings[name] for other in layers if name in other.ratings) for name in names}
+    ratings = {name: step for name, step in steps.items() if step is not None}
+    return msgspec.structs.replace(layer, spans=tuple(spans), ratings=ratings)
+
+
+def _unanimous(steps: Iterable[int]) -> int | None:
+    distinct = set(steps)
+    return distinct.pop() if len(distinct) == 1 else None
+
+
+def _majority_spans(layers: Sequence[Layer], of: int, text: str) -> tuple[LayerSpan, ...] | None:
+    """What more than half mark, each place as the type that more than half of these give; None where one is open."""
+    marks = [{(span.start, span.end, span.type) for span in spans.spans} for spans in layers]
+    if len(layers) == of and all(spans == marks[0] for spans in marks):
+        return tuple(LayerSpan(f"s{number}", *span) for number, span in enumerate(sorted(marks[0]), 1))
+    borders = sorted({0, len(text), *(offset for spans in marks for start, end, _ in spans for offset in (start, end))})
+    merged: list[tuple[int, int, str]] = []
+    for start, end in pairwise(borders):
+        types = [type_ for spans in marks if (type_ := _type_at(spans, start, end)) is not None]
+        marked, type_ = 2 * len(types) > of, _winner(types, len(types))
+        if marked and type_ is not None:
+            if merged and merged[-1][1:] == (start, type_):
+                merged[-1] = (merged[-1][0], end, type_)
+            else:
+                merged.append((start, end, type_))
+        elif (marked or 2 * (len(layers) - len(types)) <= of) and not text[start:end].isspace():
+            return None
+    return tuple(LayerSpan(f"s{number}", *span) for number, span in enumerate(merged, 1))
+
+
+def _type_at(marks: Iterable[tuple[int, int, str]], start: int, end: int) -> str | None:
+    """The type of the shortest span over a place, as where layers are compared; None where there is none."""
+    over = [(stop - begin, begin, type_) for begin, stop, type_ in marks if begin <= start and end <= stop]
+    return min(over)[2] if over else None
+
+
+def _majority_units(layers: Sequence[Layer], of: int) -> tuple[LayerUnit, ...] | None:
+    """The units that anybody labelled, each with the label that more than half give; None where one has none."""
+    places = sorted({(unit.start, unit.end) for layer in layers for unit in layer.units})
+    decisions = []
+    for bounds in places:
+        here = [unit for layer in layers for unit in layer.units if (unit.start, unit.end) == bounds]
+        decided = _winner([(unit.label,) for unit in here], of)
+        counts = _winner([tuple(sorted(unit.counts.items())) for unit in here if unit.counts], of)
+        if decided is None or (decided == (None,) and counts is None):
+            return None
+        label = decided[0]
+        agreeing = [unit for unit in here if unit.label == label]
+        evidence = tuple(dict.fromkeys(pointer for unit in agreeing for pointer in unit.evidence))
+        flags = _common_flags((unit.flags for unit in here), of)
+        decisions.append(LayerUnit(*bounds, label, evidence, flags, dict(counts or ())))
+    return tuple(decisions)
+
+
+def best_annotators(
+    tx: ReadTransaction, project: Project, project_id: int, *, language: str | None = None
+) -> dict[str, int]:
+    """Language to the id of whoever agrees most with the silver layer (mFAVA, section 3).
+
+    By Cohen's kappa of words (of labels, where units or pairs are labelled), with types where the form has several.
+    Only shared items count, so that all are asked about the same texts. Ties go to whoever was invited first.
+
+    Args:
+        tx: the transaction.
+        project: the project.
+        project_id: of its row.
+        language: the only one that is asked about; None for all.
+    """
+    shared = texts_with_layers(tx, project, project_id, silver=True, shared=True, language=language)
+    texts = [text for text in shared if SILVER in text.layers]
+    types = sorted({type_ or "" for text in texts for marks in text.layers.values() for type_ in marks.types})
+    figures = agreement_figures(
+        texts, types if len(types) > 1 else None, resamples=0, gamma=0, wanted=lambda pair: SILVER in pair
+    )
+    ids = {person.public_id: person.id for person in tx.people(project_id)}
+    rows = sorted(agreement_rows("silver", figures), key=lambda row: ids.get(row.between[0], 0))
+    return {language: ids[name] for language, name in best_with_silver(rows).items()}
+
+
+Rule = Literal["agreed", "majority", "best_with_silver"]
+
+
+class Submission(NamedTuple):
+    """What one annotator said of an item, as far as it is handed in.
+
+    Attributes:
+        assignment_id: their assignment.
+        person_id: who.
+        layer: theirs.
+        final: theirs, or the reviewer's who corrected it.
+    """
+
+    assignment_id: int
+    person_id: int
+    layer: Layer
+    final: Layer
+
+
+class Disagreement(NamedTuple):
+    """An item that several people annotated.
+
+    Attributes:
+        item: which.
+        likeness: of their layers, from 0 (nothing alike) to 1 (the same), the mean over pairs.
+        submissions: the layers.
+        settled: whether the item has a gold layer.
+    """
+
+    item: Item
+    likeness: float
+    submissions: tuple[Submission, ...]
+    settled: bool
+
+
+class Settled(msgspec.Struct, frozen=True):
+    """What a rule did.
+
+    Attributes:
+        settled: items that got a gold layer.
+        left: items without one that it could not decide: they wait for a lead.
+        unchanged: items that keep the one they had: it was not to be changed, a lead had settled it by hand, or the
+            rule could not decide.
+        replaced: of the settled, those that had another gold layer before.
+        by_hand: of the unchanged, those that a lead had settled by hand.
+        best: language to the public id of whoever agrees most with silver, where the rule asks for them; of the
+            languages that were to be settled.
+    """
+
+    settled: int
+    left: int
+    unchanged: int = msgspec.field(name="kept")
+    replaced: int
+    by_hand: int
+    best: dict[str, str]
+
+
+def submissions_of(tx: ReadTransaction, item: Item) -> list[Submission]:
+    """What everybody said of an item who has handed it in, in the order in which it was given; skips too."""
+    states = (State.SUBMITTED, State.ACCEPTED, State.SKIPPED)
+    rows = tx.assignments(item.project_id, item_id=item.id, purpose=Purpose.ANNOTATE, states=states)
+    return [Submission(row.id, row.person_id, row.layer, final_layer(tx, row).layer) for row in rows]
+
+
+def disagreements(
+    tx: ReadTransaction, project: Project, project_id: int, *, language: str | None = None, settled: bool = False
+) -> list[Disagreement]:
+    """Items that two people or more annotated, those first that they are least alike on.
+
+    Args:
+        tx: the transaction.
+        project: the project.
+        project_id: of its row.
+        language: of the items; None for all.
+        settled: also those that have a gold layer, and those on which all agree.
+    """
+    result = []
+    for item in _shared_items(tx, project_id, language):
+        submissions = submissions_of(tx, item)
+        if len(submissions) < 2 or (item.has_gold and not settled):
+            continue
+        alike = _mean_similarity(tx, project, item, submissions)
+        if settled or alike < 1.0:
+            result.append(Disagreement(item, alike, tuple(submissions), item.has_gold))
+    return sorted(result, key=lambda disagreement: (disagreement.likeness, disagreement.item.position))
+
+
+def _shared_items(tx: ReadTransaction, project_id: int, language: str | None) -> list[Item]:
+    """Items of the work that two people or more handed in."""
+    many = (
+        select(t.assignments.c.item_id)
+        .where(
+            t.assignments.c.project_id == project_id,
+            t.assignments.c.purpose == Purpose.ANNOTATE,
+            t.assignments.c.state.in_(DONE),
+        )
+        .group_by(t.assignments.c.item_id)
+        .having(func.count(t.assignments.c.person_id.distinct()) > 1)
+    )
+    ids = {row[0] for row in tx.connection.execute(many)}
+    items = [item for role in WORK_ROLES for item in tx.items(project_id, role=role, language=language)]
+    return [item for item in items if item.id in ids]
+
+
+def _mean_similarity(tx: ReadTransaction, project: Project, item: Item, submissions: list[Submission]) -> float:
+    sample = tx.sample(item.id)
+    layers = [submission.final for submission in submissions]
+    pairs = [(a, b) for number, a in enumerate(layers) for b in layers[number + 1 :]]
+    return sum(similarity(a, b, project.form, sample) for a, b in pairs) / len(pairs)
+
+
+def adjudicate(store: Store, project: Project, person_id: int, item_id: int) -> Assignment:
+    """Give a lead an item to settle. One that they settled before is opened again, with what they had said.
+
+    Raises:
+        NotFound: no such item in the project of this person.
+        Refused: they are no lead, another lead has it, or fewer than two people handed it in.
+    """
+    return store.transact(lambda tx: _adjudicate(tx, person_id, item_id), lock=project.lock)
+
+
+def _adjudicate(tx: WriteTransaction, person_id: int, item_id: int) -> Assignment:
+    person, item = tx.person(person_id), tx.item(item_id)
+    if item.project_id != person.project_id:
+        raise NotFound("item")
+    if person.role is not Role.LEAD or not can_judge(person):
+        raise Refused("A lead settles what annotators disagree on.")
+    mine: Assignment | None = None
+    for assignment in tx.assignments(item.project_id, item_id=item.id, purpose=Purpose.ADJUDICATE):
+        if assignment.person_id == person.id:
+            mine = assignment
+        elif assignment.state in AT_WORK:
+            raise Refused("Another lead is settling this item.")
+    if mine is not None:
+        return mine if mine.state in AT_WORK else tx.move(mine.id, State.OPEN, "reopened", by=person.id)
+    if len(submissions_of(tx, item)) < 2:
+        raise Refused("Fewer than two people have handed this item in.", remedy="Wait, or export what there is.")
+    return tx.assign(item, person.id, Purpose.ADJUDICATE, by=person.id)
+
+
+def after_adjudication(tx: WriteTransaction, assignment: Assignment, new: NewEvent) -> None:
+    """What a lead hands in becomes gold, and what it settles is accepted."""
+    if new.kind == "submit":
+        tx.set_gold(assignment.item_id, assignment.layer, SETTLED_BY_HAND, by=assignment.person_id)
+        _accept(tx, tx.item(assignment.item_id), by=assignment.person_id)
+
+
+def _accept(tx: WriteTransaction, item: Item, *, by: int | None) -> None:
+    """The annotations of a settled item are final; reviews of them are no longer needed."""
+    for annotation in tx.assignments(
+        item.project_id, item_id=item.id, purpose=Purpose.ANNOTATE, states=(State.SUBMITTED,)
+    ):
+        for review in tx.assignments(item.project_id, subject_id=annotation.id, purpose=Purpose.REVIEW, states=AT_WORK):
+            tx.move(review.id, State.WITHDRAWN, "withdrawn", by=by, payload={"reason": "item settled"})
+        tx.move(annotation.id, State.ACCEPTED, "accepted", by=by, payload={"reason": "item settled"})
+
+
+def settle(
+    store: Store,
+    project: Project,
+    rule: Rule,
+    *,
+    language: str | None = None,
+    again: bool = False,
+    by: int | None = None,
+) -> Settled:
+    """Settle by a rule every item that two people or more handed in.
+
+    Args:
+        store: where the work is kept.
+        project: the project.
+        rule: which.
+        language: of the items; None for all.
+        again: also those that have a gold layer, but for what a lead settled by hand.
+        by: which lead asks for it.
+
+    Raises:
+        Refused: `best_with_silver`, and the project has no silver layer on these items.
+    """
+    return store.transact(lambda tx: _settle(tx, project, rule, language, again, by), lock=project.lock)
+
+
+def _settle(
+    tx: WriteTransaction, project: Project, rule: Rule, language: str | None, again: bool, by: int | None
+) -> Settled:
+    project_id = tx.project(project.slug).id
+    shared = disagreements(tx, project, project_id, language=language, settled=True)
+    best = best_annotators(tx, project, project_id, language=language) if rule == "best_with_silver" else {}
+    if rule == "best_with_silver" and not best:
+        where = "" if language is None else f" in {language}"
+        raise Refused(
+            f"Nobody's work{where} can be held against a silver layer.", remedy="Name it: silver = under [data]."
+        )
+    origins = gold_origins(tx, project_id)
+    counts = dict.fromkeys(("settled", "left", "unchanged", "replaced", "by_hand"), 0)
+    for disagreement in shared:
+        by_hand = disagreement.settled and origins.get(disagreement.item.id) == SETTLED_BY_HAND
+        untouched = by_hand or (disagreement.settled and not again)
+        gold = None if untouched else _gold_by_rule(tx, project, rule, disagreement, best)
+        if gold is None:
+            counts["unchanged" if disagreement.settled else "left"] += 1
+            counts["by_hand"] += by_hand
+        else:
+            counts["settled"] += 1
+            counts["replaced"] += disagreement.settled
+            tx.set_gold(disagreement.item.id, gold, f"settled_{rule}"[:32], by=by)
+            _accept(tx, disagreement.item, by=by)
+    names = {tag: tx.person(person_id).public_id for tag, person_id in best.items()}
+    return Settled(**counts, best=names)
+
+
+def _gold_by_rule(
+    tx: ReadTransaction, project: Project, rule: Rule, disagreement: Disagreement, best: dict[str, int]
+) -> Layer | None:
+    layers = [submission.final for submission in disagreement.submissions]
+    if rule == "majority":
+        return majority(layers, project.form, tx.sample(disagreement.item.id))
+    if rule == "agreed":
+        same = disagreement.likeness == 1.0 and all(layer.skip is None for layer in layers)
+        return agreed(layers) if same else None
+    person_id = best.get(disagreement.item.language or "")
+    return next(
+        (plain(s.final) for s in disagreement.submissions if s.person_id == person_id and s.final.skip is None), None
+    )

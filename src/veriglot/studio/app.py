@@ -1,0 +1,420 @@
+"""The studio's web app: routes, page files, guards, and the server."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import hashlib
+import logging
+import mimetypes
+import signal
+from contextlib import asynccontextmanager
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
+
+import uvicorn
+from anyio.to_thread import current_default_thread_limiter
+from fastapi import APIRouter, FastAPI, Request, Response
+from starlette.datastructures import Headers, MutableHeaders
+
+from veriglot.errors import VeriglotError
+from veriglot.signatures import __version__
+from veriglot.studio.api import router
+from veriglot.studio.responses import (
+    BodyRefused,
+    components,
+    error_body,
+    error_response,
+    install_handlers,
+    json_response,
+)
+from veriglot.studio.schemas import ItemCache
+from veriglot.studio.sessions import Rates, require_lead
+from veriglot.studio.tables import NotFound
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+    from importlib.resources.abc import Traversable
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from veriglot.studio.settings import Settings, Studios
+
+__all__ = ["serve"]
+
+
+# What holds for every request: where it came to, where it came from, how large it is, and what goes with each answer.
+#
+# This stands outside of the framework, so that it holds for errors and files too.
+
+
+_LOG = logging.getLogger("veriglot.studio")
+_WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+_POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data:",
+        "font-src 'self'",
+        "connect-src 'self'",
+        "manifest-src 'self'",
+        "worker-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+        "object-src 'none'",
+    )
+)
+_HEADERS = {
+    "content-security-policy": _POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    "referrer-policy": "same-origin",  # links hold keys; nobody else is told of them
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), microphone=(), geolocation=(), payment=(), usb=()",
+}
+_YEAR = 31_536_000
+
+
+class Guard:
+    """An ASGI app around another."""
+
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+        self.app = app
+        self.settings = settings
+        self._hosts = settings.known_hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse what cannot be right, pass on the rest."""
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self.app(scope, receive, send)
+            return
+        scope = {**scope, "root_path": self.settings.path}  # paths match with and without it, as proxies differ
+        headers = Headers(scope=scope)
+        sender = _Sender(send, scope, self.settings)
+        refused = self._refused(scope, headers)
+        if refused is not None:
+            await refused(scope, receive, sender)
+            return
+        limited = _LimitedBody(receive, self.settings.max_body, self.settings.body_seconds)
+        try:
+            await self.app(scope, limited, sender)
+        except Exception:
+            _LOG.exception("a request failed")
+            await sender.instead(
+                error_body(500, "internal", "Something went wrong here.", "Try again."), scope, receive
+            )
+
+    def _refused(self, scope: Scope, headers: Headers) -> Response | None:
+        host = headers.get("host", "")
+        if self._hosts is not None and _without_port(host) not in self._hosts:
+            return error_body(
+                400,
+                "unknown_host",
+                "This studio is not reached by this name.",
+                "Whoever runs it sets its address with --public-url.",
+            )
+        if (length := headers.get("content-length")) is not None and (
+            not (length.isascii() and length.isdigit()) or int(length[:18]) > self.settings.max_body
+        ):
+            return error_response(_too_large(self.settings.max_body))
+        if scope["method"] in _WRITES and not self._ours(scope, headers, host):
+            return error_body(
+                403, "foreign_origin", "This did not come from the studio's own page.", "Reload the page."
+            )
+        return None
+
+    def _ours(self, scope: Scope, headers: Headers, host: str) -> bool:
+        """Whether a browser says that our own page sent a request; what is no browser says nothing."""
+        if headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
+            return False
+        origin = headers.get("origin")
+        if origin is None:
+            return True
+        ours = {f"{scope.get('scheme', 'http')}://{host}".lower()}
+        if self.settings.origin is not None:
+            ours = {self.settings.origin}
+            if _without_port(host) in {"localhost", "127.0.0.1", "[::1]"}:  # whoever runs it, on the machine itself
+                ours.add(f"http://{host}".lower())
+        return origin.lower() in ours
+
+
+class _LimitedBody:
+    """Receives a body, up to a size and for a time."""
+
+    def __init__(self, receive: Receive, most: int, seconds: float) -> None:
+        self._receive = receive
+        self._most = self._left = most
+        self._until = asyncio.get_running_loop().time() + seconds
+        self._whole = False
+
+    async def __call__(self) -> Message:
+        if self._whole:  # the app waits for a disconnect, which has no limit
+            return await self._receive()
+        try:
+            async with asyncio.timeout_at(self._until):
+                message = await self._receive()
+        except TimeoutError:
+            raise BodyRefused(408, "too_slow", "The request did not arrive in time.") from None
+        self._left -= len(message.get("body", b""))
+        if self._left < 0:
+            raise _too_large(self._most)
+        self._whole = not message.get("more_body", False)
+        return message
+
+
+class _Sender:
+    """Sends an answer with the headers that go with each."""
+
+    def __init__(self, send: Send, scope: Scope, settings: Settings) -> None:
+        self._send = send
+        self._scope = scope
+        self._settings = settings
+        self.started = False
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.started = True
+            headers = MutableHeaders(scope=message)
+            for name, value in _HEADERS.items():
+                headers[name] = value
+            if self._scope["path"].removeprefix(self._settings.path).startswith("/api/"):
+                headers.setdefault("cache-control", "no-store")
+            if self._settings.base_url is not None and urlsplit(self._settings.base_url).scheme == "https":
+                headers["strict-transport-security"] = f"max-age={_YEAR}"
+        await self._send(message)
+
+    async def instead(self, response: Any, scope: Scope, receive: Receive) -> None:
+        """Another answer, where none has begun."""
+        if not self.started:
+            await response(scope, receive, self)
+
+
+def _too_large(most: int) -> BodyRefused:
+    return BodyRefused(413, "too_large", f"A request has at most {most:,} bytes.")
+
+
+def _without_port(host: str) -> str:
+    host = host.lower()
+    return host[: host.find("]") + 1] if host.startswith("[") else host.partition(":")[0]
+
+
+# The page's files, read once when the server starts and served by name: what is not in the list is not there.
+#
+# Their addresses hold a digest of all of them, so browsers keep them for good, and a new version is a new address.
+# Modules import each other by relative paths, which lead to the same version.
+
+
+_PAGES = (
+    "/",
+    "/join/{rest:path}",
+    "/mark",
+    "/mark/{rest:path}",
+    "/exam",
+    "/exam/{rest:path}",
+    "/guidelines",
+    "/lead",
+    "/lead/{rest:path}",
+)
+_TYPES = {
+    ".js": "text/javascript; charset=utf-8",
+    ".mjs": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".html": "text/html; charset=utf-8",
+    ".json": "application/json",
+    ".svg": "image/svg+xml",
+    ".png": "image/png",
+    ".ico": "image/x-icon",
+    ".woff2": "font/woff2",
+    ".webmanifest": "application/manifest+json",
+    ".txt": "text/plain; charset=utf-8",
+    ".md": "text/plain; charset=utf-8",
+}
+_MIN_GZIP = 512  # bytes
+
+
+class _File(NamedTuple):
+    data: bytes
+    packed: bytes | None
+    type: str
+
+
+class PageFiles:
+    """All files of the page.
+
+    Attributes:
+        digest: of all of them, with their names.
+    """
+
+    def __init__(self, settings: Settings, folder: Traversable | None = None) -> None:
+        folder = folder if folder is not None else files("veriglot.studio") / "page"
+        contents = dict(_walk(folder)) if folder.is_dir() else {}
+        hashed = hashlib.sha256(settings.path.encode())
+        for name, data in sorted(contents.items()):
+            hashed.update(f"{name}\0{len(data)}\0".encode() + data)
+        self.digest = hashed.hexdigest()[:16]
+        index = contents.pop("index.html", None)
+        self._files = {name: _file(name, data) for name, data in contents.items()}
+        prefix = f"{settings.path}/page/{self.digest}/"
+        self.index = None if index is None else index.replace(b'"/page/', f'"{prefix}'.encode())
+
+    def get(self, name: str) -> _File | None:
+        """The file of a name."""
+        return self._files.get(name)
+
+
+def _walk(folder: Traversable, before: str = "") -> Iterator[tuple[str, bytes]]:
+    for entry in folder.iterdir():
+        if entry.name.startswith((".", "__")):
+            continue
+        if entry.is_dir():
+            yield from _walk(entry, f"{before}{entry.name}/")
+        else:
+            yield before + entry.name, entry.read_bytes()
+
+
+def _file(name: str, data: bytes) -> _File:
+    suffix = "." + name.rpartition(".")[2]
+    type_ = _TYPES.get(suffix) or mimetypes.types_map.get(suffix, "application/octet-stream")
+    packed = gzip.compress(data, mtime=0) if len(data) >= _MIN_GZIP else None
+    return _File(data, packed if packed is not None and len(packed) < len(data) else None, type_)
+
+
+page_router = APIRouter(include_in_schema=False)
+
+
+@page_router.get("/page/{digest}/{name:path}")
+def file(request: Request, digest: str, name: str) -> Response:
+    """A file of the page."""
+    page: PageFiles = request.app.state.page
+    entry = page.get(name)
+    if entry is None:
+        raise NotFound("file")
+    current = digest == page.digest  # a page that was open during an update asks under the old address
+    headers = {
+        "cache-control": "public, max-age=31536000, immutable" if current else "no-cache",
+        "vary": "accept-encoding",
+    }
+    if entry.packed is not None and "gzip" in request.headers.get("accept-encoding", ""):
+        return Response(entry.packed, 200, {**headers, "content-encoding": "gzip"}, media_type=entry.type)
+    return Response(entry.data, 200, headers, media_type=entry.type)
+
+
+def _index(request: Request) -> Response:
+    page: PageFiles = request.app.state.page
+    if page.index is None:
+        return error_body(503, "no_page", "The page is not part of this installation.", "Install Veriglot again.")
+    return Response(page.index, 200, {"cache-control": "no-cache"}, media_type="text/html; charset=utf-8")
+
+
+for _path in _PAGES:
+    page_router.add_api_route(_path, _index, methods=["GET", "HEAD"])
+
+
+_THREADS = 16  # calls in work at once: each holds the database or the interpreter, so more would only wait
+
+
+def make_app(studios: Studios, settings: Settings) -> FastAPI:
+    """The app without its guard: for its OpenAPI. Serve `make_guarded`."""
+    app = FastAPI(
+        title="Veriglot Studio",
+        version=__version__,
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=_lifespan,
+    )
+    app.state.settings = settings
+    app.state.studios = studios
+    app.state.rates = Rates(settings.rates)
+    app.state.items = ItemCache()
+    app.state.page = PageFiles(settings)
+    install_handlers(app)
+    app.include_router(router)
+    app.add_api_route("/api/openapi.json", _open_api, methods=["GET"], include_in_schema=False)
+    app.include_router(page_router)
+    app.openapi = lambda: _described(app)  # type: ignore[method-assign]
+    return app
+
+
+@asynccontextmanager
+async def _lifespan(_: FastAPI) -> AsyncIterator[None]:
+    current_default_thread_limiter().total_tokens = _THREADS
+    yield
+
+
+def make_guarded(studios: Studios, settings: Settings) -> ASGIApp:
+    """What is served."""
+    return Guard(make_app(studios, settings), settings)
+
+
+def _open_api(request: Request) -> Response:
+    """The API described: for leads, and for all where the operator allows it."""
+    if not request.app.state.settings.open_api:
+        require_lead(request)
+    return json_response(request.app.openapi())
+
+
+def _described(app: FastAPI) -> dict[str, Any]:
+    if app.openapi_schema is None:
+        schema = FastAPI.openapi(app)
+        schema.setdefault("components", {}).setdefault("schemas", {}).update(components())
+        app.openapi_schema = schema
+    return app.openapi_schema
+
+
+# Starting and stopping: uvicorn with settings of our own.
+
+
+_KEEP_ALIVE = 75  # seconds; longer than the usual 60 of a proxy, which would else write into a closing connection
+_SHUTDOWN_SECONDS = 20  # seconds that running calls get when it stops
+_MAX_CONNECTIONS = 1000  # connections; beyond them it answers 503 rather than slow down for all
+
+
+def server_of(
+    studios: Studios, settings: Settings, *, host: str, port: int, access_log: bool = False
+) -> uvicorn.Server:
+    """A server that is not running yet."""
+    return uvicorn.Server(
+        uvicorn.Config(
+            make_guarded(studios, settings),
+            host=host,
+            port=port,
+            http="h11",
+            ws="none",
+            lifespan="on",
+            proxy_headers=bool(settings.trusted_proxies),
+            forwarded_allow_ips=list(settings.trusted_proxies) or None,
+            server_header=False,
+            access_log=access_log,
+            log_level="warning" if not access_log else "info",
+            limit_concurrency=_MAX_CONNECTIONS,
+            timeout_keep_alive=_KEEP_ALIVE,
+            timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+            h11_max_incomplete_event_size=32_768,
+        )
+    )
+
+
+def serve(studios: Studios, settings: Settings, *, host: str, port: int, access_log: bool = False) -> None:
+    """Serve until it is told to stop (SIGINT or SIGTERM); calls in work are finished first.
+
+    Raises:
+        VeriglotError: the address cannot be listened at.
+    """
+    server = server_of(studios, settings, host=host, port=port, access_log=access_log)
+    # uvicorn raises the signal again once it has stopped; without this, a clean end would look like a killed process
+    signal.signal(signal.SIGTERM, lambda *_: None)
+    try:
+        server.run()
+    except SystemExit as error:  # how uvicorn says that it could not begin, after it logged why
+        raise VeriglotError(
+            f"The server could not begin at {host}:{port}.", remedy="Is the port free? Choose another with --port."
+        ) from error
+    finally:
+        studios.close()

@@ -1,0 +1,250 @@
+"""Backup, verification and restoring of a project.
+
+Two kinds of files, by their names. `*.sqlite` is a copy of a store on SQLite, made while people work (SQLite's online
+backup). Anything else is portable: JSON lines of every row of every table, which a store on either database takes;
+`.gz` compresses it. Both are made beside their place and moved there whole, and verified before they are restored.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import shutil
+import sqlite3
+import zlib
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import groupby, islice
+from operator import itemgetter
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import IO, TYPE_CHECKING, Any, cast
+
+from sqlalchemy import select, text
+
+from veriglot.studio import tables
+from veriglot.studio.store import newest, open_store, revision_of
+from veriglot.studio.tables import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from sqlalchemy import Connection, Table
+
+    from veriglot.studio.store import Store
+
+    Query = Callable[[str], Iterable[Any]]
+
+__all__ = ["Backup", "backup", "restore"]
+
+_FORMAT = "veriglot-studio-backup"
+_VERSION = 1
+_KEPT = [table for table in tables.METADATA.sorted_tables if table is not tables.sessions]  # browsers log in again
+_SEAL = "veriglot_backup"  # the table of a copy that holds its digest
+_AT_ONCE = 500
+
+Row = tuple[str, list[Any]]
+
+
+@dataclass(frozen=True)
+class Backup:
+    """What a backup holds.
+
+    Attributes:
+        path: the file.
+        rows: of each table.
+        digest: SHA-256 of all rows; equal for equal contents, whatever the database and the kind of file.
+    """
+
+    path: Path
+    rows: dict[str, int]
+    digest: str
+
+
+def backup(store: Store, path: Path) -> Backup:
+    """Write a backup, and read it again to be sure.
+
+    Raises:
+        StoreError: the file exists, or a copy for SQLite is asked of a store that is not.
+    """
+    if path.exists():
+        raise StoreError(f"{path} exists already.", remedy="Name another file; backups are never overwritten.")
+    with TemporaryDirectory(dir=path.parent, prefix=".backup-") as folder:
+        new = Path(folder) / path.name
+        if _is_copy(path):
+            _copy(store, new)
+        else:
+            _dump(store, new)
+        contents = _verified(new)
+        os.link(new, path)
+    return Backup(path, *contents)
+
+
+def verify(path: Path) -> Backup:
+    """Read all of a backup and hold it against its digest.
+
+    Raises:
+        StoreError: it is no backup, damaged, cut off, or of another version.
+    """
+    if not path.is_file():
+        raise StoreError(f"There is no file {path}.")
+    return Backup(path, *_verified(path))
+
+
+def restore(path: Path, store: Store) -> Backup:
+    """Bring a backup into an empty store, and compare.
+
+    Raises:
+        StoreError: the backup is damaged, or the store is not empty; then nothing is changed.
+    """
+    source_backup = verify(path)
+    if not _is_copy(path):
+        return _fill(store, _lines(path), source_backup)
+    with TemporaryDirectory() as folder:  # an older copy is brought to this version, and the backup stays what it is
+        shutil.copyfile(path, Path(folder) / "copy.sqlite")
+        source = open_store(Path(folder) / "copy.sqlite", create=False)
+        try:
+            now = Backup(path, source_backup.rows, digest(source))
+            with source.reading() as tx:
+                return _fill(store, _rows(_queried(tx.connection)), now)
+        finally:
+            source.close()
+
+
+def digest(store: Store) -> str:
+    """SHA-256 of all rows of a store but its sessions."""
+    with store.reading() as tx:
+        return _digest(_rows(_queried(tx.connection)))[1]
+
+
+def _is_copy(path: Path) -> bool:
+    return path.suffix in {".sqlite", ".db"}
+
+
+def _copy(store: Store, path: Path) -> None:
+    if store.file is None:
+        raise StoreError("Only a store on SQLite can be copied as one.", remedy="Name the backup *.jsonl.gz instead.")
+    with closing(sqlite3.connect(store.file)) as source, closing(sqlite3.connect(path)) as target:
+        source.backup(target, pages=256, sleep=0.005)
+        target.execute("PRAGMA journal_mode = DELETE")  # one file, without others beside it
+        target.execute("DELETE FROM sessions")
+        target.execute(f"DROP TABLE IF EXISTS {_SEAL}")
+        target.execute(f"CREATE TABLE {_SEAL} (said TEXT NOT NULL)")
+        rows, whole = _digest(_rows(target.execute))
+        seal = f"INSERT INTO {_SEAL} VALUES (?)"  # noqa: S608  # a name of ours
+        target.execute(seal, (json.dumps({"rows": rows, "sha256": whole}),))
+        target.commit()
+
+
+def _dump(store: Store, path: Path) -> None:
+    with store.reading() as tx, _opened(path, "wb") as file:
+        file.write(_line({"format": _FORMAT, "version": _VERSION, "revision": revision_of(tx.connection)}))
+        rows, whole = _digest(_write_through(_rows(_queried(tx.connection)), file))
+        file.write(_line({"rows": rows, "sha256": whole}))
+
+
+def _write_through(rows: Iterator[Row], file: IO[bytes]) -> Iterator[Row]:
+    for row in rows:
+        file.write(_line(row))
+        yield row
+
+
+def _verified(path: Path) -> tuple[dict[str, int], str]:
+    try:
+        contents, seal = _read_copy(path) if _is_copy(path) else _read_lines(path)
+    except (OSError, EOFError, zlib.error, sqlite3.DatabaseError, ValueError, KeyError, TypeError) as error:
+        raise StoreError(f"{path} is no backup, or damaged: {error}.", remedy="Take another backup.") from error
+    if {"rows": contents[0], "sha256": contents[1]} != seal:
+        raise StoreError(f"{path} does not hold what its digest says: it is damaged.", remedy="Take another backup.")
+    return contents
+
+
+def _read_copy(path: Path) -> tuple[tuple[dict[str, int], str], Any]:
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as copy:
+        state = copy.execute("PRAGMA integrity_check").fetchone()[0]
+        if state != "ok":
+            raise ValueError(state)
+        seal = json.loads(copy.execute(f"SELECT said FROM {_SEAL}").fetchone()[0])  # noqa: S608  # a name of ours
+        return _digest(_rows(copy.execute)), seal
+
+
+def _read_lines(path: Path) -> tuple[tuple[dict[str, int], str], Any]:
+    seal: dict[str, Any] = {}
+    contents = _digest(_lines(path, seal))
+    return contents, seal
+
+
+def _lines(path: Path, tail: dict[str, Any] | None = None) -> Iterator[Row]:
+    """The rows of a portable backup; its last line is put into `tail`."""
+    with _opened(path, "rb") as file:
+        head = json.loads(file.readline())
+        if head["format"] != _FORMAT or head["version"] != _VERSION:
+            raise ValueError("it has another format")
+        if head["revision"] != newest():
+            raise ValueError(f"it was made at step {head['revision']} of the store, and this version is at {newest()}")
+        for line in file:
+            data = json.loads(line)
+            if isinstance(data, dict):
+                if tail is not None:
+                    tail |= data
+                return
+            yield data[0], data[1]
+    raise ValueError("it was cut off")
+
+
+def _queried(connection: Connection) -> Query:
+    return lambda statement: connection.exec_driver_sql(statement, execution_options={"yield_per": _AT_ONCE})
+
+
+def _rows(query: Query) -> Iterator[Row]:
+    """Every row as its table's name and its values as the database keeps them, in an order that is always the same."""
+    for table in _KEPT:
+        names = ", ".join(column.name for column in table.c)
+        for row in query(f"SELECT {names} FROM {table.name} ORDER BY id"):  # noqa: S608  # names of ours
+            yield table.name, list(row)
+
+
+def _digest(rows: Iterable[Row]) -> tuple[dict[str, int], str]:
+    whole, counts = hashlib.sha256(), dict.fromkeys((table.name for table in _KEPT), 0)
+    for row in rows:
+        whole.update(_line(row))
+        counts[row[0]] += 1
+    return counts, whole.hexdigest()
+
+
+def _fill(store: Store, rows: Iterator[Row], expected: Backup) -> Backup:
+    with store.writing(lock="restore") as tx:
+        for table in _KEPT:
+            if tx.count(select(table.c.id)):
+                raise StoreError(f"The store {store} is not empty.", remedy="Restore into a new database.")
+        for name, group in groupby(rows, key=itemgetter(0)):
+            _insert(tx.connection, tables.METADATA.tables[name], (values for _, values in group))
+        if not store.is_sqlite:
+            for table in _KEPT:
+                last = f"(SELECT max(id) FROM {table.name})"  # noqa: S608
+                sequence = f"pg_get_serial_sequence('{table.name}', 'id')"
+                tx.connection.execute(text(f"SELECT setval({sequence}, coalesce({last}, 1), {last} IS NOT NULL)"))
+        if _digest(_rows(_queried(tx.connection)))[1] != expected.digest:
+            raise StoreError(
+                "What was restored differs from the backup; nothing was kept.", remedy="Report it, please."
+            )
+    return expected
+
+
+def _insert(connection: Connection, table: Table, rows: Iterator[list[Any]]) -> None:
+    names = [column.name for column in table.c]
+    marks = ", ".join(f":{name}" for name in names)
+    into = f"{table.name} ({', '.join(names)})"
+    statement = text(f"INSERT INTO {into} VALUES ({marks})")  # noqa: S608  # names of ours
+    while chunk := [dict(zip(names, row, strict=True)) for row in islice(rows, _AT_ONCE)]:
+        connection.execute(statement, chunk)
+
+
+def _line(data: Any) -> bytes:
+    return json.dumps(data, ensure_ascii=True, separators=(",", ":")).encode() + b"\n"
+
+
+def _opened(path: Path, mode: str) -> IO[bytes]:
+    return cast("IO[bytes]", gzip.open(path, mode) if path.suffix == ".gz" else path.open(mode))

@@ -1,0 +1,604 @@
+"""The lead's dashboard: agreement, pace, flags, languages, people and batches."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from statistics import median
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from veriglot.metrics.agreement import FEWEST_TEXTS, agreement_figures
+from veriglot.records import Estimate
+from veriglot.studio import exam, review
+from veriglot.studio.agreement import AgreementRow, agreement_rows, best_with_silver
+from veriglot.studio.comparison import (
+    SILVER,
+    annotations_by_item,
+    compare,
+    final_single_annotation,
+    marks_in,
+    similarity,
+    texts_with_layers,
+)
+from veriglot.studio.people import number_people
+from veriglot.studio.queue import can_work, final_states
+from veriglot.studio.review import count_verdicts
+from veriglot.studio.suggestions import SuggestionCounts, count_suggestions
+from veriglot.studio.tables import AT_WORK, DONE, WORK_ROLES, ItemRole, Purpose, Role, State
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from veriglot.records import Sample
+    from veriglot.studio.project import PaceEntry, Project
+    from veriglot.studio.tables import Assignment, Item, Person
+    from veriglot.studio.transaction import ReadTransaction
+
+__all__ = ["Overview", "ProjectAgreement", "measure_agreement", "overview"]
+
+
+class AgreementLine(Estimate, frozen=True):
+    """One figure of agreement as the dashboard has it: an `AgreementRow` without the numbers of pairs and of marks."""
+
+    among: str
+    measure: str
+    scope: str
+    language: str
+    between: tuple[str, str]
+    items: int
+    texts: int
+    reason: str | None = None
+
+
+class ProjectAgreement(msgspec.Struct, frozen=True):
+    """Agreement as it is now.
+
+    Attributes:
+        unit: what is counted: `word`, `fact`, `sentence` or `pair`.
+        shared: items that two people or more handed in.
+        best: language to the public id of whoever agrees most with silver.
+        lines: all figures.
+        fewest_texts: figures of fewer items than this have no interval.
+    """
+
+    unit: str
+    shared: int
+    best: dict[str, str]
+    lines: list[AgreementLine]
+    fewest_texts: int = FEWEST_TEXTS
+
+
+def measure_agreement(
+    tx: ReadTransaction,
+    project: Project,
+    *,
+    language: str | None = None,
+    gamma: int = 0,
+    resamples: int = 200,
+    seed: int = 1,
+) -> ProjectAgreement:
+    """How far those who annotated agree, with each other and with silver, over what is handed in now.
+
+    Args:
+        tx: the transaction.
+        project: the project.
+        language: of the items; None for all.
+        gamma: random annotations an item for gamma; 0 leaves it out, which is most of the work.
+        resamples: of whole items, for intervals; 0 for none.
+        seed: of the resamples and of chance in gamma.
+
+    Raises:
+        MissingExtraError: gamma is asked for, and scipy is not installed.
+    """
+    project_id = tx.project(project.slug).id
+    people = [text for text in texts_with_layers(tx, project, project_id, language=language) if len(text.layers) > 1]
+    silver = [
+        text
+        for text in texts_with_layers(tx, project, project_id, language=language, silver=True)
+        if SILVER in text.layers
+    ]
+    types = sorted({t or "" for text in (*people, *silver) for marks in text.layers.values() for t in marks.types})
+    lines: list[AgreementRow] = []
+    for names in [None, types] if len(types) > 1 or not project.form.has_spans else [None]:
+        options: dict[str, Any] = {"resamples": resamples, "seed": seed}
+        if people:
+            lines += agreement_rows("people", agreement_figures(people, names, gamma=gamma, **options))
+        if silver:
+            figures = agreement_figures(silver, names, gamma=0, wanted=lambda pair: SILVER in pair, **options)
+            lines += agreement_rows("silver", figures)
+    unit = "word" if project.form.has_spans else project.form.unit or "pair"
+    shown = msgspec.convert(lines, list[AgreementLine], from_attributes=True)
+    return ProjectAgreement(unit, len(people), best_with_silver(lines), shown)
+
+
+# Pace and drift: what is worth a look about somebody's work, with reasons. It never says that somebody is bad.
+#
+# Watched are seconds an item and a word of the response, work that went faster than anybody reads, agreement with
+# hidden checks and with others, and whether the newest work differs from the work before it. What is worth a look is a
+# flag with its reason and its numbers; what follows from it is for people to say.
+
+
+_TOO_FAST_SHARE = 0.1  # of the items, from which it is worth a look
+_DRIFT = 2.0  # how many times faster, or as many marks, the newest work has to be
+_FEWER = 0.15  # how much lower the agreement of the newest work has to be
+_FEW = 5  # items below which nothing is said
+
+
+class WorkedItem(NamedTuple):
+    """One item that somebody handed in.
+
+    Attributes:
+        at: when.
+        words: of the response.
+        seconds: of work, as the page counted them; 0 where it did not.
+        marks: spans, or units that are not clean.
+        skipped: whether it was left out.
+        check: F1 against the known answer, where it was a hidden check; None otherwise.
+        others: the mean likeness to others' layers of the same item, from 0 to 1; None where nobody else has it.
+    """
+
+    at: datetime
+    words: int
+    seconds: float
+    marks: int
+    skipped: bool
+    check: float | None = None
+    others: float | None = None
+
+
+class Flag(msgspec.Struct, frozen=True):
+    """Something worth a look.
+
+    Attributes:
+        kind: `fast`, `checks`, `faster`, `marks`, `drift`, `skips`.
+        reason: in a sentence, with its numbers.
+    """
+
+    kind: str
+    reason: str
+
+
+class Pace(msgspec.Struct, frozen=True):
+    """How somebody's work goes.
+
+    Attributes:
+        items: handed in, skipped ones too.
+        skipped: of these.
+        seconds: of work on them.
+        seconds_per_item: the median over items with a time; None where none has.
+        seconds_per_word: the median of seconds a word of the response.
+        too_fast: items read faster than `pace.fastest` words a second.
+        checks: hidden checks handed in.
+        check_f1: the mean F1 on them; None where there were none.
+        others: the mean likeness to others, over shared items; None where there are none.
+        marks_per_item: the mean.
+        flags: what is worth a look.
+    """
+
+    items: int
+    skipped: int
+    seconds: float
+    seconds_per_item: float | None
+    seconds_per_word: float | None
+    too_fast: int
+    checks: int
+    check_f1: float | None
+    others: float | None
+    marks_per_item: float | None
+    flags: tuple[Flag, ...]
+
+
+def measure_pace(work: Sequence[WorkedItem], entry: PaceEntry, check_threshold: float = 0.0) -> Pace:
+    """The figures of somebody's work; a pure function of it.
+
+    Args:
+        work: in any order.
+        entry: what counts as too fast, and how much work is the newest.
+        check_threshold: the F1 on hidden checks below which a flag is raised.
+    """
+    rows = sorted(work, key=lambda item: item.at)
+    done = [item for item in rows if not item.skipped]
+    timed = [item for item in done if item.seconds > 0]
+    fast = [item for item in timed if item.words / item.seconds > entry.fastest]
+    checks = [item.check for item in rows if item.check is not None]
+    flags = [
+        *_flag_fast(fast, timed, entry),
+        *_flag_checks(checks, check_threshold),
+        *_flag_skips(rows),
+        *_flag_drift(done, entry.window),
+    ]
+    return Pace(
+        items=len(rows),
+        skipped=len(rows) - len(done),
+        seconds=sum(item.seconds for item in rows),
+        seconds_per_item=_median([item.seconds for item in timed]),
+        seconds_per_word=_median([item.seconds / item.words for item in timed if item.words]),
+        too_fast=len(fast),
+        checks=len(checks),
+        check_f1=_mean(checks),
+        others=_mean([item.others for item in rows if item.others is not None]),
+        marks_per_item=_mean([float(item.marks) for item in done]),
+        flags=tuple(flags),
+    )
+
+
+def _median(values: Sequence[float]) -> float | None:
+    return median(values) if values else None
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def _flag_fast(fast: Sequence[WorkedItem], timed: Sequence[WorkedItem], entry: PaceEntry) -> list[Flag]:
+    if len(timed) < _FEW or len(fast) < _TOO_FAST_SHARE * len(timed):
+        return []
+    reason = f"{len(fast)} of {len(timed)} items took less time than reading {entry.fastest:g} words a second"
+    return [Flag("fast", reason)]
+
+
+def _flag_checks(checks: Sequence[float], threshold: float) -> list[Flag]:
+    f1 = _mean(checks)
+    if f1 is None or len(checks) < 3 or f1 >= threshold:
+        return []
+    return [Flag("checks", f"F1 of {f1:.2f} on {len(checks)} items with known answers, below {threshold:g}")]
+
+
+def _flag_skips(rows: Sequence[WorkedItem]) -> list[Flag]:
+    skipped = sum(row.skipped for row in rows)
+    if len(rows) < 2 * _FEW or skipped <= len(rows) / 3:
+        return []
+    return [Flag("skips", f"{skipped} of {len(rows)} items were left out")]
+
+
+def _flag_drift(done: Sequence[WorkedItem], window: int) -> list[Flag]:
+    """The newest `window` items against those before, where there are as many."""
+    newest, before = done[-window:], done[:-window]
+    if len(newest) < max(_FEW, window) or len(before) < max(_FEW, window):
+        return []
+    flags = []
+    speed = [
+        _median([item.seconds / item.words for item in rows if item.seconds > 0 and item.words])
+        for rows in (before, newest)
+    ]
+    if speed[0] and speed[1] and speed[0] > _DRIFT * speed[1]:
+        reason = f"the newest {len(newest)} items took {speed[1]:.2f} seconds a word, those before {speed[0]:.2f}"
+        flags.append(Flag("faster", reason))
+    marks = [sum(item.marks for item in rows) / len(rows) for rows in (before, newest)]
+    if max(marks) >= 1.0 and max(marks) > _DRIFT * min(marks):
+        reason = f"{marks[1]:.1f} marks an item in the newest {len(newest)} items, {marks[0]:.1f} before"
+        flags.append(Flag("marks", reason))
+    for name, what in (("check", "F1 on items with known answers"), ("others", "likeness to others")):
+        old, new = ([v for item in rows if (v := getattr(item, name)) is not None] for rows in (before, newest))
+        if len(old) >= 3 and len(new) >= 3 and (mean := sum(new) / len(new)) < sum(old) / len(old) - _FEWER:
+            reason = f"{what} of {mean:.2f} in the newest {len(newest)} items, {sum(old) / len(old):.2f} before"
+            flags.append(Flag("drift", reason))
+    return flags
+
+
+class LanguageLine(msgspec.Struct, frozen=True):
+    """How far the work is in one language.
+
+    Attributes:
+        language: BCP 47 tag.
+        items: to be annotated: shared ones and those for one person.
+        shared: of these, shared ones.
+        begun: items that somebody has or had.
+        done: items that somebody handed in (and that were reviewed, where that is asked for).
+        skipped: items that everybody who had them left out.
+        gold: items with a gold layer: settled by a lead or a rule, or from the data.
+        single: items without one whose only annotation is through: exports have it as gold.
+        annotators: people who may annotate in it.
+        wanted: annotations that are to be made by those who are there: shared items count once for each.
+        made: of these, handed in.
+        words: of the responses.
+    """
+
+    language: str
+    items: int
+    shared: int
+    begun: int
+    done: int
+    skipped: int
+    gold: int
+    single: int
+    annotators: int
+    wanted: int
+    made: int
+    words: int
+
+
+class PersonLine(msgspec.Struct, frozen=True):
+    """Somebody with their figures.
+
+    Attributes:
+        id: public.
+        name: that they chose, or None.
+        role: annotator, reviewer or lead.
+        number: among those of their role: reviewers know them as `Annotator 3`.
+        stage: `invited`, `exam`, `work`, `out` or `revoked`.
+        languages: that they work in; None for all.
+        note: the lead's.
+        joined_at: when they joined.
+        last_at: when something of theirs changed last.
+        exam_attempts: finished ones.
+        exam: figures of the last attempt, or None.
+        begun: assignments that wait for them.
+        by_purpose: assignments handed in, by purpose.
+        pace: of their annotations.
+        confirmed: work of theirs that reviewers confirmed, `corrected`, `sent_back`: annotations by the layer that
+            counts in the end, and what they passed as the first of two reviewers by what the second left of it.
+        suggested: what became of suggestions in what they handed in; None where they were shown none.
+        seconds: of all their work, the exam, reviews and withdrawn work too.
+        cost: of that time; None where the project names no hourly pay.
+    """
+
+    id: str
+    name: str | None
+    role: str
+    number: int
+    stage: str
+    languages: tuple[str, ...] | None
+    note: str | None
+    joined_at: datetime | None
+    last_at: datetime | None
+    exam_attempts: int
+    exam: dict[str, Any] | None
+    begun: int
+    by_purpose: dict[str, int]
+    pace: Pace
+    confirmed: int
+    corrected: int
+    sent_back: int
+    suggested: SuggestionCounts | None
+    seconds: float
+    cost: float | None
+
+
+class BatchLine(msgspec.Struct, frozen=True):
+    """A batch.
+
+    Attributes:
+        id: in the store.
+        number: from 1.
+        language: of its items.
+        state: open, validating, accepted, returned.
+        round: how often it was sent back.
+        items: how many.
+        ready: whether it can be validated.
+        checks: annotations drawn for the validation under way.
+        rounds: the figures of its validations, in order.
+    """
+
+    id: int
+    number: int
+    language: str | None
+    state: str
+    round: int
+    items: int
+    ready: bool
+    checks: int
+    rounds: list[dict[str, Any]]
+
+
+class Overview(msgspec.Struct, frozen=True):
+    """All of a project at a glance.
+
+    Attributes:
+        languages: progress by language.
+        queue: purpose to state to how many assignments.
+        people: everybody, in the order of their invitations.
+        batches: all.
+        disagreements: shared items that are handed in by two people or more and have no gold layer.
+        seconds: of work of all.
+        cost: of it; None where the project names no hourly pay.
+        currency: of the cost.
+        notes: what to know, such as exam items that are missing.
+    """
+
+    languages: list[LanguageLine]
+    queue: dict[str, dict[str, int]]
+    people: list[PersonLine]
+    batches: list[BatchLine]
+    disagreements: int
+    seconds: float
+    cost: float | None
+    currency: str
+    notes: list[str]
+
+
+def overview(tx: ReadTransaction, project: Project) -> Overview:
+    """All of a project at a glance, as it is in this transaction."""
+    project_id = tx.project(project.slug).id
+    items, people = tx.items(project_id), tx.people(project_id)
+    rows = tx.assignments(project_id)
+    by_item = annotations_by_item(tx, project_id)
+    queue: dict[str, dict[str, int]] = {}
+    for (purpose, state), count in sorted(tx.tally(project_id, "assignments", "purpose", "state").items()):
+        queue.setdefault(purpose, {})[state] = count
+    seconds = sum(row.seconds for row in rows)
+    shared = [item for item in items if item.role in WORK_ROLES and len(by_item.get(item.id, ())) > 1]
+    return Overview(
+        languages=_languages(project, items, people, rows, by_item),
+        queue=queue,
+        people=_people(tx, project, items, people, rows, by_item),
+        batches=_batches(tx, project, project_id, items),
+        disagreements=sum(not item.has_gold for item in shared),
+        seconds=seconds,
+        cost=_cost(project, seconds),
+        currency=project.entries.pace.currency,
+        notes=_notes(tx, project, project_id),
+    )
+
+
+def _cost(project: Project, seconds: float) -> float | None:
+    hourly = project.entries.pace.hourly
+    return None if hourly is None else hourly * seconds / 3600
+
+
+def _notes(tx: ReadTransaction, project: Project, project_id: int) -> list[str]:
+    notes = [f"The exam lacks items: {shortage}." for shortage in exam.missing_items(tx, project, project_id)]
+    roles = tx.tally(project_id, "people", "role")
+    wanted, able = project.entries.work.reviews, sum(roles.get((role.value,), 0) for role in (Role.REVIEWER, Role.LEAD))
+    if wanted and not able:
+        notes.append("Work is reviewed here, and nobody was invited who reviews.")
+    elif able < wanted:
+        notes.append("Two people review each piece of work here, and only one was invited who reviews.")
+    notes += [
+        f"Batch {number} waits for somebody who had no hand in it to check it."
+        for number in review.stuck_batches(tx, project_id)
+    ]
+    return notes
+
+
+def _languages(
+    project: Project,
+    items: Sequence[Item],
+    people: Sequence[Person],
+    rows: Sequence[Assignment],
+    by_item: dict[int, list[Assignment]],
+) -> list[LanguageLine]:
+    states: dict[int, list[State]] = {}
+    for row in rows:
+        if row.purpose is Purpose.ANNOTATE and row.state is not State.WITHDRAWN:
+            states.setdefault(row.item_id, []).append(row.state)
+    through = set(final_states(project))
+    lines = []
+    for language in sorted({item.language or "" for item in items}):
+        here = [item for item in items if (item.language or "") == language and item.role in WORK_ROLES]
+        able = [p for p in people if can_work(p, project) and (p.works_in is None or language in p.works_in)]
+        shared = [item for item in here if item.role is ItemRole.OVERLAP]
+        had = [states.get(item.id, []) for item in here]
+        lines.append(
+            LanguageLine(
+                language,
+                len(here),
+                len(shared),
+                sum(map(bool, had)),
+                sum(bool(set(item_states) & through) for item_states in had),
+                sum(bool(item_states) and set(item_states) == {State.SKIPPED} for item_states in had),
+                sum(item.has_gold for item in here),
+                sum(final_single_annotation(project, item, by_item.get(item.id, ())) is not None for item in here),
+                len(able),
+                len(here) - len(shared) + len(shared) * max(1, len(able)),
+                sum(state in DONE for item_states in had for state in item_states),
+                sum(item.words for item in here),
+            )
+        )
+    return lines
+
+
+def _people(
+    tx: ReadTransaction,
+    project: Project,
+    items: Sequence[Item],
+    people: Sequence[Person],
+    rows: Sequence[Assignment],
+    by_item: dict[int, list[Assignment]],
+) -> list[PersonLine]:
+    works = _worked_items(tx, project, {item.id: item for item in items}, by_item)
+    reviewed = count_verdicts(tx, people[0].project_id) if people else {}
+    checks = project.entries.checks
+    called = number_people(people)
+    lines = []
+    for person in people:
+        mine = [row for row in rows if row.person_id == person.id]
+        handed_in = [row for row in mine if row.state in DONE]
+        seconds = sum(row.seconds for row in mine)
+        lines.append(
+            PersonLine(
+                id=person.public_id,
+                name=person.name,
+                role=person.role.value,
+                number=called[person.id],
+                stage=_stage(person, project),
+                languages=person.works_in,
+                note=person.note,
+                joined_at=person.joined_at,
+                last_at=max((row.changed_at for row in mine if row.version), default=person.joined_at),
+                exam_attempts=person.exam_attempts,
+                exam=person.exam_figures[-1] if person.exam_figures else None,
+                begun=sum(row.state in AT_WORK for row in mine),
+                by_purpose={p.value: n for p in Purpose if (n := sum(row.purpose is p for row in handed_in))},
+                pace=measure_pace(works.get(person.id, []), project.entries.pace, checks.threshold if checks else 0.0),
+                confirmed=reviewed.get((person.id, "confirm"), 0),
+                corrected=reviewed.get((person.id, "correct"), 0),
+                sent_back=reviewed.get((person.id, "return"), 0),
+                suggested=count_suggestions(row for row in handed_in if row.purpose is Purpose.ANNOTATE),
+                seconds=seconds,
+                cost=_cost(project, seconds),
+            )
+        )
+    return lines
+
+
+def _stage(person: Person, project: Project) -> str:
+    if person.revoked_at is not None:
+        return "revoked"
+    if person.joined_at is None:
+        return "invited"
+    if person.out_at is not None:
+        return "out"
+    return "exam" if exam.is_due(person, project) else "work"
+
+
+def _worked_items(
+    tx: ReadTransaction, project: Project, items: dict[int, Item], by_item: dict[int, list[Assignment]]
+) -> dict[int, list[WorkedItem]]:
+    """What each person handed in, held against known answers and against others."""
+    works: dict[int, list[WorkedItem]] = {}
+    form = project.form
+    for item_id, rows in by_item.items():
+        item = items[item_id]
+        is_check = item.role is ItemRole.CHECK
+        sample = tx.sample(item_id) if is_check or len(rows) > 1 else None  # texts are many, and seldom needed
+        gold = tx.gold(item_id) if is_check else None
+        for row in rows:
+            check = alike = None
+            if sample is not None and gold is not None:
+                f1 = compare(row.layer, gold, form, sample).f1
+                check = 1.0 if f1 is None else f1
+            elif sample is not None:
+                alike = _mean_similarity(row, rows, project, sample)
+            works.setdefault(row.person_id, []).append(
+                WorkedItem(
+                    row.submitted_at or row.changed_at,
+                    item.words,
+                    row.seconds,
+                    marks_in(row.layer, form),
+                    row.layer.skip is not None,
+                    check,
+                    alike,
+                )
+            )
+    return works
+
+
+def _mean_similarity(row: Assignment, rows: Sequence[Assignment], project: Project, sample: Sample) -> float | None:
+    others = [other for other in rows if other.person_id != row.person_id]
+    if not others:
+        return None
+    return sum(similarity(row.layer, other.layer, project.form, sample) for other in others) / len(others)
+
+
+def _batches(tx: ReadTransaction, project: Project, project_id: int, items: Sequence[Item]) -> list[BatchLine]:
+    sizes: dict[int | None, int] = {}
+    for item in items:
+        if item.role in WORK_ROLES:
+            sizes[item.batch_id] = sizes.get(item.batch_id, 0) + 1
+    through = review.ready_batches(tx, project, project_id)
+    return [
+        BatchLine(
+            batch.id,
+            batch.number,
+            batch.language,
+            batch.state.value,
+            batch.round,
+            sizes.get(batch.id, 0),
+            batch.id in through,
+            len((batch.figures or {}).get("drawn", [])),
+            list((batch.figures or {}).get("rounds", [])),
+        )
+        for batch in tx.batches(project_id)
+    ]

@@ -1,0 +1,410 @@
+"""The exam that an annotator passes before the work: which items, how answers are measured, and what follows.
+
+After HAT (section 3.2): 25 items, composed by their share of hallucinated text; precision and recall of at least 0.95
+over characters; one retry, then out. After mFAVA (A.2): 10 items, agreement with the silver labels of at least 0.40.
+A retry has other items where there are enough. Who works in several languages takes the exam of each, and has to pass
+in each.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from veriglot.metrics.agreement import kappa
+from veriglot.studio.comparison import Counts, compare, labels_of, marked_share, marks_of, sum_counts, units_in
+from veriglot.studio.project import StratumEntry
+from veriglot.studio.queue import draw
+from veriglot.studio.tables import ItemRole, Purpose, Refused, Role, State, now
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Sequence
+
+    from veriglot.records import Sample
+    from veriglot.studio.layers import Layer
+    from veriglot.studio.project import ExamEntry, Project
+    from veriglot.studio.store import Store
+    from veriglot.studio.tables import Assignment, Item, Person
+    from veriglot.studio.transaction import ReadTransaction, WriteTransaction
+
+__all__ = ["ExamStatus", "begin", "draw_pool", "exam_status", "finish", "is_due", "missing_items"]
+
+
+# Composing an exam: so many items of each share of hallucinated text (HAT, section 3.2), drawn by chance.
+
+
+class Candidate(NamedTuple):
+    """An item that could be in an exam.
+
+    Attributes:
+        id: of the item.
+        key: of the item, which chance goes by.
+        share: of its characters that are marked, from 0 to 1.
+        spans: how many.
+    """
+
+    id: int
+    key: str
+    share: float
+    spans: int
+
+
+def compose(candidates: Sequence[Candidate], entry: ExamEntry, seen: Collection[int]) -> list[Candidate]:
+    """Choose the items of an attempt, in an order of chance; everybody's first attempt has the same.
+
+    Args:
+        found: what there is to choose from, all of one language.
+        entry: how many of which kind.
+        seen: items that were asked before; they come only where nothing else is left.
+
+    Returns:
+        `entry.items` of them, or fewer where there are not so many of the kinds asked for; see `shortage`.
+    """
+    rows = draw(candidates, lambda candidate: candidate.key, entry.seed, "exam")
+    rows.sort(
+        key=lambda candidate: candidate.id in seen
+    )  # those that were not seen come first, otherwise in their order
+    chosen: list[Candidate] = []
+    for stratum in _strata(entry):
+        fitting = [
+            candidate
+            for candidate in rows
+            if candidate not in chosen and stratum.low <= candidate.share <= stratum.high
+        ]
+        several = [candidate for candidate in fitting if candidate.spans >= stratum.spans][: stratum.several]
+        others = [candidate for candidate in fitting if candidate not in several]
+        chosen += [*several, *_fill(others, stratum, len(several))]
+    return draw(chosen, lambda candidate: candidate.key, entry.seed, "order")
+
+
+def _fill(others: Sequence[Candidate], stratum: StratumEntry, had: int) -> list[Candidate]:
+    """The rest of a stratum: those of one span first, so that `several` of them have more, and not all."""
+    wanted = stratum.items - had
+    if not stratum.several:
+        return list(others[:wanted])
+    return sorted(others, key=lambda candidate: candidate.spans >= stratum.spans)[:wanted]
+
+
+def _strata(entry: ExamEntry) -> Sequence[StratumEntry]:
+    """Those of the project file, narrow ones first, so that wide ones do not take their items; or one of all."""
+    if not entry.strata:
+        return (StratumEntry(entry.items),)
+    return sorted(entry.strata, key=lambda stratum: stratum.high - stratum.low)
+
+
+def shortage(candidates: Sequence[Candidate], entry: ExamEntry) -> list[str]:
+    """What is missing of an exam of these items, in words; empty where nothing is."""
+    missing = []
+    chosen = compose(candidates, entry, ())
+    for stratum in _strata(entry):
+        fitting = [candidate for candidate in chosen if stratum.low <= candidate.share <= stratum.high]
+        several = sum(candidate.spans >= stratum.spans for candidate in fitting)
+        what = f" with {stratum.low:.0%} to {stratum.high:.0%} of the text marked" if entry.strata else ""
+        if len(fitting) < stratum.items:
+            missing.append(f"{len(fitting)} of {stratum.items} exam items{what}")
+        if several < stratum.several:
+            missing.append(f"{several} of {stratum.several} exam items{what}, with {stratum.spans} spans or more")
+    return missing
+
+
+Answer = tuple["Sample", "Layer", "Layer"]
+"""An item, what was answered, and what it is held against."""
+
+
+class ExamStatus(msgspec.Struct, frozen=True):
+    """Where somebody stands in the exam.
+
+    Attributes:
+        needed: whether they have to pass one (still).
+        begun: whether an attempt is under way.
+        items: of this attempt; 0 before it begins.
+        answered: of these.
+        attempts: finished ones.
+        attempts_left: that remain, the one under way too.
+        ready: whether all items are answered, so that `finish` can be called.
+    """
+
+    needed: bool
+    begun: bool
+    items: int
+    answered: int
+    attempts: int
+    attempts_left: int
+    ready: bool
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What became of an attempt.
+
+    Attributes:
+        passed: whether every language reached the threshold.
+        attempt: which it was, from 1.
+        attempts_left: how many remain; with 0 and not passed, the person is out.
+        measure: `precision_recall` or `agreement`.
+        threshold: that was to be reached.
+        precision: over all items; None where nothing was marked, or another measure counts.
+        recall: over all items; None where there was nothing to mark, or another measure counts.
+        agreement: Cohen's kappa of words (of labels, where units or pairs are labelled), or None.
+        agreement_typed: the same with types; for information.
+        items: how many.
+        asked: how many the project file asks for.
+        by_language: the same figures by language.
+    """
+
+    passed: bool
+    attempt: int
+    attempts_left: int
+    measure: str
+    threshold: float
+    precision: float | None
+    recall: float | None
+    agreement: float | None
+    agreement_typed: float | None
+    items: int
+    asked: int
+    by_language: dict[str, dict[str, Any]]
+
+
+def is_due(person: Person, project: Project) -> bool:
+    """Whether somebody has to pass an exam, and still may."""
+    return (
+        project.entries.exam is not None
+        and person.role is Role.ANNOTATOR
+        and person.joined_at is not None
+        and person.revoked_at is None
+        and person.out_at is None
+        and person.exam_passed_at is None
+    )
+
+
+def exam_status(tx: ReadTransaction, project: Project, person: Person) -> ExamStatus:
+    """Where somebody stands in the exam."""
+    entry = project.entries.exam
+    if entry is None or not is_due(person, project):
+        return ExamStatus(False, False, 0, 0, person.exam_attempts, 0, False)
+    rows = _open_attempt(tx, person)
+    answered = sum(row.state is State.SUBMITTED for row in rows)
+    left = entry.attempts - person.exam_attempts
+    return ExamStatus(
+        True, bool(rows), len(rows), answered, person.exam_attempts, left, bool(rows) and answered == len(rows)
+    )
+
+
+def begin(tx: WriteTransaction, project: Project, person: Person) -> Assignment | None:
+    """Give all items of an attempt; the first of them, or None where one is under way with nothing open.
+
+    Raises:
+        Refused: there is no item for an exam in any of their languages.
+    """
+    entry = project.entries.exam
+    if entry is None or _open_attempt(tx, person):
+        return None
+    earlier = tx.assignments(person.project_id, person_id=person.id, purpose=Purpose.EXAM)
+    seen = {row.item_id for row in earlier}
+    round_ = 1 + max((row.round for row in earlier), default=-1)
+    by_language: dict[str | None, list[Candidate]] = {}
+    for item in _pool(tx, person):
+        by_language.setdefault(item.language, []).append(_candidate(tx, project, entry, item))
+    chosen = [
+        row.id for _, candidates in sorted(by_language.items(), key=str) for row in compose(candidates, entry, seen)
+    ]
+    if not chosen:
+        raise Refused(
+            "There is an exam here, and no item for it in this person's languages.",
+            remedy="Name files under [exam] path, or data with a layer to hold answers against.",
+        )
+    given = [tx.assign(tx.item(id_), person.id, Purpose.EXAM, round=round_) for id_ in chosen]
+    return given[0]
+
+
+def finish(store: Store, project: Project, person_id: int) -> Outcome:
+    """Measure the attempt that is under way, and say what follows: passed, another try, or out.
+
+    Raises:
+        Refused: no attempt is under way, or not all of its items are answered.
+    """
+    entry = project.entries.exam
+
+    def act(tx: WriteTransaction) -> Outcome:
+        person = tx.person(person_id)
+        if entry is None or not is_due(person, project):
+            raise Refused("There is no exam to finish.")
+        return _finish(tx, project, entry, person)
+
+    return store.transact(act, lock=project.lock)
+
+
+def _finish(tx: WriteTransaction, project: Project, entry: ExamEntry, person: Person) -> Outcome:
+    rows = _open_attempt(tx, person)
+    missing = sum(row.state is not State.SUBMITTED for row in rows)
+    if not rows or missing:
+        raise Refused(
+            "The exam has not begun." if not rows else f"{missing} of {len(rows)} items are not handed in yet.",
+            remedy="Answer every item first.",
+        )
+    by_language: dict[str, list[Answer]] = {}
+    for row in rows:
+        item = tx.item(row.item_id)
+        wanted = _reference(tx, entry, item.id)
+        assert wanted is not None  # else it would not have been given
+        by_language.setdefault(item.language or "", []).append((tx.sample(item.id), row.layer, wanted))
+    outcome = measure(project, by_language, attempt=person.exam_attempts + 1)
+    for row in rows:
+        tx.move(row.id, State.ACCEPTED, "exam_measured", payload={"attempt": outcome.attempt})
+    _conclude(tx, person, outcome)
+    return outcome
+
+
+def _conclude(tx: WriteTransaction, person: Person, outcome: Outcome) -> None:
+    at, figures = now(), msgspec.to_builtins(outcome)
+    changes: dict[str, Any] = {
+        "exam_attempts": outcome.attempt,
+        "exam_figures": [*(person.exam_figures or []), {**figures, "at": at.isoformat()}],
+    }
+    kind = "exam_failed"
+    if outcome.passed:
+        kind = "exam_passed"
+        changes["exam_passed_at"] = at
+    elif outcome.attempts_left == 0:
+        kind = "exam_out"
+        changes["out_at"] = at
+    tx.update_person(person.id, kind, payload={"figures": figures}, **changes)
+
+
+def measure(project: Project, by_language: dict[str, list[Answer]], *, attempt: int) -> Outcome:
+    """The figures of an attempt; a pure function of the answers.
+
+    Args:
+        project: with an exam.
+        by_language: language to the items with what was answered and what it is held against.
+        attempt: which it is, from 1.
+    """
+    entry = project.entries.exam
+    assert entry is not None
+    everything = [answer for answers in by_language.values() for answer in answers]
+    parts = {language: _figures(project, answers) for language, answers in sorted(by_language.items())}
+    whole = _figures(project, everything)
+    passed = all(_passes(project, entry, answers) for answers in by_language.values())
+    return Outcome(
+        passed,
+        attempt,
+        max(0, entry.attempts - attempt),
+        entry.measure,
+        entry.bar,
+        whole["precision"],
+        whole["recall"],
+        whole["agreement"],
+        whole["agreement_typed"],
+        len(everything),
+        entry.items * len(by_language),
+        parts,
+    )
+
+
+def _passes(project: Project, entry: ExamEntry, answers: Sequence[Answer]) -> bool:
+    if entry.measure == "precision_recall":
+        return _counts(project, answers).reaches(entry.bar)
+    return _kappa(project, answers, typed=not project.form.has_spans) >= entry.bar
+
+
+def _figures(project: Project, answers: Sequence[Answer]) -> dict[str, Any]:
+    counts = _counts(project, answers)
+    return {
+        "precision": counts.precision,
+        "recall": counts.recall,
+        "agreement": _kappa(project, answers, typed=not project.form.has_spans),
+        "agreement_typed": _kappa(project, answers, typed=True),
+        "items": len(answers),
+    }
+
+
+def _counts(project: Project, answers: Iterable[Answer]) -> Counts:
+    return sum_counts(compare(given, wanted, project.form, sample) for sample, given, wanted in answers)
+
+
+def _kappa(project: Project, answers: Iterable[Answer], *, typed: bool) -> float:
+    """Cohen's kappa over all units of all items; 1 where both say the same of every unit and chance explains it all."""
+    pairs: list[tuple[str, str]] = []
+    for sample, given, wanted in answers:
+        bounds = units_in(project, sample)
+        first, second = (
+            labels_of(marks_of(layer, project.form, sample), bounds, typed=typed) for layer in (given, wanted)
+        )
+        pairs += zip(first, second, strict=True)
+    names = sorted({label for pair in pairs for label in pair})
+    table = np.zeros((len(names), len(names)))
+    for first_label, second_label in pairs:
+        table[names.index(first_label), names.index(second_label)] += 1
+    value = float(kappa(table)) if len(names) else float("nan")
+    if np.isnan(value):
+        return 1.0 if all(first_label == second_label for first_label, second_label in pairs) else 0.0
+    return value
+
+
+def draw_pool(tx: ReadTransaction, project: Project, items: Iterable[Item]) -> set[int]:
+    """Items of the data, all of one language, to be the exam's: enough for every attempt to have its own, if there are.
+
+    Never more than half of those that have the layer answers are held against, unless one attempt needs them.
+    """
+    entry = project.entries.exam
+    assert entry is not None
+    candidates = [_candidate(tx, project, entry, item) for item in items if _has_layer(entry, item)]
+    chosen: set[int] = set()
+    for attempt in range(entry.attempts):
+        more = {
+            candidate.id
+            for candidate in compose(
+                [candidate for candidate in candidates if candidate.id not in chosen], entry, set()
+            )
+        }
+        whole = len(more) == entry.items and len(chosen) + len(more) <= len(candidates) / 2
+        if attempt == 0 or whole:
+            chosen |= more
+    return chosen
+
+
+def missing_items(tx: ReadTransaction, project: Project, project_id: int) -> list[str]:
+    """What the exam lacks, in words, by language; empty where it can be held as the project file asks."""
+    entry = project.entries.exam
+    if entry is None:
+        return []
+    by_language: dict[str, list[Candidate]] = {}
+    for item in tx.items(project_id, role=ItemRole.EXAM):
+        by_language.setdefault(item.language or "", []).append(_candidate(tx, project, entry, item))
+    languages = {language or "" for (language,) in tx.tally(project_id, "items", "language")}
+    return [
+        f"{language}: {missing}"
+        for language in sorted(languages)
+        for missing in shortage(by_language.get(language, []), entry)
+    ]
+
+
+def _pool(tx: ReadTransaction, person: Person) -> list[Item]:
+    """The items of the exam in somebody's languages."""
+    items = tx.items(person.project_id, role=ItemRole.EXAM)
+    return [item for item in items if person.works_in is None or item.language in person.works_in]
+
+
+def _has_layer(entry: ExamEntry, item: Item) -> bool:
+    return item.has_gold if entry.against == "gold" else item.has_silver
+
+
+def _reference(tx: ReadTransaction, entry: ExamEntry, item_id: int) -> Layer | None:
+    return tx.gold(item_id) if entry.against == "gold" else tx.silver(item_id)
+
+
+def _candidate(tx: ReadTransaction, project: Project, entry: ExamEntry, item: Item) -> Candidate:
+    wanted = _reference(tx, entry, item.id)
+    if wanted is None:
+        raise Refused(f"The item {item.key!r} is for the exam and has no {entry.against} layer.")
+    sample = tx.sample(item.id)
+    marks = len(marks_of(wanted, project.form, sample).spans)
+    return Candidate(item.id, item.key, marked_share(wanted, project.form, sample), marks)
+
+
+def _open_attempt(tx: ReadTransaction, person: Person) -> list[Assignment]:
+    """The assignments of the attempt that is not finished, in order."""
+    rows = tx.assignments(person.project_id, person_id=person.id, purpose=Purpose.EXAM)
+    return [row for row in rows if row.state not in {State.ACCEPTED, State.WITHDRAWN}]

@@ -1,0 +1,449 @@
+"""Layers: what one person says of one item, checked, to and from the page's data and the records.
+
+Offsets are half-open and count code points of the item's response (of a passage, in pointers into the evidence).
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from veriglot.errors import InputError
+from veriglot.records import Annotation, Kind, Pointer, Span, Unit, from_mapping, taxonomy
+from veriglot.studio.project import NO_HALLUCINATION, TaskKind
+from veriglot.text.segmentation import clusters
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable, Iterator, Sequence
+
+    from veriglot.records import Sample
+    from veriglot.studio.project import Choice, Form, RatingEntry
+
+__all__ = [
+    "EMPTY",
+    "Layer",
+    "LayerSpan",
+    "LayerUnit",
+    "check",
+    "encode",
+    "from_annotation",
+    "from_data",
+    "to_annotation",
+    "to_data",
+    "units_of",
+]
+
+
+MAX_MARKS = 5000
+"""Spans, and units, of one layer."""
+MAX_NOTE = 2000
+"""Code points of a note at a span."""
+MAX_COMMENT = 10_000
+"""Code points of a comment on the item."""
+MAX_ID = 64
+
+
+class LayerSpan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A marked span.
+
+    Attributes:
+        id: its name inside the layer, kept when the span is changed.
+        start: first code point.
+        end: one past the last one.
+        type: of the form's types.
+        rating: the step of the form's rating of spans, from 1; None where it was not answered.
+        note: of the annotator's.
+    """
+
+    id: str
+    start: int
+    end: int
+    type: str
+    rating: int | None = None
+    note: str = ""
+
+
+class LayerUnit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A labelled sentence or fact.
+
+    Attributes:
+        start: first code point.
+        end: one past the last one.
+        label: of the form's labels of units; None where only facts were counted.
+        evidence: the places in the evidence that the label rests on ("evidence copied", Kang et al., Table 5).
+        flags: of the form's flags of units, such as `context_conflict`.
+        counts: how many facts of the unit have which label (Kang et al., Table 5, steps 2 to 5); empty where uncounted.
+    """
+
+    start: int
+    end: int
+    label: str | None = None
+    evidence: tuple[Pointer, ...] = ()
+    flags: tuple[str, ...] = ()
+    counts: dict[str, int] = {}
+
+
+class Layer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What one person says of one item.
+
+    Attributes:
+        spans: in any order; they may nest and overlap.
+        units: labelled sentences or facts.
+        label: of the whole item.
+        ratings: of the item, by name: the step, from 1.
+        flags: of the item.
+        source_flags: what is wrong with the source or the question.
+        skip: why the item is left out, or None.
+        comment: of the annotator's.
+        rejected: ids of suggestions that the annotator rejected (`suggesting.suggested_id`).
+    """
+
+    spans: tuple[LayerSpan, ...] = ()
+    units: tuple[LayerUnit, ...] = ()
+    label: str | None = None
+    ratings: dict[str, int] = {}
+    flags: tuple[str, ...] = ()
+    source_flags: tuple[str, ...] = ()
+    skip: str | None = None
+    comment: str = ""
+    rejected: tuple[str, ...] = ()
+
+
+EMPTY = Layer()
+
+
+def from_data(data: Any) -> Layer:
+    """A layer from decoded JSON; checked for its shape only, see `layers.check` for the rest.
+
+    Raises:
+        InputError: a field is unknown, missing or of a wrong kind; `field` names the place.
+    """
+    return from_mapping(data, Layer)
+
+
+def to_data(layer: Layer) -> dict[str, Any]:
+    """Plain data, with every field; `rejected` only where something was: layers of before are written as ever."""
+    data: dict[str, Any] = msgspec.to_builtins(layer)
+    if not layer.rejected:
+        del data["rejected"]
+    return data
+
+
+def encode(layer: Layer) -> str:
+    """JSON in ASCII, the same for equal layers; any database keeps it as it is."""
+    return json.dumps(to_data(layer), ensure_ascii=True, sort_keys=True, separators=(",", ":"))
+
+
+def refuse_unsound_text(text: str, most: int, field: str) -> None:
+    """Refuse a text that is too long, or that cannot be written as UTF-8.
+
+    Raises:
+        InputError: it is so.
+    """
+    if len(text) > most:
+        raise InputError(f"this has {len(text)} characters, and {most} are the most", field=field)
+    if any("\ud800" <= char <= "\udfff" for char in text):
+        raise InputError("this holds half of a character (a lone surrogate)", field=field)
+
+
+def refuse_unknown(value: str, known: Collection[str], what: str, field: str) -> None:
+    """Refuse a word that the form does not have.
+
+    Raises:
+        InputError: it does not have it.
+    """
+    if value not in known:
+        listed = ", ".join(known) or "none"
+        raise InputError(f"{value!r} is no {what} of this project ({listed})", field=field)
+
+
+# Whether a layer fits its item and its form: spans inside the text and on whole characters, words that the form
+# has.
+
+
+Range = tuple[int, int]
+
+
+class Borders(NamedTuple):
+    """Where marks may begin and end in a text.
+
+    Attributes:
+        length: of the text, in code points.
+        inside: the places inside characters of several code points.
+    """
+
+    length: int
+    inside: frozenset[int]
+
+    @classmethod
+    def of(cls, text: str) -> Borders:
+        """Those of a text."""
+        return cls(len(text), frozenset(offset for start, end in clusters(text) for offset in range(start + 1, end)))
+
+    def refuse(self, start: int, end: int, field: str) -> None:
+        """Refuse a range that is empty, ends outside the text, or cuts a character.
+
+        Raises:
+            InputError: it does.
+        """
+        if not 0 <= start < end <= self.length:
+            raise InputError(
+                f"[{start}, {end}) is empty or lies outside the text of {self.length} code points", field=field
+            )
+        for offset in (start, end):
+            if offset in self.inside:
+                raise InputError(f"[{start}, {end}) cuts a character in two at {offset}", field=field)
+
+    def widened(self, start: int, end: int) -> Range:
+        """The smallest range of whole characters around one that lies in the text."""
+        while start in self.inside:
+            start -= 1
+        while end in self.inside:
+            end += 1
+        return start, end
+
+
+def units_of(form: Form, sample: Sample) -> list[Range]:
+    """The units of a response that are labelled one by one, in order; none where the form has no units."""
+    from veriglot.text import facts, sentences
+
+    if form.unit is None:
+        return []
+    if form.unit == "sentence":
+        return sentences(sample.response, sample.language)
+    return list(dict.fromkeys((fact.start, fact.end) for fact in facts(sample.response, sample.language)))
+
+
+def check(layer: Layer, form: Form, sample: Sample, *, complete: bool = False) -> None:
+    """Refuse a layer that does not fit.
+
+    Args:
+        layer: what was said.
+        form: what there was to say.
+        sample: the item.
+        complete: whether it is handed in: then every unit, label and required rating has an answer, or the item is
+            skipped.
+
+    Raises:
+        InputError: it does not fit; `field` names the place, such as `spans[2].end`.
+    """
+    borders = Borders.of(sample.response)
+    _check_spans(layer, form, borders)
+    _check_units(layer, form, sample, borders)
+    _check_item(layer, form)
+    if complete and layer.skip is None:
+        _check_complete(layer, form, sample)
+
+
+def _check_spans(layer: Layer, form: Form, borders: Borders) -> None:
+    if layer.spans and not form.has_spans:
+        raise InputError("no spans are marked in this project", field="spans")
+    _refuse_too_many(layer.spans, "spans")
+    types = _names(form.types)
+    for number, span in enumerate(layer.spans):
+        field = f"spans[{number}]"
+        if not span.id or len(span.id) > MAX_ID:
+            raise InputError(f"an id has 1 to {MAX_ID} characters", field=f"{field}.id")
+        refuse_unsound_text(span.id, MAX_ID, f"{field}.id")
+        borders.refuse(span.start, span.end, field)
+        refuse_unknown(span.type, types, "type of span", f"{field}.type")
+        if span.rating is not None:
+            _check_step(span.rating, form.span_rating, f"{field}.rating")
+        refuse_unsound_text(span.note, MAX_NOTE, f"{field}.note")
+    _refuse_duplicates((span.id for span in layer.spans), "id", "spans")
+    _refuse_duplicates(((span.start, span.end, span.type) for span in layer.spans), "place and type", "spans")
+
+
+def _check_units(layer: Layer, form: Form, sample: Sample, borders: Borders) -> None:
+    if layer.units and form.unit is None:
+        raise InputError("no units are labelled in this project", field="units")
+    _refuse_too_many(layer.units, "units")
+    labels = _names(form.unit_labels)
+    passages: dict[str, Borders] = {}
+    for number, unit in enumerate(layer.units):
+        field = f"units[{number}]"
+        borders.refuse(unit.start, unit.end, field)
+        if unit.label is not None:
+            refuse_unknown(unit.label, labels, "label of a unit", f"{field}.label")
+        for label, count in unit.counts.items():
+            refuse_unknown(label, labels, "label of a unit", f"{field}.counts")
+            if not 0 <= count <= MAX_MARKS:
+                raise InputError(f"{count} is no count", field=f"{field}.counts.{label}")
+        for flag in unit.flags:
+            refuse_unknown(flag, form.unit_flags, "flag of a unit", f"{field}.flags")
+        _refuse_duplicates(unit.flags, "flag", f"{field}.flags")
+        _check_evidence(unit, sample, passages, f"{field}.evidence")
+    _refuse_duplicates(((unit.start, unit.end) for unit in layer.units), "place", "units")
+
+
+def _check_evidence(unit: LayerUnit, sample: Sample, passages: dict[str, Borders], field: str) -> None:
+    _refuse_too_many(unit.evidence, field)
+    for number, pointer in enumerate(unit.evidence):
+        if pointer.id not in passages:
+            text = next((passage.text for passage in sample.evidence if passage.id == pointer.id), None)
+            if text is None:
+                raise InputError(f"the item has no passage {pointer.id!r}", field=f"{field}[{number}].id")
+            passages[pointer.id] = Borders.of(text)
+        passages[pointer.id].refuse(pointer.start, pointer.end, f"{field}[{number}]")
+
+
+def _check_item(layer: Layer, form: Form) -> None:
+    if layer.label is not None:
+        refuse_unknown(layer.label, _names(form.labels), "label", "label")
+    ratings = {rating.name: rating for rating in form.item_ratings}
+    for name, step in layer.ratings.items():
+        refuse_unknown(name, ratings, "rating", "ratings")
+        _check_step(step, ratings[name], f"ratings.{name}")
+    for field, known in (("flags", form.flags), ("source_flags", form.source_flags)):
+        flags: tuple[str, ...] = getattr(layer, field)
+        for flag in flags:
+            refuse_unknown(flag, known, "flag", field)
+        _refuse_duplicates(flags, "flag", field)
+    if layer.skip is not None:
+        refuse_unknown(layer.skip, form.skip_reasons, "reason to skip", "skip")
+    refuse_unsound_text(layer.comment, MAX_COMMENT, "comment")
+    _refuse_too_many(layer.rejected, "rejected")
+    for number, id_ in enumerate(layer.rejected):
+        refuse_unsound_text(id_, MAX_ID, f"rejected[{number}]")
+    _refuse_duplicates(layer.rejected, "id", "rejected")
+
+
+def _check_complete(layer: Layer, form: Form, sample: Sample) -> None:
+    if form.labels and layer.label is None:
+        raise InputError("the item has no label yet", field="label", remedy="Choose a label, or skip the item.")
+    answered = {(unit.start, unit.end) for unit in layer.units if unit.label is not None or unit.counts}
+    missing = [unit for unit in units_of(form, sample) if unit not in answered]
+    if missing:
+        start, end = missing[0]
+        raise InputError(
+            f"{len(missing)} {form.unit}s have no label yet, the first at [{start}, {end})",
+            field="units",
+            remedy="Label each, or skip the item.",
+        )
+    for rating in form.item_ratings:
+        if rating.required and rating.name not in layer.ratings:
+            raise InputError("this is not answered yet", field=f"ratings.{rating.name}")
+    if form.span_rating is not None and form.span_rating.required:
+        for number, span in enumerate(layer.spans):
+            if span.rating is None:
+                raise InputError("this is not answered yet", field=f"spans[{number}].rating")
+
+
+def _check_step(step: int, rating: RatingEntry | None, field: str) -> None:
+    if rating is None:
+        raise InputError("there is nothing to rate in this project", field=field)
+    if not 1 <= step <= rating.steps:
+        raise InputError(f"a step lies between 1 and {rating.steps}, but this is {step}", field=field)
+
+
+def _names(choices: Sequence[Choice]) -> list[str]:
+    return [choice.name for choice in choices]
+
+
+def _refuse_too_many(marks: Sequence[object], field: str) -> None:
+    if len(marks) > MAX_MARKS:
+        raise InputError(f"there are {len(marks)} of them, and {MAX_MARKS} are the most", field=field)
+
+
+def _refuse_duplicates(values: Iterable[object], what: str, field: str) -> None:
+    twice = next((value for value, count in Counter(values).items() if count > 1), None)
+    if twice is not None:
+        raise InputError(f"two share the {what} {twice!r}", field=field)
+
+
+# Layers to and from the annotations of samples, which files hold.
+#
+# An annotation holds less than a layer: notes, comments, counts and pointers of units into the evidence stay in the
+# layer, which exports keep beside it. Answers per span and per unit are named by their place: `fools_reader[3:9]`.
+
+
+def to_annotation(layer: Layer, form: Form, sample: Sample, annotator: str) -> Annotation | None:
+    """What records hold of a layer; None where the item was skipped.
+
+    Args:
+        layer: one that `layers.check` lets pass.
+        form: the form that it was filled in on.
+        sample: its item.
+        annotator: the name that the annotation bears.
+    """
+    if layer.skip is not None:
+        return None
+    text = sample.response
+    spans = tuple(
+        Span(span.start, span.end, span.type, text=text[span.start : span.end])
+        for span in sorted(layer.spans, key=lambda span: (span.start, span.end, span.type))
+    )
+    ratings: dict[str, float | str] = dict(layer.ratings)
+    if form.span_rating is not None:
+        name = form.span_rating.name
+        ratings |= {f"{name}[{s.start}:{s.end}]": s.rating for s in layer.spans if s.rating is not None}
+    unit_flags = [f"{flag}[{unit.start}:{unit.end}]" for unit in layer.units for flag in unit.flags]
+    return Annotation(
+        annotator=annotator,
+        kind=Kind.HUMAN,
+        taxonomy=form.taxonomy,
+        spans=spans if form.has_spans else None,
+        units=_units(layer, form, text),
+        ratings=ratings,
+        flags=(*layer.flags, *layer.source_flags, *unit_flags),
+    )
+
+
+def _units(layer: Layer, form: Form, text: str) -> tuple[Unit, ...] | None:
+    if form.unit is not None:
+        units = sorted(layer.units, key=lambda unit: (unit.start, unit.end))
+        return tuple(Unit(unit.start, unit.end, unit.label) for unit in units if unit.label is not None)
+    if not form.labels:
+        return None
+    if layer.label in {None, NO_HALLUCINATION} or not text:
+        return ()
+    return (Unit(0, len(text), str(layer.label)),)
+
+
+def from_annotation(annotation: Annotation, form: Form, sample: Sample) -> Layer:
+    """The layer that an annotation of a file stands for; marks are widened to whole characters.
+
+    Spans of types that count as supported are left out where the form marks spans; types of another taxonomy are
+    mapped.
+
+    Raises:
+        InputError: it holds nothing that the form asks for.
+        UsageError: its taxonomy cannot be brought to the form's.
+    """
+    borders = Borders.of(sample.response)
+    types = taxonomy(annotation.taxonomy).to(form.taxonomy)
+    if form.task is TaskKind.PAIRS:
+        return Layer(label=_label(annotation, types))
+    if form.unit is not None:
+        if annotation.units is None:
+            raise InputError(f"the layer of {annotation.annotator!r} labels no units", field="annotations")
+        units = [(*borders.widened(unit.start, unit.end), types.get(unit.label)) for unit in annotation.units]
+        return Layer(units=tuple(LayerUnit(*unit) for unit in dict.fromkeys(units) if unit[2] is not None))
+    if annotation.spans is None:
+        raise InputError(f"the layer of {annotation.annotator!r} marks no spans", field="annotations")
+    spans = dict.fromkeys(_spans(annotation, form, types, borders))
+    return Layer(spans=tuple(LayerSpan(f"s{number}", *span) for number, span in enumerate(spans, 1)))
+
+
+def _spans(
+    annotation: Annotation, form: Form, types: dict[str, str], borders: Borders
+) -> Iterator[tuple[int, int, str]]:
+    known = {choice.name for choice in form.types}
+    only = next(iter(known)) if len(known) == 1 else None
+    for span in annotation.spans or ():
+        type_ = types.get(span.type) if span.type is not None else only
+        if type_ in known and type_ is not None:
+            yield (*borders.widened(span.start, span.end), type_)
+
+
+def _label(annotation: Annotation, types: dict[str, str]) -> str:
+    """The label of a pair: that of the unit over the whole; no unit is no hallucination."""
+    if annotation.units is None:
+        raise InputError(f"the layer of {annotation.annotator!r} labels no pair", field="annotations")
+    labels = {types.get(unit.label) for unit in annotation.units} - {None}
+    if len(labels) > 1:
+        raise InputError(f"the layer of {annotation.annotator!r} has several labels", field="annotations")
+    return next((label for label in labels if label is not None), NO_HALLUCINATION)

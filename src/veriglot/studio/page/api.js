@@ -1,0 +1,67 @@
+// Calls of the server. Where the page lies tells where the API lies, so a studio below a path works as well.
+
+/** What stands before every path: empty, or `/below/a/host`. */
+export const BASE = new URL(import.meta.url).pathname.split("/page/")[0];
+
+let csrf = "";
+
+/** Take the token that writes carry. @param {string} token */
+export const takeToken = (token) => {
+  csrf = token;
+};
+
+/** An answer that is no success; `status` 0 where none came. */
+export class Failure extends Error {
+  /** @param {number} status @param {any} body @param {number} [wait] seconds that the server asks to wait */
+  constructor(status, body, wait = 0) {
+    super(body?.error?.message ?? "");
+    this.status = status;
+    this.code = body?.error?.code ?? "";
+    this.remedy = body?.error?.remedy ?? "";
+    this.field = body?.error?.field ?? "";
+    this.body = body;
+    this.wait = wait;
+  }
+}
+
+/**
+ * @param {"GET" | "POST"} method @param {string} path @param {unknown} [body] @param {{keepalive?: boolean}} [options]
+ * @returns {Promise<any>}
+ */
+export const call = async (method, path, body, options = {}) => {
+  /** @type {Record<string, string>} */
+  const headers = { accept: "application/json" };
+  if (method === "POST") {
+    headers["content-type"] = "application/json";
+    headers["x-csrf-token"] = csrf;
+  }
+  let answer;
+  try {
+    answer = await fetch(`${BASE}${path}`, {
+      method, headers, credentials: "same-origin", cache: "no-store", keepalive: options.keepalive,
+      body: method === "POST" ? JSON.stringify(body ?? {}) : undefined,
+      signal: AbortSignal.timeout(30_000),
+    });
+  } catch {
+    throw new Failure(0, null);
+  }
+  const data = await answer.json().catch(() => null);
+  if (!answer.ok) throw new Failure(answer.status, data, Number(answer.headers.get("retry-after")) || 0);
+  return data;
+};
+
+/** Who asks; takes the token along. */
+export const me = async () => {
+  const me = await call("GET", "/api/me");
+  takeToken(me.csrf);
+  return me;
+};
+
+/** An id that no other event has. */
+export const uuid = () => {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  bytes[6] = (bytes[6] & 0x0f) | 0x40;
+  bytes[8] = (bytes[8] & 0x3f) | 0x80;
+  const hex = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join("-");
+};

@@ -1,0 +1,43 @@
+// The line at the top: the project, how far one is, where the work is, and what can be looked up.
+
+import { call } from "./api.js";
+import { SyncLine } from "./sync_status.js";
+import { t } from "./texts.js";
+import { nextTheme, theme } from "./theme.js";
+import { html, useState } from "./view.js";
+
+const SUNS = { auto: "◐", light: "☀", dark: "☾" };
+
+/** The switch between light, dark and as the device says. */
+export const ThemeSwitch = () => {
+  const [now, setNow] = useState(theme());
+  return html`<button class="tool" id="theme" aria-label=${t(`theme.${now}`)} title=${t(`theme.${now}`)} onClick=${() => setNow(nextTheme())}><span aria-hidden="true">${SUNS[now]}</span></button>`;
+};
+
+/**
+ * @param {{me: any, sync: import("./sync.js").Sync, done: number, left: number | null, onPanel: (name: any) => void, navigate: (path: string) => void}} props
+ */
+export const Top = ({ me, sync, done, left, onPanel, navigate }) => {
+  const leave = async () => {
+    if (sync.state().waiting && !confirm(t("leave.unsent"))) return;
+    await call("POST", "/api/logout").catch(() => undefined);
+    location.reload();
+  };
+  return html`
+    <header class="top">
+      <h1>${me.project.name}</h1>
+      <div class="progress">
+        <progress max=${Math.max(1, done + (left ?? 0))} value=${done} aria-label=${t("progress.label")}></progress>
+        <span class="fine">${t("progress", { done })}${left ? ` · ${t("progress.left", { count: left })}` : ""}</span>
+      </div>
+      <${SyncLine} sync=${sync} onConflict=${() => onPanel("conflict")} />
+      <nav class="tools" aria-label=${t("tools.label")}>
+        <button class="tool" onClick=${() => onPanel("items")}>${t("items.title")}</button>
+        <button class="tool" onClick=${() => onPanel("guidelines")}>${t("guidelines.title")}</button>
+        <button class="tool" aria-label=${t("help.open")} title=${t("help.open")} onClick=${() => onPanel("help")}>?</button>
+        ${me.person.role === "lead" ? html`<button class="tool" onClick=${() => navigate("/lead")}>${t("lead.open")}</button>` : null}
+        <${ThemeSwitch} />
+        <button class="tool" onClick=${leave} title=${me.person.name ? t("leave.who", { name: me.person.name }) : undefined}>${t("leave")}</button>
+      </nav>
+    </header>`;
+};

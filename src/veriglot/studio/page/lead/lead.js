@@ -1,0 +1,73 @@
+// The lead's pages: how far the work is, who does it, how well they agree, and what to settle.
+
+import { call } from "../api.js";
+import { t } from "../texts.js";
+import { ThemeSwitch } from "../header.js";
+import { html, useEffect } from "../view.js";
+import { Agreement } from "./agreement.js";
+import { Waiting, useAnswer } from "./requests.js";
+import { Batches } from "./batches.js";
+import { Disagreements } from "./disagreements.js";
+import { Exports } from "./exports.js";
+import { ItemHistory, Items } from "./items.js";
+import { People } from "./people.js";
+import { Link, address, go, placeOf, takeNavigate } from "./routes.js";
+import { Progress } from "./progress.js";
+
+const TABS = ["progress", "people", "agreement", "disagreements", "batches", "items", "exports"];
+const FRESH = 30; // seconds until the figures are asked for again
+
+const Page = (/** @type {any} */ { place, me, overview, again }) => {
+  const [tab = "progress", id] = place;
+  const { form } = me.project;
+  const people = new Map(overview.people.map((/** @type {any} */ one) => [one.id, one]));
+  if (tab === "items" && id) return html`<${ItemHistory} key=${id} id=${id} form=${form} people=${people} />`;
+  switch (tab) {
+    case "people": return html`<${People} overview=${overview} me=${me} again=${again} />`;
+    case "agreement": return html`<${Agreement} people=${people} />`;
+    case "disagreements": return html`<${Disagreements} form=${form} people=${people} overview=${overview} refresh=${again} />`;
+    case "batches": return html`<${Batches} overview=${overview} people=${people} again=${again} />`;
+    case "items": return html`<${Items} overview=${overview} />`;
+    case "exports": return html`<${Exports} />`;
+    default: return html`<${Progress} overview=${overview} />`;
+  }
+};
+
+/** @param {{me: any, params: {view?: string}, navigate: (path: string, options?: any) => void, again: () => Promise<void>}} props */
+export const Screen = ({ me, params, navigate, again: whoAsks }) => {
+  takeNavigate(navigate);
+  const place = placeOf(params.view);
+  const { answer: overview, failure, again } = useAnswer("/api/lead/overview", FRESH);
+  const tab = TABS.includes(place[0]) ? place[0] : "progress";
+  useEffect(() => {
+    document.title = `${t(`lead.${tab}`)} · ${me.project.name}`;
+  }, [tab]);
+  useEffect(() => {
+    if (me.person.role !== "lead") navigate("/", { replace: true });
+  }, [me]);
+  const leave = async () => {
+    await call("POST", "/api/logout");
+    await whoAsks();
+  };
+  return html`<div class="lead">
+    <a class="skip-link" href="#lead-main">${t("lead.skip_to_content")}</a>
+    <header class="lead-head">
+      <p class="lead-project"><b dir="auto">${me.project.name}</b> <small>${t("lead.title")}</small></p>
+      <p class="row">
+        <button type="button" class="tool" onClick=${() => go("/mark")}>${t("lead.own_work")}</button>
+        <${ThemeSwitch} />
+        <button type="button" class="tool" onClick=${leave}>${t("lead.leave")}</button>
+      </p>
+      <nav aria-label=${t("lead.pages")}><ul class="tabs">
+        ${TABS.map((name) => html`<li key=${name}><${Link} to=${address(...(name === "progress" ? [] : [name]))}
+          aria-current=${name === tab ? "page" : undefined}>${t(`lead.${name}`)}<//></li>`)}
+      </ul></nav>
+    </header>
+    <main id="lead-main" tabindex="-1">
+      ${failure && overview ? html`<p class="notice bad" role="alert">${t("lead.stale")}</p>` : null}
+      ${overview
+        ? html`<${Page} ...${{ place, me, overview, again }} />`
+        : html`<${Waiting} failure=${failure} />`}
+    </main>
+  </div>`;
+};

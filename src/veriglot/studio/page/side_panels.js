@@ -1,0 +1,55 @@
+// What is looked up beside the work: the guidelines, the keys, one's own items.
+
+import { call } from "./api.js";
+import { Drawer } from "./dialogs.js";
+import { GuidelinesText } from "./guidelines.js";
+import { has, number, t } from "./texts.js";
+import { html, useEffect, useState } from "./view.js";
+
+/** What a call answers, once it has. @param {string} path */
+const useAnswer = (path) => {
+  const [answer, setAnswer] = useState(/** @type {any} */ (null));
+  const [failed, setFailed] = useState(false);
+  useEffect(() => {
+    call("GET", path).then(setAnswer).catch(() => setFailed(true));
+  }, [path]);
+  return { answer, failed };
+};
+
+/** The guidelines beside the work. @param {{form: any, onClose: () => void}} props */
+export const Guidelines = ({ form, onClose }) => html`
+  <${Drawer} title=${t("guidelines.title")} onClose=${onClose}><${GuidelinesText} form=${form} /></${Drawer}>`;
+
+const KEYS = [
+  ["← →", "keys.step"], ["Shift ← →", "keys.far"], ["Ctrl ← →", "keys.near"], ["Alt ← →", "keys.character"], ["↑ ↓", "keys.line"],
+  ["Home End", "keys.ends"], ["1 – 9", "keys.type"], ["Shift 1 – 5", "keys.rate"], ["Tab", "keys.tab"], ["Del", "keys.delete"],
+  ["Ctrl Z / Y", "keys.undo"], ["Y / X", "keys.suggestion"], ["N", "keys.note"], ["E", "keys.search"], ["W", "keys.shared"],
+  ["G", "keys.guidelines"], ["Enter", "keys.submit"], ["Ctrl Enter", "keys.submit_anywhere"], ["Esc", "keys.escape"], ["?", "keys.help"],
+];
+
+/** The keys, and what mouse and fingers do. @param {{onClose: () => void}} props */
+export const Help = ({ onClose }) => html`
+  <${Drawer} title=${t("help.title")} onClose=${onClose}>
+    <p>${t("help.mouse")}</p>
+    <p>${t("help.touch")}</p>
+    <p>${t("help.direction")}</p>
+    <dl class="keys">${KEYS.map(([key, words]) => html`<div key=${words}><dt>${key.split(" ").map((part) =>
+      /^[–/]$/.test(part) ? html`<span>${part}</span>` : html`<kbd>${part}</kbd>`)}</dt><dd>${t(words)}</dd></div>`)}</dl>
+  </${Drawer}>`;
+
+/** One's own items, to go back to. @param {{current: number | null, onOpen: (id: number) => void, onClose: () => void}} props */
+export const Items = ({ current, onOpen, onClose }) => {
+  const { answer, failed } = useAnswer("/api/assignments");
+  return html`
+    <${Drawer} title=${t("items.title")} onClose=${onClose}>
+      ${failed ? html`<p>${t("offline.unreachable")}</p>` : null}
+      <ol class="item-list">${(answer ?? []).map((/** @type {any} */ line, /** @type {number} */ index) => html`
+        <li key=${line.id}><button class=${`item-go ${line.state}`} aria-current=${line.id === current} onClick=${() => onOpen(line.id)}>
+          <span class="nr">${number(index + 1)}</span>
+          <span>${has(`purpose.${line.purpose}`) ? t(`purpose.${line.purpose}`) : line.purpose}</span>
+          <span class="fine">${line.language ?? ""}</span>
+          <span class=${`state ${line.state}`}>${t(`state.${line.state}`)}</span>
+          ${line.message ? html`<bdi class="fine noted">${line.message}</bdi>` : null}
+        </button></li>`)}</ol>
+    </${Drawer}>`;
+};

@@ -1,0 +1,144 @@
+// The screen of annotators and reviewers: what is next, the work on it, handing it in.
+
+import { Failure, call, uuid } from "./api.js";
+import { Clock } from "./clock.js";
+import { ConflictDialog } from "./conflict.js";
+import { Workspace } from "./workspace.js";
+import { Editor } from "./editor.js";
+import { whole } from "./layers.js";
+import { Queue } from "./queue.js";
+import { Top } from "./header.js";
+import { Guidelines, Help, Items } from "./side_panels.js";
+import { Sync } from "./sync.js";
+import { Refusals, useChanges } from "./sync_status.js";
+import { t } from "./texts.js";
+import { html, useCallback, useEffect, useMemo, useState } from "./view.js";
+
+/** The one connection of this page; it goes on when the screen is left. @type {{owner: string, sync: Sync} | null} */
+let connection = null;
+
+/** @param {any} me @returns {Sync} */
+const syncOf = (me) => {
+  const owner = `${me.project.slug}:${me.person.id}`;
+  if (connection?.owner !== owner) connection = { owner, sync: new Sync(new Queue(owner, uuid), new Clock(me.project.idle ?? 120)) };
+  return connection.sync;
+};
+
+/** The editor of an assignment. @param {any} assignment @param {any} form @param {Sync} sync */
+const editorOf = (assignment, form, sync) => {
+  const { layer, drafted } = sync.open(assignment);
+  const review = assignment.purpose === "review" && assignment.version === 0 && !drafted;
+  const begin = review && assignment.subject ? whole(assignment.subject.layer) : layer;
+  const editor = new Editor(assignment, form, begin, {
+    locked: !["open", "returned"].includes(assignment.state),
+    onLayer: (next, note) => sync.save(assignment.id, next, note),
+  });
+  sync.act(assignment.id, "opened", null);
+  return editor;
+};
+
+/**
+ * @param {{me: any, params: {id?: string}, navigate: (path: string, options?: {replace?: boolean}) => void, again: () => Promise<void>}} props
+ */
+export const Screen = ({ me, params, navigate, again }) => {
+  const sync = useMemo(() => syncOf(me), [me]);
+  useChanges(sync);
+  const { form } = me.project;
+  const [editor, setEditor] = useState(/** @type {Editor | null} */ (null));
+  const [rest, setRest] = useState(/** @type {"loading" | "nothing" | "unreachable" | null} */ ("loading"));
+  const [left, setLeft] = useState(/** @type {number | null} */ (null));
+  const [panel, setPanel] = useState(/** @type {"guidelines" | "help" | "items" | "conflict" | null} */ (null));
+  const [done, setDone] = useState(0);
+
+  const show = useCallback((/** @type {any} */ assignment) => {
+    setEditor(editorOf(assignment, form, sync));
+    setRest(null);
+    scrollTo({ top: 0 });
+  }, [form, sync]);
+
+  const failed = useCallback((/** @type {unknown} */ failure) => {
+    if (failure instanceof Failure && failure.status === 401) navigate("/", { replace: true });
+    else if (failure instanceof Failure && failure.status === 404 && params.id) navigate("/mark", { replace: true });
+    else setRest("unreachable");
+  }, [navigate, params.id]);
+
+  const next = useCallback(async () => {
+    setRest("loading");
+    try {
+      const answer = await call("POST", "/api/next", {});
+      setLeft(answer.left);
+      if (answer.assignment) show(answer.assignment);
+      else if (["exam", "out"].includes(answer.stage)) {
+        if (answer.stage !== me.person.stage) await again(); // else the exam's page would send them back here
+        navigate(answer.stage === "exam" ? "/exam/finish" : "/exam", { replace: true });
+      } else {
+        setEditor(null);
+        setRest("nothing");
+      }
+    } catch (failure) {
+      failed(failure);
+    }
+  }, [show, failed, me, navigate, again]);
+
+  const open = useCallback(async (/** @type {number} */ id) => {
+    setRest("loading");
+    try {
+      show(await call("GET", `/api/assignments/${id}`));
+    } catch (failure) {
+      failed(failure);
+    }
+  }, [show, failed]);
+
+  useEffect(() => {
+    if (params.id) open(Number(params.id));
+    else next();
+    call("GET", "/api/assignments").then((lines) =>
+      setDone(lines.filter((/** @type {any} */ line) => !["open", "returned"].includes(line.state)).length)).catch(() => undefined);
+  }, [params.id]);
+  useEffect(() => {
+    if (rest !== "unreachable") return undefined;
+    const retry = () => (params.id ? open(Number(params.id)) : next());
+    const timer = setInterval(retry, 5000);
+    addEventListener("online", retry);
+    return () => {
+      clearInterval(timer);
+      removeEventListener("online", retry);
+    };
+  }, [rest, params.id]);
+
+  const onDone = () => {
+    setDone((before) => before + 1);
+    if (params.id) navigate("/mark");
+    else next();
+  };
+  const { conflicts } = sync.state();
+  const settle = (/** @type {any} */ layer, /** @type {number} */ id, /** @type {string} */ choice) => {
+    setPanel(null);
+    if (editor?.assignment.id !== id) return;
+    if (choice === "theirs") open(id);
+    else editor.replace(layer, false);
+  };
+  const close = () => setPanel(null);
+  const conflict = conflicts.find((one) => one.assignment === editor?.assignment.id) ?? (panel === "conflict" ? conflicts[0] : null);
+  return html`
+    <${Top} me=${me} sync=${sync} done=${done} left=${left} onPanel=${setPanel} navigate=${navigate} />
+    <${Refusals} sync=${sync} />
+    ${editor && rest === null ? html`<${Workspace} key=${editor.assignment.id} editor=${editor} sync=${sync} form=${form} onDone=${onDone} onPanel=${setPanel}
+      onAgain=${() => open(editor.assignment.id)} />` : html`<${Rest} rest=${rest} onRetry=${next} />`}
+    ${panel === "guidelines" ? html`<${Guidelines} form=${form} onClose=${close} />` : null}
+    ${panel === "help" ? html`<${Help} onClose=${close} />` : null}
+    ${panel === "items" ? html`<${Items} current=${editor?.assignment.id ?? null} onClose=${close} onOpen=${(/** @type {number} */ id) => {
+      close();
+      if (String(id) === params.id) open(id);
+      else navigate(`/mark/${id}`);
+    }} />` : null}
+    ${conflict ? html`<${ConflictDialog} key=${conflict.assignment} sync=${sync} form=${form} conflict=${conflict} onDone=${settle} />` : null}`;
+};
+
+/** What stands there while there is nothing to work on. @param {{rest: "loading" | "nothing" | "unreachable" | null, onRetry: () => void}} props */
+const Rest = ({ rest, onRetry }) => html`
+  <main class="rest" aria-busy=${rest === "loading"}>
+    ${rest === "nothing" ? html`<h2>${t("rest.nothing")}</h2><p>${t("rest.thanks")}</p><button class="second" onClick=${onRetry}>${t("rest.look_again")}</button>` : null}
+    ${rest === "unreachable" ? html`<h2>${t("offline.unreachable")}</h2><p>${t("offline.kept")}</p><button class="second" onClick=${onRetry}>${t("rest.try_again")}</button>` : null}
+    ${rest === "loading" ? html`<p role="status">${t("rest.loading")}</p>` : null}
+  </main>`;

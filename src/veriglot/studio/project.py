@@ -1,0 +1,668 @@
+"""A project file, read and checked: every word of it is known, and everything that could fail late is looked at now."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib.resources import files
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import urlsplit
+
+import msgspec
+
+from veriglot.errors import InputError, UnknownNameError, UsageError, VeriglotError
+from veriglot.records import taxonomy
+from veriglot.records.codec import read_toml_records
+from veriglot.records.languages import get_language
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from veriglot.records import Taxonomy
+
+__all__ = [
+    "LANGUAGE_TAG",
+    "NO_HALLUCINATION",
+    "Choice",
+    "ExamEntry",
+    "Form",
+    "PaceEntry",
+    "Project",
+    "RatingEntry",
+    "StratumEntry",
+    "TaskKind",
+    "load",
+    "preset",
+]
+
+
+def presets() -> tuple[str, ...]:
+    """The names of the presets, sorted."""
+    folder = files(__package__) / "presets"
+    return tuple(sorted(file.name[:-5] for file in folder.iterdir() if file.name.endswith(".toml")))
+
+
+def preset(name: str, *, title: str, slug: str, data: Sequence[str], languages: Sequence[str] = ()) -> str:
+    """A project file as TOML.
+
+    Args:
+        name: of the preset.
+        title: of the project.
+        slug: of the project.
+        data: paths of the data, relative to where the file will lie.
+        languages: BCP 47 tags of the responses; empty for whatever the data holds.
+
+    Raises:
+        UnknownNameError: there is no such preset.
+    """
+    if name not in presets():
+        raise UnknownNameError("preset", name, presets())
+    text = files(__package__).joinpath("presets", f"{name}.toml").read_text("utf-8")
+    values = {"name": _quoted(title)[1:-1], "slug": _quoted(slug)[1:-1], "data": _listed(data)}
+    values["languages"] = _listed(languages)
+    return re.sub(r"\{(name|slug|data|languages)\}", lambda match: values[match[1]], text)
+
+
+def _listed(values: Sequence[str]) -> str:
+    return f"[{', '.join(_quoted(value) for value in values)}]"
+
+
+def _quoted(value: str) -> str:
+    """A basic string of TOML; JSON's escapes are among those of TOML, but for the delete character."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+# The tables of a project file, as records: what may stand in it, with its defaults.
+
+
+Paths = str | tuple[str, ...]
+
+
+class TaskKind(StrEnum):
+    """What is marked.
+
+    SPANS: typed spans on a response beside its evidence (mFAVA). TRANSLATION: hallucinated spans on a translation
+    beside its source (HAT). FACTS: each sentence or atomic fact supported, contradicted or unverified, with its
+    evidence (Kang et al.).
+    PAIRS: what was done to an original sentence (HalluVerse25).
+    """
+
+    SPANS = "spans"
+    TRANSLATION = "translation"
+    FACTS = "facts"
+    PAIRS = "pairs"
+
+
+class RatingEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[[ratings]]`: a question with steps for an answer.
+
+    Attributes:
+        name: its key in the data, such as `fools_reader`.
+        steps: how many, counted from 1.
+        of: what is rated: each `span`, or the whole `item`.
+        required: whether work without an answer can be handed in.
+        question: by interface language; empty for those that Veriglot has words for.
+    """
+
+    name: str
+    steps: int = 5
+    of: Literal["span", "item"] = "span"
+    required: bool = False
+    question: dict[str, str] = {}
+
+
+class ProjectEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[project]`.
+
+    Attributes:
+        name: for people.
+        slug: for addresses and files: small letters, digits and hyphens.
+        task: the kind of task.
+        taxonomy: of `records.taxonomies`; None for the task's usual one.
+        languages: of the responses; empty for whatever the data holds.
+        interface: languages of the interface that people may choose; empty for all that Veriglot has words in.
+        units: what a task of kind `facts` labels: each `fact` or each `sentence`.
+        flags: flags that an annotator may set on an item; None for the taxonomy's.
+        source_flags: what may be wrong with the source or the question (HAT, section 3.3); None for the task's usual
+            ones.
+        skip_reasons: why an item may be left out; None for the usual ones.
+        colours: CSS colours of types, by name, as `#rrggbb`; usual ones for the rest.
+    """
+
+    name: str
+    slug: str
+    task: TaskKind
+    taxonomy: str | None = None
+    languages: tuple[str, ...] = ()
+    interface: tuple[str, ...] = ()
+    units: Literal["fact", "sentence"] = "fact"
+    flags: tuple[str, ...] | None = None
+    source_flags: tuple[str, ...] | None = None
+    skip_reasons: tuple[str, ...] | None = None
+    colours: dict[str, str] = {}
+
+
+class DataEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[data]`: what is annotated.
+
+    Attributes:
+        path: files or folders, relative to the project file.
+        format: of the files; None to recognise it.
+        language: of samples that state none.
+        gold: the annotator of the data whose layer is gold, for exam and check items; None for no gold.
+        silver: the annotator whose layer is silver; None for no silver.
+        limit: the most items of each language, in order; None for all.
+    """
+
+    path: Paths = ()
+    format: str | None = None
+    language: str | None = None
+    gold: str | None = None
+    silver: str | None = None
+    limit: int | None = None
+
+
+class StratumEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[[exam.strata]]`: how many exam items have which share of hallucinated text (HAT, section 3.2).
+
+    Attributes:
+        items: how many.
+        low: the least share of code points that are marked, from 0 to 1.
+        high: the largest.
+        spans: the least number of spans that `several` of the items have.
+        several: how many of the items have `spans` spans or more.
+    """
+
+    items: int
+    low: float = 0.0
+    high: float = 1.0
+    spans: int = 2
+    several: int = 0
+
+
+class ExamEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[exam]`: what an annotator passes before the work; without the table there is none.
+
+    Attributes:
+        items: how many, by language.
+        path: files of exam items, with a layer to hold answers against; empty to draw from the data.
+        against: which layer answers are held against.
+        measure: `precision_recall` (both reach the threshold, counted over characters) or `agreement` (Cohen's kappa of
+            words).
+        threshold: what is reached by those who pass; None for 0.95 of precision and recall, 0.40 of agreement.
+        attempts: how often one may try.
+        strata: composition by share of hallucinated text; empty for a plain draw.
+        seed: of the draw.
+    """
+
+    items: int = 25
+    path: Paths = ()
+    against: Literal["gold", "silver"] = "gold"
+    measure: Literal["precision_recall", "agreement"] = "precision_recall"
+    threshold: float | None = None
+    attempts: int = 2
+    strata: tuple[StratumEntry, ...] = ()
+    seed: int = 0
+
+    @property
+    def bar(self) -> float:
+        """The threshold."""
+        if self.threshold is not None:
+            return self.threshold
+        return 0.95 if self.measure == "precision_recall" else 0.40
+
+
+class WorkEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[work]`: who gets what.
+
+    Attributes:
+        overlap: items of each language that everybody gets first, for agreement.
+        per_person: items of a person's own after these; None for as many as there are.
+        reviews: reviewers that look at each annotation, one after the other: 0, 1 or 2.
+        adjudicate: whether a lead settles what was annotated more than once.
+    """
+
+    overlap: int = 50
+    per_person: int | None = 50
+    reviews: Literal[0, 1, 2] = 1
+    adjudicate: bool = True
+
+
+class ValidationEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[validation]`: batches are checked on a random subset and go back whole under the threshold; none without the
+    table.
+
+    Attributes:
+        batch_size: items of a batch, all of one language.
+        share: of a batch that is checked, above 0 and up to 1.
+        threshold: of precision and of recall.
+        seed: of the draw.
+    """
+
+    batch_size: int = 100
+    share: float = 0.1
+    threshold: float = 0.95
+    seed: int = 0
+
+
+class ChecksEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[checks]`: items with known answers among the work, which nobody is told of; none without the table.
+
+    Attributes:
+        share: of what a person gets, from 0 to 0.5.
+        path: files of check items with a gold layer; empty to take items of the data that have one.
+        threshold: F1 under which a person is shown to the lead.
+    """
+
+    share: float = 0.05
+    path: Paths = ()
+    threshold: float = 0.7
+
+
+class PaceEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[pace]`: what is watched.
+
+    Attributes:
+        fastest: words a second of the response above which an item counts as too fast.
+        idle: seconds without a keystroke after which time no longer counts.
+        window: items of a person's newest work that is held against the work before (drift).
+        hourly: what an hour costs, for the lead's figures; None where nobody asks.
+        currency: of it.
+    """
+
+    fastest: float = 10.0
+    idle: float = 120.0
+    window: int = 20
+    hourly: float | None = None
+    currency: str = "USD"
+
+
+class SuggestionsEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[suggestions]`: marks shown beforehand. They bias, so they are off without the table, and recorded with it.
+
+    Attributes:
+        detector: a detector's name; None where `silver` is shown.
+        silver: show the silver layer.
+        share: of the items that show any, from 0 to 1, so that their effect can be measured.
+    """
+
+    detector: str | None = None
+    silver: bool = False
+    share: float = 1.0
+
+
+class PeopleEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[people]`: how long links and sessions hold.
+
+    Attributes:
+        invitation_days: until an invitation that nobody took up ends.
+        resume_days: how long a person's own link opens their work again, from when they joined.
+        session_days: until a browser has to use the link again.
+    """
+
+    invitation_days: int = 14
+    resume_days: int = 180
+    session_days: int = 14
+
+
+class StoreEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """`[store]`: where the work is kept.
+
+    Attributes:
+        url: a file for SQLite, relative to the project file, or `postgresql://...`; None for `<slug>.sqlite` beside it.
+            A password does not belong here: PostgreSQL takes it from the environment (`PGPASSWORD`) or `~/.pgpass`.
+    """
+
+    url: str | None = None
+
+
+class Entries(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The whole file.
+
+    Attributes:
+        project: `[project]`.
+        data: `[data]`.
+        work: `[work]`.
+        pace: `[pace]`.
+        people: `[people]`.
+        store: `[store]`.
+        exam: `[exam]`, or None for no exam.
+        validation: `[validation]`, or None.
+        checks: `[checks]`, or None.
+        suggestions: `[suggestions]`, or None for none.
+        ratings: `[[ratings]]`.
+        consent: `[consent]`: the text that people agree to, by interface language.
+        guidelines: `[guidelines]`: files in Markdown, by interface language; those that Veriglot ships where empty.
+    """
+
+    project: ProjectEntry
+    data: DataEntry = DataEntry()
+    work: WorkEntry = WorkEntry()
+    pace: PaceEntry = PaceEntry()
+    people: PeopleEntry = PeopleEntry()
+    store: StoreEntry = StoreEntry()
+    exam: ExamEntry | None = None
+    validation: ValidationEntry | None = None
+    checks: ChecksEntry | None = None
+    suggestions: SuggestionsEntry | None = None
+    ratings: tuple[RatingEntry, ...] = ()
+    consent: dict[str, str] = {}
+    guidelines: dict[str, str] = {}
+
+
+# What an annotator fills in: the kind of task, made concrete by a project's taxonomy, ratings, flags and reasons.
+
+
+_TAXONOMIES = {
+    TaskKind.SPANS: "fava",
+    TaskKind.TRANSLATION: "hat",
+    TaskKind.FACTS: "support",
+    TaskKind.PAIRS: "halluverse",
+}
+_SOURCE_FLAGS = {  # HAT, section 3.3
+    TaskKind.TRANSLATION: ("wrong_language", "nonsensical", "spelling_errors", "mixed_languages"),
+}
+_SKIP_REASONS = ("sensitive_content", "not_sure", "too_specialised", "unreadable")  # HAT, section 3.3
+NO_HALLUCINATION = "0"
+"""The label of a pair that has none."""
+# Told apart by those who see colours differently as well (after Okabe and Ito); the page darkens them for text.
+_COLOURS = ("#e69f00", "#56b4e9", "#009e73", "#cc79a7", "#d55e00", "#0072b2", "#b8a900", "#7f7f7f")
+_SUPPORT_COLOURS = {"supported": "#009e73", "contradicted": "#d55e00", "unverified": "#e69f00"}
+
+
+class Choice(msgspec.Struct, frozen=True):
+    """One of several things to choose: a type of span, a label.
+
+    Attributes:
+        name: its key in the data.
+        meaning: what it means, in English; the interface has its own words for the ones that Veriglot ships.
+        colour: `#rrggbb`.
+        shortcut: the key that chooses it, a digit; empty beyond nine.
+    """
+
+    name: str
+    meaning: str
+    colour: str
+    shortcut: str
+
+
+class Form(msgspec.Struct, frozen=True):
+    """What there is to fill in.
+
+    Attributes:
+        task: the kind of task.
+        taxonomy: the name of the taxonomy.
+        types: of spans; empty where no spans are marked.
+        unit: what is labelled one by one: each `fact`, each `sentence`, or None.
+        unit_labels: labels of these.
+        labels: of the whole item; empty where it has none.
+        evidence: whether a labelled unit points to places in the evidence.
+        unit_flags: flags of a unit.
+        flags: flags of the item.
+        source_flags: what may be wrong with the source or the question.
+        skip_reasons: why the item may be left out.
+        span_rating: the rating of each span, or None.
+        item_ratings: those of the item.
+    """
+
+    task: TaskKind
+    taxonomy: str
+    types: tuple[Choice, ...] = ()
+    unit: Literal["fact", "sentence"] | None = None
+    unit_labels: tuple[Choice, ...] = ()
+    labels: tuple[Choice, ...] = ()
+    evidence: bool = False
+    unit_flags: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    source_flags: tuple[str, ...] = ()
+    skip_reasons: tuple[str, ...] = ()
+    span_rating: RatingEntry | None = None
+    item_ratings: tuple[RatingEntry, ...] = ()
+
+    @property
+    def has_spans(self) -> bool:
+        """Whether spans are marked."""
+        return bool(self.types)
+
+
+def form_of(entries: Entries) -> Form:
+    """The form of a project.
+
+    Raises:
+        UnknownNameError: no such taxonomy, or a colour for a type that it does not have.
+        UsageError: the taxonomy does not go with the task.
+    """
+    about = entries.project
+    named = taxonomy(about.taxonomy or _TAXONOMIES[about.task])
+    for type_ in about.colours:
+        if type_ not in named.types:
+            raise UnknownNameError(f"type in the taxonomy {named.name!r}", type_, named.types)
+    choices = _choices(named, about.colours)
+    facts, pairs = about.task is TaskKind.FACTS, about.task is TaskKind.PAIRS
+    if facts and not named.clean:
+        raise UsageError(
+            f"The taxonomy {named.name!r} has no label for what is supported, which a task of kind `facts` needs.",
+            remedy="Take the taxonomy `support`.",
+        )
+    flags = named.flags if about.flags is None else about.flags
+    usual = _SOURCE_FLAGS.get(about.task, ())
+    return Form(
+        task=about.task,
+        taxonomy=named.name,
+        types=() if facts or pairs else tuple(choice for choice in choices if choice.name not in named.clean),
+        unit=about.units if facts else None,
+        unit_labels=choices if facts else (),
+        labels=(Choice(NO_HALLUCINATION, "no hallucination", "#7f7f7f", "0"), *choices) if pairs else (),
+        evidence=facts,
+        unit_flags=flags if facts else (),
+        flags=() if facts else _without_source(flags),
+        source_flags=usual if about.source_flags is None else about.source_flags,
+        skip_reasons=_SKIP_REASONS if about.skip_reasons is None else about.skip_reasons,
+        span_rating=next((rating for rating in entries.ratings if rating.of == "span"), None),
+        item_ratings=tuple(rating for rating in entries.ratings if rating.of == "item"),
+    )
+
+
+def _without_source(flags: tuple[str, ...]) -> tuple[str, ...]:
+    """Flags of the taxonomy that speak of the source are asked for apart."""
+    return tuple(flag for flag in flags if not flag.startswith("source_"))
+
+
+def _choices(named: Taxonomy, colours: dict[str, str]) -> tuple[Choice, ...]:
+    return tuple(
+        Choice(
+            name,
+            meaning,
+            colours.get(name) or _SUPPORT_COLOURS.get(name) or _COLOURS[index % len(_COLOURS)],
+            str(index + 1) if index < 9 else "",
+        )
+        for index, (name, meaning) in enumerate(named.types.items())
+    )
+
+
+_SLUG = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*")
+_COLOUR = re.compile(r"#[0-9a-fA-F]{6}")
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
+LANGUAGE_TAG = re.compile(r"[a-z]{2,3}(-[A-Za-z0-9]{2,8})*")
+
+
+@dataclass(frozen=True)
+class Project:
+    """A project file with its place.
+
+    Attributes:
+        path: the file.
+        entries: what stands in it.
+        form: what an annotator fills in.
+    """
+
+    path: Path
+    entries: Entries
+    form: Form
+
+    @property
+    def name(self) -> str:
+        """For people."""
+        return self.entries.project.name
+
+    @property
+    def slug(self) -> str:
+        """For addresses and files."""
+        return self.entries.project.slug
+
+    @property
+    def task(self) -> TaskKind:
+        """The kind of task."""
+        return self.entries.project.task
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """BCP 47 tags of the responses; empty for whatever the data holds."""
+        return tuple(dict.fromkeys(get_language(name).tag for name in self.entries.project.languages))
+
+    @property
+    def database(self) -> str:
+        """Where the work is kept: a path of an SQLite file, or a URL of PostgreSQL."""
+        url = self.entries.store.url
+        if url is None:
+            return str(self.path.parent / f"{self.slug}.sqlite")
+        return url if "://" in url else str(self.resolve(url))
+
+    @property
+    def lock(self) -> str:
+        """The word by which transactions that give or take work follow each other."""
+        return f"assign {self.slug}"
+
+    def resolve(self, path: str) -> Path:
+        """Where a path of the file leads: it is relative to the folder that the file is in."""
+        from pathlib import Path
+
+        return self.path.parent / Path(path).expanduser()
+
+    def resolve_all(self, paths: str | tuple[str, ...]) -> list[Path]:
+        """The same of one path or several."""
+        return [self.resolve(path) for path in ((paths,) if isinstance(paths, str) else paths)]
+
+
+def load(path: Path) -> Project:
+    """Read a project file.
+
+    Raises:
+        InputError: it is no TOML, a key is unknown (with the nearest that are known), missing or of a wrong kind,
+        values do
+            not go together, or a file of guidelines does not exist.
+    """
+    try:
+        entries = read_toml_records(path, Entries, "project")
+        _check(entries)
+        project = Project(path, entries, form_of(entries))
+        for tag, file in entries.guidelines.items():
+            _require(project.resolve(file).is_file(), f"there is no such file: {file}", f"guidelines.{tag}")
+    except InputError as error:
+        raise error.at(path=str(path)) from None
+    except VeriglotError as error:
+        raise InputError(error.message, remedy=error.remedy, path=str(path)) from error
+    return project
+
+
+def _check(entries: Entries) -> None:
+    about = entries.project
+    _require(bool(about.name.strip()), "a project has a name", "project.name")
+    _require(
+        _SLUG.fullmatch(about.slug) is not None and len(about.slug) <= 64,
+        f"{about.slug!r} is no slug: small letters a-z, digits and single hyphens, at most 64",
+        "project.slug",
+    )
+    for name in about.languages:
+        get_language(name)
+    for type_, colour in about.colours.items():
+        _require(
+            _COLOUR.fullmatch(colour) is not None, f"{colour!r} is no colour like #1f77b4", f"project.colours.{type_}"
+        )
+    for field in ("flags", "source_flags", "skip_reasons"):
+        for name in getattr(about, field) or ():
+            _require(
+                _NAME.fullmatch(name) is not None, f"{name!r} is no name like `wrong_language`", f"project.{field}"
+            )
+    for table in ("consent", "guidelines"):
+        for tag in getattr(entries, table):
+            _require(LANGUAGE_TAG.fullmatch(tag) is not None, f"{tag!r} is no language tag", table)
+    _check_ratings(entries)
+    _check_numbers(entries)
+    _check_store(entries.store.url)
+
+
+def _check_ratings(entries: Entries) -> None:
+    names = [(rating.name, rating.of) for rating in entries.ratings]
+    _require(len(set(names)) == len(names), "two ratings share a name", "ratings")
+    _require(len([of for _, of in names if of == "span"]) <= 1, "a span has one rating at most", "ratings")
+    for rating in entries.ratings:
+        _require(
+            _NAME.fullmatch(rating.name) is not None, f"{rating.name!r} is no name like `fools_reader`", "ratings.name"
+        )
+        _require(2 <= rating.steps <= 11, "a rating has 2 to 11 steps", "ratings.steps")
+
+
+def _check_numbers(entries: Entries) -> None:
+    work, people, pace = entries.work, entries.people, entries.pace
+    _check_minimum(work.overlap, 0, "work.overlap")
+    _check_minimum(work.per_person, 0, "work.per_person")
+    _check_minimum(entries.data.limit, 1, "data.limit")
+    for field in ("invitation_days", "resume_days", "session_days"):
+        _check_minimum(getattr(people, field), 1, f"people.{field}")
+    _require(pace.fastest > 0 and pace.idle > 0 and pace.window > 0, "these are above 0", "pace")
+    if (exam := entries.exam) is not None:
+        _check_minimum(exam.items, 1, "exam.items")
+        _check_minimum(exam.attempts, 1, "exam.attempts")
+        _check_share(exam.bar, "exam.threshold")
+        for stratum in exam.strata:
+            _check_share(stratum.low, "exam.strata.low")
+            _check_share(stratum.high, "exam.strata.high")
+            _require(stratum.low <= stratum.high, "`low` is not above `high`", "exam.strata")
+            _require(0 <= stratum.several <= stratum.items, "`several` counts some of the items", "exam.strata.several")
+        total = sum(stratum.items for stratum in exam.strata)
+        _require(
+            not exam.strata or total == exam.items, f"the strata have {total} items, the exam {exam.items}", "exam"
+        )
+    if (validation := entries.validation) is not None:
+        _check_minimum(validation.batch_size, 1, "validation.batch_size")
+        _check_share(validation.share, "validation.share", above=0.0)
+        _check_share(validation.threshold, "validation.threshold")
+    if (checks := entries.checks) is not None:
+        _check_share(checks.share, "checks.share", most=0.5)
+        _check_share(checks.threshold, "checks.threshold")
+    if (suggestions := entries.suggestions) is not None:
+        _check_share(suggestions.share, "suggestions.share")
+        exactly_one = (suggestions.detector is not None) != suggestions.silver
+        _require(exactly_one, "name a detector, or take the silver layer: one of them", "suggestions")
+
+
+def _check_store(url: str | None) -> None:
+    if url is None or "://" not in url:
+        return
+    parts = urlsplit(url)
+    known = parts.scheme in {"postgresql", "postgres", "sqlite"}
+    _require(known, "a file name or postgresql://... is expected", "store.url")
+    if parts.password:
+        raise InputError(
+            "a password stands in the project file",
+            field="store.url",
+            remedy="Take it out, and set PGPASSWORD or ~/.pgpass instead.",
+        )
+
+
+def _check_share(value: float, field: str, *, above: float | None = None, most: float = 1.0) -> None:
+    fits = 0.0 <= value <= most and (above is None or value > above)
+    _require(fits, f"this lies between 0 and {most:g}, but it is {value}", field)
+
+
+def _check_minimum(value: int | None, least: int, field: str) -> None:
+    _require(value is None or value >= least, f"this is {least} or more, but it is {value}", field)
+
+
+def _require(fits: bool, message: str, field: str) -> None:
+    if not fits:
+        raise InputError(message, field=field)

@@ -1,0 +1,504 @@
+"""Reviews and validation: an annotation is confirmed, corrected or returned, and batches are sampled.
+
+Confirmed and corrected work is accepted once as many reviewers as `work.reviews` asks for have passed it, one after the
+other: the second looks at what the first left, a correction where there is one, and decides. What is sent back comes
+first in its annotator's queue, with everything that they had marked (HAT, section 3.1: at no cost to them), and is
+reviewed again. The annotator's layer stays theirs: a correction is the reviewer's layer, and `final_layer` says which
+of them counts.
+
+Hidden checks look like all other work, so they are accepted beside it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+from sqlalchemy import and_, case, exists, func, or_, select
+
+from veriglot.studio import tables as t
+from veriglot.studio.comparison import compare, sum_counts
+from veriglot.studio.queue import can_judge, draw, final_states, in_languages
+from veriglot.studio.tables import AT_WORK, WORK_ROLES, BatchState, ItemRole, Purpose, Refused, State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from sqlalchemy import Select
+
+    from veriglot.studio.layers import Layer
+    from veriglot.studio.project import Project
+    from veriglot.studio.store import Store
+    from veriglot.studio.tables import Assignment, Batch, Item, NewEvent, Person
+    from veriglot.studio.transaction import ReadTransaction, WriteTransaction
+
+__all__ = [
+    "after_review",
+    "after_validation",
+    "before_review",
+    "before_validation",
+    "count_reviewable",
+    "count_verdicts",
+    "final_layer",
+    "next_review",
+    "next_validation",
+    "ready_batches",
+    "refuse_while_reviewed",
+    "stuck_batches",
+    "validate",
+]
+
+
+class Final(NamedTuple):
+    """What counts of an annotation.
+
+    Attributes:
+        layer: the annotator's, or the reviewer's who corrected it.
+        by: whose layer it is.
+        reviewers: who passed it, in order.
+    """
+
+    layer: Layer
+    by: int
+    reviewers: tuple[int, ...]
+
+
+def next_review(tx: WriteTransaction, project: Project, person: Person) -> Assignment | None:
+    """Give somebody an annotation to review: of their languages, not their own, the one that has waited longest.
+
+    Its layer is the annotator's, or a first reviewer's correction, to be corrected where that is needed.
+    """
+    row = tx.connection.execute(_candidates(project, person).limit(1)).first()
+    if row is None:
+        return None
+    subject = tx.assignment(row[0], lock=True)
+    rounds = len(tx.assignments(project_id=subject.project_id, subject_id=subject.id, purpose=Purpose.REVIEW))
+    item = tx.item(subject.item_id)
+    return tx.assign(
+        item, person.id, Purpose.REVIEW, round=rounds, subject_id=subject.id, layer=final_layer(tx, subject).layer
+    )
+
+
+def count_reviewable(tx: ReadTransaction, project: Project, person: Person) -> int:
+    """How many annotations somebody could review now."""
+    return tx.count(_candidates(project, person).order_by(None))
+
+
+def _candidates(project: Project, person: Person) -> Select[Any]:
+    """The annotations that this person could review."""
+    subject, review, other = t.assignments.alias(), t.assignments.alias(), t.assignments.alias()
+    of_subject = (review.c.subject_id == subject.c.id, review.c.purpose == Purpose.REVIEW)
+    open_ = exists().where(*of_subject, review.c.state.in_(AT_WORK))
+    since = review.c.created_at >= subject.c.submitted_at  # passed as it is now, or left out
+    had = exists().where(
+        *of_subject, review.c.person_id == person.id, since, review.c.state.in_((State.SUBMITTED, State.SKIPPED))
+    )
+    own = exists().where(
+        other.c.item_id == subject.c.item_id,
+        other.c.person_id == person.id,
+        other.c.purpose == Purpose.ANNOTATE,
+        other.c.state != State.WITHDRAWN,
+    )
+    allowed = can_judge(person) and project.entries.work.reviews > 0
+    return (
+        select(subject.c.id)
+        .join(t.items, t.items.c.id == subject.c.item_id)
+        .where(
+            subject.c.project_id == (person.project_id if allowed else -1),
+            subject.c.purpose == Purpose.ANNOTATE,
+            subject.c.state == State.SUBMITTED,
+            t.items.c.role.in_(WORK_ROLES),
+            *in_languages(person),
+            ~open_,
+            ~had,
+            ~own,
+        )
+        .order_by(subject.c.submitted_at, subject.c.id)
+    )
+
+
+def before_review(tx: ReadTransaction, review: Assignment, new: NewEvent) -> None:
+    """Refuse what a reviewer cannot say.
+
+    Raises:
+        Refused: work is sent back without a reason.
+    """
+    if new.kind == "return" and not (new.comment or "").strip():
+        raise Refused("Work is sent back with a reason.", remedy="Say what is to be done, in `comment`.")
+    if new.kind in {"confirm", "correct", "return"}:
+        assert review.subject_id is not None
+        subject = tx.assignment(review.subject_id)
+        if subject.state is not State.SUBMITTED:
+            raise Refused(f"The annotation is {subject.state.value}, and takes no review.")
+
+
+def after_review(tx: WriteTransaction, project: Project, review: Assignment, new: NewEvent) -> None:
+    """What a review does to the annotation that it looks at."""
+    if new.kind not in {"confirm", "correct", "return"}:
+        return
+    assert review.subject_id is not None
+    subject = tx.assignment(review.subject_id, lock=True)
+    payload = {"review": review.id, "verdict": new.kind}
+    if new.kind == "return":
+        tx.move(
+            subject.id,
+            State.RETURNED,
+            "returned",
+            by=review.person_id,
+            message=(new.comment or "").strip(),
+            payload=payload,
+        )
+        return
+    if len(_passed(tx, subject)) >= project.entries.work.reviews:
+        tx.move(subject.id, State.ACCEPTED, "accepted", by=review.person_id, payload=payload)
+        _accept_checks(tx, subject)
+
+
+def _passed(tx: ReadTransaction, subject: Assignment) -> list[Assignment]:
+    """Reviews that passed the annotation as it stands, in order."""
+    reviews = tx.assignments(
+        subject.project_id, subject_id=subject.id, purpose=Purpose.REVIEW, states=(State.SUBMITTED,)
+    )
+    return _since_submission(subject, reviews)
+
+
+def _since_submission(subject: Assignment, reviews: Iterable[Assignment]) -> list[Assignment]:
+    """Of its reviews those that were given since it was handed in last."""
+    at = subject.submitted_at
+    return [] if at is None else [review for review in reviews if review.created_at >= at]
+
+
+def _accept_checks(tx: WriteTransaction, subject: Assignment) -> None:
+    """Accept the annotator's hidden checks that were handed in before: else these alone would never be accepted."""
+    statement = select(t.assignments.c.id).where(
+        t.assignments.c.person_id == subject.person_id,
+        t.assignments.c.purpose == Purpose.ANNOTATE,
+        t.assignments.c.state == State.SUBMITTED,
+        t.assignments.c.submitted_at <= subject.submitted_at,
+        t.assignments.c.item_id == t.items.c.id,
+        t.items.c.role == ItemRole.CHECK,
+    )
+    for (id_,) in tx.connection.execute(statement).all():
+        tx.move(id_, State.ACCEPTED, "accepted", payload={"beside": subject.id})
+
+
+def refuse_while_reviewed(tx: ReadTransaction, assignment: Assignment) -> None:
+    """Refuse to open an annotation again that somebody looks at.
+
+    Raises:
+        Refused: a review or a validation of it is open, or one reviewer of several has passed it.
+    """
+    looked = tx.assignments(assignment.project_id, subject_id=assignment.id, states=AT_WORK)
+    if looked or _passed(tx, assignment):
+        raise Refused("Somebody is looking at this now.", remedy="Wait until they are through with it.")
+
+
+def final_layer(tx: ReadTransaction, annotation: Assignment, *, before: int | None = None) -> Final:
+    """What counts of an annotation: its own layer, or that of the reviewer who corrected it last.
+
+    Args:
+        tx: the transaction.
+        annotation: the annotator's assignment.
+        before: a review of it, to leave it and later ones aside: what it looks at, or looked at.
+    """
+    passed = [row for row in _passed(tx, annotation) if before is None or row.id < before]
+    layer = passed[-1].layer if passed else annotation.layer
+    author = next(row for row in (annotation, *passed) if row.layer == layer)  # a confirmation is nobody's layer
+    return Final(layer, author.person_id, tuple(row.person_id for row in passed))
+
+
+def count_verdicts(tx: ReadTransaction, project_id: int) -> dict[tuple[int, str], int]:
+    """How often whose work was confirmed, corrected and sent back, by (person, `confirm` | `correct` | `return`).
+
+    Annotators are judged by what became of their layer: once it is accepted, it is confirmed where the layer that
+    counts says the same, and otherwise corrected, whoever changed it in between. A second review judges the first
+    reviewer too, in the same way. What is sent back counts each time, for its annotator and for whoever had passed it.
+    """
+    counts = Counter(_sent_back(tx, project_id))
+    reviews: dict[int | None, list[Assignment]] = {}
+    for review in tx.assignments(project_id, purpose=Purpose.REVIEW, states=(State.SUBMITTED,)):
+        reviews.setdefault(review.subject_id, []).append(review)
+    if reviews:
+        for subject in tx.assignments(project_id, purpose=Purpose.ANNOTATE, states=(State.ACCEPTED,)):
+            counts.update(_verdicts_on(subject, _since_submission(subject, reviews.get(subject.id, ()))))
+    return dict(counts)
+
+
+def _verdicts_on(subject: Assignment, passed: Sequence[Assignment]) -> Iterator[tuple[int, str]]:
+    """Whose layers were confirmed or corrected: the annotator's by the last review, a first review by the second."""
+    pairs = [(subject, passed[-1])] if passed else []
+    for mine, later in (*pairs, *pairwise(passed)):
+        yield mine.person_id, "confirm" if _content(mine.layer) == _content(later.layer) else "correct"
+
+
+def _content(layer: Layer) -> Layer:
+    """What a layer says of the item: a mark that was drawn anew has another id, and a note corrects nothing."""
+    spans = sorted((msgspec.structs.replace(span, id="", note="") for span in layer.spans), key=msgspec.json.encode)
+    return msgspec.structs.replace(
+        layer,
+        spans=tuple(spans),
+        units=tuple(sorted(layer.units, key=lambda unit: (unit.start, unit.end))),
+        flags=tuple(sorted(layer.flags)),
+        source_flags=tuple(sorted(layer.source_flags)),
+        comment="",
+        rejected=(),
+    )
+
+
+def _sent_back(tx: ReadTransaction, project_id: int) -> Iterator[tuple[int, str]]:
+    """Whose work a review sent back: the annotator's, and that of a reviewer who had passed it as it was."""
+    review, events = t.assignments.alias(), t.events.alias()
+    returned = (
+        select(review.c.subject_id)
+        .join(events, events.c.assignment_id == review.c.id)
+        .where(events.c.project_id == project_id, events.c.kind == "return")
+    )
+    of, row = t.events.c, t.assignments.c
+    told = (
+        select(func.coalesce(row.subject_id, row.id), row.person_id, of.kind)
+        .join(t.assignments, row.id == of.assignment_id)
+        .where(of.kind.in_(("submit", "confirm", "correct", "return")))
+        .where(
+            or_(
+                and_(row.purpose == Purpose.ANNOTATE, row.id.in_(returned)),
+                and_(row.purpose == Purpose.REVIEW, row.subject_id.in_(returned)),
+            )
+        )
+        .order_by(of.id)
+    )
+    hands: dict[int, list[int]] = {}  # by annotation: who handed it in, then who passed it
+    for subject_id, person_id, kind in tx.connection.execute(told):
+        if kind == "submit":
+            hands[subject_id] = [person_id]
+        elif kind == "return":
+            yield from ((person, "return") for person in hands[subject_id])
+        else:
+            hands[subject_id].append(person_id)
+
+
+# Batches: a random part of what was annotated is checked by somebody else; below the threshold all of it goes back.
+#
+# After HAT (section 3.2): random subsets are re-checked, precision and recall are recomputed, and a batch that fails is
+# annotated anew. A batch is ready when each of its items is through annotation (and review, where there is one). Then a
+# random `validation.share` of it is given to reviewers who had no hand in it; they begin with what was annotated and
+# put it right. What they hand in is what precision and recall are measured against, over characters of spans (over
+# units, where units or pairs are labelled).
+#
+# A batch that is sent back begins its next round: its annotations are withdrawn and its items are free again. What was
+# said stays in the store, under the round before.
+
+
+def ready_batches(tx: ReadTransaction, project: Project, project_id: int) -> set[int]:
+    """The batches of a project that can be validated now."""
+    if project.entries.validation is None:
+        return set()
+    waiting = (State.OPEN, State.RETURNED, *((State.SUBMITTED,) if project.entries.work.reviews else ()))
+    mine = (t.assignments.c.item_id == t.items.c.id, t.assignments.c.purpose == Purpose.ANNOTATE)
+    had = exists().where(*mine, t.assignments.c.state != State.WITHDRAWN)
+    begun = exists().where(*mine, t.assignments.c.state.in_(waiting))
+    missing = case((or_(~had, begun), 1), else_=0)
+    statement = (
+        select(t.batches.c.id)
+        .join(t.items, t.items.c.batch_id == t.batches.c.id)
+        .where(
+            t.batches.c.project_id == project_id,
+            t.batches.c.state.in_((BatchState.OPEN, BatchState.RETURNED)),
+            t.items.c.role.in_(WORK_ROLES),
+        )
+        .group_by(t.batches.c.id)
+        .having(func.sum(missing) == 0)
+    )
+    return {row[0] for row in tx.connection.execute(statement)}
+
+
+def validate(store: Store, project: Project, batch_id: int, *, by: int | None = None) -> Batch:
+    """Begin the validation of a batch now, on what of it is through.
+
+    Raises:
+        NotFound: no such batch.
+        Refused: the project has no validation, the batch is being validated or accepted, or nothing is through.
+    """
+
+    def act(tx: WriteTransaction) -> Batch:
+        batch = tx.batch(batch_id)
+        if project.entries.validation is None:
+            raise Refused("This project validates no batches.", remedy="Add a table [validation] to its file.")
+        if batch.state not in {BatchState.OPEN, BatchState.RETURNED}:
+            raise Refused(f"The batch is {batch.state.value}.")
+        if not _subjects(tx, project, batch):
+            raise Refused("Nothing of the batch is through annotation and review.")
+        return _begin(tx, project, batch, by)
+
+    return store.transact(act, lock=project.lock)
+
+
+def next_validation(tx: WriteTransaction, project: Project, person: Person) -> Assignment | None:
+    """Give somebody an item of a batch to check; begins the validation of a batch that is ready."""
+    if project.entries.validation is None or not can_judge(person):
+        return None
+    through = ready_batches(tx, project, person.project_id)
+    for batch in tx.batches(person.project_id):
+        if person.works_in is not None and batch.language not in person.works_in:
+            continue
+        current = _begin(tx, project, batch, None) if batch.id in through else batch
+        if current.state is not BatchState.VALIDATING:
+            continue
+        for id_ in _drawn_checks(current):
+            subject = tx.assignment(id_)
+            if _may_check(tx, current, subject, person):
+                layer = final_layer(tx, subject).layer
+                item = tx.item(subject.item_id)
+                more: dict[str, Any] = {"round": current.round, "subject_id": subject.id}
+                return tx.assign(item, person.id, Purpose.VALIDATE, layer=layer, **more)
+    return None
+
+
+def stuck_batches(tx: ReadTransaction, project_id: int) -> list[int]:
+    """The numbers of batches under validation of which nobody here may check the rest: all had a hand in it."""
+    judges = [person for person in tx.people(project_id) if can_judge(person)]
+    numbers = []
+    for batch in tx.batches(project_id):
+        able = [row for row in judges if row.works_in is None or batch.language in row.works_in]
+        for subject in map(tx.assignment, _drawn_checks(batch)):
+            checks = tx.assignments(project_id, subject_id=subject.id, purpose=Purpose.VALIDATE, round=batch.round)
+            taken = any(row.state in {*AT_WORK, State.SUBMITTED} for row in checks)
+            if not taken and not any(_may_check(tx, batch, subject, row) for row in able):
+                numbers.append(batch.number)
+                break
+    return numbers
+
+
+def _may_check(tx: ReadTransaction, batch: Batch, subject: Assignment, person: Person) -> bool:
+    """Whether an annotation still waits for a check, and this person had no hand in it."""
+    item_rows = tx.assignments(subject.project_id, item_id=subject.item_id, person_id=person.id)
+    mine = [row for row in item_rows if row.purpose in {Purpose.ANNOTATE, Purpose.REVIEW, Purpose.VALIDATE}]
+    live = [row for row in mine if row.state is not State.WITHDRAWN or row.purpose is Purpose.VALIDATE]
+    if any(row.purpose is not Purpose.VALIDATE or row.round == batch.round for row in live):
+        return False
+    checks = tx.assignments(subject.project_id, subject_id=subject.id, purpose=Purpose.VALIDATE, round=batch.round)
+    return not any(row.state in {*AT_WORK, State.SUBMITTED} for row in checks)
+
+
+def before_validation(tx: ReadTransaction, assignment: Assignment) -> None:
+    """Refuse changes to a check whose batch is decided.
+
+    Raises:
+        Refused: it is.
+    """
+    batch = _batch_of(tx, assignment)
+    if batch is None or batch.state is not BatchState.VALIDATING or batch.round != assignment.round:
+        raise Refused("This batch is decided already.")
+
+
+def after_validation(tx: WriteTransaction, project: Project, assignment: Assignment) -> None:
+    """Once the last check of a batch is handed in: measure, then accept the batch or send all of it back."""
+    batch = _batch_of(tx, assignment)
+    if batch is None or assignment.state is not State.SUBMITTED:
+        return
+    drawn = _drawn_checks(batch)
+    done = {
+        check.subject_id: check
+        for id_ in drawn
+        for check in tx.assignments(
+            batch.project_id, subject_id=id_, purpose=Purpose.VALIDATE, round=batch.round, states=(State.SUBMITTED,)
+        )
+    }
+    if len(done) == len(drawn):
+        _decide(tx, project, batch, [(tx.assignment(id_), done[id_]) for id_ in drawn])
+
+
+def _decide(tx: WriteTransaction, project: Project, batch: Batch, checked: list[tuple[Assignment, Assignment]]) -> None:
+    entry = project.entries.validation
+    assert entry is not None
+    counts = sum_counts(
+        compare(final_layer(tx, subject).layer, check.layer, project.form, tx.sample(subject.item_id))
+        for subject, check in checked
+    )
+    passed = counts.reaches(entry.threshold)
+    account = {
+        "round": batch.round,
+        "checked": len(checked),
+        "precision": counts.precision,
+        "recall": counts.recall,
+        "marked": counts.given,
+        "wanted": counts.wanted,
+        "both": counts.both,
+        "threshold": entry.threshold,
+        "passed": passed,
+        "by": sorted({tx.person(check.person_id).public_id for _, check in checked}),
+    }
+    figures = {"drawn": [], "rounds": [*_rounds(batch), account]}
+    for _, check in checked:
+        tx.move(check.id, State.ACCEPTED, "accepted", payload={"batch": batch.id})
+    if passed:
+        tx.update_batch(batch.id, "batch_accepted", state=BatchState.ACCEPTED, figures=figures)
+        return
+    _send_back(tx, batch)
+    tx.update_batch(batch.id, "batch_returned", state=BatchState.RETURNED, round=batch.round + 1, figures=figures)
+
+
+def _send_back(tx: WriteTransaction, batch: Batch) -> None:
+    """Withdraw all annotations of a batch, and what looks at them; its items are free again."""
+    payload = {"reason": "batch sent back", "batch": batch.id, "round": batch.round}
+    for item in _items(tx, batch):
+        for row in tx.assignments(batch.project_id, item_id=item.id):
+            judged = row.purpose in {Purpose.REVIEW, Purpose.VALIDATE} and row.state in AT_WORK
+            annotated = row.purpose is Purpose.ANNOTATE and row.state is not State.WITHDRAWN
+            if judged or annotated:
+                tx.move(row.id, State.WITHDRAWN, "withdrawn", payload=payload)
+
+
+def _begin(tx: WriteTransaction, project: Project, batch: Batch, by: int | None) -> Batch:
+    entry = project.entries.validation
+    assert entry is not None
+    subjects = _subjects(tx, project, batch)
+    if not subjects:  # everything was skipped: there is nothing to check, and nothing to send back
+        account: dict[str, Any] = {
+            "round": batch.round,
+            "checked": 0,
+            "precision": None,
+            "recall": None,
+            "passed": True,
+            "by": [],
+        }
+        empty = {"drawn": [], "rounds": [*_rounds(batch), account]}
+        tx.update_batch(batch.id, "batch_accepted", by=by, state=BatchState.ACCEPTED, figures=empty)
+        return tx.batch(batch.id)
+    keys = {item.id: item.key for item in _items(tx, batch)}
+    many = max(1, math.ceil(entry.share * len(subjects)))
+    order = draw(
+        subjects, lambda subject: f"{keys[subject.item_id]} {subject.id}", entry.seed, batch.number, batch.round
+    )
+    figures = {"drawn": sorted(subject.id for subject in order[:many]), "rounds": _rounds(batch)}
+    tx.update_batch(batch.id, "validation_begun", by=by, state=BatchState.VALIDATING, figures=figures)
+    return tx.batch(batch.id)
+
+
+def _subjects(tx: ReadTransaction, project: Project, batch: Batch) -> list[Assignment]:
+    """The annotations of a batch that are through, without those that were skipped."""
+    states = final_states(project)
+    return [
+        annotation
+        for item in _items(tx, batch)
+        for annotation in tx.assignments(batch.project_id, item_id=item.id, purpose=Purpose.ANNOTATE, states=states)
+    ]
+
+
+def _items(tx: ReadTransaction, batch: Batch) -> list[Item]:
+    return [item for item in tx.items(batch.project_id, batch_id=batch.id) if item.role in WORK_ROLES]
+
+
+def _batch_of(tx: ReadTransaction, assignment: Assignment) -> Batch | None:
+    batch_id = tx.item(assignment.item_id).batch_id
+    return None if batch_id is None else tx.batch(batch_id)
+
+
+def _drawn_checks(batch: Batch) -> list[int]:
+    return list((batch.figures or {}).get("drawn", []))
+
+
+def _rounds(batch: Batch) -> list[dict[str, Any]]:
+    return list((batch.figures or {}).get("rounds", []))

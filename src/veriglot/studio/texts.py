@@ -1,0 +1,233 @@
+"""Texts for annotators: guidelines as safe HTML, and the words of the interface.
+
+Markup in Markdown is shown as text, nothing is loaded, links lead to the web.
+
+Examples stand in a block of their own, one `label: text` a line, marked with the house's inline tags:
+
+    ```example de
+    Evidence: Der Turm steht in Paris.
+    Answer: Der Turm steht in <entity>Rom</entity>.
+    ```
+
+The word after `example` is the language of the texts, and may be left out; `Source [de]: ...` is a line in another one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache
+from html import escape
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from veriglot.errors import InputError
+from veriglot.studio.project import LANGUAGE_TAG
+from veriglot.text import direction_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from markdown_it import MarkdownIt
+    from markdown_it.renderer import RendererHTML
+    from markdown_it.token import Token
+
+    from veriglot.studio.project import Project
+
+__all__ = ["guidelines", "interface_languages", "words_of"]
+
+
+_LONGEST = 200_000  # characters; guidelines that nobody reads
+_MARKED = re.compile(r"<([a-z][a-z0-9_]{0,63})>(.*?)</\1>", re.DOTALL)
+_LABELLED = re.compile(r"([^:：<>\[\]]{1,40})(?:\[([^\[\]]*)\])?\s*[:：]\s*(.*)", re.DOTALL)
+
+
+def render(markdown: str) -> str:
+    """Guidelines as HTML.
+
+    The elements are those of CommonMark, tables and struck text, without images and without any markup of the author's;
+    headings begin at the second level, since the page has one of its own. Marked places of examples are `mark` elements
+    with the type in `data-type` and as a visible word.
+
+    Raises:
+        ValueError: it is longer than 200,000 characters.
+    """
+    if len(markdown) > _LONGEST:
+        raise ValueError(f"guidelines have at most {_LONGEST:,} characters, but these have {len(markdown):,}")
+    made: str = _maker().render(markdown)
+    return made
+
+
+@cache
+def _maker() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    maker = MarkdownIt("commonmark", {"html": False, "linkify": False}).enable(["table", "strikethrough"])
+    maker.disable("image")
+    maker.validateLink = _is_harmless  # type: ignore[method-assign]
+    for rule, make in {
+        "fence": _fence,
+        "heading_open": _heading,
+        "heading_close": _heading,
+        "link_open": _link,
+        "th_open": _cell,
+        "td_open": _cell,
+    }.items():
+        maker.add_render_rule(rule, make)
+    return maker
+
+
+def _is_harmless(url: str) -> bool:
+    return url.lower().startswith(("https://", "http://", "mailto:", "#"))
+
+
+def _heading(_: RendererHTML, tokens: Sequence[Token], index: int, *_rest: Any) -> str:
+    level = min(int(tokens[index].tag[1]) + 1, 6)
+    return f"<h{level}>" if tokens[index].nesting > 0 else f"</h{level}>\n"
+
+
+def _link(_: RendererHTML, tokens: Sequence[Token], index: int, *_rest: Any) -> str:
+    address = str(tokens[index].attrGet("href") or "")
+    away = "" if address.startswith("#") else ' target="_blank" rel="noopener noreferrer"'
+    return f'<a href="{escape(address)}"{away}>'
+
+
+def _cell(_: RendererHTML, tokens: Sequence[Token], index: int, *_rest: Any) -> str:
+    """Without the alignment, which is an inline style that the page's policy refuses."""
+    return f"<{tokens[index].tag}>"
+
+
+def _fence(_: RendererHTML, tokens: Sequence[Token], index: int, *_rest: Any) -> str:
+    token = tokens[index]
+    kind, language = (*token.info.split(), "", "")[:2]
+    if kind != "example":
+        return f"<pre><code>{escape(token.content)}</code></pre>\n"
+    return _example(token.content, language)
+
+
+def _example(content: str, language: str) -> str:
+    rows = []
+    for line in content.splitlines():
+        match = _LABELLED.fullmatch(line.strip())
+        label, own, text = (match[1].strip(), match[2], match[3]) if match else ("", None, line.strip())
+        if label or text:
+            tag = language if own is None else own.strip()
+            spoken = f' lang="{tag}"' if LANGUAGE_TAG.fullmatch(tag) else ""
+            way = direction_of(_MARKED.sub(r"\2", text)) or "ltr"
+            rows.append(f'<div><dt>{escape(label)}</dt><dd{spoken} dir="{way}">{_marked(text)}</dd></div>')
+    return f'<dl class="example">{"".join(rows)}</dl>\n'
+
+
+def _marked(text: str) -> str:
+    """A text with its tags as `mark` elements; tags that have no other half are text."""
+    made, end = [], 0
+    for match in _MARKED.finditer(text):
+        made.append(escape(text[end : match.start()]))
+        inner, name = _marked(match[2]), match[1]
+        made.append(f'<mark data-type="{name}">{inner}<span class="mark-type" lang="en">{name}</span></mark>')
+        end = match.end()
+    return "".join([*made, escape(text[end:])])
+
+
+# Which guidelines somebody reads: the project's own, else the ones that Veriglot ships for its taxonomy.
+#
+# Shipped ones are data files beside this one, `<taxonomy>.<language>.md`, in our own words after the papers: `fava`
+# after mFAVA (figure 8), `hat` after HAT (section 3.4), `support` after Kang et al. 2024 (section 5.1), `halluverse`
+# after HalluVerse25 (appendix B).
+
+
+_FALLBACK = "en"
+
+
+class Guidelines(msgspec.Struct, frozen=True):
+    """Guidelines to read.
+
+    Attributes:
+        language: that they are written in, as a tag.
+        markdown: as their author wrote them.
+        html: made of it by `render`.
+    """
+
+    language: str
+    markdown: str
+    html: str
+
+
+def guidelines(project: Project, language: str) -> Guidelines:
+    """The guidelines of a project in a language, or in the nearest that there are.
+
+    The project's own come first: in the language, in its base language (`pt` for `pt-BR`), in English, in any. Only
+    where a project has none of its own are the shipped ones taken; where its taxonomy has none, a list of its types.
+
+    Raises:
+        InputError: a file of the project cannot be read as UTF-8.
+    """
+    tag, markdown = _own(project, language) or _shipped(project, language) or (_FALLBACK, _listed(project))
+    return Guidelines(tag, markdown, render(markdown))
+
+
+def _own(project: Project, language: str) -> tuple[str, str] | None:
+    own = project.entries.guidelines
+    for tag in (*_tags(language), *own):
+        if tag in own:
+            path = project.resolve(own[tag])
+            try:
+                return tag, path.read_text("utf-8")
+            except (OSError, UnicodeDecodeError) as error:
+                raise InputError(f"the guidelines cannot be read: {error}", path=str(path)) from error
+    return None
+
+
+def _shipped(project: Project, language: str) -> tuple[str, str] | None:
+    for tag in _tags(language):
+        entry = files(__package__) / "guidelines" / f"{project.form.taxonomy}.{tag}.md"
+        if entry.is_file():
+            return tag, entry.read_text("utf-8")
+    return None
+
+
+def _listed(project: Project) -> str:
+    """The types or labels of a taxonomy of the project's own, with what they mean."""
+    form = project.form
+    choices = form.types or form.unit_labels or form.labels
+    lines = [f"- **{choice.name}**: {choice.meaning}" for choice in choices]
+    return "\n".join([f"# {project.name}", "", *lines, ""])
+
+
+def _tags(language: str) -> Iterator[str]:
+    """The tag, shorter and shorter, then English; only what can be a tag: it becomes a part of a file's name."""
+    parts = [part for part in language.split("-") if part.isascii() and part.isalnum()]
+    for length in range(len(parts), 0, -1):
+        yield "-".join(parts[:length])
+    yield _FALLBACK
+
+
+@cache
+def _words() -> dict[str, dict[str, str]]:
+    """Words by language; each language has English ones where it lacks its own."""
+    folder = files("veriglot.studio") / "words"
+    if not folder.is_dir():
+        return {_FALLBACK: {}}
+    texts = {
+        entry.name.removesuffix(".json"): json.loads(entry.read_text("utf-8"))
+        for entry in folder.iterdir()
+        if entry.name.endswith(".json")
+    }
+    english = texts.get(_FALLBACK, {})
+    return {tag: {**english, **own} for tag, own in sorted({_FALLBACK: english, **texts}.items())}
+
+
+def interface_languages(project: Project) -> list[str]:
+    """Languages that people of a project may choose for the interface."""
+    chosen = project.entries.project.interface
+    return [tag for tag in _words() if not chosen or tag in chosen] or [_FALLBACK]
+
+
+def words_of(tag: str) -> tuple[str, dict[str, str]]:
+    """The words of a language, and the language that they are in: its own, its base language's, or English."""
+    for candidate in (tag, tag.partition("-")[0]):
+        if candidate in _words():
+            return candidate, _words()[candidate]
+    return _FALLBACK, _words()[_FALLBACK]

@@ -1,0 +1,428 @@
+"""Rates of a study: by every estimator over detectors and seeds, and of each alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from veriglot.rates import ESTIMATORS, Labels, RateEstimate, Tallies, detector_rates, estimate
+from veriglot.rates.diagnosis import FEWEST_CLUSTERS
+from veriglot.records import Estimator, Rate, Reliability, encode
+from veriglot.signatures import __version__, digest, signature
+from veriglot.storage.files import write_whole
+from veriglot.study.counts import Group, Tallying, gold_counts, labels_of, together, without_response
+from veriglot.study.files import pairs
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from veriglot.pipeline import Description
+    from veriglot.pipeline.progress import Watch
+    from veriglot.records import ErrorProfile, Kind, LanguageProfile
+    from veriglot.study.config import Config, Folder, StudyEntry
+    from veriglot.study.counts import Gold
+    from veriglot.study.detection import Judge
+    from veriglot.study.status import Plan
+
+__all__ = ["Counted", "Estimated", "Judging", "Rated", "cell_rate", "estimate_all", "replicates"]
+
+
+if TYPE_CHECKING:
+    Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Judging:
+    """A detector with its profile, and what the study asks of rates.
+
+    Attributes:
+        description: of the detector.
+        profile: its error profile, or None.
+        study: `[study]`.
+    """
+
+    description: Description
+    profile: ErrorProfile | None
+    study: StudyEntry
+
+    @cached_property
+    def profile_hash(self) -> str | None:
+        """What names the profile in signatures; None without one."""
+        return None if self.profile is None else digest([encode(self.profile)])[:16]
+
+    def of(self, language: str) -> tuple[LanguageProfile | None, str | None]:
+        """The error rates to use in a language, and which these are (its tag, or `pooled`); None where there are none.
+
+        Pooled ones are used where the study asks for them, and the profile holds the language not at all, or too few
+        texts of it for any interval to hold.
+        """
+        if self.profile is None:
+            return None, None
+        profile = self.profile.languages.get(language)
+        if self.study.pooled and (profile is None or _too_small(profile)):
+            return self.profile.pooled, "pooled"
+        return profile, None if profile is None else language
+
+
+def _too_small(profile: LanguageProfile) -> bool:
+    rates = detector_rates(profile, seed=0, draws=1)
+    return any(share is None or share.clusters < FEWEST_CLUSTERS for share in (rates.tpr, rates.fpr))
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What one detector marked in the responses of one model in one language.
+
+    Attributes:
+        judging: the detector.
+        seeds: tallies by seed of the responses (None where they state none).
+        labels: of people, with places in the joined tallies; None where there are none.
+        given: responses that the design asks for or that were given, judged or not, by seed.
+    """
+
+    judging: Judging
+    seeds: dict[int | None, Tallies]
+    labels: Labels | None
+    given: dict[int | None, int]
+
+    @property
+    def joined(self) -> Tallies:
+        """All seeds."""
+        return Tallies.join(list(self.seeds.values()))
+
+    @property
+    def coverage(self) -> float:
+        """Judged responses over those that were asked for or given; 0 where there is none."""
+        given = sum(self.given.values())
+        return sum(map(len, self.seeds.values())) / given if given else 0.0
+
+    def of(self, seed: int | None) -> Counted:
+        """One seed alone; labels are too few to part."""
+        return Counted(self.judging, {seed: self.seeds[seed]}, None, {seed: self.given.get(seed, 0)})
+
+
+@dataclass(frozen=True)
+class Made:
+    """A rate with what means and differences are made of.
+
+    Attributes:
+        rate: as it is shown.
+        draws: behind it, not cut to [0, 1], shape `(draws,)`.
+        value: the rate before it was cut to [0, 1]; NaN without one.
+    """
+
+    rate: Rate
+    draws: Array
+    value: float
+
+
+def cell_rate(model: str | None, language: str, counted: Sequence[Counted], estimator: Estimator) -> Made:
+    """The rate by one estimator over all seeds and detectors.
+
+    Of several detectors it is the mean. All of them judged the same responses, so the noise of these does not average
+    out: the interval is as wide as theirs are on average.
+    """
+    made = [_one(model, language, each, estimator) for each in counted]
+    if len(made) == 1:
+        return made[0]
+    return _mean(made)
+
+
+def replicates(model: str | None, language: str, counted: Sequence[Counted], estimator: Estimator) -> tuple[Rate, ...]:
+    """One rate for each detector and seed (mFAVA: 3 x 5)."""
+    return tuple(
+        _one(model, language, each.of(seed), estimator, seed).rate
+        for each in counted
+        for seed in sorted(each.seeds, key=lambda seed: (seed is None, seed or 0))
+    )
+
+
+def _one(
+    model: str | None, language: str, counted: Counted, estimator: Estimator, seed: int | None = None
+) -> Made:  # fmt: skip
+    judging, tallies = counted.judging, counted.joined
+    profile, used = judging.of(language)
+    study = judging.study
+    result = _estimate(
+        tallies,
+        profile,
+        estimator,
+        study,
+        counted.labels,
+        counted.coverage,
+        language,
+        given=any(counted.given.values()),
+    )
+    return Made(
+        Rate(
+            model=model,
+            language=language,
+            rate=result.value,
+            low=result.low,
+            high=result.high,
+            estimator=estimator,
+            unit=study.unit,
+            units=int(tallies.units.sum()),
+            responses=len(tallies),
+            coverage=counted.coverage,
+            status=result.status,
+            reason="; ".join(result.reasons) or None,
+            signature=_signature(judging, estimator, used, result.notes),
+            detector=judging.description.name,
+            seed=seed,
+        ),
+        result.draws,
+        result.uncut,
+    )
+
+
+def _estimate(
+    tallies: Tallies,
+    profile: LanguageProfile | None,
+    estimator: Estimator,
+    study: StudyEntry,
+    labels: Labels | None,
+    coverage: float,
+    language: str,
+    *,
+    given: bool,
+) -> RateEstimate:
+    nothing = np.full(study.draws, np.nan)
+    if not given:
+        return RateEstimate((f"no response was asked for or given in the language {language}",), nothing, value=None)
+    method = ESTIMATORS[estimator]
+    if profile is None and method.needs_profile:
+        return RateEstimate((f"the error profile does not hold the language {language}",), nothing, value=None)
+    if method.needs_labels and (labels is None or not len(labels.response)):
+        return RateEstimate(("no response is labelled",), nothing, value=None)
+    if method.needs_confidences and tallies.confidences is None:
+        return RateEstimate(("the predictions have no confidence of every word",), nothing, value=None)
+    return estimate(
+        tallies,
+        profile,
+        estimator=estimator,
+        confidence=study.confidence,
+        seed=study.seed,
+        draws=study.draws,
+        labels=labels,
+        coverage=coverage,
+    )
+
+
+def _signature(judging: Judging, estimator: Estimator, used: str | None, notes: tuple[str, ...]) -> str:
+    study = judging.study
+    needs = judging.profile is not None and ESTIMATORS[estimator].needs_profile
+    return signature(
+        estimator=estimator,
+        notes=",".join(notes) or None,
+        unit=study.unit,
+        detector=judging.description.name,
+        threshold=judging.description.threshold,
+        profile=judging.profile_hash if needs else None,
+        rates=used if needs else None,
+        confidence=study.confidence,
+        seed=study.seed,
+        draws=study.draws,
+        version=__version__,
+    )
+
+
+def _mean(made: Sequence[Made]) -> Made:
+    rates = [each.rate for each in made]
+    reasons = tuple(dict.fromkeys(f"{rate.detector}: {rate.reason}" for rate in rates if rate.reason))
+    numbers = [(rate.rate, rate.low, rate.high) for rate in rates]
+    whole = all(None not in row for row in numbers)
+    means = [float(np.mean([row[index] for row in numbers if row[index] is not None])) for index in range(3)] if whole \
+        else [None, None, None]  # fmt: skip
+    first = rates[0]
+    return Made(
+        Rate(
+            model=first.model,
+            language=first.language,
+            rate=means[0],
+            low=means[1],
+            high=means[2],
+            estimator=first.estimator,
+            unit=first.unit,
+            units=first.units,
+            responses=min(rate.responses for rate in rates),
+            coverage=min(rate.coverage for rate in rates),
+            status=Reliability.UNRELIABLE if reasons or not whole else Reliability.OK,
+            reason="; ".join(reasons) or (None if whole else "a detector gives no rate"),
+            signature=_mean_signature([rate.signature for rate in rates]),
+            detector="+".join(rate.detector or "" for rate in rates),
+        ),
+        _mean_draws([each.draws for each in made]),
+        float(np.mean([each.value for each in made])),
+    )
+
+
+def _mean_signature(lines: Sequence[str]) -> str:
+    """What all of them state, once; where they differ (detector, threshold, profile), each."""
+    stated = [dict(part.split(":", 1) for part in line.split("|")) for line in lines]
+    merged = {}
+    for key in dict.fromkeys(key for parts in stated for key in parts):
+        values = [parts.get(key, "none") for parts in stated]
+        merged[key] = values[0] if len(set(values)) == 1 else "+".join(values)
+    return signature(mean_of=len(lines), **merged)
+
+
+def _mean_draws(draws: Sequence[Array]) -> Array:
+    """The mean of draws, spread as widely as each of them is on average."""
+    mean: Array = np.mean(draws, axis=0)
+    if np.isnan(mean).all():  # a detector gives no rate
+        return mean
+    centre, spread = np.nanmean(mean), np.nanstd(mean)
+    wanted = float(np.mean([np.nanstd(each) for each in draws]))
+    if not spread > 0:
+        return mean
+    wide: Array = centre + (mean - centre) * (wanted / spread)
+    return wide
+
+
+@dataclass(frozen=True)
+class Rated:
+    """One model in one language.
+
+    Attributes:
+        counted: what each detector marked.
+        made: the rates over all, with their draws; the study's own estimator first.
+        replicates: one rate for each detector and seed.
+    """
+
+    counted: tuple[Counted, ...]
+    made: tuple[Made, ...]
+    replicates: tuple[Rate, ...]
+
+
+@dataclass(frozen=True)
+class Estimated:
+    """All rates of a study.
+
+    Attributes:
+        cells: (model, language) -> its rates.
+        judgings: the detectors.
+        languages: in the order of the study file, or else sorted.
+        outside: responses that are in none of them, as the first detector found.
+        labelled_by: who made the labels of the study's own responses; empty where it has none.
+        unused_labels: labelled responses that are none of those that the first detector judged.
+    """
+
+    languages: tuple[str, ...]
+    cells: dict[tuple[str, str], Rated]
+    judgings: tuple[Judging, ...]
+    outside: int
+    labelled_by: frozenset[Kind]
+    unused_labels: int
+
+
+def estimate_all(config: Config, folder: Folder, plan: Plan, judges: Sequence[Judge], watch: Watch) -> Estimated:
+    """Estimate every rate of a study, and write `rates.json`.
+
+    Args:
+        config: the study.
+        folder: of the run, with responses and predictions.
+        plan: models and languages.
+        judges: the detectors, as they were used.
+        watch: is told of every response that is read.
+
+    Raises:
+        InputError: a file was changed after it was made, or labels do not fit.
+    """
+    gold = gold_counts(config)
+    models = list(plan.models)
+    judgings = tuple(Judging(judge.description, judge.profile, config.study) for judge in judges)
+    passes = [_count(config, folder, judge, models, watch, ids=bool(gold)) for judge in judges]
+    languages = config.languages or _languages(plan, passes)
+    cells = {
+        (model, language): _rate(config, plan, (model, language), passes, judgings, gold)
+        for model in models
+        for language in languages
+    }
+    write_whole(folder.rates, _as_json(cells))
+    outside = (group for key, group in passes[0].groups.items() if key.language not in languages)
+    lost = sum(group.statuses.total() for group in outside)
+    unused = without_response(gold, passes[0].groups.values())
+    return Estimated(tuple(languages), cells, judgings, lost, gold.kinds, unused)
+
+
+def _languages(plan: Plan, passes: Sequence[Tallying]) -> tuple[str, ...]:
+    planned = {tag for tags in plan.models.values() for tag in tags} if plan.asked else set()
+    return tuple(sorted(planned | {key.language for tallying in passes for key in tallying.groups}))
+
+
+def _count(
+    config: Config,
+    folder: Folder,
+    judge: Judge,
+    models: Sequence[str],
+    watch: Watch,
+    *,
+    ids: bool,
+) -> Tallying:
+    tallying = Tallying(config.study.unit, ids=ids)
+    for model in models:
+        for sample, prediction in pairs(folder.responses(model), folder.predictions(judge.label, model)):
+            tallying.add(sample, prediction)
+            watch.advance()
+    return tallying
+
+
+def _rate(
+    config: Config,
+    plan: Plan,
+    cell: tuple[str, str],
+    passes: Sequence[Tallying],
+    judgings: Sequence[Judging],
+    gold: Gold,
+) -> Rated:
+    model, language = cell
+    asked = _asked(plan, model, language)
+    counted = tuple(
+        _counted(judging, {key.seed: group for key, group in tallying.groups.items()
+                           if (key.model, key.language) == cell}, asked, gold)
+        for judging, tallying in zip(judgings, passes, strict=True)
+    )  # fmt: skip
+    made = tuple(cell_rate(model, language, counted, estimator) for estimator in config.estimators)
+    return Rated(counted, made, replicates(model, language, counted, _of_one_seed(config)))
+
+
+def _asked(plan: Plan, model: str, language: str) -> dict[int | None, int]:
+    """Responses that the design asks for, by seed; none for given responses."""
+    if not plan.asked:
+        return {}
+    planned = plan.models[model].get(language, {})
+    return {None if seed == "-" else int(seed): count for seed, count in planned.items()}
+
+
+def _counted(
+    judging: Judging, groups: dict[int | None, Group], asked: dict[int | None, int], gold: Gold
+) -> Counted:  # fmt: skip
+    """What one detector marked. Calls that gave no response count as not judged."""
+    seeds = {seed: group.tallies for seed, group in groups.items()}
+    given = {seed: group.statuses.total() for seed, group in groups.items()}
+    whole = together(groups.values())
+    labels = labels_of(whole.ids, whole.tallies.units.tolist(), gold) if gold else None
+    return Counted(
+        judging, seeds, labels, {seed: max(given.get(seed, 0), asked.get(seed, 0)) for seed in given | asked}
+    )
+
+
+def _of_one_seed(config: Config) -> Estimator:
+    """The estimator of replicates: labels are too few to part by seed, so with `ppi` these are raw shares."""
+    wanted = config.study.estimator
+    return Estimator.RAW if wanted is Estimator.PPI else wanted
+
+
+def _as_json(cells: dict[tuple[str, str], Rated]) -> bytes:
+    """The rates as `veriglot estimate --json` prints them, then those of single detectors and seeds."""
+    rates = [made.rate for rated in cells.values() for made in rated.made]
+    rates += [rate for rated in cells.values() for rate in rated.replicates]
+    lines = b",\n".join(msgspec.json.encode(rate) for rate in rates)
+    return b"[\n" + lines + b"\n]\n"

@@ -1,0 +1,336 @@
+"""The results of a study put together: cells, averages, ranks, methods, assumptions and warnings in words."""
+
+from __future__ import annotations
+
+import math
+from statistics import fmean, stdev
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from veriglot.errors import MissingExtraError
+from veriglot.rates import ESTIMATORS, average
+from veriglot.records import Estimator, Kind, Reliability, encode
+from veriglot.records.languages import languages as known_languages
+from veriglot.signatures import __version__, digest, signature
+from veriglot.study.comparison import comparisons, correlations, ranks, reliable
+from veriglot.study.responses import data_hashes, respondent_of
+from veriglot.study.results import Average, Cell, Coverage, Model, StudyResults
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from veriglot.study.config import Config, ModelEntry
+    from veriglot.study.counts import Survey
+    from veriglot.study.rates import Estimated
+    from veriglot.study.results import Comparison, Correlation, Quality
+    from veriglot.study.status import Plan
+
+__all__ = ["assemble"]
+
+
+_ODDITIES: tuple[tuple[float, Callable[[Quality], float | None], str], ...] = (
+    (0.1, lambda quality: quality.refused, "decline to answer"),
+    (0.1, lambda quality: None if quality.right_language is None else 1 - quality.right_language,
+     "are in another language than the one that was asked for"),
+    (0.1, lambda quality: quality.repetitive, "repeat themselves"),
+    (0.1, lambda quality: quality.truncated, "were cut at the token limit"),
+)  # fmt: skip
+
+
+def methods_in_words(config: Config, plan: Plan, estimated: Estimated) -> tuple[str, ...]:
+    """One paragraph for each step."""
+    study = config.study
+    return (
+        _responses(config, plan),
+        *(_detector(judging.description.name, judging.description.threshold, judging.profile) for judging in
+          estimated.judgings),
+        *(ESTIMATORS[estimator].description for estimator in config.estimators),
+        f"Rates are shares of units ({study.unit}). Intervals are at the level {study.confidence:g} and carry the"
+        " uncertainty of the study's responses and of the detector's error profile, both by cluster: responses to one"
+        f" query count as one. They come from {study.draws:,} draws with the seed {study.seed}.",
+        "Means of models and languages are unweighted means of their reliable cells, of the estimates before these are"
+        " cut to shares from 0 to 1, since the mean of cut ones would be too high near 0; ± is the sample standard"
+        " deviation of the cells, not an error. Models are ranked and compared over the languages in which their"
+        " rates are reliable."
+        " A rank's interval holds the ranks that simultaneous intervals of all differences do not exclude.",
+        *_replicates(config, estimated),
+    )  # fmt: skip
+
+
+def _responses(config: Config, plan: Plan) -> str:
+    if not plan.asked:
+        return f"The responses of {_count(len(plan.models), 'model')} were given, not made by this run."
+    entry = config.entries.queries
+    assert entry is not None
+    seeds = ", ".join(map(str, entry.seeds))
+    how = (
+        "each language's queries were parted into disjoint subsets, one for each seed, and every query was asked once"
+        if entry.design == "subsets"
+        else "every query was asked with every seed"
+    )
+    return f"{_count(len(plan.models), 'model').capitalize()} answered the queries: {how} (seeds {seeds})."
+
+
+def _detector(name: str, threshold: float, profile: object) -> str:
+    from veriglot.records import ErrorProfile
+
+    text = f"The detector {name} marked every unit that it took for unsupported, from a confidence of {threshold:g}."
+    if not isinstance(profile, ErrorProfile):
+        return f"{text} It has no error profile here."
+    count = sum(len(language.responses) for language in profile.languages.values())
+    return (
+        f"{text} Its errors were measured on {count:,} responses in {_count(len(profile.languages), 'language')} with"
+        f" {profile.data.kind} labels (data {profile.data.sha256[:12]})."
+    )
+
+
+def _replicates(config: Config, estimated: Estimated) -> Iterator[str]:
+    most = max((len(rated.replicates) for rated in estimated.cells.values()), default=0)
+    if most > 1:
+        yield (
+            f"Up to {most} replicates of a cell (detectors x seeds) give its mean and standard deviation, as in mfava's"
+            " Figure 4; these show how much the choice of seed and detector moves the rate."
+        )
+        if config.study.estimator is Estimator.PPI:
+            yield "Labels are too few to part by seed: the replicates are raw shares, and not to be held against `ppi`."
+
+
+def assumptions_in_words(config: Config, estimated: Estimated, languages: Sequence[str]) -> tuple[str, ...]:
+    """What the rates take for granted."""
+    lines = ["A unit that the evidence does not support counts as hallucinated, even where it is true."]
+    if any(ESTIMATORS[estimator].needs_profile for estimator in config.estimators):
+        lines.append(
+            "The detector errs on these responses as often as on the labelled data of its profile: it finds the same"
+            " share of the unsupported units and marks the same share of the supported ones."
+        )
+    for judging in estimated.judgings:
+        pooled = [tag for tag in languages if judging.of(tag)[1] == "pooled"]
+        if pooled:
+            lines.append(
+                f"{judging.description.name} was measured on too little or nothing in {_named(pooled)}: there its error"
+                " rates over all languages are used, as the study file asks, as if it erred there as in these together."
+            )
+        if judging.profile is not None and judging.profile.data.kind != "gold":
+            lines.append(
+                f"The profile of {judging.description.name} rests on {judging.profile.data.kind} labels, which are"
+                " taken for right."
+            )
+    if Estimator.PPI in config.estimators:
+        lines.append("The labelled responses were drawn from the study's responses at random.")
+        if Kind.MODEL in estimated.labelled_by:
+            lines.append("Labels of the study's responses were made by a model (silver), and are taken for right.")
+    return tuple(lines)
+
+
+def warnings_in_words(config: Config, cells: Sequence[Cell], estimated: Estimated, lost: int) -> tuple[str, ...]:
+    """What a reader must know before quoting a number.
+
+    Args:
+        config: the study.
+        cells: its cells.
+        found: its rates.
+        lost: rows that came to nothing, failed calls among them.
+    """
+    parts = (_unreliable(cells), _uncovered(cells), _nowhere(cells, estimated, lost), _odd_answers(cells))
+    return tuple(line for part in parts for line in part) + tuple(_not_comparable(config))
+
+
+def _unreliable(cells: Sequence[Cell]) -> Iterator[str]:
+    bad = [cell for cell in cells if cell.rates[0].status is not Reliability.OK]
+    if bad:
+        yield (
+            f"{len(bad)} of {len(cells)} rates are unreliable, and stand in no mean, rank or comparison; each says why."
+        )
+
+
+def _uncovered(cells: Sequence[Cell]) -> Iterator[str]:
+    planned, answered = (sum(getattr(cell.coverage, name) for cell in cells) for name in ("planned", "answered"))
+    if answered < planned:
+        yield f"{planned - answered:,} of {planned:,} planned responses do not exist: the calls failed."
+    scored = sum(cell.coverage.statuses.get("scored", 0) for cell in cells)
+    if scored < answered:
+        yield f"{answered - scored:,} of {answered:,} responses were not judged and are in no rate."
+
+
+def _nowhere(cells: Sequence[Cell], estimated: Estimated, lost: int) -> Iterator[str]:
+    """What no cell counts."""
+    unread = lost - sum(cell.coverage.failed for cell in cells)
+    if unread > 0:
+        yield f"{_count(unread, 'row')} of the input could not be read or asked, and no coverage counts them."
+    if estimated.unused_labels:
+        yield (
+            f"{_count(estimated.unused_labels, 'labelled response')} are none of those that were judged, and no rate"
+            " uses them."
+        )
+    if estimated.outside:
+        yield (
+            f"{_count(estimated.outside, 'response')} that state no language were found to be in one that the study"
+            " does not ask for, and no coverage counts them."
+        )
+
+
+def _odd_answers(cells: Sequence[Cell]) -> Iterator[str]:
+    """What many answers of a model are like, where that bears on its rates: one line for each model and oddity."""
+    for model in dict.fromkeys(cell.model for cell in cells):
+        own = [cell for cell in cells if cell.model == model and cell.coverage.answered]
+        for bound, share, what in _ODDITIES:
+            shares = [(value, cell.language) for cell in own if (value := share(cell.quality)) is not None]
+            shares = [(value, tag) for value, tag in shares if value > bound]
+            if shares:
+                most, tag = max(shares, key=lambda pair: (pair[0], pair[1]))
+                where = _named([tag]) if len(shares) == 1 else f"{len(shares)} languages, most in {_named([tag])}"
+                yield f"{model}: many responses {what} ({where}: {most:.0%})."
+
+
+def _not_comparable(config: Config) -> Iterator[str]:
+    if config.study.estimator is Estimator.RAW:
+        yield "The rates are raw: they hold the detector's false alarms and miss what it misses."
+
+
+def _named(tags: Sequence[str]) -> str:
+    known = known_languages()
+    return ", ".join(known[tag].name if tag in known else tag for tag in tags)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+# The results of a study from its rates: cells, averages, ranks, comparisons, relations, examples, words.
+
+
+_PLAIN = (str, int, float, bool)
+
+
+def assemble(config: Config, plan: Plan, estimated: Estimated, survey: Survey, lost: int) -> StudyResults:
+    """Everything that the report shows; the same rates give the same record. `lost` rows came to nothing."""
+    models = _models(config, plan)
+    names = [model.name for model in models]
+    languages = estimated.languages
+    cells = tuple(_cell(plan, estimated, survey, name, tag) for name in names for tag in languages)
+    level = config.study.confidence
+    by_model = {name: _average(name, [(name, tag) for tag in languages], estimated, level) for name in names}
+    by_language = {tag: _average(tag, [(name, tag) for name in names], estimated, level) for tag in languages}
+    compared, related, missing = _tests(config, estimated, models, languages, by_model, by_language, cells)
+    study = config.study
+    return StudyResults(
+        title=config.title,
+        unit=study.unit,
+        estimator=study.estimator,
+        confidence=level,
+        detectors=tuple(judging.description.name for judging in estimated.judgings),
+        models=models,
+        languages=languages,
+        cells=cells,
+        by_model=_ascending(by_model.values()),
+        by_language=_ascending(by_language.values()),
+        overall=_average("*", [(name, tag) for name in names for tag in languages], estimated, level),
+        ranks=tuple(ranks(estimated.cells, names, languages, level)),
+        comparisons=tuple(compared),
+        correlations=tuple(related),
+        examples=survey.examples(languages),
+        methods=methods_in_words(config, plan, estimated),
+        assumptions=assumptions_in_words(config, estimated, languages),
+        warnings=(*missing, *warnings_in_words(config, cells, estimated, lost)),
+        signature=_signature(config, estimated),
+    )
+
+
+def _models(config: Config, plan: Plan) -> tuple[Model, ...]:
+    declared = {entry.name: entry for entry in config.models}
+    return tuple(_model(config, declared.get(name), name) for name in plan.models)
+
+
+def _model(config: Config, entry: ModelEntry | None, name: str) -> Model:
+    if entry is None:
+        return Model(name)
+    settings: dict[str, str | int | float | bool | None] = {}
+    if config.entries.queries is not None:
+        respondent = respondent_of(config, entry)
+        settings = {"model": entry.model or entry.name, "prompt": respondent.prompt, "preset": entry.preset}
+        given = {**respondent.settings.given(), **respondent.settings.extra}
+        settings |= {key: value if isinstance(value, _PLAIN) else str(value) for key, value in given.items()}
+    settings = {key: value for key, value in settings.items() if value is not None}
+    return Model(name, entry.family, entry.parameters, entry.languages, settings)
+
+
+def _cell(plan: Plan, estimated: Estimated, survey: Survey, model: str, tag: str) -> Cell:
+    rated = estimated.cells[model, tag]
+    seen = survey.cells.get((model, tag))
+    answered = seen.statuses.total() if seen is not None else 0
+    planned = sum(plan.models[model].get(tag, {}).values()) if plan.asked else answered
+    sound = [rate.rate for rate in rated.replicates if rate.status is Reliability.OK and rate.rate is not None]
+    own = rated.made[0].rate
+    first = rated.counted[0].joined if rated.counted else None
+    return Cell(
+        model=model,
+        language=tag,
+        rates=tuple(made.rate for made in rated.made),
+        replicates=rated.replicates,
+        mean=fmean(sound) if sound else None,
+        sd=stdev(sound) if len(sound) > 1 else None,
+        coverage=Coverage(
+            planned, answered, max(0, planned - answered), dict(sorted(seen.statuses.items())) if seen else {}
+        ),
+        quality=survey.quality(model, tag),
+        types=dict(sorted(seen.types.items())) if seen is not None else {},
+        length=float(first.units.mean()) if first is not None and own.responses else 0.0,
+    )
+
+
+def _average(name: str, places: Sequence[tuple[str, str]], estimated: Estimated, level: float) -> Average:
+    rated = [estimated.cells[cell] for cell in places]
+    values = [cell_rates.made[0].value if reliable(cell_rates) else math.nan for cell_rates in rated]
+    draws = np.array([cell_rates.made[0].draws for cell_rates in rated])
+    over = average(values, draws, confidence=level)
+    # Cut to shares at the end: the mean of rates that are cut each is too high near 0.
+    mean, low, high = (None if x is None else min(max(x, 0.0), 1.0) for x in (over.mean, over.low, over.high))
+    return Average(name, mean, over.sd, over.cells, over.left_out, low=low, high=high)
+
+
+def _ascending(averages: Iterable[Average]) -> tuple[Average, ...]:
+    return tuple(sorted(averages, key=lambda mean: (mean.mean is None, mean.mean or 0.0, mean.name)))
+
+
+def _tests(
+    config: Config,
+    estimated: Estimated,
+    models: tuple[Model, ...],
+    languages: tuple[str, ...],
+    by_model: dict[str, Average],
+    by_language: dict[str, Average],
+    cells: tuple[Cell, ...],
+) -> tuple[list[Comparison], list[Correlation], list[str]]:
+    """Comparisons and relations, or the warning that they need packages which are not installed."""
+    names = [model.name for model in models]
+    try:
+        return (
+            comparisons(config, estimated.cells, names, languages),
+            correlations(config, models, by_model, by_language, cells, estimated.cells),
+            [],
+        )
+    except MissingExtraError as error:
+        return [], [], [f"Models are not compared and relations are not tested: {error}"]
+
+
+def _signature(config: Config, estimated: Estimated) -> str:
+    """What was asked and judged, and how: not where the files lie, nor at what address a model was reached."""
+    study, entries = config.study, config.entries
+    rates = [encode(made.rate) for rated in estimated.cells.values() for made in rated.made]
+    asked = entries.queries
+    models = [encode(respondent_of(config, entry)) for entry in config.models] if asked is not None else []
+    return signature(
+        data=digest(data_hashes(config))[:16],
+        models=digest(models)[:16] if models else None,
+        design=asked.design if asked is not None else None,
+        seeds="+".join(map(str, asked.seeds)) if asked is not None else None,
+        rates=digest(rates)[:16],
+        unit=study.unit,
+        estimator=study.estimator,
+        detectors="+".join(judging.description.signature for judging in estimated.judgings),
+        confidence=study.confidence,
+        seed=study.seed,
+        draws=study.draws,
+        version=__version__,
+    )

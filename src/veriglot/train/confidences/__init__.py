@@ -1,1 +1,0 @@
-"""Fitting what stands behind a detector: calibrations, and the weights of several detectors together."""

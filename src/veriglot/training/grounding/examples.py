@@ -1,0 +1,341 @@
+"""Training examples of the grounding detector from labelled files in any readable format, glued spans repaired.
+
+What a sample teaches follows from what its annotators said, not from the file it stood in:
+
+- spans by a model, with FAVA types: silver, after repair of glued spans;
+- spans by people: natural; several annotators without a `gold` layer count by majority of those who marked;
+- a response that people found nothing in: clean, and where it answers a question, a source of wrong answers;
+- evidence without a response: clean text to quote and to change;
+- a translation: kept as it is, for what learns from translations.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from veriglot.formats import read
+from veriglot.records import Kind, Task, taxonomy
+from veriglot.text import fold, words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from veriglot.records import Annotation, Sample
+
+__all__ = ["Answer", "Article", "Example", "Labelled", "Mark", "majority", "read_labelled", "share_of"]
+
+
+@dataclass(frozen=True)
+class Mark:
+    """An unsupported part of a response, half-open in code points, with its FAVA type where one is known."""
+
+    start: int
+    end: int
+    type: str | None = None
+
+
+@dataclass(frozen=True)
+class Example:
+    """One response to learn from.
+
+    Attributes:
+        kind: where it comes from: `silver`, `natural`, or how it was made (`clean`, `removed`, `changed`, `wrong`).
+        source: name of the data set, for the record.
+        group: examples of one group (same text, same reference) never part between training and held-out data.
+        language: BCP 47 tag.
+        response: the text.
+        passages: the evidence.
+        question: the question, or None.
+        marks: what the evidence does not support.
+        ignored: places that teach nothing, because their label or their text is damaged.
+        shares: half-open places with the share of annotators who marked them, where that is known.
+        evidence_language: BCP 47 tag of the evidence where it is not in the response's language, or None.
+        translation: whether the response translates the evidence.
+    """
+
+    kind: str
+    source: str
+    group: str
+    language: str | None
+    response: str
+    passages: tuple[str, ...]
+    question: str | None = None
+    marks: tuple[Mark, ...] = ()
+    ignored: tuple[tuple[int, int], ...] = ()
+    shares: tuple[tuple[int, int, float], ...] | None = None
+    evidence_language: str | None = None
+    translation: bool = False
+
+
+def share_of(text: str) -> float:
+    """A number between 0 and 1 that depends on the text alone, evenly spread: for splits that never move."""
+    return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:8], "big") / 2.0**64
+
+
+# Repair of glued spans: where a generator replaced words, the published text holds old and new word in one.
+#
+# In most silver files an entity or relation span reads `HellasRoma`: the word that was deleted and the one that was
+# put in its place, without a space. A detector would learn to see the seam. `unglue` finds it by the words that the
+# language's references and clean text hold, and leaves the new word alone; where it finds none and the
+# span holds a word never seen elsewhere, the span is ignored in training.
+
+
+_REPLACING = frozenset({"entity", "relation"})
+_MIN_PART = 2  # code points: of both words at a seam
+_TRUSTED = 1.0
+_SEEN_WHOLE = 2  # a word that occurs so often elsewhere is no glue
+
+
+def vocabulary_of(example: Example) -> list[str]:
+    """The folded words of an example's references and of its response outside replaced spans."""
+    folded = [_folded(p, s, e) for p in example.passages for s, e in words(p, example.language)]
+    replaced = [m for m in example.marks if m.type in _REPLACING]
+    for start, end in words(example.response, example.language):
+        if not any(m.start < end and start < m.end for m in replaced):
+            folded.append(_folded(example.response, start, end))
+    return folded
+
+
+def _folded(text: str, start: int, end: int) -> str:
+    return fold(text[start:end])
+
+
+def unglue(example: Example, vocabulary: Counter[str]) -> Example | None:
+    """The example with its glued spans repaired or ignored; None where spans cross, so that no repair is safe.
+
+    Args:
+        example: a silver example; types other than entity and relation are left alone.
+        vocabulary: folded words of the language with their counts (`vocabulary_of`).
+    """
+    parts: list[str] = []
+    marks: list[Mark] = []
+    ignored: list[tuple[int, int]] = []
+    read = written = 0
+    reference = "\n".join(example.passages)
+    for mark in sorted(example.marks, key=lambda m: (m.start, m.end)):
+        if mark.start < read:
+            return None
+        before = example.response[read : mark.start]
+        inside = example.response[mark.start : mark.end]
+        start = written + len(before)
+        sound = True
+        if mark.type in _REPLACING:
+            inside, sound = _without_old(inside, vocabulary, reference)
+        parts += [before, inside]
+        read, written = mark.end, start + len(inside)
+        marks.append(Mark(start, written, mark.type))
+        if not sound:
+            ignored.append((start, written))
+    parts.append(example.response[read:])
+    return replace(example, response="".join(parts), marks=tuple(marks), ignored=tuple(ignored))
+
+
+def _without_old(span: str, vocabulary: Counter[str], reference: str) -> tuple[str, bool]:
+    """The span without the deleted words, and whether it can be trusted."""
+    best, seam = 0.0, 0
+    for split in range(_MIN_PART, len(span) - _MIN_PART + 1):
+        if span[split - 1].isalnum() and span[split].isalnum():
+            trust = _trust(span, split, vocabulary, reference)
+            if trust > best:
+                best, seam = trust, split
+    if best > _TRUSTED:
+        return span[seam:], True
+    return span, all(vocabulary[_folded(span, s, e)] >= _SEEN_WHOLE for s, e in words(span))
+
+
+def _trust(span: str, split: int, vocabulary: Counter[str], reference: str) -> float:
+    """How likely two words meet at `place`: both known, the two as one unknown, the first part in the reference."""
+    old, new = span[:split], span[split:]
+    last = old[words(old)[-1][0] :]
+    first = new[slice(*words(new)[0])]
+    known = min(vocabulary[fold(last)], vocabulary[fold(first)])
+    whole = vocabulary[fold(last + first)]
+    if not known or whole >= _SEEN_WHOLE or min(len(last), len(first)) < _MIN_PART:
+        return 0.0
+    trust = known / (1 + 3 * whole) * (len(last) + len(first))
+    if old in reference:
+        trust *= 10
+    if last[-1].islower() and first[0].isupper():
+        trust *= 10
+    return trust
+
+
+_MAX_PASSAGE = 3000  # code points of a passage of clean text: articles can be books
+_FAVA = frozenset(taxonomy("fava").types)
+
+
+@dataclass(frozen=True)
+class Article:
+    """Clean passages of one article, with questions about it."""
+
+    group: str
+    language: str
+    passages: tuple[str, ...]
+    questions: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A right answer, by construction, with the passage that holds it.
+
+    Attributes:
+        group: examples of one group never part between training and held-out data.
+        language: BCP 47 tag of answer and passage.
+        passage: the text that holds the answer.
+        question: what it answers.
+        text: the answer.
+        question_id: the same in every language that the question stands in, or None.
+        title: of the article that the passage is of, or None.
+    """
+
+    group: str
+    language: str
+    passage: str
+    question: str
+    text: str
+    question_id: str | None = None
+    title: str | None = None
+
+
+@dataclass
+class Labelled:
+    """All that was read."""
+
+    examples: list[Example] = field(default_factory=list)
+    articles: list[Article] = field(default_factory=list)
+    answers: list[Answer] = field(default_factory=list)
+    translations: list[Sample] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
+
+
+def read_labelled(paths: Iterable[str]) -> Labelled:
+    """Read training data; samples that cannot teach are counted in `left_out`, by reason.
+
+    Raises:
+        InputError: a file cannot be read.
+    """
+    labelled = Labelled()
+    silver: dict[str, list[Example]] = defaultdict(list)
+    articles: dict[tuple[str, tuple[str, ...]], list[Sample]] = defaultdict(list)
+    for path in paths:
+        for sample in read(path):
+            _sort(sample, labelled, silver, articles)
+    for examples in silver.values():
+        _add_silver(examples, labelled)
+    for (language, passages), samples in articles.items():
+        questions = tuple(s.question for s in samples if s.question)
+        labelled.articles.append(Article(samples[0].id, language, passages, questions))
+    return labelled
+
+
+def _sort(
+    sample: Sample,
+    labelled: Labelled,
+    silver: dict[str, list[Example]],
+    articles: dict[tuple[str, tuple[str, ...]], list[Sample]],
+) -> None:
+    passages = tuple(p.text for p in sample.evidence if p.text.strip())
+    if not passages:
+        labelled.left_out["no evidence"] += 1
+    elif "reference_garbled" in sample.meta:
+        labelled.left_out["garbled evidence"] += 1
+    elif sample.language is None:
+        labelled.left_out["no language"] += 1
+    elif not sample.response.strip():
+        articles[sample.language, tuple(p[:_MAX_PASSAGE] for p in passages)].append(sample)
+    elif not sample.annotations:
+        labelled.left_out["no label"] += 1
+    elif sample.task is Task.TRANSLATION:
+        labelled.translations.append(sample)
+    elif any(a.kind is Kind.HUMAN for a in sample.annotations):
+        _add_natural(sample, passages, labelled)
+    else:
+        silver[sample.language].append(_silver(sample, sample.annotations[0], passages))
+
+
+def _silver(sample: Sample, layer: Annotation, passages: tuple[str, ...]) -> Example:
+    marks = tuple(Mark(s.start, s.end, s.type if s.type in _FAVA else None) for s in layer.spans or ())
+    group = _group(sample)
+    return Example(
+        "silver", "silver", group, sample.language, sample.response, passages, sample.question, marks,
+        evidence_language=_evidence_language(sample),
+    )  # fmt: skip
+
+
+def _evidence_language(sample: Sample) -> str | None:
+    """The language that the passages say they are in, where that is one, and not the response's."""
+    languages = {passage.language for passage in sample.evidence if passage.language is not None}
+    return languages.pop() if len(languages) == 1 and sample.language not in languages else None
+
+
+def _group(sample: Sample) -> str:
+    return str(sample.meta.get("bbcid") or sample.meta.get("group") or sample.id)
+
+
+def _add_silver(examples: list[Example], labelled: Labelled) -> None:
+    vocabulary: Counter[str] = Counter()
+    for example in examples:
+        vocabulary.update(vocabulary_of(example))
+    for example in examples:
+        repaired = unglue(example, vocabulary)
+        if repaired is None:
+            labelled.left_out["crossing spans"] += 1
+        else:
+            labelled.examples.append(repaired)
+
+
+def _add_natural(sample: Sample, passages: tuple[str, ...], labelled: Labelled) -> None:
+    layers = [a for a in sample.annotations if a.kind is Kind.HUMAN and a.spans is not None]
+    gold = next((a for a in layers if a.annotator == "gold"), None)
+    if gold is not None and gold.spans == () and sample.question and sample.meta.get("answer_in_evidence"):
+        labelled.answers.append(
+            Answer(
+                _group(sample), sample.language or "", passages[0], sample.question, sample.response,
+                sample.meta.get("question_id"), sample.evidence[0].title,
+            )
+        )  # fmt: skip
+        return
+    if gold is not None:
+        marks = tuple(Mark(s.start, s.end, s.type if s.type in _FAVA else None) for s in gold.spans or ())
+        shares = tuple((u.start, u.end, u.probability) for u in gold.units or () if u.probability is not None)
+    elif layers:
+        marks, shares = majority(sample, layers), ()
+    else:
+        labelled.left_out["no spans"] += 1
+        return
+    labelled.examples.append(
+        Example(
+            "natural",
+            str(sample.task),
+            _group(sample),
+            sample.language,
+            sample.response,
+            passages,
+            sample.question,
+            marks,
+            shares=shares or None,
+            evidence_language=_evidence_language(sample),
+        )
+    )
+
+
+def majority(sample: Sample, layers: Sequence[Annotation]) -> tuple[Mark, ...]:
+    """What more than half of the annotators marked, as runs."""
+    votes = [0] * (len(sample.response) + 1)
+    for layer in layers:
+        marked: set[int] = set()
+        for span in layer.spans or ():
+            marked.update(range(span.start, span.end))
+        for index in marked:
+            votes[index] += 1
+    marks, start = [], None
+    for index, count in enumerate(votes):
+        if 2 * count > len(layers):
+            start = index if start is None else start
+        elif start is not None:
+            marks.append(Mark(start, index))
+            start = None
+    return tuple(marks)

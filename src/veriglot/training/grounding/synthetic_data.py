@@ -1,0 +1,450 @@
+"""Synthetic training data: clean texts and answers quoted, reworded and changed by rule, in every language.
+
+Three kinds come from an article: quotations that its passages support (`clean`), quotations whose sentences were taken
+out of the passages (`removed`: on topic, and unsupported), and quotations with words exchanged (`changed`).
+Rewording that keeps the meaning is applied to all kinds alike, so that it tells nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from dataclasses import dataclass, field
+from random import Random
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from veriglot.datasets.rules.material import quotable, without_brackets
+from veriglot.detectors.grounding.document import Document
+from veriglot.detectors.grounding.lexicon import FREQUENCY_BITS, Lexicon
+from veriglot.text import fold, sentences, words
+from veriglot.text.segmentation import space_of
+from veriglot.training.grounding.examples import Example, Mark
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from numpy.typing import NDArray
+
+    from veriglot.training.grounding.examples import Answer, Article, Labelled
+
+__all__ = [
+    "LONGEST",
+    "RIGHT",
+    "Commonness",
+    "Draft",
+    "Pool",
+    "around",
+    "changed",
+    "clean_texts",
+    "count_words",
+    "made_by_rule",
+    "reworded",
+]
+
+
+_LENGTHS = (1, 1, 2, 3, 4, 6, 9)  # sentences in a response
+_CLEAN, _REMOVED = 0.42, 0.62  # cumulative shares of the kinds; the rest is changed
+_RARE, _MIDDLE = 9.0, 5.0  # commonness below 12 - 9 is rare, up to 12 - 5 is middle
+_COMMAS = re.compile(r"(?<=[,،，、;])\s*")
+
+
+@dataclass
+class Pool:
+    """Words of other articles in one language, to put in place of an article's own."""
+
+    names: list[str] = field(default_factory=list)
+    rare: list[str] = field(default_factory=list)
+    middle: list[str] = field(default_factory=list)
+
+    def add(self, sentence: str, language: str, commonness: Commonness) -> None:
+        """Sort the words of a sentence into the pool."""
+        parts = _Parts(sentence, language, commonness)
+        self.names += [sentence[s:e] for s, e in parts.names]
+        self.rare += [sentence[s:e] for s, e in parts.rare]
+        self.middle += [sentence[s:e] for s, e in parts.middle]
+
+
+class _Parts:
+    """The words of a sentence by what can be exchanged for what."""
+
+    def __init__(self, sentence: str, language: str, commonness: Commonness) -> None:
+        bounds = words(sentence, language)
+        tells = 12.0 - commonness.of(sentence, bounds)
+        self.all = bounds
+        self.tells = tells
+        self.numbers = [b for b in bounds if any(c.isdigit() for c in sentence[b[0] : b[1]])]
+        capitals = [i for i, (s, _) in enumerate(bounds) if i and sentence[s].isupper()]
+        self.names = _runs(bounds, capitals)
+        others = [i for i, b in enumerate(bounds) if b not in self.numbers and i not in capitals and _long(sentence, b)]
+        self.rare = [bounds[i] for i in others if tells[i] > _RARE]
+        self.middle = [bounds[i] for i in others if _MIDDLE < tells[i] <= _RARE]
+
+
+def _long(sentence: str, bound: tuple[int, int]) -> bool:
+    return bound[1] - bound[0] >= (1 if sentence[bound[0]] > "\u2e80" else 4)
+
+
+def _runs(bounds: list[tuple[int, int]], chosen: list[int]) -> list[tuple[int, int]]:
+    """Chosen words joined where they follow each other with one character between, three at most."""
+    runs: list[tuple[int, int]] = []
+    held = 0
+    for i in chosen:
+        start, end = bounds[i]
+        if runs and start - runs[-1][1] == 1 and held < 3:
+            runs[-1] = (runs[-1][0], end)
+            held += 1
+        else:
+            runs.append((start, end))
+            held = 1
+    return runs
+
+
+def reworded(sentence: str, language: str, commonness: Commonness, rng: Random) -> str:
+    """The sentence with up to two small changes that keep what it says: brackets, clauses, common words, endings."""
+    original = sentence
+    for _ in range(rng.choice((0, 1, 1, 2))):
+        way = rng.random()
+        if way < 0.3:
+            sentence = without_brackets(sentence)
+        elif way < 0.55:
+            sentence = _clauses_moved(sentence, rng)
+        elif way < 0.8:
+            sentence = _common_word_dropped(sentence, language, commonness, rng)
+        else:
+            sentence = _ending_changed(sentence, language, rng)
+    return sentence.strip() or original
+
+
+def _clauses_moved(sentence: str, rng: Random) -> str:
+    clauses = _COMMAS.split(sentence)
+    if len(clauses) < 2:
+        return sentence
+    if rng.random() < 0.5:
+        clauses = clauses[1:] if rng.random() < 0.5 else clauses[:-1]
+    else:
+        i = rng.randrange(len(clauses) - 1)
+        clauses[i], clauses[i + 1] = clauses[i + 1], clauses[i]
+    return (" " if " " in sentence else "").join(clauses)
+
+
+def _common_word_dropped(sentence: str, language: str, commonness: Commonness, rng: Random) -> str:
+    bounds = words(sentence, language)
+    common = [b for b, c in zip(bounds, commonness.of(sentence, bounds), strict=True) if c > 6]
+    if len(bounds) <= 6 or not common:
+        return sentence
+    start, end = rng.choice(common)
+    return sentence[:start] + sentence[end:].lstrip()
+
+
+def _ending_changed(sentence: str, language: str, rng: Random) -> str:
+    long = [
+        (s, e) for s, e in words(sentence, language) if e - s >= 6 and sentence[s:e].isalpha() and sentence[s].islower()
+    ]
+    if not long:
+        return sentence
+    start, end = rng.choice(long)
+    endings = ("", "a", "e", "i", "en") if sentence[start] < "\u0250" else ("",)
+    return sentence[: end - rng.choice((1, 2))] + rng.choice(endings) + sentence[end:]
+
+
+def _changed_number(number: str, rng: Random) -> str:
+    if number.isascii() and number.isdigit() and len(number) == 4 and rng.random() < 0.5:
+        return str(int(number) + rng.choice((-1, 1)) * rng.randint(1, 120))
+    return "".join(
+        str(rng.randint(0, 9)) if c.isdigit() and (i > 0 or rng.random() < 0.5) else c for i, c in enumerate(number)
+    )
+
+
+def _changes(sentence: str, parts: _Parts, pool: Pool, rng: Random) -> dict[tuple[int, int], tuple[str, str]]:
+    """Places of the sentence with the text to put there and the type of the error that it makes."""
+    edits: dict[tuple[int, int], tuple[str, str]] = {}
+    for _ in range(rng.choice((1, 1, 1, 2, 2, 3))):
+        way = rng.random()
+        if way < 0.35 and parts.numbers:
+            start, end = rng.choice(parts.numbers)
+            edits[start, end] = (_changed_number(sentence[start:end], rng), "entity")
+        elif way < 0.6 and parts.names and pool.names:
+            edits[rng.choice(parts.names)] = (rng.choice(pool.names), "entity")
+        elif way < 0.75 and parts.rare and pool.rare:
+            edits[rng.choice(parts.rare)] = (rng.choice(pool.rare), "entity")
+        elif way < 0.92 and parts.middle and pool.middle:
+            edits[rng.choice(parts.middle)] = (rng.choice(pool.middle), "relation")
+        else:
+            pair = parts.names + parts.numbers if len(parts.names) + len(parts.numbers) > 1 else parts.rare
+            if len(pair) > 1:
+                first, other = rng.sample(pair, 2)
+                edits[first] = (sentence[slice(*other)], "entity")
+                edits[other] = (sentence[slice(*first)], "entity")
+    return edits
+
+
+def changed(
+    sentence: str, language: str, pool: Pool, commonness: Commonness, rng: Random
+) -> tuple[str, list[Mark]] | None:
+    """The sentence with one to three words exchanged, and the marks of what was put in; None where nothing could be."""
+    parts = _Parts(sentence, language, commonness)
+    if len(parts.all) < 4:
+        return None
+    pieces: list[str] = []
+    marks: list[Mark] = []
+    read = written = 0
+    for (start, end), (text, type_) in sorted(_changes(sentence, parts, pool, rng).items()):
+        if start < read or fold(sentence[start:end]) == fold(text):
+            continue
+        pieces += [sentence[read:start], text]
+        written += start - read
+        marks.append(Mark(written, written + len(text), type_))
+        written += len(text)
+        read = end
+    return ("".join([*pieces, sentence[read:]]), marks) if marks else None
+
+
+def article_example(article: Article, pool: Pool, commonness: Commonness, rng: Random) -> Example | None:
+    """One example from an article, of a kind drawn at random; None where the article is too short."""
+    language = article.language
+    listed = list(dict.fromkeys(s for passage in article.passages for s in quotable(passage, language)))
+    if len(listed) < 4:
+        return None
+    count = min(len(listed) - 1, rng.choice(_LENGTHS))
+    if rng.random() < 0.5:
+        first = rng.randrange(len(listed) - count + 1)
+        chosen = listed[first : first + count]
+    else:
+        chosen = [listed[i] for i in sorted(rng.sample(range(len(listed)), count))]
+    way = rng.random()
+    kind = "clean" if way < _CLEAN else "removed" if way < _REMOVED else "changed"
+    passages = list(article.passages)
+    draft = Draft(space_of(language))
+    must = rng.randrange(count)
+    for i, sentence in enumerate(chosen):
+        if kind == "removed" and (i == must or rng.random() < 0.35):
+            passages = [p.replace(sentence, " ") for p in passages]
+            draft.add(sentence, [Mark(0, len(sentence))])
+            continue
+        text, marks = sentence, list[Mark]()
+        if rng.random() < 0.5:
+            text = reworded(sentence, language, commonness, rng)
+        if kind == "changed" and (i == must or rng.random() < 0.5):
+            text, marks = changed(text, language, pool, commonness, rng) or (text, marks)
+        draft.add(text, marks)
+    question = rng.choice(article.questions) if article.questions and rng.random() < 0.5 else None
+    if rng.random() < 0.3:
+        passages = ["\n".join(passages)]
+    group = f"article:{language}:{article.group}"
+    return Example(kind, "articles", group, language, draft.text, tuple(passages), question, tuple(draft.marks))
+
+
+class Draft:
+    """A response that grows sentence by sentence, with its marks.
+
+    Args:
+        space: what stands between two sentences.
+    """
+
+    def __init__(self, space: str) -> None:
+        self.text = ""
+        self.marks: list[Mark] = []
+        self._space = space
+
+    def add(self, sentence: str, marks: list[Mark]) -> None:
+        """Add a sentence with the marks in it."""
+        if self.text:
+            self.text += self._space
+        self.marks += [Mark(m.start + len(self.text), m.end + len(self.text), m.type) for m in marks]
+        self.text += sentence
+
+
+# From right answers: wrong ones, and answers said as people and models say them, with words of the question.
+#
+# A model rarely gives the bare answer. It repeats the question's words around it, and where it errs the answer alone is
+# wrong. Nothing here knows grammar: question words in their order with the answer before, after or among them are
+# enough to teach that words of the question need no support and that the answer does.
+
+
+_BARE, _QUOTED, _SAID = 0.3, 0.55, 1.0  # cumulative shares of the forms
+RIGHT = 0.45  # of every form
+LONGEST = 60  # code points of another answer that is taken for a wrong one
+_MARKS = "?？؟;।"
+
+
+def answer_example(answer: Answer, others: list[Answer], rng: Random) -> Example | None:
+    """One example: right or wrong, bare, in its sentence, or said with the words of the question.
+
+    Args:
+        answer: the right answer.
+        others: answers in the same language to take wrong ones from.
+        rng: draws the form.
+
+    Returns:
+        The example, or None where no wrong answer was at hand.
+    """
+    right = rng.random() < RIGHT
+    text = answer.text if right else _wrong(answer, others, rng)
+    if text is None:
+        return None
+    before, after = around(answer, rng)
+    start = len(before)
+    marks = () if right else (Mark(start, start + len(text), "entity"),)
+    return Example(
+        "clean" if right else "wrong", "answers", f"passage:{answer.language}:{answer.passage[:200]}", answer.language,
+        before + text + after, (answer.passage,), answer.question, marks,
+    )  # fmt: skip
+
+
+def around(answer: Answer, rng: Random) -> tuple[str, str]:
+    """What stands before and after an answer: nothing, its sentence in the passage, or words of the question."""
+    form = rng.random()
+    if form >= _QUOTED:
+        return _question_around(answer, rng)
+    return _sentence_around(answer) if form >= _BARE else ("", "")
+
+
+def _wrong(answer: Answer, others: list[Answer], rng: Random) -> str | None:
+    """Another answer of the same kind (with digits or without), as often as not one that the same passage holds."""
+    right = fold(answer.text)
+    passage = fold(answer.passage)
+    has_digit = any(c.isdigit() for c in right)
+    near = rng.random() < 0.5
+    for other in rng.sample(others, min(len(others), 80)):
+        text = fold(other.text)
+        if text in right or right in text or len(other.text) > LONGEST:
+            continue
+        if any(c.isdigit() for c in text) == has_digit and (text in passage) == near:
+            return other.text
+    return None
+
+
+def _sentence_around(answer: Answer) -> tuple[str, str]:
+    answer_start = answer.passage.find(answer.text)
+    for start, end in sentences(answer.passage, answer.language):
+        if start <= answer_start < end:
+            return answer.passage[start:answer_start], answer.passage[answer_start + len(answer.text) : end]
+    return "", ""
+
+
+def _question_around(answer: Answer, rng: Random) -> tuple[str, str]:
+    question = answer.question.strip().rstrip(_MARKS).strip()
+    bounds = words(question, answer.language)
+    if len(bounds) < 3:
+        return "", ""
+    rest = question[bounds[rng.choice((0, 1, 1, 2))][0] :]
+    space = space_of(answer.language)
+    stop = rng.choice((".", "", "."))
+    way = rng.random()
+    if way < 0.4:
+        return f"{rest}{rng.choice((space, ': ', ', ') if space else ('：', '，', ''))}", stop
+    if way < 0.7:
+        return "", f"{space}{rest}{stop}"
+    inner = words(rest, answer.language)
+    cut = inner[rng.randrange(len(inner))][0]
+    return rest[:cut], f"{space}{rest[cut:]}{stop}"
+
+
+# How common words are, counted over the training texts.
+
+
+_SLOTS = 1 << FREQUENCY_BITS
+_MIN_COUNT = 2
+
+
+class Commonness:
+    """Counts of words and stems per language, in hashed slots."""
+
+    def __init__(self) -> None:
+        self._counts: dict[str, NDArray[np.int64]] = defaultdict(lambda: np.zeros((2, _SLOTS), np.int64))
+        self._cache: dict[str, float] = {}
+        self._table: NDArray[np.uint8] | None = None
+
+    def count(self, texts: Iterable[str], language: str) -> None:
+        """Add the words of texts in one language."""
+        document = Document(list(texts), language)
+        shift = np.uint64(64 - FREQUENCY_BITS)
+        for row, hashes in enumerate((document.stem, document.word)):
+            np.add.at(self._counts[language][row], (hashes >> shift).astype(np.int64), 1)
+        self._table = None
+
+    def table(self) -> NDArray[np.uint8]:
+        """The highest frequency of each slot in any language, as the detector stores it; shape (2, 2^17)."""
+        if self._table is None:
+            table = np.zeros((2, _SLOTS), np.uint8)
+            for counts in self._counts.values():
+                shares = np.where(counts >= _MIN_COUNT, counts / max(int(counts[0].sum()), 1), 0.0)
+                table = np.maximum(table, Lexicon.stored_frequency(shares))
+            self._table = table
+        return self._table
+
+    def of(self, text: str, bounds: list[tuple[int, int]]) -> NDArray[np.float64]:
+        """The stem frequency of each word, 0 to 12, shape (n,)."""
+        lexicon = Lexicon(self.table(), np.zeros(0, np.uint64), np.zeros((0, 1), np.int8))
+        folded = fold(text)
+        asked = [folded[s:e] for s, e in bounds]
+        for word in asked:
+            if word not in self._cache:
+                stems = Document([word], None).stem
+                self._cache[word] = float(lexicon.stem_frequency(stems)[0]) if len(stems) else 0.0
+        return np.array([self._cache[word] for word in asked])
+
+
+# From what was read to all that is learned from: frequencies, examples made by rule, and vectors.
+
+
+_MOST_ARTICLES = 700  # of a language: more teach little more
+_POOLED = 500  # articles that give words to exchange
+
+
+def clean_texts(labelled: Labelled) -> Iterator[tuple[str, str]]:
+    """Language and text of every passage, each once."""
+    seen: set[str] = set()
+    for example in labelled.examples:
+        yield from _unseen(example.language, example.passages, seen)
+    for article in labelled.articles:
+        yield from _unseen(article.language, article.passages, seen)
+    for answer in labelled.answers:
+        yield from _unseen(answer.language, (answer.passage,), seen)
+
+
+def _unseen(language: str | None, texts: tuple[str, ...], seen: set[str]) -> Iterator[tuple[str, str]]:
+    for text in texts:
+        if language is not None and text not in seen:
+            seen.add(text)
+            yield language, text
+
+
+def count_words(labelled: Labelled) -> Commonness:
+    """How common each word is in each language's passages."""
+    commonness = Commonness()
+    for language, text in clean_texts(labelled):
+        commonness.count([text], language)
+    return commonness
+
+
+def made_by_rule(labelled: Labelled, commonness: Commonness, seed: int) -> list[Example]:
+    """Quotations and answers, right and wrong, in every language that has plain articles or answered questions."""
+    articles: dict[str, list[Article]] = defaultdict(list)
+    for article in labelled.articles:
+        articles[article.language].append(article)
+    made = [e for language, some in articles.items() for e in _quotations(language, some, commonness, seed)]
+    answers: dict[str, list[Answer]] = defaultdict(list)
+    for answer in labelled.answers:
+        answers[answer.language].append(answer)
+    for language, given in answers.items():
+        rng = Random(f"answers {language} {seed}")  # noqa: S311  a seeded draw, not a secret
+        drawn = (answer_example(answer, given, rng) for answer in given)
+        made += [example for example in drawn if example is not None]
+    return made
+
+
+def _quotations(language: str, articles: list[Article], commonness: Commonness, seed: int) -> Iterator[Example]:
+    rng = Random(f"articles {language} {seed}")  # noqa: S311  a seeded draw, not a secret
+    rng.shuffle(articles)
+    pool = Pool()
+    for article in articles[:_POOLED]:
+        sentences = quotable(rng.choice(article.passages), language)
+        if sentences:
+            pool.add(rng.choice(sentences), language, commonness)
+    for article in articles[:_MOST_ARTICLES]:
+        example = article_example(article, pool, commonness, rng)
+        if example is not None:
+            yield example

@@ -1,0 +1,444 @@
+"""Examples as arrays: vectors of words in files, evidence without its forms, principal directions."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+from collections import defaultdict
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, replace
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from veriglot.detectors.grounding.document import Document
+from veriglot.detectors.grounding.lexicon import Lexicon
+from veriglot.detectors.semantic.detector import shared_folder
+from veriglot.detectors.semantic.features import ACROSS, NAME, OTHER_SCRIPT, EncoderVectors, Held, pieces, read_sample
+from veriglot.encoders import word_vectors
+from veriglot.errors import VeriglotError
+from veriglot.training.grounding.dataset import labels_of
+from veriglot.training.grounding.examples import share_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
+    from types import TracebackType
+
+    from numpy.typing import NDArray
+
+    from veriglot.encoders import Encoder
+    from veriglot.training.grounding.examples import Example
+
+__all__ = ["Arrays", "Blinder", "Row", "Shelves", "principal_directions", "rows_of"]
+
+
+_PIECES = 64  # that are encoded at a time: bounds the memory
+
+
+@dataclass(frozen=True)
+class Row:
+    """One example: what is needed of it to draw batches and to judge; the rest lies on a shelf.
+
+    Attributes:
+        example: where it comes from.
+        target: 1 for unsupported words, 0 for supported ones, between for divided annotators, shape (n,).
+        weight: shape (n,).
+        slots: evidence slots.
+        address: of its `Arrays`.
+    """
+
+    example: Example
+    target: NDArray[np.float32]
+    weight: NDArray[np.float32]
+    slots: int
+    address: tuple[int, int, int]
+
+    def __len__(self) -> int:
+        return len(self.target)
+
+
+@dataclass(frozen=True)
+class Arrays:
+    """What the network is given of one example; a place says where the vector of a word lies, or -1.
+
+    Attributes:
+        features: float16, shape (n, f).
+        columns: float16, shape (n, c).
+        sentence: shape (n,).
+        types: shape (n, 6).
+        words, question, slots: places, shapes (n,), (q,), (l,).
+        ours, slot, value: matches by form: word, slot, how well; shape (k,).
+    """
+
+    features: NDArray[np.float16]
+    columns: NDArray[np.float16]
+    sentence: NDArray[np.int32]
+    types: NDArray[np.float32]
+    words: NDArray[np.int64]
+    question: NDArray[np.int64]
+    slots: NDArray[np.int64]
+    ours: NDArray[np.int32]
+    slot: NDArray[np.int32]
+    value: NDArray[np.float16]
+
+
+class ShelvedVectors(EncoderVectors):
+    """Vectors of an encoder where a word's vector is one number: the place at which the projected vector was put.
+
+    Every text is encoded whole when it is first seen, for other responses may ask for other sentences of it.
+
+    Args:
+        encoder: the encoder.
+        projection: what word vectors are multiplied by, shape (d, p).
+        shelf: where they are put.
+    """
+
+    def __init__(self, encoder: Encoder, projection: NDArray[np.float32], shelf: Shelf) -> None:
+        super().__init__(encoder)
+        self._projection, self._shelf = projection, shelf
+        self._known: dict[tuple[str | None, str], tuple[NDArray[np.int64], NDArray[np.int64]]] = {}
+
+    def words(
+        self,
+        text: str,
+        tag: str | None,
+        bounds: NDArray[np.int64],
+        chosen: Sequence[int] | None = None,  # noqa: ARG002
+    ) -> NDArray[Any]:
+        """The place of each word's vector, shape (n, 1)."""
+        key = (tag, text)
+        if key not in self._known:
+            known = Document([text], tag).bounds
+            self._known[key] = known, self._put(text, tag, known)
+        known, places = self._known[key]
+        at = np.minimum(np.searchsorted(known[:, 0], bounds[:, 0]), max(0, len(known) - 1))
+        if len(bounds) and not (len(known) and (known[at] == bounds).all()):
+            return self._put(text, tag, bounds)[:, None]  # the words of a text may differ among others
+        return places[at][:, None] if len(bounds) else np.zeros((0, 1), np.int64)
+
+    def _put(self, text: str, tag: str | None, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
+        parts = pieces(text, tag)
+        vectors = np.zeros((len(bounds), self._projection.shape[1]), np.float32)
+        for at in range(0, len(parts), _PIECES):
+            some = parts[at : at + _PIECES]
+            inside = np.flatnonzero((bounds[:, 1] > some[0, 0]) & (bounds[:, 0] < some[-1, 1]))
+            vectors[inside] += word_vectors(self._encoder.encoded(text, some), bounds[inside]) @ self._projection
+        return self._shelf.put(vectors)
+
+
+def row_of(example: Example, lexicon: Lexicon, encoder: Encoder, vectors: ShelvedVectors, shelf: Shelf) -> Row | None:
+    """Read an example as the detector reads a sample; None where response or evidence hold no word."""
+    evidence_language = example.evidence_language or example.language
+    strong = tuple(encoder.strength(tag) == "measured" for tag in (example.language, evidence_language))
+    held = Held(
+        response=example.response,
+        passages=example.passages,
+        question=example.question,
+        language=example.language,
+        evidence_language=evidence_language,
+        translation=example.translation,
+        strong=(strong[0], strong[1]),
+    )
+    reading = read_sample(held, lexicon, vectors)
+    if reading is None:
+        return None
+    extract = reading.extract
+    labels = labels_of(example, extract.response.bounds, extract.markup)
+    places = reading.evidence[:, 0].astype(np.int64)
+    arrays = Arrays(
+        features=extract.values.astype(np.float16),
+        columns=reading.columns.astype(np.float16),
+        sentence=extract.sentence.astype(np.int32),
+        types=labels.types,
+        words=reading.words[:, 0].astype(np.int64),
+        question=reading.question[:, 0].astype(np.int64),
+        slots=np.where(reading.slots >= 0, places, -1),
+        ours=reading.ours.astype(np.int32),
+        slot=reading.theirs.astype(np.int32),
+        value=reading.value.astype(np.float16),
+    )
+    return Row(example, labels.target, labels.weight, len(arrays.slots), shelf.record(arrays))
+
+
+# Rows as if their evidence were in another language: what stands in it as it is written is taken away.
+#
+# Parallel data is scarce, a few hundred paragraphs, and a network learns them by heart. So half of the rows whose
+# evidence is in the response's own language are shown without their forms: meaning, numbers and most names are what is
+# left to go by, as across languages.
+
+
+_FAMILIES = (
+    "stretch_", "in_evidence", "log_count", "stem_in_evidence", "log_stem_count", "beginning", "ending", "pair_",
+    "near_", "skip_pair_", "swapped", "question_with", "far_", "sentence_best", "sentence_with", "in_best",
+    "best_for_question", "sentence_in_", "sentence_before_", "sentence_after_", "sentence_stem", "sentence_stretch",
+    "sentence_far", "sentence_pair", "response_stem", "response_stretch",
+)  # fmt: skip
+_HERE = "log_count_here"  # of the response alone
+_NAMES_KEPT = 0.7
+_SCRIPTS_DIFFER = 0.6
+_SPELT_ALIKE = (0.54, 0.9)  # how well a name that is kept matches by sound
+
+
+class Blinder:
+    """Takes the forms away.
+
+    Args:
+        names: the grounding detector's features, in order; word vectors follow them.
+        share: of the rows that are blinded.
+        rng: draws which, and which names are kept.
+    """
+
+    def __init__(self, names: Sequence[str], share: float, rng: np.random.Generator) -> None:
+        self._forms = [i for i, name in enumerate(names) if name.startswith(_FAMILIES) and name != _HERE]
+        self._number, self._capital = names.index("is_number"), names.index("capital")
+        self._share, self._rng = share, rng
+
+    def __call__(self, arrays: Arrays) -> Arrays:
+        """A row, blinded or as it was."""
+        if self._rng.random() >= self._share:
+            return arrays
+        features, columns = arrays.features.copy(), arrays.columns.copy()
+        number, capital = features[:, self._number] > 0, features[:, self._capital] > 0
+        features[:, self._forms] = 0
+        value = np.minimum(arrays.value, self._kept(number, capital)[arrays.ours])
+        columns[:, NAME] = 0
+        np.maximum.at(columns[:, NAME], arrays.ours, np.where(number[arrays.ours], 0, value).astype(np.float16))
+        columns[:, ACROSS] = 1
+        columns[:, OTHER_SCRIPT] = self._rng.random() < _SCRIPTS_DIFFER
+        left = value > 0
+        return replace(
+            arrays,
+            features=features,
+            columns=columns,
+            ours=arrays.ours[left],
+            slot=arrays.slot[left],
+            value=value[left].astype(np.float16),
+        )
+
+    def _kept(self, number: NDArray[np.bool_], capital: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """How well each word may still match: numbers in full, most words with a capital as names do."""
+        names = capital & (self._rng.random(len(capital)) < _NAMES_KEPT)
+        return np.where(number, 1.0, np.where(names, self._rng.uniform(*_SPELT_ALIKE, len(names)), 0.0))
+
+
+# The principal directions of an encoder's word vectors: what is kept of them while the head is trained.
+
+
+DIRECTIONS = 256
+_PER_LANGUAGE = 50  # responses
+_LONGEST = 600  # code points of each
+
+
+def principal_directions(examples: Sequence[Example], encoder: Encoder, seed: int) -> NDArray[np.float32]:
+    """What word vectors are multiplied by before they are stored, shape (d, p).
+
+    The directions in which the tokens of some responses in every language differ most, `DIRECTIONS` of them or as many
+    as the encoder has. All are scaled alike, so that numbers are of about the size of one.
+
+    Args:
+        examples: whose responses are sampled; one at least has to hold a token.
+        encoder: gives the vectors of tokens, shape (t, d).
+        seed: of the sample.
+    """
+    rng = Random(f"directions {seed}")  # noqa: S311  a seeded draw, not a secret
+    by_language: dict[str | None, list[Example]] = defaultdict(list)
+    for example in examples:
+        by_language[example.language].append(example)
+    vectors = np.concatenate(
+        [
+            encoder.tokens(example.response[:_LONGEST]).vectors
+            for some in by_language.values()
+            for example in rng.sample(some, min(len(some), _PER_LANGUAGE))
+        ]
+    ).astype(np.float64)
+    centred = vectors - vectors.mean(axis=0)
+    spread, directions = np.linalg.eigh(centred.T @ centred / max(1, len(centred)))
+    largest = np.argsort(-spread)[:DIRECTIONS]
+    size = np.sqrt(max(float(spread[largest].mean()), 1e-12))
+    result: NDArray[np.float32] = (directions[:, largest] / size).astype(np.float32)
+    return result
+
+
+# Vectors and arrays in files, so that training takes the memory of a batch and not that of all texts.
+#
+# A share of the examples writes two files: one of vectors, float16, row after row, and one of records. A place is one
+# number: the share, and the row in its file.
+
+
+_ROW_BITS = 40  # of a place: rows of a share
+
+
+class Shelf:
+    """The files of one share, to write.
+
+    Args:
+        folder: an existing folder.
+        share: which share, counted from 0.
+    """
+
+    def __init__(self, folder: Path, share: int) -> None:
+        self._vectors = _vectors_file(folder, share).open("wb")
+        self._records = _records_file(folder, share).open("wb")
+        self._share, self._rows = share, 0
+
+    def __enter__(self) -> Shelf:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._vectors.close()
+        self._records.close()
+
+    def put(self, vectors: NDArray[np.float32]) -> NDArray[np.int64]:
+        """Add vectors, shape (n, p), and say where each lies, shape (n,)."""
+        self._vectors.write(vectors.astype(np.float16).tobytes())
+        first = (self._share << _ROW_BITS) + self._rows
+        self._rows += len(vectors)
+        return np.arange(first, first + len(vectors))
+
+    def record(self, value: Any) -> tuple[int, int, int]:
+        """Add a record, and say where it lies."""
+        data = pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
+        start = self._records.tell()
+        self._records.write(data)
+        return self._share, start, len(data)
+
+
+class Shelves:
+    """The files of all shares, to read.
+
+    Args:
+        folder: where they lie.
+        width: numbers of a vector.
+    """
+
+    def __init__(self, folder: Path, width: int) -> None:
+        self.width = width
+        self._folder = folder
+        self._vectors: dict[int, NDArray[np.float16]] = {}
+        self._records: dict[int, NDArray[np.uint8]] = {}
+
+    def take(self, places: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The vectors at places, shape (n, p); zeros where a place is -1."""
+        vectors = np.zeros((len(places), self.width), np.float32)
+        shares = places >> _ROW_BITS
+        for share in np.unique(shares[places >= 0]).tolist():
+            here = shares == share
+            vectors[here] = self._of(share)[places[here] & ((1 << _ROW_BITS) - 1)]
+        return vectors
+
+    def record(self, address: tuple[int, int, int]) -> Any:
+        """The record at an address."""
+        share, start, size = address
+        if share not in self._records:
+            self._records[share] = np.memmap(_records_file(self._folder, share), np.uint8, "r")
+        return pickle.loads(self._records[share][start : start + size].tobytes())  # noqa: S301  our own, of this run
+
+    def _of(self, share: int) -> NDArray[np.float16]:
+        if share not in self._vectors:
+            file = np.memmap(_vectors_file(self._folder, share), np.float16, "r")
+            self._vectors[share] = file.reshape(-1, self.width)
+        return self._vectors[share]
+
+
+def _vectors_file(folder: Path, share: int) -> Path:
+    return folder / f"{share}.vectors"
+
+
+def _records_file(folder: Path, share: int) -> Path:
+    return folder / f"{share}.records"
+
+
+# Rows of all examples, made by several processes, each share of the examples with files of its own.
+
+
+if TYPE_CHECKING:
+    _Read = tuple[int, NDArray[np.float32], NDArray[np.float32], int, tuple[int, int, int]]
+
+
+_SHARES = 32  # as many whatever the processes, so that the files are the same
+
+
+@dataclass(frozen=True)
+class _Work:
+    """One share: its number, and the examples with their places among all."""
+
+    share: int
+    examples: list[tuple[int, Example]]
+    folder: Path
+    encoder: Encoder
+    projection: NDArray[np.float32]
+
+
+def rows_of(
+    examples: Sequence[Example],
+    encoder: Encoder,
+    projection: NDArray[np.float32],
+    folder: Path,
+    *,
+    jobs: int = 1,
+    say: Callable[[str], None] = lambda _: None,
+) -> list[Row]:
+    """The rows of the examples that hold words, in their order.
+
+    Args:
+        examples: what to read.
+        encoder: gives the vectors; has to be picklable for `jobs` above 1.
+        projection: what word vectors are multiplied by, shape (d, p).
+        folder: an empty folder, for some 30 kB an example and 512 bytes a word of evidence at 256 directions.
+        jobs: processes.
+        say: told of progress.
+
+    Raises:
+        VeriglotError: a process died.
+    """
+    result: dict[int, Row] = {}
+    work = [_Work(n, some, folder, encoder, projection) for n, some in sorted(_shared(examples).items())]
+    for done, rows in enumerate(_made(work, jobs), start=1):
+        result.update({read[0]: Row(examples[read[0]], *read[1:]) for read in rows})
+        if 4 * done // len(work) > 4 * (done - 1) // len(work):
+            say(f"read {len(result)} of {len(examples)} responses")
+    return [result[index] for index in sorted(result)]
+
+
+def _shared(examples: Sequence[Example]) -> dict[int, list[tuple[int, Example]]]:
+    """The examples of each share: those with the same evidence together, one after the other."""
+    shares: dict[int, list[tuple[int, Example]]] = defaultdict(list)
+    for index, example in enumerate(examples):
+        shares[int(share_of("\0".join(example.passages)) * _SHARES)].append((index, example))
+    for some in shares.values():
+        some.sort(key=lambda pair: (pair[1].passages, pair[0]))
+    return shares
+
+
+def _made(work: list[_Work], jobs: int) -> Iterator[list[_Read]]:
+    if jobs == 1:
+        yield from map(_rows, work)
+        return
+    os.environ.setdefault("OMP_NUM_THREADS", "1")  # read by processes that start: each has one core
+    context = multiprocessing.get_context("spawn")  # safe whatever threads the caller runs
+    try:
+        with ProcessPoolExecutor(jobs, mp_context=context) as pool:
+            yield from pool.map(_rows, work)
+    except BrokenProcessPool as error:
+        raise VeriglotError(
+            "A process that reads training texts died.", remedy="Give it more memory, or fewer jobs."
+        ) from error
+
+
+def _rows(work: _Work) -> list[_Read]:
+    """What makes the rows of a share, without the texts, which need not travel back."""
+    lexicon = Lexicon.load(shared_folder())
+    rows = []
+    with Shelf(work.folder, work.share) as shelf:
+        vectors = ShelvedVectors(work.encoder, work.projection, shelf)
+        for index, example in work.examples:
+            row = row_of(example, lexicon, work.encoder, vectors, shelf)
+            if row is not None:
+                rows.append((index, row.target, row.weight, row.slots, row.address))
+    return rows

@@ -1,1 +1,0 @@
-"""What answers over HTTP (needs the extra `annotate`): the annotation studio."""

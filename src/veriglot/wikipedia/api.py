@@ -1,0 +1,436 @@
+"""Wikimedia's APIs: articles of a Wikipedia at random, by category or title, and their page views."""
+
+from __future__ import annotations
+
+import calendar
+import logging
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import msgspec
+
+from veriglot.errors import UsageError
+from veriglot.http.session import HttpError, retry_after
+from veriglot.records.languages import get_language
+from veriglot.wikipedia.article import Absent, Article, split_sections
+from veriglot.wikipedia.editions import Statistics, edition_of, wiki_url
+from veriglot.wikipedia.session import JsonClient, SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from datetime import date
+
+    from veriglot.http import Response, Session
+    from veriglot.wikipedia.session import AnswerCache
+
+__all__ = ["MediaWiki", "PageViews", "Wikipedia"]
+
+
+# The action API of a MediaWiki server: queries with continuation, `maxlag`, and errors that come with status 200.
+#
+# https://www.mediawiki.org/wiki/API:Query, API:Continue, Manual:Maxlag parameter, API:Etiquette.
+
+
+_LOG = logging.getLogger(__name__)
+_FOR_NOW = {"maxlag", "ratelimited", "readonly", "timeouterror", "internal_api_error_DBQueryTimeoutError"}
+
+
+class MediaWiki:
+    """One wiki's action API.
+
+    Args:
+        answers: the server.
+        path: where the API is behind the server's address.
+        maxlag: seconds; the server refuses while its copies lag further behind than this, so that no reader of theirs
+            waits for us, and we ask again later. The servers' operators ask for 5. None leaves it out.
+
+    Attributes:
+        warnings: what the server warned of -> how often.
+    """
+
+    def __init__(self, answers: JsonClient, path: str = "w/api.php", *, maxlag: int | None = 5) -> None:
+        self._answers = answers
+        self._path = path
+        self._fixed = {"action": "query", "format": "json", "formatversion": "2"}
+        if maxlag is not None:
+            self._fixed["maxlag"] = str(maxlag)
+        self.warnings: Counter[str] = Counter()
+
+    def query(self, params: Mapping[str, str], *, label: str = "") -> Iterator[dict[str, Any]]:
+        """The parts of the answer to `action=query`, each complete, over as many requests as it takes.
+
+        Where several requests are needed for the properties of one batch of pages, what they say of a page is put
+        together before the batch is given out.
+
+        Args:
+            params: parameters of the query; those that every query needs are added.
+            label: see `JsonClient.get`.
+
+        Yields:
+            `query` of a whole batch: `pages` in the order in which the server first named them, lists joined.
+
+        Raises:
+            SourceError: the server refuses.
+            HttpError: no usable answer.
+        """
+        batch: dict[str, Any] = {}
+        onward: dict[str, str] = {}
+        seen: set[tuple[tuple[str, str], ...]] = set()
+        while True:
+            answer = self._ask({**self._fixed, **params, **onward}, label)
+            _join(batch, answer.get("query", {}))
+            following = {name: str(value) for name, value in answer.get("continue", {}).items()}
+            if answer.get("batchcomplete") or not following:
+                yield batch
+                batch = {}
+            if not following:
+                return
+            state = tuple(sorted(following.items()))
+            if state in seen:
+                raise SourceError(
+                    f"{self._answers.session.base_url} continues in a circle, at {following}",
+                    remedy="Check that the address is that of a MediaWiki server.",
+                )
+            seen.add(state)
+            onward = following
+
+    def _ask(self, params: Mapping[str, str], label: str) -> dict[str, Any]:
+        answer = self._answers.get(self._path, params, self._review, label=label)
+        for module, warning in answer.get("warnings", {}).items():
+            text = f"{module}: {warning.get('warnings') or warning}"
+            if not self.warnings[text]:
+                _LOG.warning("%s warns of %s", self._answers.session.base_url, text)
+            self.warnings[text] += 1
+        return answer  # type: ignore[no-any-return]
+
+    def _review(self, outcome: Response | HttpError) -> SourceError | None:
+        if isinstance(outcome, HttpError):
+            return None
+        answer = outcome.json()
+        if not isinstance(answer, dict):
+            return SourceError(
+                f"{self._answers.session.base_url}/{self._path} does not answer as MediaWiki does",
+                remedy="Check the address.",
+            )
+        error = answer.get("error")
+        if error is None:
+            return None
+        code, info = str(error.get("code", "")), str(error.get("info", ""))
+        retryable = code in _FOR_NOW or code.startswith("internal_api_error")
+        return SourceError(
+            f"{self._answers.session.base_url} refuses: {info or code} ({code})",
+            remedy="Try again later; what is fetched is kept." if retryable else "",
+            code=code,
+            retryable=retryable,
+            retry_after=retry_after(outcome.headers) if retryable else None,
+        )
+
+
+def _join(batch: dict[str, Any], part: Mapping[str, Any]) -> None:
+    """Add a part of an answer to what is there of the batch."""
+    for name, value in part.items():
+        if name == "pages":
+            pages = batch.setdefault("pages", {})
+            for page in value:
+                _add(pages.setdefault(page.get("pageid") or page.get("title"), {}), page)
+        elif isinstance(value, list):
+            batch.setdefault(name, []).extend(value)
+        elif isinstance(value, dict):
+            batch.setdefault(name, {}).update(value)
+        else:
+            batch[name] = value
+
+
+def _add(known: dict[str, Any], page: Mapping[str, Any]) -> None:
+    """Add what an answer says of a page; lists are joined, without repetition."""
+    for name, value in page.items():
+        if isinstance(value, list):
+            items = known.setdefault(name, [])
+            items += [item for item in value if item not in items]
+        else:
+            known[name] = value
+
+
+_BATCH = 20  # pages in one request; each page's whole text takes a request of its own anyway (TextExtracts)
+_LISTED = 50  # titles in one request for names only, the most that is allowed without an account
+_CONTENT = {
+    "prop": "extracts|categories|templates|info|revisions|pageprops",
+    "explaintext": "1",
+    "exsectionformat": "wiki",  # headings keep their marks, which shows where the lead ends
+    "exlimit": "1",  # all that TextExtracts gives at once of whole texts
+    "cllimit": "max",
+    "clprop": "hidden",
+    "tllimit": "max",
+    "tlnamespace": "10",
+    "inprop": "url",
+    "rvprop": "ids|timestamp|size",
+    "ppprop": "disambiguation|wikibase_item",
+}
+
+
+class Wikipedia:
+    """The Wikipedia of one language.
+
+    Args:
+        language: any tag or name that `records.language` takes.
+        session: its server, such as `wikipedia_session` gives.
+        cache: where answers are stored, so that the same work asks nothing twice; None stores none.
+        maxlag: see `MediaWiki`.
+
+    Raises:
+        UnknownNameError: no such language.
+        UsageError: there is no Wikipedia in it.
+    """
+
+    def __init__(
+        self,
+        language: str,
+        session: Session,
+        *,
+        cache: AnswerCache | None = None,
+        maxlag: int | None = 5,
+    ) -> None:
+        self.language = get_language(language).tag
+        self.edition = edition_of(language)
+        self._answers = JsonClient(session, cache)
+        self.api = MediaWiki(self._answers, maxlag=maxlag)
+
+    def random(self, *, seed: int = 0) -> Iterator[Article | Absent]:
+        """Pages of the article namespace at random, redirects excepted, without end as long as the server has more.
+
+        The server draws. One starting point is drawn and followed in the server's random order of pages.
+
+        Args:
+            seed: a name for the draw. With stored answers the same seed gives the same pages again; without, it does
+                nothing.
+        """
+        params = {"generator": "random", "grnnamespace": "0", "grnfilterredir": "nonredirects", "grnlimit": str(_BATCH)}
+        seen: set[int] = set()
+        for batch in self.api.query({**_CONTENT, **params}, label=f"draw {seed}"):
+            pages = list(batch.get("pages", {}).values())
+            fresh = [page for page in pages if page.get("pageid") not in seen]
+            if pages and not fresh:
+                return  # the whole order was gone through
+            seen.update(page["pageid"] for page in fresh)
+            yield from map(self._article, fresh)
+
+    def category(self, name: str, *, depth: int = 0) -> Iterator[Article | Absent]:
+        """Pages of a category, and of its subcategories down to a depth; each page once.
+
+        Args:
+            name: with or without the namespace.
+            depth: 0 for the category alone.
+        """
+        seen: set[int] = set()
+        for title in self._subcategories(name, depth):
+            params = {"generator": "categorymembers", "gcmtitle": title, "gcmtype": "page", "gcmnamespace": "0"}
+            for batch in self.api.query({**_CONTENT, **params, "gcmlimit": str(_BATCH)}):
+                for page in batch.get("pages", {}).values():
+                    if page.get("pageid") not in seen:
+                        seen.add(page.get("pageid"))
+                        yield self._article(page)
+
+    def titles(self, titles: Iterable[str]) -> Iterator[Article | Absent]:
+        """The pages of these titles; redirects are followed. One result for each different page, in order."""
+        wanted = list(dict.fromkeys(title.strip() for title in titles if title.strip()))
+        for title in wanted:
+            if "|" in title or "\n" in title:
+                raise UsageError(f"{title!r} cannot be the title of a page.")
+        for start in range(0, len(wanted), _BATCH):
+            asked = wanted[start : start + _BATCH]
+            for batch in self.api.query({**_CONTENT, "titles": "|".join(asked), "redirects": "1"}):
+                yield from map(self._article, _in_order(asked, batch))
+
+    def statistics(self) -> Statistics:
+        """The numbers of the edition's Special:Statistics, now.
+
+        Raises:
+            SourceError: the server does not tell.
+        """
+        (answer,) = self.api.query({"meta": "siteinfo", "siprop": "statistics"})
+        numbers = answer["statistics"]
+        return Statistics(pages=numbers["pages"], articles=numbers["articles"], edits=numbers["edits"])
+
+    def with_edits(self, article: Article) -> Article:
+        """The article with its numbers of edits, of those by bots, and of editors (three requests).
+
+        MediaWiki stops counting at 30,000 edits and 25,000 editors; such numbers are lower bounds. An article that is
+        gone by now keeps None.
+        """
+        counts = {
+            name: self._count(article.title, kind)
+            for name, kind in (("edits", "edits"), ("bot_edits", "bot"), ("editors", "editors"))
+        }
+        return msgspec.structs.replace(article, **counts)
+
+    def template_names(self, names: Iterable[str]) -> dict[str, set[str]]:
+        """How templates of this edition are called in other editions, by the links between them.
+
+        Args:
+            names: names of templates here, without namespace.
+
+        Returns:
+            edition -> names there, without namespace; this edition holds the names themselves and their redirects.
+        """
+        names_by_edition: dict[str, set[str]] = {}
+        titles = [f"Template:{name}" for name in names]
+        for start in range(0, len(titles), _LISTED):
+            params = {
+                "titles": "|".join(titles[start : start + _LISTED]),
+                "redirects": "1",
+                "prop": "langlinks|redirects",
+                "lllimit": "max",
+                "rdlimit": "max",
+                "rdnamespace": "10",
+            }
+            for batch in self.api.query(params):
+                for page in batch.get("pages", {}).values():
+                    if page.get("missing") or page.get("invalid"):
+                        continue
+                    own = {page["title"], *(redirect["title"] for redirect in page.get("redirects", ()))}
+                    names_by_edition.setdefault(self.edition, set()).update(map(_bare, own))
+                    for link in page.get("langlinks", ()):
+                        names_by_edition.setdefault(link["lang"], set()).add(_bare(link["title"]))
+        return names_by_edition
+
+    def _count(self, title: str, kind: str) -> int | None:
+        name = quote(title.replace(" ", "_"), safe="")
+        answer = self._answers.get(f"w/rest.php/v1/page/{name}/history/counts/{kind}", {}, none_if_missing=True)
+        return int(answer["count"]) if answer is not None else None
+
+    def _subcategories(self, name: str, depth: int) -> Iterator[str]:
+        """The category's full title, and those below it, the nearest first, each once."""
+        bare = name.partition(":")[2] or name
+        level, seen = [f"Category:{bare}"], {bare}
+        for remaining in range(depth, -1, -1):
+            yield from level
+            if not remaining:
+                return
+            below = []
+            for title in level:
+                params = {"list": "categorymembers", "cmtitle": title, "cmtype": "subcat", "cmlimit": "max"}
+                for batch in self.api.query(params):
+                    below += [member["title"] for member in batch.get("categorymembers", ())]
+            level = []
+            for title in below:
+                if _bare(title) not in seen:
+                    seen.add(_bare(title))
+                    level.append(title)
+
+    def _article(self, page: dict[str, Any]) -> Article | Absent:
+        title = page.get("title", "")
+        properties = page.get("pageprops", {})
+        reason = _why_absent(page, properties)
+        text, lead = split_sections(page.get("extract") or "")
+        if reason or not text:
+            return Absent(title, reason or "no text")
+        (revision, *_) = page.get("revisions") or [{}]
+        categories = page.get("categories", ())
+        return Article(
+            id=f"{self.language}-{page['pageid']}",
+            language=self.language,
+            title=title,
+            page_id=page["pageid"],
+            url=page.get("canonicalurl") or f"{wiki_url(self.edition)}wiki/{quote(title.replace(' ', '_'))}",
+            text=text,
+            lead=lead,
+            revision=revision.get("revid") or page.get("lastrevid"),
+            categories=tuple(_bare(member["title"]) for member in categories),
+            hidden_categories=tuple(_bare(member["title"]) for member in categories if member.get("hidden")),
+            templates=tuple(_bare(member["title"]) for member in page.get("templates", ())),
+            timestamp=revision.get("timestamp"),
+            size=revision.get("size") or page.get("length"),
+            item=properties.get("wikibase_item"),
+        )
+
+
+def _why_absent(page: dict[str, Any], properties: dict[str, Any]) -> str:
+    if page.get("invalid"):
+        return "invalid title"
+    if page.get("missing"):
+        return "missing"
+    if page.get("redirect"):
+        return "redirect"
+    if page.get("ns", 0) != 0:
+        return "not an article"
+    return "disambiguation" if "disambiguation" in properties else ""
+
+
+def _in_order(asked: list[str], batch: dict[str, Any]) -> list[dict[str, Any]]:
+    """The pages of a batch in the order of the titles that were asked for; the server sorts by page number."""
+    renamed = {
+        change["from"]: change["to"]
+        for name in ("normalized", "redirects")
+        for change in batch.get(name, ())
+        if "to" in change
+    }
+    order: dict[str, int] = {}
+    for index, title in enumerate(asked):
+        now = title
+        for _ in range(5):  # normalised, then redirected, at most a few times
+            now = renamed.get(now, now)
+        order.setdefault(now, index)
+    pages = list(batch.get("pages", {}).values())
+    return sorted(pages, key=lambda page: order.get(page.get("title", ""), len(asked)))
+
+
+def _bare(title: str) -> str:
+    """A title without its namespace, whose name hangs on the language."""
+    return title.partition(":")[2] or title
+
+
+# How often articles are read: the page views that Wikimedia publishes.
+#
+# https://doc.wikimedia.org/generated-data-platform/aqs/analytics-api/reference/page-views.html
+
+
+_FIRST = 2015_07  # months before have no counts of this kind
+
+
+class PageViews:
+    """The views of articles by people, bots and crawlers left out, month by month.
+
+    Args:
+        session: the server, such as `Session("https://wikimedia.org/api/rest_v1", user_agent=...)`.
+        cache: where answers are stored.
+    """
+
+    def __init__(self, session: Session, *, cache: AnswerCache | None = None) -> None:
+        self._answers = JsonClient(session, cache)
+
+    def of(self, language: str, title: str, start: date, end: date) -> int | None:
+        """The views of an article in a period.
+
+        Args:
+            language: which Wikipedia.
+            title: the article's.
+            start: first day; has to be the first of a month.
+            end: the day after the last; the first of a month (Kang et al.: 2022-01-01 to 2023-01-01 is the year 2022).
+
+        Returns:
+            The number of views; None where the server has no count, which means few views as well as a wrong title.
+
+        Raises:
+            UsageError: a period that is not of whole months, is empty, or begins before July 2015.
+            HttpError: no usable answer.
+        """
+        _check(start, end)
+        last = end.replace(year=end.year - (end.month == 1), month=(end.month - 2) % 12 + 1)
+        days = calendar.monthrange(last.year, last.month)[1]
+        project = f"{edition_of(language)}.wikipedia"
+        article = quote(title.replace(" ", "_"), safe="")
+        path = f"metrics/pageviews/per-article/{project}/all-access/user/{article}/monthly"
+        address = f"{path}/{start:%Y%m%d}00/{last:%Y%m}{days:02}00"
+        answer = self._answers.get(address, {}, none_if_missing=True)
+        return sum(int(month["views"]) for month in answer["items"]) if answer is not None else None
+
+
+def _check(start: date, end: date) -> None:
+    if start.day != 1 or end.day != 1 or start >= end:
+        raise UsageError(
+            f"Page views from {start} to {end} cannot be had: they are counted by month.",
+            remedy="Give the first of two months, the later one excluded, such as 2022-01-01 and 2023-01-01.",
+        )
+    if start.year * 100 + start.month < _FIRST:
+        raise UsageError("There are no counts of page views before July 2015.")

@@ -1,0 +1,473 @@
+"""Articles of a Wikipedia from its XML dump, streamed, with wikitext as plain text.
+
+Reads what dumps.wikimedia.org calls `pages-articles`, `pages-meta-current` and `pages-meta-history`, as bzip2 (one
+stream or many), gzip, xz or plain XML, of any version of the export schema.
+"""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import re
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+from urllib.parse import quote, urlsplit
+
+import msgspec
+
+from veriglot.errors import InputError, MissingExtraError
+from veriglot.records.languages import get_language
+from veriglot.wikipedia.article import Absent, Article, split_sections
+from veriglot.wikipedia.editions import language_of, wiki_url
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+    from xml.etree.ElementTree import Element
+
+    from mwparserfromhell.nodes import Node, Tag, Template, Wikilink
+    from mwparserfromhell.wikicode import Wikicode
+
+__all__ = ["Page", "open_dump", "read_dump"]
+
+
+# Plain text of wikitext, with what the page uses: categories and templates.
+#
+# mwparserfromhell parses; what of the tree is text is decided here, as its own `strip_code` leaves picture captions,
+# references and category links in. Templates are not expanded, for want of their text: all but a few that only wrap a
+# text (`text_templates.json`) are left out, and the empty parentheses they leave behind too.
+
+
+_DROPPED = frozenset(
+    {
+        "ref",
+        "references",
+        "gallery",
+        "math",
+        "chem",
+        "ce",
+        "table",
+        "style",
+        "script",
+        "timeline",
+        "imagemap",
+        "score",
+        "syntaxhighlight",
+        "source",
+        "hiero",
+        "graph",
+        "templatestyles",
+        "indicator",
+        "section",
+        "mapframe",
+        "maplink",
+        "inputbox",
+        "categorytree",
+        "includeonly",
+        "pre",
+        "noinclude",
+    }
+)  # tags whose content is no running text
+_MAGIC = re.compile(r"__[^\W\d_]+__")
+_EMPTY = re.compile(r"[ \t]*[(（\[]\s*(?:[;,:،、，；/–-]\s*)*[)）\]]")
+_OPENING = re.compile(r"([(（])\s*(?:[;,،、，；]\s*)+")
+_CLOSING = re.compile(r"(?:\s*[;,،、，；])+\s*([)）])")
+_GAPS = re.compile(r"[ \t\u00a0]{2,}")
+_BEFORE = re.compile(r"[ \t]+([,.;:!?)](?:\s|$))")
+_VARIANT_MARKUP = re.compile(r"-\{(.*?)\}-", re.DOTALL)
+_LANGUAGE_TEMPLATE = re.compile(r"lang-[a-z]{2,3}(-[a-z]{2,8})*")  # {{lang-pt|...}}
+_CENTURIES = {"s", "s-"}  # French centuries; in Italian, {{S|biografie}} marks a stub
+_ROMAN = re.compile(r"[ivx]+", re.IGNORECASE)
+_LANGUAGE_PREFIX = re.compile(r"[a-z]{2,3}(-[a-z]{2,12}){0,2}")
+
+
+@dataclass(frozen=True)
+class Namespaces:
+    """What the namespaces of files and categories are called in a wiki, in lower case; the English names hold too."""
+
+    file: frozenset[str] = frozenset({"file", "image"})
+    category: frozenset[str] = frozenset({"category"})
+
+    def with_names(self, *, file: Collection[str] = (), category: Collection[str] = ()) -> Namespaces:
+        """The same with further names."""
+        return Namespaces(
+            self.file | {name.casefold() for name in file}, self.category | {name.casefold() for name in category}
+        )
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """What wikitext holds.
+
+    Attributes:
+        marked: plain text whose headings are written `== Heading ==`; see `article.split_sections`.
+        categories: in order, without namespace and sort key.
+        templates: names without namespace, each once, in order; those inside other templates' arguments too.
+    """
+
+    marked: str
+    categories: tuple[str, ...]
+    templates: tuple[str, ...]
+
+
+def parse(wikitext: str, namespaces: Namespaces | None = None, *, variants: Collection[str] = ()) -> Parsed:
+    """Read the wikitext of a page.
+
+    Args:
+        wikitext: as in a dump.
+        namespaces: of the wiki.
+        variants: which of the forms in `-{zh-hans:...; zh-hant:...}-` to take, best first; else the first one there.
+
+    Raises:
+        MissingExtraError: the parser is not installed.
+    """
+    try:
+        import mwparserfromhell
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("Reading a dump", "wikipedia") from error
+    code = mwparserfromhell.parse(_VARIANT_MARKUP.sub(lambda match: _variant(match[1], variants), wikitext))
+    reader = _Reader(namespaces or Namespaces())
+    text = "".join(reader.text_of(code))
+    templates = dict.fromkeys(_name_of(template) for template in code.filter_templates(recursive=True))
+    return Parsed(_tidy(text), tuple(dict.fromkeys(reader.categories)), tuple(name for name in templates if name))
+
+
+class _Reader:
+    def __init__(self, namespaces: Namespaces) -> None:
+        self._namespaces = namespaces
+        self.categories: list[str] = []
+
+    def text_of(self, code: Wikicode | None) -> Iterator[str]:
+        """The text of a piece of wikitext, in pieces."""
+        from mwparserfromhell import nodes
+
+        for node in code.nodes if code is not None else ():
+            if isinstance(node, nodes.Text):
+                yield _MAGIC.sub("", str(node.value))
+            elif isinstance(node, nodes.Wikilink):
+                yield from self._link(node)
+            elif isinstance(node, nodes.Tag):
+                yield from self._tag(node)
+            elif isinstance(node, nodes.Template):
+                yield from self._template(node)
+            else:
+                yield from self._rest(node)
+
+    def _rest(self, node: Node) -> Iterator[str]:
+        from mwparserfromhell import nodes
+
+        if isinstance(node, nodes.Heading):
+            title = "".join(self.text_of(node.title)).strip()
+            yield f"\n{'=' * node.level} {title} {'=' * node.level}\n" if title else "\n"
+        elif isinstance(node, nodes.HTMLEntity):
+            yield node.normalize() or ""
+        elif isinstance(node, nodes.ExternalLink) and node.title is not None:
+            yield from self.text_of(node.title)
+
+    def _link(self, node: Wikilink) -> Iterator[str]:
+        title = str(node.title).strip()
+        prefix, colon, rest = title.partition(":")
+        prefix = prefix.replace("_", " ").strip().casefold()
+        if colon and prefix in self._namespaces.category:
+            self.categories.append(rest.replace("_", " ").strip())
+        elif colon and (prefix in self._namespaces.file or (not node.text and _LANGUAGE_PREFIX.fullmatch(prefix))):
+            return
+        elif node.text is not None and str(node.text).strip():
+            yield from self.text_of(node.text)
+        else:
+            yield title.removeprefix(":")
+
+    def _tag(self, node: Tag) -> Iterator[str]:
+        name = str(node.tag).strip().casefold()
+        if name in ("br", "hr"):
+            yield "\n"
+        elif name not in _DROPPED:
+            yield from self.text_of(node.contents)
+            if name in ("p", "div", "li") and node.contents:
+                yield "\n"
+
+    def _template(self, node: Template) -> Iterator[str]:
+        name = _name_of(node).casefold()
+        form = _text_templates().get(name, "{1}" if _LANGUAGE_TEMPLATE.fullmatch(name) else None)
+        if form is None:
+            yield from self._number(node)
+            return
+        values = {
+            str(parameter.name).strip(): "".join(self.text_of(parameter.value)).strip() for parameter in node.params
+        }
+        if name in _CENTURIES and not _ROMAN.fullmatch(values.get("1", "")):
+            return
+        yield re.sub(r"\{(\d)\}", lambda match: values.get(match[1], ""), form).strip(" ") or (
+            " " if form == " " else ""
+        )
+
+    def _number(self, node: Template) -> Iterator[str]:
+        """The number of `{{formatnum:1234}}`, which is no template but looks like one; without, a fact is lost."""
+        call, colon, number = str(node.name).strip().partition(":")
+        if colon and call.casefold() == "formatnum":
+            yield number.strip()
+
+
+@cache
+def _text_templates() -> dict[str, str]:
+    return msgspec.json.decode(files(__package__).joinpath("text_templates.json").read_bytes(), type=dict[str, str])
+
+
+def _name_of(template: Template) -> str:
+    """A template's name: `Foo bar` of `{{ template:Foo_bar <!-- x --> }}`; that of a parser function is empty."""
+    name = str(template.name.strip_code(normalize=False, collapse=False)).replace("_", " ").strip()
+    if name.startswith("#") or ":" in name:
+        name = name.partition(":")[2].strip() if name.casefold().startswith(("template:", "t:")) else ""
+    return " ".join(name.split())
+
+
+def _variant(inner: str, variants: Collection[str]) -> str:
+    """The text of a conversion `-{...}-` of wikis that are written in several scripts."""
+    flags, bar, content = inner.partition("|")
+    if not bar:
+        content = inner
+    elif set(flags.strip().upper()) & set("THD-"):  # rules for elsewhere: title, glossary, description
+        return ""
+    forms = dict(part.strip().split(":", 1) for part in content.split(";") if re.match(r"\s*[a-z]+(-[a-z]+)?:", part))
+    if not forms:
+        return content
+    plain = {name.strip(): text.strip() for name, text in forms.items()}
+    return next((plain[name] for name in variants if name in plain), next(iter(plain.values())))
+
+
+def _tidy(text: str) -> str:
+    """Text without the traces of what was left out."""
+    for _ in range(3):  # parentheses in parentheses
+        text, count = _EMPTY.subn("", text)
+        if not count:
+            break
+    text = _OPENING.sub(r"\1", text)
+    text = _CLOSING.sub(r"\1", text)
+    text = _GAPS.sub(" ", text)
+    text = _BEFORE.sub(r"\1", text)
+    return "\n".join(line.strip() for line in text.splitlines())
+
+
+_OPENERS: dict[bytes, Any] = {b"BZh": bz2.open, b"\x1f\x8b": gzip.open, b"\xfd7zXZ": lzma.open}
+_SEVEN_ZIP = b"7z\xbc\xaf"
+_VARIANT_CODES = {
+    "zh-Hans": ("zh-hans", "zh-cn", "zh-sg", "zh"),
+    "zh-Hant": ("zh-hant", "zh-tw", "zh-hk", "zh"),
+    "sr-Cyrl": ("sr-ec", "sr-cyrl", "sr"),
+    "sr-Latn": ("sr-el", "sr-latn", "sr"),
+}
+
+
+class Wiki(msgspec.Struct, frozen=True):
+    """The wiki that a dump is of.
+
+    Attributes:
+        language: BCP 47 tag.
+        edition: the first part of its host's name.
+        file_names, category_names: what its namespaces 6 and 14 are called.
+    """
+
+    language: str
+    edition: str
+    file_names: tuple[str, ...] = ()
+    category_names: tuple[str, ...] = ()
+
+
+class Page(msgspec.Struct, frozen=True):
+    """A page of a dump as it stands there.
+
+    Attributes:
+        wiki: where it belongs.
+        title: with spaces.
+        page_id, namespace: its numbers; namespace 0 is that of articles.
+        redirect: whether it only leads elsewhere.
+        wikitext: of the newest revision in the dump.
+        revision, timestamp: of that revision.
+        edits, editors: how many revisions, and different contributors, the dump holds of it; None where it does not
+            hold the whole history.
+    """
+
+    wiki: Wiki
+    title: str
+    page_id: int
+    namespace: int
+    redirect: bool
+    wikitext: str
+    revision: int | None
+    timestamp: str | None
+    edits: int | None
+    editors: int | None
+
+    def article(self) -> Article | Absent:
+        """The article, its wikitext made plain.
+
+        Raises:
+            MissingExtraError: the parser of wikitext is not installed.
+        """
+        if self.namespace != 0:
+            return Absent(self.title, "not an article")
+        if self.redirect:
+            return Absent(self.title, "redirect")
+        wiki = self.wiki
+        names = Namespaces().with_names(file=wiki.file_names, category=wiki.category_names)
+        parsed = parse(self.wikitext, names, variants=_VARIANT_CODES.get(wiki.language, ()))
+        text, lead = split_sections(parsed.marked)
+        if not text:
+            return Absent(self.title, "no text")
+        return Article(
+            id=f"{wiki.language}-{self.page_id}",
+            language=wiki.language,
+            title=self.title,
+            page_id=self.page_id,
+            url=f"{wiki_url(wiki.edition)}wiki/{quote(self.title.replace(' ', '_'))}",
+            text=text,
+            lead=lead,
+            revision=self.revision,
+            categories=parsed.categories,
+            templates=parsed.templates,
+            timestamp=self.timestamp,
+            size=len(self.wikitext.encode()),
+            edits=self.edits,
+            editors=self.editors,
+        )
+
+
+def read_dump(path: str | Path, *, language: str | None = None) -> Iterator[Article | Absent]:
+    """The articles of a dump, and what else was met, in the dump's order.
+
+    Args:
+        path: the file.
+        language: of the wiki, where the dump does not say it or the script matters (`zh-Hant`).
+
+    Raises:
+        InputError: not a dump, damaged or cut off; what came before was given out.
+        MissingExtraError: the parser of wikitext is not installed.
+    """
+    for page in open_dump(path, language=language):
+        yield page.article()
+
+
+def open_dump(path: str | Path, *, language: str | None = None) -> Iterator[Page]:
+    """The pages of a dump with their wikitext; arguments and errors as for `read_dump`."""
+    from xml.etree.ElementTree import ParseError, iterparse  # expat of today bounds expansion itself
+
+    history = "history" in Path(path).name
+    pages = 0
+    try:
+        with _opened(path) as file:
+            events = iterparse(file, events=("start", "end"))  # noqa: S314
+            _, root = next(events)
+            if _tag(root) != "mediawiki":
+                raise InputError("is not a dump of a wiki", path=str(path), remedy="Give a pages-articles.xml.bz2.")
+            wiki: Wiki | None = None
+            collected = _Revisions()
+            for event, element in events:
+                tag = _tag(element)
+                if event == "start":
+                    continue
+                if tag == "siteinfo":
+                    wiki = _wiki(element, root, language, str(path))
+                elif tag == "revision":
+                    collected.add(element)
+                    element.clear()
+                elif tag == "page":
+                    wiki = wiki or _wiki(element, root, language, str(path))
+                    yield _page(element, wiki, collected, history=history)
+                    pages += 1
+                    collected = _Revisions()
+                    root.clear()
+    except (ParseError, EOFError, OSError, lzma.LZMAError, ValueError) as error:
+        if isinstance(error, FileNotFoundError):
+            raise InputError("there is no such file", path=str(path), remedy="Check the path.") from error
+        raise InputError(
+            f"is damaged or cut off after {pages:,} pages ({error})",
+            path=str(path),
+            remedy="Download the file again, and compare its checksum.",
+        ) from error
+
+
+class _Revisions:
+    """The newest revision of a page, and how many there were of how many people."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.people: set[str] = set()
+        self.newest: dict[str, Any] = {}
+
+    def add(self, element: Element) -> None:
+        self.count += 1
+        parts = {_tag(child): child for child in element}
+        contributor = parts.get("contributor")
+        if contributor is not None:
+            fields = {_tag(child): child.text or "" for child in contributor}
+            who = fields.get("username") or fields.get("ip")
+            if who:
+                self.people.add(who)
+        timestamp = _text(parts.get("timestamp"))
+        if timestamp >= self.newest.get("timestamp", ""):
+            self.newest = {
+                "timestamp": timestamp,
+                "revision": _text(parts.get("id")),
+                "text": _text(parts.get("text")),
+            }
+
+
+def _page(element: Element, wiki: Wiki, revisions: _Revisions, *, history: bool) -> Page:
+    parts = {_tag(child): child for child in element}
+    newest = revisions.newest
+    return Page(
+        wiki=wiki,
+        title=_text(parts.get("title")),
+        page_id=int(_text(parts.get("id"))),
+        namespace=int(_text(parts.get("ns")) or 0),
+        redirect="redirect" in parts,
+        wikitext=newest.get("text", ""),
+        revision=int(newest["revision"]) if newest.get("revision") else None,
+        timestamp=newest.get("timestamp") or None,
+        edits=revisions.count if history else None,
+        editors=len(revisions.people) if history else None,
+    )
+
+
+def _wiki(siteinfo: Element, root: Element, language: str | None, path: str) -> Wiki:
+    """What a dump says of its wiki; `language` wins."""
+    parts = {_tag(child): child for child in siteinfo}
+    base = urlsplit(_text(parts.get("base"))).hostname or ""
+    edition = base.partition(".")[0] if base.endswith(".wikipedia.org") else ""
+    edition = edition or _text(parts.get("dbname")).removesuffix("wiki").replace("_", "-")
+    edition = edition or root.get("{http://www.w3.org/XML/1998/namespace}lang", "")
+    tag = get_language(language).tag if language else language_of(edition) if edition else None
+    if tag is None:
+        raise InputError("does not say which language it is in", path=path, remedy="Name it: --language de.")
+    names: dict[str, list[str]] = {"6": [], "14": []}
+    for namespace in parts.get("namespaces", ()):
+        if namespace.get("key") in names and namespace.text:
+            names[namespace.get("key", "")].append(namespace.text)
+    return Wiki(tag, edition or tag, tuple(names["6"]), tuple(names["14"]))
+
+
+@contextmanager
+def _opened(path: str | Path) -> Iterator[IO[bytes]]:
+    with Path(path).open("rb") as raw:
+        head = raw.read(6)
+        raw.seek(0)
+        if head.startswith(_SEVEN_ZIP):
+            raise InputError("is a 7z archive", path=str(path), remedy="Unpack it, or take the .bz2 of the same dump.")
+        opener = next((opener for magic, opener in _OPENERS.items() if head.startswith(magic)), None)
+        if opener is None:
+            yield raw
+        else:
+            with opener(raw, "rb") as file:
+                yield file
+
+
+def _tag(element: Element) -> str:
+    return element.tag.rpartition("}")[2]
+
+
+def _text(element: Element | None) -> str:
+    return (element.text or "") if element is not None else ""

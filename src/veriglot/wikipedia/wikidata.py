@@ -1,0 +1,331 @@
+"""People of Wikidata with articles in several Wikipedias, by SPARQL."""
+
+from __future__ import annotations
+
+import re
+from functools import partial
+from importlib.resources import files
+from string import Template
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from veriglot.errors import UsageError
+from veriglot.http import HttpError
+from veriglot.records.languages import get_language
+from veriglot.wikipedia.editions import edition_of, wiki_url
+from veriglot.wikipedia.session import JsonClient, SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from veriglot.http import Response, Session
+    from veriglot.wikipedia.session import AnswerCache
+
+__all__ = ["Item", "Person", "QueryTimeoutError", "Sparql", "Wikidata"]
+
+
+class Item(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An item that a property points to.
+
+    Attributes:
+        item: its number, such as `Q36180`.
+        label: its English name; empty where it has none.
+    """
+
+    item: str
+    label: str = ""
+
+
+class Person(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One person.
+
+    Attributes:
+        id: the Wikidata item, such as `Q42`.
+        sitelinks: in how many wikis, of all projects, there is a page on them.
+        names: language tag -> what Wikidata calls them; where it has no name in a language, the title of the article
+            without what stands in parentheses.
+        titles: language tag -> title of the article.
+        born: year of birth (proleptic, negative before Christ: -43 is 44 BC), or None where unknown. HalluVerse25.
+        occupations: P106. HalluVerse25.
+        citizenships: P27. HalluVerse25.
+        views: language tag -> views of the article in the period that was asked for, or None where there is no count.
+            Kang et al.
+    """
+
+    id: str
+    sitelinks: int
+    names: dict[str, str] = {}
+    titles: dict[str, str] = {}
+    born: int | None = None
+    occupations: tuple[Item, ...] = ()
+    citizenships: tuple[Item, ...] = ()
+    views: dict[str, int | None] = {}
+
+    @property
+    def all_views(self) -> int:
+        """The sum of the views that are known."""
+        return sum(views or 0 for views in self.views.values())
+
+
+# Asking a SPARQL server: queries in, rows out; queries that take it too long are told apart from other trouble.
+#
+# The answers are of the W3C's "SPARQL 1.1 Query Results JSON Format".
+
+
+_SIGNS_OF_TIMEOUT = ("TimeoutException", "Query deadline is expired", "QueryTimeoutException", "timed out")
+
+
+class QueryTimeoutError(SourceError):
+    """The query takes the server longer than it allows: ask for less at a time."""
+
+
+class Sparql:
+    """A SPARQL server.
+
+    Args:
+        answers: the server. A query that takes it too long is not sent again, for it would be no faster later.
+        path: of the endpoint.
+    """
+
+    def __init__(self, answers: JsonClient, path: str = "sparql") -> None:
+        self._answers = answers
+        self._path = path
+
+    def ask(self, name: str, **values: str) -> list[dict[str, str]]:
+        """The rows of a query.
+
+        Args:
+            name: of a file in `queries/`.
+            values: what stands there for `$name`.
+
+        Returns:
+            One dict a row, variable -> value, without those that are unbound or blank nodes ("unknown value").
+
+        Raises:
+            QueryTimeoutError: the server ran out of the time that it allows.
+            SourceError: the answer has not the form of results.
+            HttpError: no usable answer.
+        """
+        text = files(__package__).joinpath("queries", f"{name}.rq").read_text("utf-8")
+        lines = [line for line in text.splitlines() if not line.startswith("#")]
+        query = Template("\n".join(lines)).substitute(values)
+        answer = self._answers.get(self._path, {"query": query, "format": "json"}, partial(self._review, name))
+        return [_row(binding) for binding in answer["results"]["bindings"]]
+
+    def _review(self, name: str, outcome: Response | HttpError) -> SourceError | None:
+        if isinstance(outcome, HttpError):
+            slow = _took_too_long(outcome)
+            return QueryTimeoutError(f"The query {name} takes the server too long.", code="timeout") if slow else None
+        answer = outcome.json()
+        if isinstance(answer, dict) and isinstance(answer.get("results", {}), dict):
+            bindings = answer.get("results", {}).get("bindings")
+            if isinstance(bindings, list):
+                return None
+        return SourceError(
+            f"{self._answers.session.base_url}/{self._path} does not answer with SPARQL results",
+            remedy="Check the address.",
+        )
+
+
+def _took_too_long(error: HttpError) -> bool:
+    if error.status == 504 or (error.status is None and error.trouble == "timeout"):
+        return True
+    # Blazegraph sends 200 first and its exception later, in the middle of what should be JSON.
+    text = f"{error.body} {error.message}"
+    return (error.trouble == "json" or error.status == 500) and any(sign in text for sign in _SIGNS_OF_TIMEOUT)
+
+
+def _row(binding: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
+    row = {}
+    for name, value in binding.items():
+        if value.get("type") == "bnode" or "/.well-known/genid/" in value.get("value", ""):
+            continue
+        row[name] = value["value"]
+        if "xml:lang" in value:
+            row[f"{name}@"] = value["xml:lang"]
+    return row
+
+
+_MOST_SITELINKS = 600  # more than any person has; the most linked have about 400
+_MANY_SITELINKS = 150  # few people have more, so that their slices may be wide
+_LONGEST_ENDING = 3  # digits; a thousandth of a slice that still takes too long is other trouble
+_BATCH = 40  # people described by one query, so that its address stays below 8 kB
+_YEAR = re.compile(r"^([+-]?\d{1,6})-\d\d-\d\d")
+_WIKIDATA_CODES = {"zh-Hans": ("zh-hans", "zh-cn", "zh"), "zh-Hant": ("zh-hant", "zh-tw", "zh"), "no": ("nb", "no")}
+_OCCUPATION, _CITIZENSHIP, _BIRTH = (f"http://www.wikidata.org/prop/direct/P{number}" for number in (106, 27, 569))
+
+
+class Wikidata:
+    """Wikidata's SPARQL server.
+
+    Args:
+        session: the server, such as `wikidata_session` gives.
+        cache: where answers are stored, so that the same work asks nothing twice.
+    """
+
+    def __init__(self, session: Session, *, cache: AnswerCache | None = None) -> None:
+        self._sparql = Sparql(JsonClient(session, cache))
+
+    def people(
+        self, languages: Sequence[str], *, at_least: int | None = None, most_sitelinks: int = _MOST_SITELINKS
+    ) -> Iterator[Person]:
+        """Everybody with an article in the Wikipedias of these languages, those with most sitelinks first.
+
+        A query for all people at once takes the server longer than it allows. So people are asked for slice by slice
+        of their number of sitelinks; a slice that still takes too long is halved, and in the end parted by the last
+        digits of the items' numbers.
+
+        Args:
+            languages: tags or names.
+            at_least: in how many of them there has to be an article; None for all.
+            most_sitelinks: where to begin.
+
+        Yields:
+            People with id and number of sitelinks only; `describe` adds the rest.
+
+        Raises:
+            UsageError: no language, or two of one Wikipedia; or a number that is not from 1 to theirs.
+            QueryTimeoutError: the server cannot answer for a single slice, however thin.
+            HttpError: no usable answer.
+        """
+        editions = _editions(languages)
+        needed = len(editions) if at_least is None else at_least
+        if not 1 <= needed <= len(editions):
+            raise UsageError(f"Articles in {needed} of {len(editions)} languages cannot be asked for.")
+        wikis = " ".join(f"<{wiki_url(edition)}>" for edition in editions.values())
+        seen: set[str] = set()  # somebody may get a sitelink more while we ask
+        high = most_sitelinks
+        while high >= needed:
+            width = high // 3 if high > _MANY_SITELINKS else max(1, high // 8)
+            low = max(needed, high - width + 1)
+            for person in self._slice(low, high, "", wikis, needed):
+                if person.id not in seen:
+                    seen.add(person.id)
+                    yield person
+            high = low - 1
+
+    def describe(self, people: Sequence[Person], languages: Sequence[str]) -> Iterator[Person]:
+        """The same people in order, with names, titles, year of birth, occupations and citizenships.
+
+        Args:
+            people: from `people`.
+            languages: which names and titles.
+
+        Raises:
+            UsageError, HttpError: as for `people`.
+        """
+        editions = _editions(languages)
+        for start in range(0, len(people), _BATCH):
+            yield from self._describe(people[start : start + _BATCH], editions)
+
+    def _slice(self, low: int, high: int, ending: str, wikis: str, needed: int) -> Iterator[Person]:
+        """The people of a slice, thinner slices where the server is overtaxed; by sitelinks, then number."""
+        pattern = f'FILTER(STRENDS(STR(?item), "{ending}"))' if ending else ""
+        counts = " ".join(map(str, range(low, high + 1)))
+        try:
+            rows = self._sparql.ask("people", sitelinks=counts, ending=pattern, wikis=wikis, at_least=str(needed))
+        except QueryTimeoutError:
+            if low < high:
+                middle = (low + high + 1) // 2
+                yield from self._slice(middle, high, ending, wikis, needed)
+                yield from self._slice(low, middle - 1, ending, wikis, needed)
+                return
+            if ending.startswith("/") or len(ending) >= _LONGEST_ENDING:
+                raise
+            parts: list[Person] = []
+            for finer in _finer(ending):
+                parts += self._slice(low, high, finer, wikis, needed)
+            yield from sorted(parts, key=lambda person: int(person.id[1:]))
+            return
+        people = [Person(id=_number(row["item"]), sitelinks=int(row["sitelinks"])) for row in rows]
+        yield from sorted(people, key=lambda person: (-person.sitelinks, int(person.id[1:])))
+
+    def _describe(self, people: Sequence[Person], editions: dict[str, str]) -> Iterator[Person]:
+        items = " ".join(f"wd:{person.id}" for person in people)
+        wikis = " ".join(f"<{wiki_url(edition)}>" for edition in editions.values())
+        tags = {wiki_url(edition): tag for tag, edition in editions.items()}
+        titles: dict[str, dict[str, str]] = {person.id: {} for person in people}
+        for row in self._sparql.ask("articles", items=items, wikis=wikis):
+            titles[_number(row["item"])][tags[row["wiki"]]] = row["title"]
+        names = self._names(items, editions)
+        facts = self._facts(items)
+        for person in people:
+            own = titles[person.id]
+            called = names.get(person.id, {})
+            born, occupations, citizenships = facts.get(person.id, (None, (), ()))
+            yield Person(
+                id=person.id,
+                sitelinks=person.sitelinks,
+                names={tag: called.get(tag) or _without_parentheses(own[tag]) for tag in editions if tag in own},
+                titles={tag: own[tag] for tag in editions if tag in own},
+                born=born,
+                occupations=occupations,
+                citizenships=citizenships,
+            )
+
+    def _names(self, items: str, editions: dict[str, str]) -> dict[str, dict[str, str]]:
+        codes = {tag: _WIKIDATA_CODES.get(tag, (get_language(tag).base,)) for tag in editions}
+        wanted = ", ".join(f'"{code}"' for code in dict.fromkeys(code for each in codes.values() for code in each))
+        labels: dict[str, dict[str, str]] = {}
+        for row in self._sparql.ask("labels", items=items, languages=wanted):
+            labels.setdefault(_number(row["item"]), {})[row.get("label@", "")] = row["label"]
+        return {
+            item: {
+                tag: next(by_code[code] for code in each if code in by_code)
+                for tag, each in codes.items()
+                if any(code in by_code for code in each)
+            }
+            for item, by_code in labels.items()
+        }
+
+    def _facts(self, items: str) -> dict[str, tuple[int | None, tuple[Item, ...], tuple[Item, ...]]]:
+        years: dict[str, list[int]] = {}
+        things: dict[tuple[str, str], dict[str, Item]] = {}
+        for row in self._sparql.ask("properties", items=items):
+            item, value = _number(row["item"]), row.get("value")
+            if value is None:
+                continue  # Wikidata knows that there is a value, and not which
+            if row["property"] == _BIRTH:
+                match = _YEAR.match(value)
+                if match:
+                    years.setdefault(item, []).append(int(match[1]))
+            else:
+                thing = Item(_number(value), row.get("label", ""))
+                things.setdefault((item, row["property"]), {})[thing.item] = thing
+        return {
+            item: (
+                min(years[item]) if item in years else None,  # several dates of birth: the earliest
+                _sorted(things.get((item, _OCCUPATION), {})),
+                _sorted(things.get((item, _CITIZENSHIP), {})),
+            )
+            for item in {*years, *(item for item, _ in things)}
+        }
+
+
+def _editions(languages: Sequence[str]) -> dict[str, str]:
+    """Language tag -> edition, in order."""
+    editions = {get_language(name).tag: edition_of(name) for name in languages}
+    if not editions:
+        raise UsageError("No language is named.")
+    if len(set(editions.values())) < len(editions):
+        raise UsageError("Two of the languages share one Wikipedia.", remedy="Name one of them, such as zh.")
+    return editions
+
+
+def _finer(ending: str) -> list[str]:
+    """The endings that together are as wide as one: a digit more, or the whole number."""
+    whole = [f"/Q{ending}"] if ending else []
+    return [*whole, *(f"{digit}{ending}" for digit in range(10))]
+
+
+def _number(uri: str) -> str:
+    return uri.rpartition("/")[2]
+
+
+def _sorted(things: dict[str, Item]) -> tuple[Item, ...]:
+    return tuple(things[name] for name in sorted(things, key=lambda item: (len(item), item)))
+
+
+def _without_parentheses(title: str) -> str:
+    return re.sub(r"\s*[(（][^()（）]*[)）]\s*$", "", title) or title

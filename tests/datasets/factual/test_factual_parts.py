@@ -1,0 +1,216 @@
+"""The parts of a set: the order of people, their articles, the language of responses, labels."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+from misbehaving import Faults
+from wiki_server import WikiPage, WikiServer
+
+from veriglot import read
+from veriglot.cli.wikipedia import WikiServers
+from veriglot.datasets import NamedPerson, Reference
+from veriglot.datasets.factual import (
+    ArticleStore,
+    Candidate,
+    ChoiceAccount,
+    FactualCell,
+    Labels,
+    SetFiles,
+    WikiArticles,
+    candidate_from,
+    cells_table,
+    choose,
+    in_order,
+    totals_of,
+    verdict_on,
+    write_sets,
+)
+from veriglot.errors import UsageError
+from veriglot.http import Session
+from veriglot.pipeline import FailedRow
+from veriglot.records import Annotation, Generator, Kind, Sample, encode
+from veriglot.scorers.pairwise import with_sisters
+from veriglot.wikipedia import Wikipedia
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+
+def people(count: int) -> list[Candidate]:
+    """Person number n has n page views."""
+    return [Candidate(NamedPerson(f"Q{n}", {"en": f"Person {n}"}, {"views": {"en": n}}), {}) for n in range(count)]
+
+
+def test_the_most_read_come_first_or_all_groups_in_turn() -> None:
+    found = in_order(people(100), 10, spread="top")
+    assert [one.views for one in found] == list(range(99, -1, -1))
+    spread = in_order(people(100), 10, spread="diverse", groups=10)
+    assert Counter(one.views // 10 for one in spread[:10]) == Counter(range(10))  # one of each tenth
+    assert sorted(one.id for one in spread) == sorted(one.id for one in people(100))
+    reserve = [one.views for one in spread[10:]]
+    assert reserve not in (sorted(reserve), sorted(reserve, reverse=True))
+    assert spread == in_order(people(100), 10, spread="diverse", groups=10)
+    assert spread != in_order(people(100), 10, spread="diverse", groups=10, seed=1)
+    assert in_order(people(5)[::-1], 2, spread="given") == people(5)[::-1]
+    with pytest.raises(UsageError, match="no way"):
+        in_order(people(3), 1, spread="least")  # type: ignore[arg-type]
+    with pytest.raises(UsageError):
+        in_order(people(3), 0)
+
+
+def test_people_without_views_and_with_titles() -> None:
+    found = candidate_from({"id": "Q1", "titles": {"zh": "安娜 (磨坊主)", "en": "Anna"}, "names": {"zh": "安娜"}})
+    assert (found.views, found.name_in("zh-Hans"), found.title_in("zh-Hans")) == (0, "安娜", "安娜 (磨坊主)")
+    assert found.name_in("en") == "Anna"
+    assert found.name_in("fr") is None
+
+
+class Library:
+    """Articles of everybody whose number is even, and a note of who was looked up."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def of(self, people: Sequence[Candidate], tag: str) -> dict[str, Reference | str]:
+        self.asked += [one.id for one in people]
+        return {
+            one.id: "missing" if one.views % 2 else Reference(f"{one.id}-{tag}", tag, "text " * one.views)
+            for one in people
+        }
+
+
+def test_people_are_looked_up_until_there_are_enough() -> None:
+    library, account = Library(), ChoiceAccount()
+    found = list(choose(people(100), library, ["en"], 10, account, min_characters=11))
+    assert [one.person.views for one in found] == [4, 6, 8, 10, 12, 14, 16, 18, 20, 22]
+    assert account.looked_up == len(library.asked) == 24 - 1  # to the tenth, and no further
+    assert account.lacking == {"en": Counter({"missing": 11, "too short": 2})}
+    assert Counter(one.reason for one in account.set_aside) == {"articles": 13}
+    for languages, at_least in (([], None), (["en", "en"], None), (["en"], 2), (["en"], 0)):
+        with pytest.raises(UsageError):
+            list(choose(people(1), library, languages, 1, ChoiceAccount(), at_least=at_least))
+
+
+def test_articles_by_title_where_the_wiki_names_no_item_and_where_it_renames() -> None:
+    pages = [
+        WikiPage("Anna Kroll", "Anna ist Müllerin."),  # no item
+        WikiPage("Bea Ulm", "Bea ist Müllerin.", item="Q2"),
+        WikiPage("Beate", redirect="Bea Ulm"),
+        WikiPage("Carl", "Carl ist ein Vorname.", item="Q33"),
+        WikiPage("Diskussion", "Hallo.", ns=1),
+        WikiPage("Eva", redirect="Evas"),
+    ]
+    titles = {"Q1": "anna Kroll", "Q2": "Beate", "Q3": "Carl", "own": "Carl", "Q4": "Dora", "Q5": "Diskussion"}
+    titles |= {"Q6": "Eva", "Q7": "Wrong[title]", "Q9": "Two|titles"}
+    asked = [Candidate(NamedPerson(id_, {"de": title}), {"de": title}) for id_, title in titles.items()]
+    asked.append(Candidate(NamedPerson("Q8", {"de": "Nobody"})))
+    with WikiServer(pages, Faults(seed=1, broken=0.1)) as server, Session(server.base_url) as session:
+        wiki = WikiArticles(lambda tag: Wikipedia(tag, session))
+        found = wiki.of(asked, "de")
+    told = {id_: one.title if isinstance(one, Reference) else one for id_, one in found.items()}
+    assert told == {
+        "Q1": "Anna Kroll",
+        "Q2": "Bea Ulm",
+        "Q3": "another item",
+        "own": "Carl",  # ids of one's own say nothing of items
+        "Q4": "missing",
+        "Q5": "not an article",
+        "Q6": "missing",
+        "Q7": "invalid title",
+        "Q8": "no title",
+        "Q9": "invalid title",
+    }
+    bea = found["Q2"]
+    assert isinstance(bea, Reference)
+    assert (bea.id, bea.language, bea.meta["item"], bea.meta["part"]) == ("Q2-de", "de", "Q2", "text")
+
+
+@pytest.mark.parametrize(
+    ("text", "asked", "reason"),
+    [
+        ("Anna Kroll wurde 1731 in Oberfeld geboren und war Müllerin.", "de", None),
+        ("Anna Kroll was born in 1731 and worked as a miller in the village.", "de", "language"),
+        ("安娜·克罗尔是一位磨坊主，生于1731年。", "zh-Hant", None),  # another script of the same language
+        ("", "de", "empty"),
+        ("1731 – 1802 …", "de", "empty"),
+        ("Ja.", "de", "undetected"),
+    ],
+)
+def test_the_language_of_a_response(text: str, asked: str, reason: str | None) -> None:
+    found = verdict_on(text, asked)
+    assert found.reason == reason
+    assert bool(found.detail) == (reason is not None)
+    assert (found.language is None) == (found.confidence is None) == (reason in ("empty", "undetected"))
+
+
+def test_labels_belong_to_the_text_that_was_labelled() -> None:
+    gold = Annotation("gold", Kind.HUMAN, "support", spans=())
+    given = [Sample(id_, "text", annotations=(gold,)) for id_ in ("a", "b", "c")]
+    labels = Labels([*given, Sample("d", "text")])
+    assert labels.of(Sample("a", "text")) == (gold,)
+    assert labels.of(Sample("b", "another text")) == ()
+    assert labels.of(Sample("d", "text")) == ()
+    assert labels.account() == {"given": 3, "used": 1, "of_another_text": 1, "of_no_row": 1}
+
+
+def test_a_shelf_gives_each_article_by_its_id(tmp_path: Path) -> None:
+    rows = [Reference(f"Q{n}-de", "de", f"Überall {n}\n") for n in range(50)]
+    path = tmp_path / "articles.jsonl"
+    path.write_bytes(b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+    with ArticleStore(path) as shelf:
+        assert [shelf.get(row.id) for row in reversed(rows)] == rows[::-1]
+        assert len(shelf) == 50
+        assert "Q7-de" in shelf
+        assert shelf.get("Q7-fr") is None
+
+
+def test_the_table_ends_with_the_sum() -> None:
+    cells = [FactualCell("m", "de", asked=1_200, kept=7, tokens_in=3), FactualCell("m", "fi", asked=5, pairs=2)]
+    table = cells_table(cells)
+    assert [len(row) for row in table] == [len(table[0])] * 4
+    assert table[1][2] == "1,200"
+    assert table[-1][:3] == ["all", "", "1,205"]
+    assert totals_of(cells)["tokens_in"] == 3
+    assert len(cells_table(cells[:1])) == 2
+
+
+def test_servers_of_wikis() -> None:
+    servers = WikiServers(["German=http://127.0.0.1:1", "https://{edition}.mirror.example"])
+    assert servers.of("de") == "http://127.0.0.1:1"
+    assert servers.of("yue") == "https://zh-yue.mirror.example"
+    assert WikiServers([]).of("de") is None
+
+
+def response(person: str, tag: str, seed: int, text: str) -> Sample:
+    meta = {"person": person, "name": person, "query": f"{person}-{tag}"}
+    return Sample(
+        f"{person}-{tag}/m/{seed}", text, language=tag, question="?", generator=Generator("m", seed=seed), meta=meta
+    )
+
+
+def test_refusals_stay_and_are_told_and_failed_calls_find_their_language(tmp_path: Path) -> None:
+    rows = [
+        response("a-b", "zh-Hans", 1, "安娜是上田村的一位磨坊主，生于1731年。"),
+        response("a-b", "en", 1, "I'm sorry, but I do not have any information about this person."),
+        response("a-b", "en", 2, "Anna was a miller who was born in the village of Upper Field."),
+    ]
+    path = tmp_path / "m.jsonl"
+    path.write_bytes(b"".join(encode(row) + b"\n" for row in rows))
+    failed = FailedRow("gone", id="a-b-zh-Hans/m/2")
+    path.with_name("m.jsonl.failed.jsonl").write_bytes(encode(failed) + b"\n")
+    (tmp_path / "articles.jsonl").write_bytes(b"")
+    files = SetFiles(*(tmp_path / f"{name}.out" for name in ("reference", "en", "pairs", "rejected")))
+    with ArticleStore(tmp_path / "articles.jsonl") as shelf:
+        sets = write_sets(files, {"m": path}, shelf, ["en", "zh-Hans", "Hans"], with_sisters=with_sisters)
+    chinese, english = sets.cells
+    assert (chinese.language, chinese.asked, chinese.failed, chinese.alone) == ("zh-Hans", 2, 1, 1)
+    assert (english.asked, english.failed, english.pairs) == (2, 0, 2)
+    assert sets.without_cross == 1
+    kept = list(read(files.reference, format="jsonl"))
+    assert [one.meta.get("refused") for one in kept] == [None, True, None]
+    assert [one.evidence for one in kept] == [(), (), ()]  # there is no article, and detectors will say so

@@ -1,0 +1,10 @@
+"""Made-up seeds of `build`, the misbehaving server of `http` and the real one of `study` serve here too."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+TESTS = Path(__file__).resolve().parents[2]
+for folder in ("datasets", "http", "study"):
+    sys.path.insert(0, str(TESTS / folder))

@@ -1,0 +1,69 @@
+"""Biographies: the same people in every language, a prompt each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from made_up import reference
+
+from veriglot.datasets import KANG_SAMPLES, NamedPerson, Planned, biographies, biography_languages, person_from, plan
+from veriglot.errors import InputError
+from veriglot.pipeline import FailedRow
+from veriglot.records import Sample, Task
+
+NAMES = dict.fromkeys(biography_languages(), "Anna Kroll")
+
+
+def test_every_person_is_asked_about_in_every_language_of_kang() -> None:
+    found = list(biographies([NamedPerson("Q1", NAMES), NamedPerson("Q2", NAMES)]))
+    assert len(found) == 38
+    assert len({one.id for one in found}) == 38
+    first = found[0]
+    assert isinstance(first, Sample)
+    assert (first.id, first.task, first.response, first.language) == ("Q1-bg", Task.BIOGRAPHY, "", "bg")
+    assert first.question == "Напишете биография на следния човек: Anna Kroll"
+    assert first.meta == {"person": "Q1", "name": "Anna Kroll", "prompt": "biography@1"}
+    assert first.evidence == ()
+
+
+def test_five_samples_a_prompt() -> None:
+    rows = plan(biographies([NamedPerson("Q1", NAMES)]), "m", design="runs", seeds=range(KANG_SAMPLES))
+    assert sum(isinstance(one, Planned) for one in rows) == 19 * 5
+
+
+def test_a_name_that_is_missing_is_a_failed_row() -> None:
+    found = list(
+        biographies([NamedPerson("Q1", {"de": "Anna", "zh": "安娜"}), FailedRow("broken")], ["de", "zh-Hans", "fr"])
+    )
+    assert [type(one) for one in found] == [Sample, Sample, FailedRow, FailedRow]
+    assert found[2].id == "Q1-fr"
+    assert "no name in fr" in found[2].message  # type: ignore[union-attr]
+
+
+def test_references_become_evidence() -> None:
+    held = {("Q1", "de"): reference("de")}
+    german, english = biographies([NamedPerson("Q1", NAMES)], ["de", "en"], references=held)
+    assert isinstance(german, Sample)
+    assert isinstance(english, Sample)
+    assert [one.text for one in german.evidence] == [reference("de").text]
+    assert english.evidence == ()
+
+
+def test_people_are_read_with_the_names_first() -> None:
+    data = {"item": "Q1", "titles": {"de": "Anna Kroll (Müllerin)", "fr": "Anna Kroll"}, "names": {"de": "Anna Kroll"}}
+    person = person_from({**data, "views": {"de": 12}})
+    assert person == NamedPerson("Q1", {"de": "Anna Kroll", "fr": "Anna Kroll"}, {"views": {"de": 12}})
+
+
+def test_only_the_views_of_a_language_go_on_with_its_prompt() -> None:
+    person = NamedPerson("Q1", {"de": "Anna", "zh": "安娜", "fr": "Anne"}, {"born": 1702, "views": {"de": 12, "zh": 3}})
+    found = list(biographies([person], ["de", "zh-Hans", "fr"]))
+    assert [one.meta.get("views") for one in found if isinstance(one, Sample)] == [12, 3, None]
+    assert {one.meta["born"] for one in found if isinstance(one, Sample)} == {1702}
+
+
+@pytest.mark.parametrize("data", [[], {"names": {"de": "A"}}, {"id": "Q1"}, {"id": "Q1", "names": {"de": " "}}])
+def test_what_is_no_person_is_refused(data: Any) -> None:
+    with pytest.raises(InputError):
+        person_from(data)

@@ -1,0 +1,258 @@
+"""Data cards: what runs left is on them, what people said is, and what nobody said is unknown."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from faulty_data import sample, sentences, sound, write
+from made_up import queries as made_up_queries
+
+from settings_file import main
+from veriglot.datasets.cards import Given, blank, card, card_page, read_given, trace
+from veriglot.datasets.checks import CleanedCopy, check
+from veriglot.errors import InputError, UsageError
+from veriglot.records import encode
+from veriglot.signatures import file_sha256
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from veriglot.records import Sample
+
+ABOUT = """
+[about]
+title = "Mills | of <the> north"
+contact = "mills@example.org"
+creators = ["Ada", "Bo_b"]
+[licence]
+id = "cc-by-4.0"
+[cost]
+currency = "EUR"
+prompts = 2.0
+replies = 8.0
+"""
+
+
+def front(page: str) -> dict[str, Any]:
+    """The front matter; each value is JSON, which is YAML too."""
+    _, block, _ = page.split("---\n", 2)
+    return {key: json.loads(value) for key, _, value in (line.partition(": ") for line in block.splitlines())}
+
+
+@pytest.fixture
+def silver(tmp_path: Path) -> Path:
+    """Silver data by rule, made by the command from a file of articles in tmp_path."""
+    source = write(tmp_path / "articles.jsonl", sound(30, 31))
+    output = tmp_path / "silver.jsonl"
+    words = ["dataset", "rules", source, "-n", 12, "--shares", "entity=1,contradictory=1", "-o", output]
+    assert main([*map(str, words), "-q"]) in {0, 3}
+    return output
+
+
+def test_a_card_says_how_silver_data_was_made_and_what_came_of_it(silver: Path) -> None:
+    manifest = json.loads(silver.with_name("silver.jsonl.progress").read_text())
+    account = json.loads(silver.with_name("silver.jsonl.account.json").read_text())["total"]
+    page = card_page(card([str(silver)]))
+    assert f"`{manifest['signature']}`" in page
+    assert f"| articles.jsonl | `{file_sha256(silver.with_name('articles.jsonl'))}` | unchanged |" in page
+    assert f"- rows: {manifest['rows']} taken up, {manifest['failed']} failed" in page
+    assert f"- seconds: {manifest['seconds']:,.1f}" in page
+    assert f"- **Seconds:** {manifest['seconds']:,.1f}\n" in page
+    for name in ("entity", "contradictory"):
+        one = account["types"][name]
+        assert f"| {name} | {one['asked']} | {one['taken']} |" in page
+    assert f"| silver.jsonl | `{file_sha256(silver)}` |" in page
+    assert "| silver.jsonl | 0 | 0 | 0 | 0.00 |" in page
+    assert "by models or rules (silver), not by people" in page
+    assert front(page)["annotations_creators"] == ["machine-generated"]
+    rejected = silver.with_name("silver.jsonl.rejected.jsonl")
+    lines = [json.loads(line) for line in rejected.read_text().splitlines()]
+    made = {json.loads(line)["id"] for line in silver.read_text().splitlines()}
+    (step,) = trace([str(silver)])
+    unmade = {line["id"] for line in lines} - made
+    assert unmade
+    assert len(unmade) < len(lines)  # a row is tried several times
+    assert step.rejected_rows == manifest["rows"] - len(made) == len(unmade) == sum(step.rejected.values())
+    assert sum(step.tries.values()) == len(lines) - len(unmade)
+    assert f"- set aside: {len(unmade)}: no\\_place {len(unmade)}\n" in page
+    assert f"- replies or tries not taken: {len(lines) - len(unmade)}: " in page
+
+
+def test_a_source_that_changed_or_went_is_said_so(silver: Path) -> None:
+    source = silver.with_name("articles.jsonl")
+    source.write_bytes(source.read_bytes() + encode(sample("more", "More.")) + b"\n")
+    assert [one.state for one in trace([str(silver)])[0].sources] == ["changed"]
+    source.unlink()
+    assert [one.state for one in trace([str(silver)])[0].sources] == ["absent"]
+
+
+def test_models_and_costs_are_those_of_the_rows(tmp_path: Path) -> None:
+    queries = tmp_path / "queries.jsonl"
+    queries.write_bytes(b"".join(encode(query) + b"\n" for query in made_up_queries(5)))
+    script = tmp_path / "script.json"
+    script.write_text(json.dumps({"rules": [{"reply": "Die Mühle wurde von der Witwe gebaut."}]}), "utf-8")
+    answers = tmp_path / "answers.jsonl"
+    asked = ["dataset", "responses", queries, "-m", "scripted-7b", "--mock-rules", script]
+    assert main([*map(str, asked), "--revision", "r3", "-o", str(answers), "-q"]) == 0
+    given = tmp_path / "about.toml"
+    given.write_text(ABOUT, "utf-8")
+    found = card([str(answers)], given=read_given(given))
+    page = card_page(found)
+    (one,) = found.contents.generated
+    assert (one.name, one.revision, one.rows) == ("scripted-7b", "r3", 15)
+    assert "| scripted-7b | r3 | 15 |" in page
+    assert [step.output for step in found.steps] == ["answers.jsonl"]
+    assert one.counted == 15
+    assert one.tokens_in > 0
+    assert (
+        f"| 15 | {one.tokens_in:,} | {one.tokens_out:,} | {(2 * one.tokens_in + 8 * one.tokens_out) / 1e6:,.2f} EUR |"
+        in page
+    )
+
+
+def test_steps_are_followed_back_to_what_the_sources_were_made_from(silver: Path) -> None:
+    again = silver.with_name("again.jsonl")
+    main(["dataset", "rules", str(silver), "-n", "4", "-o", str(again), "-q"])
+    assert [step.output for step in trace([str(again)])] == ["again.jsonl", "silver.jsonl"]
+
+
+def test_a_time_that_one_step_does_not_say_makes_the_sum_the_least(silver: Path) -> None:
+    again = silver.with_name("again.jsonl")
+    main(["dataset", "rules", str(silver), "-n", "4", "-o", str(again), "-q"])
+    both = [json.loads(path.with_name(path.name + ".progress").read_text()) for path in (again, silver)]
+    assert f"- **Seconds:** {sum(one['seconds'] for one in both):,.1f}\n" in card_page(card([str(again)]))
+    del both[1]["seconds"]
+    silver.with_name("silver.jsonl.progress").write_text(json.dumps(both[1]))
+    told = f"- **Seconds:** at least {both[0]['seconds']:,.1f}; 1 of the steps do not say"
+    assert told in card_page(card([str(again)]))
+
+
+def test_a_plain_file_has_a_card_that_claims_nothing(tmp_path: Path) -> None:
+    page = card_page(card([str(write(tmp_path / "rows.jsonl", sound(10, 32)))]))
+    assert "Unknown: no manifest of a run lies beside the files" in page
+    assert "Unknown: no account lies beside the files" in page
+    for name in ("Purpose", "Licence", "Contact", "Intended", "Seconds", "Tokens and money", "Citation"):
+        assert f"- **{name}:** Unknown." in page
+    assert "10 responses do not say which model, rule or person gave them." in page
+    head = front(page)
+    assert head["license"] == "unknown"
+    assert "pretty_name" not in head
+    assert (head["language"], head["size_categories"]) == (["en"], ["n<1K"])
+
+
+def test_what_people_say_stands_on_it_and_marks_nothing(tmp_path: Path) -> None:
+    given = tmp_path / "about.toml"
+    given.write_text(ABOUT, "utf-8")
+    path = write(tmp_path / "rows.jsonl", sound(3, 33))
+    page = card_page(card([str(path)], given=read_given(given)))
+    assert "# Mills \\| of \\<the\\> north" in page
+    assert "- **Creators:** Ada, Bo\\_b" in page
+    assert "- **Licence:** cc-by-4.0" in page
+    assert front(page)["pretty_name"] == "Mills | of <the> north"
+    assert front(page)["license"] == "cc-by-4.0"
+
+
+def test_the_blank_file_is_everything_unknown(tmp_path: Path) -> None:
+    path = tmp_path / "blank.toml"
+    path.write_text(blank(), "utf-8")
+    assert read_given(path) == Given()
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [("[about]\ncontct = 'me'", "contct"), ("[cost]\nprompts = -1.0", "at least 0"), ("[about", "not valid TOML")],
+)
+def test_a_wrong_file_is_refused(tmp_path: Path, text: str, told: str) -> None:
+    path = tmp_path / "about.toml"
+    path.write_text(text, "utf-8")
+    with pytest.raises(InputError, match=told):
+        read_given(path)
+
+
+def test_splits_are_counted_and_named_as_the_hub_names_them(tmp_path: Path) -> None:
+    files: dict[str, list[Sample]] = {"train": sound(6, 34), "dev": sound(3, 35), "test": sound(4, 36)}
+    for name, rows in files.items():
+        write(tmp_path / "set" / f"{name}.jsonl", rows)
+    page = card_page(card([str(tmp_path / "set")]))
+    assert "| language | dev | test | train | all |" in page
+    assert "| English (en) | 3 | 4 | 6 | 13 |" in page
+    (config,) = front(page)["configs"]
+    assert {one["split"] for one in config["data_files"]} == {"train", "validation", "test"}
+
+
+def test_a_cleaned_copy_says_what_was_left_out(tmp_path: Path) -> None:
+    rows = [*sound(6, 37), sample("tags", f"{sentences(1, 38)[0]} <entity>so</entity>.", []), sample("none", "", [])]
+    check([str(write(tmp_path / "rows.jsonl", rows))], clean=CleanedCopy(str(tmp_path / "out")))
+    (step,) = trace([str(tmp_path / "out" / "rows.jsonl")])
+    assert (step.output, step.rejected_rows) == ("out/", 2)
+    assert step.rejected == {"leftover_tags": 1, "no_response": 1}
+    assert "set aside: 2: leftover\\_tags 1, no\\_response 1" in card_page(card([str(tmp_path / "out")]))
+
+
+def test_accounts_of_other_shapes_are_shown_as_counts_and_damaged_files_are_named(tmp_path: Path) -> None:
+    write(tmp_path / "set" / "rows.jsonl", sound(4, 39))
+    account = {
+        "signature": "mt|x",
+        "cleaned": {"lines": 900, "fates": {"kept": 700}},
+        "sample": {"union": 40, "parts": {"rows": {"wanted": 4, "lines": 4}}},
+    }
+    (tmp_path / "set" / "report.json").write_text(json.dumps(account))
+    (tmp_path / "set" / "rows.jsonl.progress").write_text("{")
+    page = card_page(card([str(tmp_path / "set" / "rows.jsonl")]))
+    assert "| cleaned.fates.kept | 700 |" in page
+    assert "| sample.union | 40 |" in page
+    assert "- made by: `mt|x`" in page
+    assert "- could not be read: rows.jsonl.progress" in page
+
+
+def test_two_accounts_of_one_file_are_told_once_with_the_cost_of_all_steps(tmp_path: Path) -> None:
+    path = write(tmp_path / "set.jsonl", sound(4, 42))
+    types = {"entity": {"asked": 9, "taken": 4, "reasons": {"glued": 5}}}
+    for name, tokens in (("account", 40), ("summary", 70)):
+        total = {"types": types, "calls": tokens // 10, "tokens_in": tokens, "tokens_out": tokens}
+        (tmp_path / f"set.jsonl.{name}.json").write_text(json.dumps({"total": total}))
+    (tmp_path / "set.jsonl.rejected.jsonl").write_bytes(b'{"reasons": [{"odd": 1}]}\n{"reason": "\xff"}\n')
+    page = card_page(card([str(path)]))
+    assert page.count("| entity | 9 | 4 |") == 1
+    assert "| set.jsonl | 7 | 70 | 70 |" in page
+    assert "not said 1" in page  # of a row that cannot be read
+
+
+def test_settings_are_no_counts_and_a_file_without_a_readable_row_is_on_the_card(tmp_path: Path) -> None:
+    good = write(tmp_path / "set" / "train.jsonl", sound(4, 41))
+    bad = write(tmp_path / "set" / "dev.jsonl", [b'{"id": "x", "response": 3}'])
+    files = {"train.jsonl": {"rows": 4}, "dev.jsonl": {"rows": 1}}
+    manifest = {"made_by": {"count": 500, "seed": 3}, "made_from": "x", "total": {"asked": 12}, "files": files}
+    (tmp_path / "set" / "manifest.json").write_text(json.dumps(manifest))
+    made = card([str(good), str(bad)])
+    page = card_page(made)
+    assert "| total.asked | 12 |" in page
+    assert "made\\_by.count" not in page
+    assert f"| dev.jsonl | `{file_sha256(bad)}` | 27 | 0 | 1 | jsonl | dev |" in page
+    assert len(made.names) == 2
+    lone = write(tmp_path / "lone.jsonl", [b'{"id": "x", "response": 3}'])
+    assert "configs" not in front(card_page(card([str(lone)])))  # no split, and nothing in it
+
+
+def test_the_command_writes_card_and_questions(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = write(tmp_path / "rows.jsonl", [*sound(3, 40), b"{broken"])
+    words = [
+        "dataset",
+        "card",
+        str(path),
+        "-q",
+        "-o",
+        str(tmp_path / "card.md"),
+        "--write-about",
+        str(tmp_path / "about.toml"),
+    ]
+    assert main(words) == 3
+    assert (tmp_path / "card.md").read_text("utf-8") == card_page(card([str(path)]))
+    assert main(words) == 2
+    assert "is there already" in capfd.readouterr().err
+    assert main(["dataset", "card", str(path), "-q", "--about", str(tmp_path / "about.toml")]) == 3
+    assert capfd.readouterr().out.startswith("---\n")
+    with pytest.raises(UsageError, match="Standard input"):
+        card(["-"])

@@ -1,0 +1,97 @@
+"""From a model hub: through its own client and over plain HTTP, at one revision, held against the hashes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from file_server import COMMIT
+from own_registry import content
+
+from veriglot import hub as weights
+from veriglot.errors import WeightsError
+from veriglot.hub.download import Arrivals, fetch_hub_plainly, fetch_hub_with_its_client
+from veriglot.hub.registry import Hub, PlaceError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from file_server import FileServer
+    from own_registry import OwnRegistry
+
+DATA = content(400_000)
+PLACE = Hub("team/encoder", COMMIT, {"model.onnx": "onnx/model.onnx"})
+BASE = f"/team/encoder/resolve/{COMMIT}"
+
+
+@pytest.fixture(params=["plain", "client"])
+def fetch(request: pytest.FixtureRequest) -> Callable[[Arrivals, Hub], None]:
+    if request.param == "plain":
+        return fetch_hub_plainly
+    pytest.importorskip("huggingface_hub", reason="needs the extra hf")
+    return fetch_hub_with_its_client
+
+
+@pytest.fixture
+def arrivals(registry: OwnRegistry, tmp_path: Path) -> Arrivals:
+    registry.add("own", {"model.onnx": DATA, "config.json": b"{}"})
+    return Arrivals(weights.model("own"), tmp_path / "incoming", lambda held, total: None)
+
+
+@pytest.fixture(autouse=True)
+def hub(server: FileServer, monkeypatch: pytest.MonkeyPatch) -> FileServer:
+    monkeypatch.setenv("HF_ENDPOINT", server.url)
+    server.put(f"{BASE}/onnx/model.onnx", DATA)
+    server.put(f"{BASE}/config.json", b"{}")
+    return server
+
+
+def test_every_file_arrives(fetch: Callable[[Arrivals, Hub], None], arrivals: Arrivals) -> None:
+    fetch(arrivals, PLACE)
+    assert not arrivals.missing()
+
+
+def test_the_whole_way_of_a_model(registry: OwnRegistry, folder: Path) -> None:
+    place = {"kind": "hub", "repo": "team/encoder", "revision": COMMIT, "paths": {"model.onnx": "onnx/model.onnx"}}
+    registry.add("own", {"model.onnx": DATA, "config.json": b"{}"}, place)
+    found = weights.get("own")
+    assert (found / "model.onnx").read_bytes() == DATA
+    assert {path.name for path in found.iterdir()} == {"model.onnx", "config.json"}
+    assert not list(folder.rglob("*.incomplete"))
+    assert not list(folder.rglob("hub"))
+
+
+def test_a_key_is_shown_to_the_hub(
+    fetch: Callable[[Arrivals, Hub], None], arrivals: Arrivals, hub: FileServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hf_of_a_test")
+    fetch(arrivals, PLACE)
+    assert {one.headers.get("authorization") for one in hub.asked} == {"Bearer hf_of_a_test"}
+
+
+def test_what_was_cut_off_goes_on(fetch: Callable[[Arrivals, Hub], None], arrivals: Arrivals, hub: FileServer) -> None:
+    hub.cut[f"{BASE}/onnx/model.onnx"] = [150_000]
+    fetch(arrivals, PLACE)
+    assert not arrivals.missing()
+    assert len(hub.bodies(f"{BASE}/onnx/model.onnx")) == 2
+
+
+def test_wrong_bytes_are_refused(fetch: Callable[[Arrivals, Hub], None], arrivals: Arrivals, hub: FileServer) -> None:
+    hub.put(f"{BASE}/onnx/model.onnx", content(400_000, seed=1))
+    with pytest.raises(PlaceError, match="with the SHA-256"):
+        fetch(arrivals, PLACE)
+    assert not list(arrivals.parts.rglob("*.part"))
+
+
+def test_a_repository_that_is_not_there(fetch: Callable[[Arrivals, Hub], None], arrivals: Arrivals) -> None:
+    with pytest.raises(PlaceError, match="404") as caught:
+        fetch(arrivals, Hub("team/none", COMMIT))
+    assert not caught.value.retryable
+
+
+def test_a_repository_that_is_closed_to_us(registry: OwnRegistry, hub: FileServer) -> None:
+    registry.add("own", {"model.onnx": DATA}, {"kind": "hub", "repo": "team/encoder", "revision": COMMIT})
+    hub.status[f"{BASE}/model.onnx"] = [403] * 9
+    with pytest.raises(WeightsError, match="403"):
+        weights.get("own")

@@ -1,0 +1,100 @@
+"""kang's four metrics against a table worked out by hand, and what is held against what."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scripted_nli import FindsWords, Scripted
+
+from veriglot.errors import UnknownNameError, UsageError
+from veriglot.judging.language import has_fact_rules
+from veriglot.judging.nli import check_reading, claims_of, declared_for, hold, premises_of
+from veriglot.records import Evidence
+from veriglot.text import words
+
+#            premise 0          premise 1          premise 2
+TABLE = {
+    "a": [(0.90, 0.08, 0.02), (0.10, 0.20, 0.70), (0.30, 0.60, 0.10)],
+    "b": [(0.20, 0.75, 0.05), (0.05, 0.15, 0.80), (0.20, 0.20, 0.60)],
+    "c": [(0.10, 0.85, 0.05), (0.15, 0.80, 0.05), (0.02, 0.95, 0.03)],
+}
+BY_HAND = {  # ENT, CON, DIFF, UNV; the nearest premise, the one that is opposed most
+    "a": (0.90, 0.70, 0.20, 0.10, 0, 1),
+    "b": (0.20, 0.80, -0.60, 0.20, 0, 1),
+    "c": (0.15, 0.05, 0.10, 0.85, 1, 0),
+}
+MODEL = Scripted({(f"p{place}", claim): row for claim, rows in TABLE.items() for place, row in enumerate(rows)})
+
+
+def test_the_metrics_by_hand() -> None:
+    (found,) = hold(MODEL, [(list(TABLE), ["p0", "p1", "p2"])])
+    columns = (found.entailment, found.contradiction, found.difference, found.unverified, found.nearest, found.opposed)
+    np.testing.assert_allclose(np.stack(columns, 1), list(BY_HAND.values()), atol=1e-12)
+
+
+def test_tasks_do_not_mix() -> None:
+    tasks = [(["a"], ["p1", "p2"]), (["b", "c"], ["p0"]), (["c"], ["p2", "p1", "p0"])]
+    together = hold(MODEL, tasks)
+    for task, found in zip(tasks, together, strict=True):
+        (alone,) = hold(MODEL, [task])
+        for name in ("entailment", "contradiction", "nearest", "opposed"):
+            np.testing.assert_array_equal(getattr(found, name), getattr(alone, name))
+    assert [found.entailment.tolist() for found in together] == [[0.3], [0.2, 0.1], [0.15]]
+    model = FindsWords()
+    hold(model, [(["x"] * 300, ["y"] * 200)] * 3)
+    assert model.asked == [60000, 60000, 60000], "memory is bounded by what is asked at a time"
+    assert hold(model, []) == []
+
+
+def test_claims_hold_each_word_once() -> None:
+    text = "Ada Lind, the keeper, was born in Norva in 1901 and died there. Hm! … She never left (she said so)."
+    for level in ("sentence", "fact"):
+        claims = claims_of(text, "en", level)  # type: ignore[arg-type]
+        covered = [
+            word for word in words(text) for claim in claims for s, e in claim.parts if s <= word[0] and word[1] <= e
+        ]
+        assert sorted(covered) == words(text)
+    facts = claims_of(text, "en", "fact")
+    assert {claim.kind for claim in facts} >= {"clause", "date"}
+    year = next(claim for claim in facts if claim.kind == "date")
+    assert "born" in year.text, "a fact carries the context that it needs"
+    aside = next(claim for claim in facts if claim.kind == "aside")
+    assert aside.text.startswith("Ada Lind the keeper was born")
+    assert "1901" not in aside.text, "a wrong year makes one fact wrong, not two"
+    assert "  " not in aside.text
+    assert [claim.text for claim in claims_of("One.\n…\nTwo!", "en", "sentence")] == ["One.", "Two!"]
+    assert claims_of("…", "en", "fact") == claims_of(" ", "en", "sentence") == []
+
+
+def test_premises_of_every_size() -> None:
+    first = Evidence("One is here. Two is here. Three is here. Four is here. Five is here.", id="a")
+    evidence = [first, Evidence(" "), Evidence("Six.", id="b"), Evidence("!?", id="c")]
+    for size in (1, 2, 3, 4, 9, 0):
+        found = premises_of(evidence, size)
+        for premise in found:
+            passage = next(one for one in evidence if one.id == premise.passage)
+            assert premise.text == passage.text[premise.start : premise.end]
+        texts = " ".join(premise.text for premise in found)
+        assert all(word in texts for word in ("One", "Two", "Three", "Four", "Five", "Six"))
+    assert [p.text.count(".") for p in premises_of([first], 2)] == [2, 2, 2, 2]
+    assert [p.text.count(".") for p in premises_of([first], 3)] == [3, 3]
+    assert [p.text.split()[0] for p in premises_of([first], 4)] == ["One", "Two"]
+    assert [p.text for p in premises_of(evidence, 0)] == [first.text, "Six."]
+
+
+def test_declared_languages() -> None:
+    anybody, german = FindsWords(), FindsWords(languages=frozenset({"de", "zh", "xx"}))
+    assert declared_for(anybody, "yue")
+    assert declared_for(german, "de-AT")
+    assert declared_for(german, "zh-Hant")
+    assert declared_for(german, "xx-Latn")
+    assert not declared_for(german, "en")
+    assert has_fact_rules("en")
+    assert not has_fact_rules(None)
+
+
+def test_readings_that_make_no_sense() -> None:
+    with pytest.raises(UnknownNameError, match="sentence"):
+        check_reading("sentenc", 1)
+    with pytest.raises(UsageError, match="-1"):
+        check_reading("fact", -1)

@@ -1,0 +1,175 @@
+"""The process protocol, over real processes of this interpreter."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from veriglot.errors import WeightsError
+from veriglot.pipeline.companion import (
+    Companion,
+    CompanionError,
+    Keeper,
+    MissingEnvironmentError,
+    Refused,
+    ask,
+    python_of,
+)
+from veriglot.pipeline.companion.process import ENVIRONMENTS, environment, instructions, setting
+from veriglot.records import Status
+
+ENGINE = """
+import os, signal, sys, time
+
+class Engine:
+    packages = ("msgspec", "no-such-package")
+
+    def __init__(self, refuse=False, **options):
+        if refuse:
+            error = ValueError("no such model")
+            error.remedy = "Give another."
+            raise error
+        self.about = {"options": options, "path": os.environ.get("PYTHONPATH")}
+        print("this is no message")
+
+    def run(self, rows):
+        if len(rows) > 1 and any(row["text"] == "clumsy" for row in rows):
+            raise RuntimeError("not in a batch")
+        return [self.one(row["text"]) for row in rows]
+
+    def one(self, text):
+        if text == "die":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if text == "once" and not os.path.exists(self.about["options"]["seen"]):
+            open(self.about["options"]["seen"], "w").close()
+            os._exit(3)
+        if text == "sleep":
+            time.sleep(60)
+        if text == "long":
+            return {"error": "too many tokens", "status": "too_long"}
+        if text == "odd":
+            return {"error": "?", "status": "scored"}
+        if text == "nan":
+            return {"value": float("nan")}
+        if text == "none":
+            return {}
+        if text == "raise":
+            raise ValueError("cannot")
+        print("noise", file=sys.stdout, flush=True)
+        return {"value": float(len(text)), "parts": {"n": 1.0}, "details": {"text": text}}
+"""
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("engine") / "length_engine.py"
+    path.write_text(ENGINE, encoding="utf-8")
+    return path
+
+
+def keeper(engine: Path, timeout: float = 30.0, **options: object) -> Keeper:
+    return Keeper(lambda: Companion(sys.executable, engine, options, timeout=timeout))
+
+
+def rows(*texts: str) -> list[dict[str, object]]:
+    return [{"text": text} for text in texts]
+
+
+def test_it_says_what_it_is_and_answers_in_order(engine: Path) -> None:
+    companion = keeper(engine, threshold=0.5)
+    assert companion.hello.engine == "length_engine"
+    assert companion.hello.packages["msgspec"][0].isdigit()
+    assert companion.hello.packages["no-such-package"] == "absent"
+    assert companion.about["options"] == {"threshold": 0.5}
+    assert companion.about["path"] is None  # what is installed beside us is not found there
+    found = ask(companion, rows("abc", "", "สวัสดี", "a\u2028b\n😀", "abc"))
+    assert [one.value for one in found if not isinstance(one, Refused)] == [3, 0, 6, 5, 3]
+    assert found[2].details["text"] == "สวัสดี"  # type: ignore[union-attr]
+    companion.close()
+    assert ask(companion, rows("ab"))[0].value == 2  # type: ignore[union-attr]  # it starts again
+    companion.close()
+
+
+def test_an_error_is_a_record_of_its_row_alone(engine: Path) -> None:
+    companion = keeper(engine)
+    found = ask(companion, rows("a", "long", "odd", "nan", "none", "raise", "clumsy", "b"))
+    companion.close()
+    assert [one.value for one in (found[0], found[6], found[7]) if not isinstance(one, Refused)] == [1, 6, 1]
+    bad = [one for one in found if isinstance(one, Refused)]
+    assert [one.status for one in bad] == [Status.TOO_LONG, *[Status.FAILED] * 4]
+    assert bad[0].reason == "too many tokens"
+    assert "ValueError: cannot" in bad[-1].reason
+
+
+def test_a_row_that_kills_the_process_costs_no_other_row(engine: Path, tmp_path: Path) -> None:
+    companion = keeper(engine, seen=str(tmp_path / "seen"))
+    found = ask(companion, rows("a", "bb", "die", "once", "ccc"))
+    companion.close()
+    assert [one.value for one in found if not isinstance(one, Refused)] == [1, 2, 4, 3]
+    assert isinstance(found[2], Refused)
+    assert found[2].status is Status.FAILED
+    assert "signal 9" in found[2].reason
+
+
+def test_a_row_that_takes_too_long_is_given_up_on(engine: Path) -> None:
+    companion = keeper(engine, timeout=1.0)
+    started = time.monotonic()
+    found = ask(companion, rows("a", "sleep"))
+    companion.close()
+    assert found[0].value == 1  # type: ignore[union-attr]
+    assert isinstance(found[1], Refused)
+    assert "longer than 1 s" in found[1].reason
+    assert time.monotonic() - started < 20
+
+
+def test_a_model_that_cannot_be_loaded_is_an_error_with_the_engines_own_remedy(engine: Path) -> None:
+    with pytest.raises(WeightsError, match=r"no such model.*Give another\."):
+        keeper(engine, refuse=True)
+
+
+def test_an_engine_that_does_not_start_says_its_last_line(tmp_path: Path) -> None:
+    broken = tmp_path / "broken_engine.py"
+    broken.write_text("import no_such_module_of_anyone", encoding="utf-8")
+    with pytest.raises(CompanionError, match="no_such_module_of_anyone"):
+        keeper(broken)
+    with pytest.raises(CompanionError, match="cannot be run"):
+        Companion(tmp_path / "python", broken, {})
+
+
+def test_another_protocol_is_refused(tmp_path: Path) -> None:
+    talker = tmp_path / "talker.py"
+    talker.write_text('print(\'{"type": "hello", "protocol": 99, "engine": "x", "python": "3"}\')', encoding="utf-8")
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\nexec {sys.executable} {talker}\n", encoding="utf-8")
+    python.chmod(0o755)
+    with pytest.raises(CompanionError, match="protocol 99"):
+        Companion(python, talker, {})
+
+
+def test_an_environment_is_named_by_option_then_setting_then_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.delenv(setting("comet"), raising=False)
+    with pytest.raises(MissingEnvironmentError, match=r"-m venv .*unbabel-comet.*VERIGLOT_ENV_COMET"):
+        python_of("comet")
+    standing = tmp_path / "veriglot" / "environments" / "comet" / "bin" / "python"
+    standing.parent.mkdir(parents=True)
+    standing.touch()
+    assert python_of("comet") == standing
+    monkeypatch.setenv(setting("comet"), sys.executable)
+    assert python_of("comet") == Path(sys.executable)
+    assert python_of("comet", standing.parents[1]) == standing
+    with pytest.raises(MissingEnvironmentError):
+        python_of("comet", tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("name", ENVIRONMENTS)
+def test_every_environment_has_an_engine_and_commands(name: str, tmp_path: Path) -> None:
+    known = environment(name)
+    engines = Path(sys.modules["veriglot.pipeline.companion"].__file__ or "").parent / "engines"
+    assert (engines / f"{known.engine}.py").is_file()
+    assert all(package in instructions(name, tmp_path) for step in known.steps for package in step)

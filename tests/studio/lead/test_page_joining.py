@@ -1,0 +1,129 @@
+"""Coming in by a link, and the exam, in a browser."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from lead_studio import HOSTILE
+from studio_server import any_database
+
+if TYPE_CHECKING:
+    from lead_studio import House, Visitor
+    from playwright.sync_api import Page
+
+pytestmark = pytest.mark.slow
+
+
+def _button(page: Page, name: str) -> None:
+    page.get_by_role("button", name=name, exact=True).click()
+
+
+def test_somebody_joins_by_a_link_and_the_key_leaves_the_address(house: House) -> None:
+    visitor = house.stranger(locale="en-GB")
+    page = visitor.go(f"/join/{house.link()}")
+    assert page.locator("h1").inner_text() == f"Gold {HOSTILE}"
+    assert HOSTILE in page.locator(".consent-text").inner_text()
+    join = page.get_by_role("button", name="Join")
+    assert join.is_disabled()
+    page.get_by_label("A name for yourself").fill("Kim ⚘")
+    assert join.is_disabled()  # nobody takes part who has not agreed
+    page.get_by_label("I have read this and agree").check()
+    join.click()
+    page.wait_for_url("**/exam")
+    assert visitor.get("/api/me")["person"]["name"] == "Kim ⚘"
+    assert visitor.trouble == []
+
+
+def test_a_name_that_is_taken_is_refused_where_it_was_written(house: House) -> None:
+    house.person("Kim")
+    page = house.stranger().go(f"/join/{house.link()}")
+    page.get_by_label("A name for yourself").fill("kim")
+    page.get_by_label("I have read this and agree").check()
+    _button(page, "Join")
+    page.get_by_role("alert").wait_for()
+    assert "has this name already" in page.get_by_role("alert").inner_text()
+    field = page.get_by_label("A name for yourself")
+    assert field.get_attribute("aria-invalid") == "true"
+    assert field.evaluate("node => node === document.activeElement")
+
+
+def test_a_link_lets_somebody_in_again_on_another_device(house: House) -> None:
+    token = house.link()
+    body = {"token": token, "name": "Kim", "language": "en", "consent": True}
+    assert house.stranger().context.request.post(f"{house.url}/api/join", data=body).ok
+    page = house.stranger().go(f"/join/{token}")
+    assert "Welcome back, Kim" in page.locator(".gate").inner_text()
+    _button(page, "Continue")
+    page.wait_for_url("**/exam")
+
+
+@pytest.mark.parametrize(
+    ("token", "said"),
+    [
+        ("nonsense", "damaged"),
+        ("<script>alert(1)</script>", "no such page"),
+        ("%2e%2e%2fapi", "no such page"),
+        ("%E0%A4%A", "damaged"),
+    ],
+)
+def test_a_link_that_opens_nothing_says_so(house: House, token: str, said: str) -> None:
+    visitor = house.stranger()
+    page = visitor.go(f"/join/{token}")
+    assert page.locator("h1").inner_text() == "This link does not open"
+    assert said in page.get_by_role("alert").inner_text()
+    assert visitor.trouble == []
+
+
+def _exam(visitor: Visitor, spans: dict[str, list[tuple[int, int, str]]]) -> Page:
+    """From the first page of the exam to its result."""
+    page = visitor.go("/", ".guidelines h2")
+    assert page.url.endswith("/exam")
+    _button(page, "Begin the exam")
+    page.wait_for_selector("#response")
+    assert visitor.hand_in(spans) > 0
+    visitor.go("/exam/finish")
+    page.get_by_role("button", name="Item 1", exact=True).wait_for()
+    _button(page, "Hand in the exam")
+    page.wait_for_selector("main[aria-live] h1")
+    return page
+
+
+def test_who_marks_what_is_known_passes(house: House) -> None:
+    visitor = house.person("Kim", passed=False)
+    known = [(4, 9, "entity")]
+    page = _exam(visitor, {"de": known, "ar": known})
+    assert page.locator("h1").inner_text() == "You passed"
+    assert page.locator(".exam-figures dd").all_inner_texts() == ["100%", "100%"]
+    _button(page, "To the work")
+    page.wait_for_url("**/mark")
+    page.wait_for_selector("#response")
+    assert visitor.trouble == []
+
+
+def test_who_fails_twice_is_out(house: House) -> None:
+    visitor = house.person("Kim", passed=False)
+    page = _exam(visitor, {})
+    assert page.locator("h1").inner_text() == "Not passed this time"
+    assert "once more" in page.locator("main").inner_text()
+    _button(page, "Try again")
+    page.wait_for_selector(".guidelines h2")
+    assert "one attempt" in page.locator("main").inner_text()
+    page = _exam(visitor, {})
+    assert page.locator("h1").inner_text() == "The exam was not passed"
+    visitor.go("/mark", "h1")
+    visitor.go("/")
+    page.wait_for_url("**/exam")
+    assert "no attempt left" in page.locator("main").inner_text()
+    assert visitor.trouble == []
+
+
+@any_database
+def test_guidelines_show_examples_in_the_colours_of_the_types(house: House) -> None:
+    visitor = house.person("Kim")
+    page = visitor.go("/guidelines", ".guidelines mark")
+    assert page.locator("h1").inner_text() == "Guidelines"
+    mark = page.locator('mark[data-type="entity"]').first
+    assert mark.locator(".mark-type").inner_text() == "Entity"
+    assert mark.evaluate("node => getComputedStyle(node).boxShadow") != "none"
+    assert visitor.trouble == []

@@ -1,0 +1,263 @@
+"""The lead's pages in a browser: people, progress, agreement, disagreements, gold, batches, histories."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import pytest
+from lead_studio import HOSTILE, TEXTS
+from playwright.sync_api import expect
+
+if TYPE_CHECKING:
+    from lead_studio import House, Visitor
+    from playwright.sync_api import Page
+
+pytestmark = pytest.mark.slow
+
+ONE = {"de": [(4, 9, "entity"), (22, 29, "invented")], "ar": [(0, 6, "entity")]}
+OTHER = {"de": [(4, 9, "entity")], "ar": [(0, 6, "relation")]}
+
+
+def _button(page: Page, name: str) -> None:
+    page.get_by_role("button", name=name, exact=True).click()
+
+
+def _worked(house: House) -> Visitor:
+    """A lead, after two people annotated all that they were given."""
+    assert house.person("Ali").hand_in(ONE) >= 4
+    assert house.person("Bo").hand_in(OTHER) >= 4
+    return house.person("Ines", "lead")
+
+
+def test_a_lead_comes_to_the_progress(house: House) -> None:
+    lead = _worked(house)
+    page = lead.go("/", ".tiles")
+    assert page.url.endswith("/lead")
+    told = lead.get("/api/lead/overview")
+    tiles = dict(
+        zip(page.locator(".tile dt").all_inner_texts(), page.locator(".tile dd").all_inner_texts(), strict=True)
+    )
+    done, items = (sum(row[name] for row in told["languages"]) for name in ("done", "items"))
+    assert tiles["Annotated"].startswith(f"{done} / {items}")
+    single = sum(row["single"] for row in told["languages"])
+    assert " ".join(tiles["Gold"].split()) == f"0 and {single} from a single annotation"
+    assert single > 0
+    assert tiles["To settle"] == str(told["disagreements"])
+    assert tiles["Cost"] == f"€{told['cost']:.2f}"
+    assert page.locator(".language-row h4").all_inner_texts() == ["Arabic 3 items", "German 3 items"]
+    assert lead.trouble == []
+
+
+def test_who_is_no_lead_sees_nothing_of_it(house: House) -> None:
+    visitor = house.person("Kim")
+    visitor.go("/lead/people", "#response")
+    assert visitor.page.url.endswith("/mark")
+
+
+def test_an_invitation_is_made_copied_taken_up_and_ended(house: House) -> None:
+    lead = house.person("Ines", "lead")
+    page = lead.go("/lead/people", ".invite")
+    page.get_by_label("Reviewer").check()
+    page.get_by_label("German").check()
+    page.get_by_label("Note for yourself").fill(f"desk 4 {HOSTILE}")
+    _button(page, "Make a link")
+    link = page.get_by_role("textbox", name="Invitation link")
+    link.wait_for()
+    assert link.evaluate("node => node === document.activeElement")
+    _button(page, "Copy")
+    page.get_by_text("Copied.").wait_for()
+    guest = house.stranger()
+    guest.page.goto(link.input_value())
+    guest.page.get_by_label("A name for yourself").fill("Rev")
+    guest.page.get_by_label("I have read this and agree").check()
+    _button(guest.page, "Join")
+    guest.page.wait_for_url("**/mark")
+    lead.go("/lead/people", ".people")
+    row = page.get_by_role("row", name=re.compile("Rev"))
+    assert "Reviewer · German" in row.inner_text()
+    assert HOSTILE in row.inner_text()
+    _button(page, "Shut out Rev")
+    page.get_by_role("button", name="Yes").click()
+    row.locator(".stage-revoked").wait_for()
+    assert guest.context.request.get(f"{house.url}/api/me").status == 401
+    _button(page, "Let Rev in again")
+    row.locator(".stage-work").wait_for()
+    assert lead.trouble == []
+
+
+def test_a_change_of_mind_changes_nothing(house: House) -> None:
+    kim, lead = house.person("Kim"), house.person("Ines", "lead")
+    page = lead.go("/lead/people", ".people")
+    _button(page, "Shut out Kim")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="Shut out Kim").wait_for()
+    assert kim.get("/api/me")["person"]["name"] == "Kim"
+
+
+def test_a_new_link_takes_the_place_of_the_old_one(house: House) -> None:
+    kim, lead = house.person("Kim"), house.person("Ines", "lead")
+    page = lead.go("/lead/people", ".people")
+    _button(page, "New link for Kim")
+    page.get_by_role("button", name="Yes").click()
+    link = page.get_by_role("textbox", name="Invitation link")
+    link.wait_for()
+    assert kim.context.request.get(f"{house.url}/api/me").status == 401
+    again = house.stranger()
+    again.page.goto(link.input_value())
+    again.page.get_by_text("Welcome back, Kim").wait_for()
+
+
+def test_agreement_is_shown_as_it_is_computed(house: House) -> None:
+    lead = _worked(house)
+    page = lead.go("/lead/agreement", ".figures")
+    told = lead.get("/api/lead/agreement")
+    table = page.get_by_role("table", name="People with each other")
+    heads = [head.split("\n")[0].strip() for head in table.locator("thead th").all_inner_texts()]
+    assert {"Cohen’s κ", "Krippendorff’s α", "Span F1"} <= set(heads)
+    shown = table.get_by_role("row", name=re.compile("^German")).locator("td").first.inner_text()
+    line = next(
+        row
+        for row in told["lines"]
+        if (row["among"], row["measure"], row["scope"], row["language"]) == ("people", "kappa", "binary", "de")
+        and row["between"] == ["all", "all"]
+    )
+    assert shown.startswith(f"{line['value']:.2f}")
+    names = page.get_by_role("table", name="Pairs of people").locator("tbody th").all_inner_texts()
+    assert [set(name.split(" · ")) for name in names] == [{"Ali", "Bo"}]
+    silver = page.get_by_role("table", name="Each person with silver").locator("tbody th").all_inner_texts()
+    assert all("Silver" in name for name in silver)
+    assert len(silver) == 2
+    _button(page, "With gamma")
+    page.get_by_text("γ").first.wait_for()
+    assert lead.trouble == []
+
+
+def test_of_too_few_items_there_is_a_figure_and_no_interval(house: House) -> None:
+    page = _worked(house).go("/lead/agreement", ".figures")
+    cell = page.get_by_role("table", name="People with each other").get_by_role("row", name=re.compile("^German"))
+    assert "too few items" in cell.locator("td").first.inner_text()
+    assert "[" not in cell.inner_text()
+    assert "Fewer than 5 items" in (cell.locator("td small[title]").first.get_attribute("title") or "")
+
+
+def test_a_lead_reads_names_and_how_reviewers_call_them(house: House) -> None:
+    lead = _worked(house)
+    house.link("reviewer")
+    page = lead.go("/lead/people", ".people")
+    heads = [head.split("\n") for head in page.locator(".people tbody th").all_inner_texts()]
+    assert [head[0] for head in heads] == ["Ali", "Bo", "Ines", "Reviewer 1"]
+    assert [head[1] for head in heads] == [
+        "Annotator 1 to reviewers", "Annotator 2 to reviewers", "Lead 1 to reviewers", "not joined yet",
+    ]  # fmt: skip
+    ids = [person["id"] for person in lead.get("/api/lead/overview")["people"]]
+    for view in ("people", "agreement", "disagreements", "batches"):
+        lead.go(f"/lead/{view}", ".people, .figures, .case, .card")
+        said = page.locator("main").inner_text()
+        assert not [id_ for id_ in ids if id_ in said], view
+
+
+@pytest.mark.slow
+def test_many_are_settled_by_a_rule(house: House) -> None:
+    lead = _worked(house)
+    house.person("Cy").hand_in(ONE)
+    page = lead.go("/lead/disagreements", ".case")
+    open_ = lead.get("/api/lead/overview")["disagreements"]
+    page.get_by_text("Settle many by a rule").click()
+    page.get_by_label("What more than half mark").check()
+    _button(page, "Settle by this rule")
+    page.get_by_text("Settle all items that this rule decides? All languages").wait_for()
+    page.get_by_role("button", name="Yes").click()
+    page.get_by_text(re.compile(rf"{open_} settled, 0 left to a lead, 0 kept")).wait_for()
+    expect(page.locator(".case")).to_have_count(0)
+    page.get_by_label("From whoever agrees most with silver").check()
+    page.get_by_label("Also gold layers that a rule set").check()
+    _button(page, "Settle by this rule")
+    page.get_by_role("button", name="Yes").click()
+    page.locator(".by-rule .notice b").first.wait_for()
+    assert set(page.locator(".by-rule .notice b").all_inner_texts()) <= {"Ali", "Bo", "Cy"}
+    page.get_by_text(f"Gold layers replaced: {open_}. Settled by hand by a lead and kept: 0.").wait_for()
+    assert lead.get("/api/lead/overview")["disagreements"] == 0
+    assert lead.trouble == []
+
+
+def test_without_shared_work_there_is_no_agreement(house: House) -> None:
+    page = house.person("Ines", "lead").go("/lead/agreement", ".notice, .figures")
+    assert "nothing to compare" in page.locator("main").inner_text()
+
+
+def test_a_disagreement_is_read_side_by_side_and_settled(house: House) -> None:
+    lead = _worked(house)
+    page = lead.go("/lead/disagreements", ".case")
+    case = page.locator(".case", has=page.locator('.marked-text[lang="de"]')).first
+    key = case.locator("b").first.inner_text()
+    sides = case.locator(".side")
+    assert sides.locator("h4").all_inner_texts() == ["Ali", "Bo"]
+    german = TEXTS["de"]
+    assert sides.nth(0).locator("q").all_inner_texts() == [german[4:9], german[22:29]]
+    assert sides.nth(1).locator("q").all_inner_texts() == [german[4:9]]
+    assert sides.nth(0).locator(".marked-box").count() >= 2
+    case.get_by_role("button", name=f"Settle {key}").click()
+    page.wait_for_url("**/mark/*")
+    page.wait_for_selector("#response")
+    number = int(page.url.rpartition("/")[2])
+    given = lead.get(f"/api/assignments/{number}")
+    assert given["purpose"] == "adjudicate"
+    assert len(given["subjects"]) == 2
+    event = {"event_id": "settled-by-a-lead", "base_version": given["version"], "kind": "submit", "seconds": 5.0}
+    lead.post(
+        f"/api/assignments/{number}/events",
+        {**event, "layer": {"spans": [{"id": "g", "start": 4, "end": 9, "type": "entity"}]}},
+    )
+    lead.go(f"/lead/items/{given['item']['id']}", ".events")
+    gold = page.locator(".side.known", has_text="Gold")
+    assert gold.locator("q").all_inner_texts() == [german[4:9]]
+    assert page.locator("h2").inner_text().startswith(key)
+    lead.go("/lead/disagreements", ".summary")
+    assert key not in page.locator(".case-head b").all_inner_texts()
+    assert lead.trouble == []
+
+
+def test_a_history_holds_what_happened_and_what_was_said_then(house: House) -> None:
+    lead = _worked(house)
+    page = lead.go("/lead/items", "tbody tr")
+    assert page.locator("tbody tr").count() == len(lead.get("/api/lead/items")["items"])
+    page.get_by_label("Search").fill("item-ar-0")
+    page.get_by_label("Search").press("Enter")
+    expect(page.locator("tbody tr")).to_have_count(1)
+    page.locator("tbody a").click()
+    page.wait_for_selector(".events")
+    said = page.locator(".event b").all_inner_texts()
+    assert said.count("Handed in") == 2
+    assert "Given out" in said
+    page.locator(".event summary").first.click()
+    assert page.locator(".event details[open] q").all_inner_texts() == [TEXTS["ar"][0:6]]
+    page.go_back()
+    page.wait_for_selector("tbody tr")
+    assert page.url.endswith("/lead/items")
+
+
+def test_a_batch_is_checked_on_request(house: House) -> None:
+    lead = _worked(house)
+    page = lead.go("/lead/batches", ".card")
+    batch = page.locator(".card").first
+    batch.get_by_role("button", name=re.compile("Begin the check")).click()
+    sure = batch.get_by_role("button", name="Yes")
+    batch.get_by_text("Being checked").or_(sure).first.wait_for()
+    if sure.is_visible():
+        sure.click()
+    batch.get_by_text("Being checked").wait_for()
+    assert lead.get("/api/lead/overview")["batches"][0]["state"] == "validating"
+    assert lead.trouble == []
+
+
+def test_every_export_can_be_downloaded(house: House) -> None:
+    lead = _worked(house)
+    page = lead.go("/lead/exports", ".card")
+    links = [link.get_attribute("href") for link in page.locator("a.button").all()]
+    assert len(links) == 5
+    for link in links:
+        answer = lead.context.request.get(f"{house.url}{link}")
+        assert answer.ok, (link, answer.text())
+        assert "attachment" in answer.headers["content-disposition"]
+        assert answer.body()

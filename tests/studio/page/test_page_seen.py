@@ -1,0 +1,147 @@
+"""What is seen: enough contrast in both lights, names for those who listen, a page that fits a phone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from studio_server import any_database
+
+if TYPE_CHECKING:
+    from page_studio import Desk, Place
+
+pytestmark = pytest.mark.slow
+
+# The contrast of every text that is on the screen with what lies behind it, computed by the browser's own colours.
+CONTRAST = """() => {
+  const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const rgba = (colour) => { canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1);
+    const [r, g, b, a] = canvas.getImageData(0, 0, 1, 1).data; return [r, g, b, a / 255]; };
+  const over = (top, under) => top.slice(0, 3).map((v, i) => v * top[3] + under[i] * (1 - top[3]));
+  const linear = (v) => (v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4);
+  const light = (rgb) => { const [r, g, b] = rgb.map(linear);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+  const ground = (element) => { const all = [];
+    for (let e = element; e; e = e.parentElement) all.push(rgba(getComputedStyle(e).backgroundColor));
+    return all.reverse().reduce((under, top) => over(top, under), [255, 255, 255]); };
+  const found = [];
+  for (const element of document.querySelectorAll("body *")) {
+    const says = Array.from(element.childNodes).some((node) => node.nodeType === 3 && node.data.trim());
+    if (!says || !element.checkVisibility() || element.closest(".unseen, :disabled, option")) continue;
+    const behind = ground(element);
+    const [a, b] = [light(over(rgba(getComputedStyle(element).color), behind)), light(behind)];
+    const contrast = Math.round(100 * (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05)) / 100;
+    found.push([contrast, element.className || element.tagName, element.textContent.slice(0, 40)]);
+  }
+  return found;
+}"""
+
+NAMELESS = """() =>
+  Array.from(document.querySelectorAll("button, input, select, textarea, a, [tabindex='0'], dialog, progress"))
+  .filter((e) => e.checkVisibility())
+  .filter((e) => !(e.getAttribute("aria-label") || e.textContent.trim() || e.labels?.length))
+  .map((e) => e.outerHTML.slice(0, 120))"""
+
+
+def busy(desk: Desk) -> None:
+    """Something of everything on the screen."""
+    desk.ready().press(
+        "Home", "Shift+ArrowRight", "1", "Shift+4", "Escape", "ArrowRight", "Shift+ArrowRight", "3", "Escape"
+    )
+    desk.page.fill("#evidence-search", "byron")
+    desk.saved()
+    desk.press("Escape", "Tab")
+
+
+@any_database
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("slug", ["spans", "facts", "translation", "pairs"])
+def test_words_stand_out(place: Place, slug: str, scheme: str) -> None:
+    desk = place.sit(slug, color_scheme=scheme).ready()
+    if slug == "spans":
+        busy(desk)
+    elif slug != "translation":
+        desk.press("1")
+    for panel in (None, "Keys and help", "My items"):
+        if panel:
+            desk.page.locator(".top .tool").filter(has_text="?" if panel.startswith("Keys") else panel).click()
+            desk.page.wait_for_timeout(350)
+        found = desk.page.evaluate(CONTRAST)
+        assert len(found) > 8
+        assert [one for one in found if one[0] < 4.5] == []
+        if panel:
+            desk.press("Escape")
+    assert desk.trouble == []
+
+
+@any_database
+def test_the_switch_turns_the_light(place: Place) -> None:
+    desk = place.sit("spans", color_scheme="light").ready()
+    ground = "getComputedStyle(document.body).backgroundColor"
+    light = desk.page.evaluate(ground)
+    desk.page.click("#theme")
+    assert desk.page.evaluate(ground) == light
+    desk.page.click("#theme")
+    dark = desk.page.evaluate(ground)
+    assert dark != light
+    desk.page.reload()
+    desk.ready()
+    assert desk.page.evaluate(ground) == dark  # kept on this device
+
+
+@any_database
+def test_everything_has_a_name_and_marks_are_said(place: Place) -> None:
+    desk = place.sit("spans")
+    busy(desk)
+    assert desk.page.evaluate(NAMELESS) == []
+    desk.press("Home", "Escape", "End", "1")
+    said = desk.page.locator('.said[role="status"][aria-live="polite"]').inner_text()
+    assert said.startswith("Marked as Entity")
+    desk.press("Escape", "Home")
+    assert " — " in desk.page.locator(".said").inner_text()  # the word, and how it is marked
+
+
+@any_database
+def test_tab_leaves_the_text_after_the_last_mark(place: Place) -> None:
+    desk = place.sit("spans").ready()
+    desk.press("Home", "1", "Escape", "Home", "Tab")
+    assert desk.page.evaluate("document.activeElement.id") == "response"
+    desk.press("Tab")
+    assert desk.page.evaluate("document.activeElement.id") != "response"
+
+
+@any_database
+def test_it_fits_a_phone(place: Place) -> None:
+    desk = place.sit("spans", viewport={"width": 360, "height": 740}, has_touch=True, is_mobile=True).ready()
+    assert desk.page.evaluate("document.documentElement.scrollWidth") <= 360
+    response, evidence = (desk.page.locator(name).bounding_box() for name in ("#response", "#passage-p0"))
+    assert response is not None
+    assert evidence is not None
+    assert evidence["y"] > response["y"] + response["height"]  # below, not beside
+
+
+@any_database
+def test_nothing_moves_for_those_who_want_rest(place: Place) -> None:
+    desk = place.sit("spans", reduced_motion="reduce").ready()
+    desk.page.locator(".top .tool").first.click()
+    assert desk.page.evaluate("document.getAnimations().length") == 0
+
+
+def test_a_reviewer_sees_the_marks_and_sends_back_with_a_note(place: Place) -> None:
+    desk = place.sit("reviewed").ready()
+    desk.press("Home", "1", "Enter")
+    desk.page.wait_for_timeout(800)
+    judge = place.sit("reviewed", role="reviewer", name="Rev").ready()
+    assert judge.page.locator(".span-line").count() == 1
+    confirm, correct, back = judge.page.locator(".ending > button").all()[:3]
+    assert (confirm.is_enabled(), correct.is_enabled()) == (True, False)
+    judge.press("Home", "2")
+    judge.press("Escape", "Tab", "3")
+    assert (confirm.is_enabled(), correct.is_enabled()) == (False, True)
+    judge.press("Control+z", "Control+z")
+    back.click()
+    judge.page.fill("#return-note", "The year is right.")
+    judge.page.get_by_role("button", name="Send back").click()
+    judge.page.wait_for_timeout(800)
+    again = place.open(desk.context, desk.studio).ready()
+    assert "The year is right." in again.page.locator(".notice.returned").inner_text()

@@ -1,0 +1,94 @@
+"""`veriglot studio` from the outside: a project from its first file to a restored backup."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+from veriglot.studio.people import person_of_token, secret_of
+from veriglot.studio.project import load
+from veriglot.studio.store import open_store
+from veriglot.studio.tables import Role
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+_MAIN = "import sys; from veriglot.cli import main; sys.exit(main())"
+
+
+def veriglot(*words: object, code: int = 0) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", _MAIN, "studio", *map(str, words)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stderr
+    return done
+
+
+def test_a_project_from_its_file_to_a_restored_backup(tmp_path: Path) -> None:
+    folder = tmp_path / "Größe"
+    veriglot("init", folder, "--preset", "mfava", "--languages", "German")
+    assert load(folder / "project.toml").slug == "grosse"
+    assert "exists already" in veriglot("init", folder, code=2).stderr
+    assert "there is no such file" in veriglot("import", folder, code=1).stderr
+    rows = ['{"id": "a", "response": "Ada war hier.", "language": "de"}', "{broken"]
+    (folder / "data.jsonl").write_text("\n".join(rows), "utf-8")
+    done = veriglot("import", folder, code=3)
+    assert "1 items added (de 1)" in done.stdout
+    assert "data.jsonl, line 2" in done.stderr
+    assert json.loads(veriglot("import", folder, "--json", code=3).stdout)["known"] == 1
+    (link,) = veriglot("invite", folder, "--role", "lead", "--public-url", "https://studio.example/").stdout.split()
+    assert link.startswith("https://studio.example/join/")
+    project = load(folder / "project.toml")
+    store = open_store(project.database)
+    with store.reading() as tx:
+        person = person_of_token(tx, project, secret_of(project), link.rpartition("/")[2])
+        assert person.role is Role.LEAD
+    store.close()
+    status = json.loads(veriglot("status", folder, "--json").stdout)
+    assert status["items"] == [{"role": "normal", "language": "de", "count": 1}]
+    assert [one["role"] for one in status["people"]] == ["lead"]
+    assert "people      lead       invited 1, joined 0" in veriglot("status", folder).stdout
+    file = tmp_path / "b.jsonl.gz"
+    made = json.loads(veriglot("backup", folder, file, "--json").stdout)
+    target = tmp_path / "new.sqlite"
+    restored = json.loads(veriglot("--database", target, "restore", folder, file, "--json").stdout)
+    assert made["sha256"] == restored["sha256"]
+    assert "not empty" in veriglot("--database", target, "restore", folder, file, code=1).stderr
+    assert json.loads(veriglot("--database", target, "status", folder, "--json").stdout) == status
+
+
+def test_data_is_found_where_the_command_was_typed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "answers.jsonl").write_text('{"id": "a", "response": "Ada war hier.", "language": "de"}\n', "utf-8")
+    veriglot("init", "p", "--data", "answers.jsonl")
+    assert '"../answers.jsonl"' in (tmp_path / "p" / "project.toml").read_text("utf-8")
+    assert "1 items added (de 1)" in veriglot("import", "p").stdout
+
+
+def test_a_store_that_is_not_there_is_not_made_by_looking(tmp_path: Path) -> None:
+    veriglot("init", tmp_path / "p")
+    assert "There is no database" in veriglot("status", tmp_path / "p", code=1).stderr
+    assert not list((tmp_path / "p").glob("*.sqlite"))
+
+
+def test_agreement_names_a_row_that_stands_twice_and_tells_of_too_few_texts(tmp_path: Path) -> None:
+    def row(number: int, name: str, end: int) -> str:
+        spans = [{"start": 0, "end": end, "type": "entity"}]
+        said = {"annotator": name, "kind": "human", "taxonomy": "fava", "spans": spans}
+        text = f"Ada lived in Rome {number}."
+        return json.dumps({"id": f"s{number}", "response": text, "language": "en", "annotations": [said]})
+
+    anna, ben = tmp_path / "anna.jsonl", tmp_path / "ben.jsonl"
+    anna.write_text("\n".join(row(number, "anna", 3 + 6 * (number % 2)) for number in range(3)), "utf-8")
+    ben.write_text("\n".join(row(number, "ben", 3) for number in range(3)), "utf-8")
+    done = veriglot("agreement", anna, ben)
+    assert "too few: fewer than 5 texts" in done.stdout
+    assert done.stderr == ""
+    ben.write_text(ben.read_text("utf-8") + "\n" + row(1, "ben", 9).replace("s1", "s9"), "utf-8")
+    done = veriglot("agreement", anna, ben, "--json")
+    assert f"'ben' annotated one text twice: {ben}, row 2 (id 's1'), and {ben}, row 4 (id 's9')" in done.stderr
+    told = json.loads(done.stdout)
+    assert (told["anonymous"], len(told["repeated"])) == (True, 1)

@@ -1,0 +1,106 @@
+"""Project files: the presets are right, and what is wrong is refused with its place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from veriglot.errors import InputError, UnknownNameError
+from veriglot.studio.project import Project, load, preset, presets
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+HEAD = '[project]\nname = "N"\nslug = "n"\ntask = "spans"\n'
+
+
+def made(name: str, tmp_path: Path, **more) -> Project:
+    path = tmp_path / "project.toml"
+    path.write_text(preset(name, **{"title": "N", "slug": "n", "data": ["d.jsonl"], **more}), "utf-8")
+    return load(path)
+
+
+def test_presets_follow_the_papers(tmp_path: Path) -> None:
+    assert presets() == ("halluverse", "hat", "kang", "mfava")
+    hat = made("hat", tmp_path).entries
+    assert hat.exam is not None
+    assert (hat.exam.items, hat.exam.bar, hat.exam.attempts, hat.exam.measure) == (25, 0.95, 2, "precision_recall")
+    assert [(s.items, s.low, s.high, s.several) for s in hat.exam.strata] == [
+        (2, 0.9, 1.0, 0),
+        (10, 0.4, 0.6, 4),
+        (10, 0.1, 0.2, 2),
+        (3, 0.0, 0.0, 0),
+    ]
+    assert hat.work.reviews == 1
+    mfava = made("mfava", tmp_path).entries
+    assert mfava.exam is not None
+    assert (mfava.exam.items, mfava.exam.bar, mfava.exam.measure, mfava.exam.against) == (
+        10,
+        0.4,
+        "agreement",
+        "silver",
+    )
+    assert (mfava.work.overlap, mfava.work.per_person) == (50, 50)
+    assert made("mfava", tmp_path).form.span_rating is not None
+    kang = made("kang", tmp_path).form
+    assert [label.name for label in kang.unit_labels] == ["supported", "contradicted", "unverified"]
+    assert (kang.unit, kang.evidence, kang.unit_flags) == ("fact", True, ("context_conflict", "instruction_conflict"))
+    assert [label.name for label in made("halluverse", tmp_path).form.labels] == ["0", "entity", "relation", "sentence"]
+    with pytest.raises(UnknownNameError, match="Did you mean mfava"):
+        preset("mfavaa", title="N", slug="n", data=[])
+
+
+@given(
+    st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str.strip),
+    st.lists(st.text(st.characters(exclude_categories=["Cs"]))),
+)
+def test_presets_hold_any_name_and_path(tmp_path_factory: pytest.TempPathFactory, title: str, data: list[str]) -> None:
+    found = made("mfava", tmp_path_factory.mktemp("p"), title=title, data=data, languages=["de"])
+    assert (found.name, found.entries.data.path, found.languages) == (title, tuple(data), ("de",))
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("", "project"),
+        ("[project]\nname = 3", "name"),
+        (HEAD.replace('"n"', '"../etc"'), "project.slug"),
+        (HEAD.replace('"n"', '""'), "project.slug"),
+        (HEAD.replace("spans", "spam"), "task"),
+        (HEAD + 'taxonomy = "favaa"', "Did you mean fava"),
+        (HEAD + 'languages = ["xx-nothing"]', "language"),
+        (HEAD + 'colours = {entity = "red; }"}', "project.colours.entity"),
+        (HEAD + 'flags = ["<b>"]', "project.flags"),
+        (HEAD + "[wrok]\noverlap = 1", "Did you mean work"),
+        (HEAD + "[work]\noverlap = -1", "work.overlap"),
+        (HEAD + "[work]\nreviews = 3", "work.reviews"),
+        (HEAD + "[exam]\nitems = 3\n[[exam.strata]]\nitems = 2", "exam"),
+        (HEAD + "[exam]\nthreshold = 1.5", "exam.threshold"),
+        (HEAD + "[validation]\nshare = 0.0", "validation.share"),
+        (HEAD + "[checks]\nshare = 0.9", "checks.share"),
+        (HEAD + "[suggestions]\n", "suggestions"),
+        (HEAD + '[guidelines]\nen = "absent.md"', "guidelines.en"),
+        (HEAD + '[consent]\n"<b>" = "x"', "consent"),
+        (HEAD + '[[ratings]]\nname = "a"\nsteps = 1', "ratings.steps"),
+        (HEAD + '[[ratings]]\nname = "a"\n[[ratings]]\nname = "b"', "ratings"),
+        (HEAD + '[store]\nurl = "postgresql://me:sesame@host/db"', "store.url"),
+        (HEAD + '[store]\nurl = "mysql://host/db"', "store.url"),
+    ],
+)
+def test_what_is_wrong_is_refused_with_its_place(make_project: Callable[..., Project], text: str, place: str) -> None:
+    with pytest.raises(InputError) as refused:
+        make_project(text)
+    assert place in str(refused.value)
+    assert "project.toml" in str(refused.value)
+    assert "sesame" not in str(refused.value)
+
+
+def test_paths_are_relative_to_the_file(make_project: Callable[..., Project], tmp_path: Path) -> None:
+    project = make_project(HEAD + '[store]\nurl = "work/n.sqlite"\n')
+    assert project.database == str(tmp_path / "work" / "n.sqlite")
+    assert make_project(HEAD).database == str(tmp_path / "n.sqlite")
+    assert project.resolve_all("a") == [tmp_path / "a"]

@@ -1,0 +1,210 @@
+"""Figures for the lead, pace and drift, other kinds of tasks, and the commands."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from rule_rows import RULES, TEXTS, spans, team
+from sklearn.metrics import cohen_kappa_score
+
+from veriglot.cli.app import app
+from veriglot.studio import exam
+from veriglot.studio.adjudication import majority, settle
+from veriglot.studio.comparison import compare, similarity
+from veriglot.studio.dashboard import WorkedItem, measure_agreement, measure_pace, overview
+from veriglot.studio.layers import EMPTY, Layer, LayerUnit, units_of
+from veriglot.studio.people import revoke
+from veriglot.studio.project import PaceEntry
+from veriglot.studio.tables import ItemRole, Role
+from veriglot.text import word_bounds
+
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+MINE, THEIRS = spans((0, 12)), spans((0, 3), (24, 28, "relation"))
+
+
+def _work(count, start=0, **more):
+    row = {"words": 100, "seconds": 60.0, "marks": 2, "skipped": False} | more
+    return [WorkedItem(NOON + timedelta(minutes=start + number), **row) for number in range(count)]
+
+
+def test_steady_work_raises_no_flag():
+    found = measure_pace(_work(60, check=0.9, others=0.8), PaceEntry(), 0.7)
+    assert found.flags == ()
+    assert (found.items, found.seconds, found.seconds_per_item, found.seconds_per_word) == (60, 3600.0, 60.0, 0.6)
+    assert found.check_f1 == pytest.approx(0.9)
+
+
+@pytest.mark.parametrize(
+    ("rows", "kinds"),
+    [
+        (_work(18) + _work(2, 20, seconds=5.0), ["fast"]),
+        (_work(19) + _work(1, 20, seconds=5.0), []),
+        (_work(3, check=0.5), ["checks"]),
+        (_work(2, check=0.5), []),
+        (_work(6) + _work(4, 10, skipped=True), ["skips"]),
+        (_work(20) + _work(20, 30, seconds=25.0), ["faster"]),
+        (_work(20) + _work(20, 30, marks=0), ["marks"]),
+        (_work(20, others=0.9) + _work(20, 30, others=0.6), ["drift"]),
+        (_work(4, seconds=1.0), []),
+    ],
+)
+def test_what_is_worth_a_look_has_its_reason(rows, kinds):
+    found = measure_pace(list(reversed(rows)), PaceEntry(), 0.7)
+    assert [flag.kind for flag in found.flags] == kinds
+    assert all(any(char.isdigit() for char in flag.reason) for flag in found.flags)
+
+
+def test_the_overview_counts_what_there_is(store, make_project):
+    text = RULES.replace("overlap = 0", "overlap = 1").replace("reviews = 0", "reviews = 1")
+    work = team(store, make_project(text + "[checks]\nshare = 0.5\n[pace]\nhourly = 36.0\n"))
+    work.items(3)
+    work.items(2, "zh")
+    work.items(2, role=ItemRole.CHECK, gold=MINE)
+    people = [work.person(languages=["de"]), work.person(languages=["de"]), work.person(joined=False)]
+    reviewer = work.person(Role.REVIEWER)
+    for person, layer in zip(people[:2], (MINE, THEIRS), strict=True):
+        work.do(person, layer, seconds=100.0)
+    for kind in ("confirm", "correct", "return"):
+        work.act(work.next(reviewer), kind, MINE if kind == "correct" else None, comment="Why?")
+    with store.writing() as tx:
+        revoke(tx, people[1].id)
+    with store.reading() as tx:
+        found = overview(tx, work.project)
+    german, chinese = found.languages
+    assert (german.language, german.items, german.shared, german.begun, german.annotators) == ("de", 3, 1, 3, 1)
+    assert (chinese.items, chinese.shared, chinese.begun, chinese.annotators) == (2, 1, 0, 0)
+    lines = {line.id: line for line in found.people}
+    first, second, invited = (lines[person.public_id] for person in people)
+    assert [line.stage for line in (first, second, invited)] == ["work", "revoked", "invited"]
+    assert first.pace.items == first.by_purpose["annotate"]
+    assert first.pace.check_f1 == 1.0
+    assert (first.pace.items, first.begun) == (4, 1)  # what was sent back is to be done again
+    assert (first.seconds, first.cost) == (500.0, pytest.approx(5.0))  # and costs nobody their time
+    assert sum(line.confirmed + line.corrected + line.sent_back for line in (first, second)) == 3
+    assert found.queue["review"] == {"submitted": 3}
+    assert found.cost == pytest.approx(found.seconds / 100)
+    assert found.disagreements == 1
+
+
+def test_agreement_is_that_of_words(store, make_project):
+    work = team(store, make_project(RULES.replace("overlap = 0", "overlap = 3")))
+    work.items(3, silver=MINE)
+    people = [work.person(), work.person()]
+    for person, layer in zip(people, (MINE, THEIRS), strict=True):
+        work.do(person, layer)
+    with store.reading() as tx:
+        found = measure_agreement(tx, work.project, resamples=50, gamma=20)
+    words = word_bounds(TEXTS["de"], "de").tolist()
+
+    def labels(layer, typed):
+        return [
+            next((s.type if typed else "x" for s in layer.spans if s.start < b and s.end > a), "") for a, b in words
+        ]
+
+    kappas = {
+        line.scope: line.value
+        for line in found.lines
+        if (line.among, line.measure, line.between) == ("people", "kappa", ("all", "all"))
+    }
+    for scope in ("binary", "typed"):
+        one, other = (labels(layer, scope == "typed") for layer in (MINE, THEIRS))
+        assert kappas[scope] == pytest.approx(cohen_kappa_score(one, other))
+    assert found.best == {"de": people[0].public_id}
+    assert {line.measure for line in found.lines if line.among == "people"} >= {"alpha", "span_f1", "gamma"}
+    assert found.shared == 3
+
+
+def test_nothing_to_compare_is_no_error(store, make_project):
+    work = team(store, make_project(RULES))
+    work.items(1)
+    with store.reading() as tx:
+        assert measure_agreement(tx, work.project).lines == []
+        assert overview(tx, work.project).disagreements == 0
+
+
+FACTS = RULES.replace('task = "spans"', 'task = "facts"\nunits = "sentence"')
+PAIRS = RULES.replace('task = "spans"', 'task = "pairs"').replace("overlap = 0", "overlap = 9")
+TWO = "Ada wurde in Paris geboren. Sie schrieb über Maschinen."
+
+
+def test_sentences_are_compared_one_by_one(store, make_project):
+    project = make_project(FACTS)
+    work = team(store, project)
+    (id_,) = work.items(1, text=TWO)
+    with store.reading() as tx:
+        sample = tx.sample(id_)
+    places = units_of(project.form, sample)
+    assert len(places) == 2
+
+    def said(*labels):
+        return Layer(units=tuple(LayerUnit(*place, label) for place, label in zip(places, labels, strict=True)))
+
+    wrong = said("contradicted", "supported")
+    assert compare(wrong, wrong, project.form, sample) == (1, 1, 1)
+    assert compare(said("unverified", "supported"), wrong, project.form, sample) == (0, 1, 1)
+    assert similarity(said("contradicted", "unverified"), wrong, project.form, sample) == 0.5
+    found = majority([wrong, wrong, said("unverified", "unverified")], project.form, sample)
+    assert [unit.label for unit in found.units] == ["contradicted", "supported"]
+    assert majority([wrong, said("unverified", "supported")], project.form, sample) is None
+    by_language = {"de": [(sample, wrong, wrong)]}
+    assert exam.measure(make_project(FACTS + "[exam]\n"), by_language, attempt=1).passed
+
+
+def test_pairs_are_compared_by_their_label(store, make_project):
+    work = team(store, make_project(PAIRS))
+    ids = work.items(3)
+    people = [work.person() for _ in range(3)]
+    labels = [("0", "entity", "relation"), ("0", "entity", "entity"), ("entity", "entity", "sentence")]
+    for number, person in enumerate(people):
+        for row in labels:
+            work.act(work.next(person), "submit", Layer(label=row[number]))
+    done = settle(store, work.project, "majority")
+    assert (done.settled, done.left) == (2, 1)
+    with store.reading() as tx:
+        assert [tx.gold(id_) for id_ in ids] == [None, Layer(label="entity"), Layer(label="entity")]
+        found = measure_agreement(tx, work.project, resamples=0)
+    first, second = ([row[number] for row in labels] for number in (0, 1))
+    pair = tuple(sorted(person.public_id for person in people[:2]))
+    kappa = next(one for one in found.lines if (one.measure, one.scope, one.between) == ("kappa", "typed", pair))
+    assert kappa.value == pytest.approx(cohen_kappa_score(first, second))
+    assert found.unit == "pair"
+
+
+def test_the_commands_export_and_settle(store, database, make_project, tmp_path):
+    from typer.testing import CliRunner
+
+    work = team(store, make_project(RULES.replace("overlap = 0", "overlap = 2")))
+    work.items(2, silver=MINE)
+    for layer in (MINE, MINE):
+        work.do(work.person(), layer)
+    given = [str(work.project.path)]
+    studio = ["studio", "--database", database]
+    run = CliRunner()
+    done = run.invoke(app, [*studio, "settle", *given, "--rule", "agreed", "--json"])
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)["settled"] == 2
+    told = [run.invoke(app, [*studio, "settle", *given, *more]).stdout.strip() for more in ([], ["--overwrite"])]
+    assert told == [
+        "0 settled (0 had a gold layer before), 0 left to a lead, 2 kept their gold layer (0 settled by hand).",
+        "2 settled (2 had a gold layer before), 0 left to a lead, 0 kept their gold layer (0 settled by hand).",
+    ]
+    done = run.invoke(app, [*studio, "export", given[0], str(tmp_path / "out"), *given[1:], "--to", "mfava"])
+    assert done.exit_code == 0, done.output
+    assert "silver_gold_de.json  2 rows" in done.stdout
+    assert "mFAVA holds" in done.stderr or "gold and silver" in done.stderr
+    done = run.invoke(app, [*studio, "export", given[0], str(tmp_path / "out.zip"), *given[1:], "--json"])
+    assert json.loads(done.stdout)["items"] == 2
+    assert (tmp_path / "out.zip").exists()
+    with store.reading() as tx:
+        assert tx.gold(tx.items(work.id)[0].id) == MINE
+
+
+def test_an_empty_layer_is_like_itself(store, make_project):
+    work = team(store, make_project(RULES))
+    (id_,) = work.items(1)
+    with store.reading() as tx:
+        sample = tx.sample(id_)
+    assert similarity(EMPTY, EMPTY, work.project.form, sample) == 1.0
+    assert similarity(EMPTY, Layer(skip="not_sure"), work.project.form, sample) == 0.0

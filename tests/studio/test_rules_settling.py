@@ -1,0 +1,172 @@
+"""Rules settle what they can decide, say what they did, and leave ties and what a lead settled to leads."""
+
+from __future__ import annotations
+
+import json
+
+import msgspec
+import pytest
+from rule_rows import RULES, spans, team
+
+from veriglot.studio.adjudication import adjudicate, settle
+from veriglot.studio.dashboard import overview
+from veriglot.studio.export import export
+from veriglot.studio.layers import EMPTY, Layer, LayerSpan, LayerUnit
+from veriglot.studio.tables import Role
+
+SHARED = RULES.replace("overlap = 0", "overlap = 2")
+RATED = SHARED + ('[[ratings]]\nname = "severity"\nof = "span"\n\n[[ratings]]\nname = "fluency"\nof = "item"\n')
+FLAG = 'flags = ["incomprehensible"]\n\n[work]'
+MINE, THEIRS, APART = spans((0, 3)), spans((0, 12)), spans((0, 3), (4, 12))
+
+
+def _handed_in(store, make_project, layers, rules=SHARED, count=1, **more):
+    work = team(store, make_project(rules))
+    ids = work.items(count, **more)
+    for person, layer in [(work.person(), layer) for layer in layers]:
+        work.do(person, layer)
+    return work, ids
+
+
+def _gold(store, id_):
+    with store.reading() as tx:
+        gold = tx.gold(id_)
+    return None if gold is None else [(span.start, span.end, span.type) for span in gold.spans]
+
+
+@pytest.mark.parametrize(
+    "layers",
+    [
+        [spans((0, 12, "invented")), APART],  # one to one on the type
+        [MINE, EMPTY],  # one to one on whether anything is wrong
+        [MINE, THEIRS],
+        [THEIRS, spans((0, 12, "relation")), EMPTY],  # more than half mark it, and differ on the type
+        [MINE, EMPTY, Layer(skip="not_sure")],
+        [MINE, MINE, EMPTY, Layer(skip="not_sure")],  # two of four are not more than half
+    ],
+)
+def test_a_tie_is_left_to_a_lead(store, make_project, layers):
+    work, (id_,) = _handed_in(store, make_project, layers)
+    done = settle(store, work.project, "majority")
+    assert (done.settled, done.left) == (0, 1)
+    assert _gold(store, id_) is None
+
+
+@pytest.mark.parametrize(
+    ("layers", "gold"),
+    [
+        ([THEIRS, THEIRS], [(0, 12, "entity")]),
+        ([THEIRS, APART], [(0, 3, "entity"), (4, 12, "entity")]),  # white space decides nothing
+        ([THEIRS, spans((0, 12, "relation")), THEIRS], [(0, 12, "entity")]),
+        ([THEIRS, MINE, EMPTY], [(0, 3, "entity")]),
+        ([MINE, EMPTY, EMPTY], []),
+        ([MINE, MINE, Layer(skip="not_sure")], [(0, 3, "entity")]),
+        ([spans((0, 12), (0, 3, "invented"))] * 2, [(0, 3, "invented"), (0, 12, "entity")]),  # one in another
+    ],
+)
+def test_what_more_than_half_say_is_gold(store, make_project, layers, gold):
+    work, (id_,) = _handed_in(store, make_project, layers)
+    done = settle(store, work.project, "majority")
+    assert (done.settled, done.left) == (1, 0)
+    assert _gold(store, id_) == gold
+
+
+def test_two_who_label_a_unit_differently_leave_it_to_a_lead(store, make_project):
+    rules = SHARED.replace('task = "spans"', 'task = "facts"\nunits = "sentence"')
+    text = "Ada was born in Rome."
+    labelled = [Layer(units=(LayerUnit(0, 21, label),)) for label in ("supported", "contradicted", "supported")]
+    work, (id_,) = _handed_in(store, make_project, labelled[:2], rules, text=text)
+    assert settle(store, work.project, "majority").left == 1
+    work.do(work.person(), labelled[2])
+    assert settle(store, work.project, "majority").settled == 1
+    with store.reading() as tx:
+        assert [unit.label for unit in tx.gold(id_).units] == ["supported"]
+
+
+def test_what_a_lead_settled_by_hand_no_rule_changes(store, make_project):
+    work, ids = _handed_in(store, make_project, [MINE, MINE], SHARED.replace("overlap = 2", "overlap = 3"), count=3)
+    lead = work.person(Role.LEAD)
+    assert settle(store, work.project, "agreed").settled == 3
+    work.act(adjudicate(store, work.project, lead.id, ids[0]), "submit", THEIRS)
+    done = settle(store, work.project, "majority")
+    assert (done.settled, done.left, done.unchanged, done.replaced, done.by_hand) == (0, 0, 3, 0, 1)
+    done = settle(store, work.project, "majority", again=True)
+    assert (done.settled, done.left, done.unchanged, done.replaced, done.by_hand) == (2, 0, 1, 2, 1)
+    assert [_gold(store, id_) for id_ in ids] == [[(0, 12, "entity")], [(0, 3, "entity")], [(0, 3, "entity")]]
+
+
+def _rated(span, item, note=""):
+    ratings = {} if item is None else {"fluency": item}
+    return Layer(spans=(LayerSpan("s1", 0, 3, "entity", span, note),), ratings=ratings, comment=note)
+
+
+@pytest.mark.parametrize(
+    ("rule", "ratings", "gold"),
+    [
+        ("agreed", [(2, 3), (2, 3)], (2, {"fluency": 3})),
+        ("agreed", [(2, 3), (1, None)], (None, {"fluency": 3})),
+        ("agreed", [(2, 3), (2, 4)], (2, {})),
+        ("majority", [(2, 3), (2, 3), (2, 4)], (2, {})),
+        ("best_with_silver", [(2, 3), (1, 4)], (2, {"fluency": 3})),
+    ],
+)
+def test_ratings_are_kept_where_all_who_rate_agree(store, make_project, rule, ratings, gold):
+    layers = [_rated(*one, note="mine") for one in ratings]
+    if rule == "best_with_silver":
+        layers[1] = msgspec.structs.replace(layers[1], spans=(LayerSpan("s1", 4, 12, "entity", 1),))
+    work, (id_,) = _handed_in(store, make_project, layers, RATED, silver=MINE)
+    assert settle(store, work.project, rule).settled == 1
+    with store.reading() as tx:
+        found = tx.gold(id_)
+    assert (found.spans[0].rating, found.ratings) == gold
+    assert (found.spans[0].note, found.comment) == ("", "")
+
+
+def test_a_flag_is_gold_where_all_raise_it_who_agree(store, make_project):
+    raised = msgspec.structs.replace(MINE, flags=("incomprehensible",))
+    work, (id_,) = _handed_in(store, make_project, [raised, MINE], SHARED.replace("[work]", FLAG))
+    assert settle(store, work.project, "agreed").settled == 1
+    with store.reading() as tx:
+        assert tx.gold(id_).flags == ()
+
+
+def _exported(store, work, out):
+    """Key of an item to where its gold is from, in a native export; None where it has none."""
+    export(store, work.project, out)
+    rows = [json.loads(line) for line in (out / "data.jsonl").read_text("utf-8").splitlines()]
+    for row in rows:
+        has_gold = any(one["annotator"] == "gold" for one in row.get("annotations", []))
+        assert has_gold == (row["meta"]["studio"]["gold"] is not None)
+    return {row["id"]: row["meta"]["studio"]["gold"] for row in rows}
+
+
+def test_an_export_says_by_which_rule_gold_was_settled(store, make_project, tmp_path):
+    work, (id_,) = _handed_in(store, make_project, [MINE, MINE], silver=MINE)
+    for number, rule in enumerate(("agreed", "majority", "best_with_silver")):
+        assert settle(store, work.project, rule, again=True).settled == 1
+        assert list(_exported(store, work, tmp_path / str(number)).values()) == [f"settled_{rule}"]
+    work.act(adjudicate(store, work.project, work.person(Role.LEAD).id, id_), "submit", THEIRS)
+    assert list(_exported(store, work, tmp_path / "by_hand").values()) == ["adjudicated"]
+
+
+@pytest.mark.parametrize(("reviews", "source"), [(0, "single"), (1, "reviewed")])
+def test_progress_and_export_count_the_same_gold(store, make_project, tmp_path, reviews, source):
+    rules = RULES.replace("overlap = 0", "overlap = 2").replace("reviews = 0", f"reviews = {reviews}")
+    work = team(store, make_project(rules))
+    work.items(6)
+    first, second = work.person(), work.person()
+    work.do(first, MINE, most=4)
+    work.do(second, MINE, most=3)
+    work.act(work.next(second), "skip", Layer(skip="not_sure"))
+    if reviews:
+        reviewer = work.person(Role.REVIEWER)
+        work.act(work.next(reviewer), "return", None, comment="Look again.")
+        while (row := work.next(reviewer)) is not None:
+            work.act(row, "confirm", None)
+    assert settle(store, work.project, "agreed").settled >= 1
+    found = list(_exported(store, work, tmp_path / "out").values())
+    with store.reading() as tx:
+        (line,) = overview(tx, work.project).languages
+    assert (line.gold, line.single) == (found.count("settled_agreed"), found.count(source))
+    assert line.gold > 0 < line.single
+    assert line.gold + line.single < line.items

@@ -1,0 +1,121 @@
+"""Opening: migrations make what the tables say, a newer database is refused, many may open at once."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.runtime.migration import MigrationContext
+from sqlalchemy import inspect, text
+from studio_rows import small
+
+from veriglot.errors import UsageError
+from veriglot.studio.store import Store, newest, open_store, revision_of
+from veriglot.studio.tables import METADATA, StoreError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.filterwarnings("ignore:autogenerate skipping metadata-specified expression-based index")
+@pytest.mark.filterwarnings("ignore:Skipped unsupported reflection")  # of that index, on SQLite
+def test_migrations_make_the_tables_of_this_version(store: Store) -> None:
+    with store.engine.connect() as connection:
+        assert revision_of(connection) == newest()
+        found = inspect(connection)
+        assert set(found.get_table_names()) == {*METADATA.tables, "alembic_version"}
+        context = MigrationContext.configure(connection, opts={"compare_type": False})
+        changes = [one for one in compare_metadata(context, METADATA) if "assigned_once" not in str(one)]
+        assert changes == []  # an index over an expression cannot be compared; the next test tries it
+
+
+def test_nobody_has_an_item_twice_for_one_purpose(store: Store) -> None:
+    from sqlalchemy.exc import IntegrityError
+
+    from veriglot.studio.tables import Purpose
+
+    s = small(store)
+    with pytest.raises(IntegrityError), store.writing() as tx:
+        tx.assign(tx.item(s.assignment.item_id), s.person.id, Purpose.ANNOTATE)
+    with store.writing() as tx:
+        tx.assign(tx.item(s.assignment.item_id), s.person.id, Purpose.ANNOTATE, round=1)
+
+
+def test_opening_again_keeps_everything(store: Store, database: str) -> None:
+    s = small(store)
+    again = open_store(database)
+    with again.reading() as tx:
+        assert tx.assignment(s.assignment.id) == s.assignment
+    again.close()
+
+
+def test_a_newer_database_is_refused_and_left_alone(store: Store, database: str) -> None:
+    with store.writing() as tx:
+        tx.connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    with pytest.raises(StoreError, match="newer version of Veriglot"):
+        open_store(database)
+    with store.reading() as tx:
+        assert tx.connection.execute(text("SELECT version_num FROM alembic_version")).scalar() == "9999"
+
+
+def test_somebody_elses_tables_are_refused(store: Store, database: str) -> None:
+    with store.writing() as tx:
+        tx.connection.execute(text("DROP TABLE alembic_version"))
+    with pytest.raises(StoreError, match="not Veriglot's"):
+        open_store(database)
+
+
+def test_many_may_make_one_database_at_once(database: str) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        stores = list(pool.map(lambda _: open_store(database), range(4)))
+    for one in stores:
+        with one.reading() as tx:
+            assert tx.projects() == []
+        one.close()
+
+
+def test_a_block_that_raises_leaves_nothing(store: Store) -> None:
+    with pytest.raises(ZeroDivisionError), store.writing() as tx:
+        1 / tx.add_project(slug="x", name="X", task="spans", taxonomy="fava") / 0
+    with store.reading() as tx:
+        assert tx.projects() == []
+
+
+def test_reading_sees_one_moment(store: Store) -> None:
+    s = small(store)
+    with store.reading() as tx:
+        before = tx.people(s.project_id)
+        with store.writing() as other:
+            other.update_person(s.person.id, "renamed", name="Ada")
+        assert tx.people(s.project_id) == before
+
+
+def test_what_is_no_database_is_refused_with_a_remedy(tmp_path: Path) -> None:
+    (tmp_path / "text.sqlite").write_text("this is no database, only text of some length" * 99)
+    for wrong in (tmp_path / "text.sqlite", tmp_path, tmp_path / "no" / "folder.sqlite"):
+        with pytest.raises(StoreError):
+            open_store(wrong)
+    with pytest.raises(StoreError, match="There is no database"):
+        open_store(tmp_path / "absent.sqlite", create=False)
+    for wrong_url in ("mysql://host/name", "sqlite://"):
+        with pytest.raises(UsageError):
+            open_store(wrong_url)
+
+
+def test_a_password_is_never_shown(tmp_path: Path) -> None:
+    pytest.importorskip("psycopg", reason="needs the extra postgres: pip install 'veriglot[postgres]'")
+    with pytest.raises(StoreError) as refused:
+        open_store(f"postgresql://me:sesame@/name?host={tmp_path}")
+    assert "sesame" not in str(refused.value)
+
+
+def test_texts_of_any_kind_survive(store: Store) -> None:
+    text_ = "\0 \ud83d null, half, 👩‍👩‍👧, عربي, \u202e"
+    with store.writing() as tx:
+        project_id = tx.add_project(slug="x", name="X", task="spans", taxonomy="fava")
+        tx.record("note", project_id, payload={"text": text_})
+    with store.reading() as tx:
+        (kept,) = tx.events(project_id, kinds=["note"])
+    assert kept.payload == {"text": text_}

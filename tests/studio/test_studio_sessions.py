@@ -1,0 +1,136 @@
+"""Who gets in and what they reach: links, cookies, projects, and sites that write in the name of others."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from studio_server import event, layer
+
+from veriglot.studio.people import revoke
+from veriglot.studio.tables import now
+
+if TYPE_CHECKING:
+    from studio_server import Running
+
+
+def test_forged_links_open_nothing(studio: Running) -> None:
+    token = studio.link()
+    body, _, signature = token.rpartition(".")
+    other = studio.link("two")
+    forged = [
+        "",
+        "x",
+        "a.b",
+        f"{body}.",
+        f"{body}.{signature[:-2]}xx",
+        f"{other.rpartition('.')[0]}.{signature}",
+        "é.x",
+    ]
+    forged += [f"A{token}", token[:-1], token * 9, "../../etc/passwd", "%00", "W10.x"]
+    client = studio.client()
+    for one in forged:
+        answer = client.post("/api/join", json={"token": one, "name": "Eve", "language": "en", "consent": True})
+        assert answer.status_code in {403, 422}, one
+        assert "set-cookie" not in answer.headers
+    assert client.get("/api/join/nonsense").json()["error"]["code"] == "invitation_forged"
+    here = studio.studio()
+    with here.store.reading() as tx:
+        assert all(person.joined_at is None for person in tx.people(here.id))
+
+
+def test_expired_and_withdrawn_links_open_nothing(studio: Running) -> None:
+    old, gone = studio.visitor(), studio.visitor()
+    here = studio.studio()
+    with here.store.writing() as tx:
+        by_name = {person.name: person for person in tx.people(here.id)}
+        tx.update_person(by_name[old.name].id, "test", key_expires_at=now() - timedelta(seconds=1))
+        revoke(tx, by_name[gone.name].id)
+    for visitor, code in ((old, "invitation_expired"), (gone, "invitation_revoked")):
+        answer = studio.client().post("/api/join", json={"token": visitor.token})
+        assert (answer.status_code, answer.json()["error"]["code"]) == (403, code)
+    assert gone.get("/api/me").status_code == 401  # their browser is out at once
+    assert gone.post("/api/next").status_code == 401
+
+
+def test_sessions_end(studio: Running) -> None:
+    one = studio.visitor()
+    here = studio.studio()
+    from sqlalchemy import update
+
+    from veriglot.studio.tables import sessions
+
+    with here.store.writing() as tx:
+        tx.connection.execute(update(sessions).values(expires_at=now() - timedelta(seconds=1)))
+    assert one.get("/api/me").json()["error"]["code"] == "not_signed_in"
+
+
+def test_cookies_that_were_not_made_here_open_nothing(studio: Running) -> None:
+    one, other = studio.visitor(), studio.visitor("two")
+    cookie = one.client.cookies["veriglot_session"]
+    slug, token, signature = cookie.split(".")
+    foreign = other.client.cookies["veriglot_session"].split(".")
+    tried = [f"two.{token}.{signature}", f"{slug}.{token}.{signature[:-1]}", f"{slug}.{foreign[1]}.{foreign[2]}"]
+    tried += [f"{slug}.{token}.", "..", "one..", "a" * 600, f"nope.{token}.{signature}", f"{slug}.{token}x.{signature}"]
+    for bad in tried:
+        assert studio.client().get("/api/me", headers={"Cookie": f"veriglot_session={bad}"}).status_code == 401, bad
+    assert studio.client().get("/api/me", headers={"Cookie": f"veriglot_session={cookie}"}).status_code == 200
+
+
+def test_the_session_does_not_open_another_project(studio: Running) -> None:
+    """Two projects in one database: what belongs to the other one, and to others of one's own, is not there."""
+    one, neighbour, foreign = studio.visitor(), studio.visitor(), studio.visitor("two")
+    theirs = foreign.next()["id"]
+    beside = neighbour.next()["id"]
+    for number in (theirs, beside, 2**31 - 1):
+        assert one.get(f"/api/assignments/{number}").status_code == 404
+        assert one.get(f"/api/assignments/{number}/shared").status_code == 404
+        assert one.send(number, layer=layer()).status_code == 404
+        assert one.send(number).status_code == 404
+    mine = {line["id"] for line in one.get("/api/assignments").json()}
+    assert not mine & {theirs, beside}
+    for path in (f"/api/assignments/{theirs}", f"/api/assignments/{beside}"):
+        owner = foreign if str(theirs) in path else neighbour
+        assert owner.get(path).json()["version"] == 0
+
+
+def test_writes_need_this_sessions_token(studio: Running) -> None:
+    one, other = studio.visitor(), studio.visitor()
+    number = one.next()["id"]
+    path = f"/api/assignments/{number}/events"
+    for headers in ({}, {"X-CSRF-Token": ""}, {"X-CSRF-Token": "x"}, {"X-CSRF-Token": other.csrf}):
+        answer = one.client.post(path, json=event(layer=layer()), headers=headers)
+        assert (answer.status_code, answer.json()["error"]["code"]) == (403, "csrf")
+    for path_ in ("/api/next", "/api/logout"):
+        assert one.client.post(path_).status_code == 403
+    assert one.get(f"/api/assignments/{number}").json()["version"] == 0
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "https://evil.example"},
+        {"Origin": "null"},
+        {"Origin": "http://127.0.0.1:1"},
+        {"Origin": "http://localhost.evil.example"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Sec-Fetch-Site": "same-site"},
+    ],
+)
+def test_other_sites_cannot_write_even_with_the_token(studio: Running, headers: dict[str, str]) -> None:
+    one = studio.visitor()
+    answer = one.post("/api/next", headers=headers)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (403, "foreign_origin")
+    body = {"token": one.token}
+    assert studio.client().post("/api/join", json=body, headers=headers).status_code == 403
+    ours = {"Origin": studio.url, "Sec-Fetch-Site": "same-origin"}
+    assert one.post("/api/next", headers=ours).status_code == 200
+
+
+def test_forms_cannot_write(studio: Running) -> None:
+    """What another site's form can send without asking is no JSON to us."""
+    client = studio.client()
+    for media in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""):
+        answer = client.post("/api/join", content=b'{"token": "x"}', headers={"Content-Type": media})
+        assert answer.status_code == 415

@@ -1,0 +1,377 @@
+"""A whole project in a browser, from the lead's command line to the export, which has what was clicked."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import shutil
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from whole_project import Command, Mark, Person, Team, init, serving
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytestmark = pytest.mark.slow
+
+EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "studio"
+REASON = "Read the last words again, please: nobody sells cars there. 🙏"
+
+EXAM = {
+    "exam-de-1": "vier", "exam-de-2": "Nordhafen", "exam-ar-1": "الخشب", "exam-ar-2": "المساء", "exam-zh-1": "山顶",
+    "exam-zh-2": "秋天", "exam-hi-1": "अगस्त", "exam-hi-2": "काला", "exam-th-1": "ค่ำ", "exam-th-2": "สัปดาห์",
+}  # fmt: skip
+POET = Mark("dem Dichter Emil Quandt", "relation", "mouse")
+CARS = Mark("विदेशी गाड़ियाँ", "invented", "mouse")
+ICE = Mark("冬天全湖结冰", "invented", "mouse")
+AGREED = [
+    Mark("市政府", "contradictory"),
+    Mark("𠮷田纸艺社", "entity", "mouse"),
+    Mark("是全国最美的灯会", "subjective"),
+]
+ANNA = {
+    "de-1": [Mark("1921", "entity", rating=4), POET],
+    "ar-1": [Mark("1952", "entity", "mouse"), Mark("الشاعر سامي حداد", "entity")],
+    "zh-1": AGREED,
+    "hi-1": [Mark("1946", "entity"), Mark("क्षत्रिय राजा", "entity", "mouse", rating=2)],
+    "th-1": [Mark("2554", "entity"), Mark("ทุกวันจันทร์", "contradictory")],
+    "de-2": [
+        Mark("neun", "entity"),
+        Mark("das scho\u0308nste Cafe\u0301 der Stadt 😀", "subjective"),
+        Mark("scho\u0308nste", "unverifiable", "mouse"),  # inside the other
+    ],
+    "ar-2": [Mark("المطار الجديد", "entity", "mouse"), Mark("ويزوره مليون سائح في السنة", "invented")],
+    "zh-2": [Mark("二十", "entity")],
+}
+BO = {
+    "de-1": [Mark("1921", "entity", "mouse")],
+    "ar-1": [Mark("1952", "entity"), Mark("الشاعر", "relation", "mouse")],
+    "zh-1": AGREED[::-1],
+    "hi-1": [Mark("क्षत्रिय", "relation")],
+    "th-1": [Mark("2554 🛶", "entity", "mouse"), Mark("วันจันทร์", "entity")],
+    "hi-2": [Mark("शुक्रवार", "entity")],
+    "th-2": [Mark("ภูเขา", "entity"), Mark("ค่าเข้าชม", "contradictory", "mouse")],
+}
+
+
+def _rows(path: Path) -> dict[str, dict[str, Any]]:
+    return {row["id"]: row for row in map(json.loads, path.read_text("utf-8").splitlines())}
+
+
+DATA = _rows(EXAMPLE / "data.jsonl")
+KEYS = {row["response"]: key for key, row in {**DATA, **_rows(EXAMPLE / "exam.jsonl")}.items()}
+
+Places = set[tuple[int, int, str]]
+
+
+def _clicked(key: str, marks: list[Mark]) -> Places:
+    return {mark.place(DATA[key]["response"]) for mark in marks}
+
+
+def _sit_exam(person: Person, *, knows: bool) -> None:
+    """From the guidelines to the result."""
+    person.button("Begin the exam")
+    person.settled()
+    while (text := person.response) is not None:
+        if knows:
+            person.mark(Mark(EXAM[KEYS[text]], "entity", "mouse" if "th" in KEYS[text] else "keys"))
+        person.end("Hand in")
+    person.button("Hand in the exam")
+    person.page.wait_for_selector("main[aria-live] h1")
+
+
+def _annotate(person: Person, marks: dict[str, list[Mark]]) -> list[str]:
+    """All that there is for somebody now; which items these were."""
+    done = []
+    while (text := person.response) is not None:
+        person.mark(*marks[KEYS[text]])
+        if KEYS[text] in {"de-1", "ar-1", "th-1"}:
+            person.shot(f"desk-{KEYS[text]}")
+        person.end("Hand in")
+        done.append(KEYS[text])
+    return done
+
+
+def _review(person: Person) -> list[tuple[str, str]]:
+    """Confirm what is right, correct one, send one back; what was done to which."""
+    done = []
+    while (text := person.response) is not None:
+        key, verdict = KEYS[text], "Confirm"
+        spans = person.page.locator(".spans h3").last.inner_text()
+        if key == "hi-2" and spans.startswith("1 "):
+            verdict = "Send back"
+            person.button("Send back")
+            person.page.get_by_label("What should be changed?").fill(REASON)
+            person.shot("send-back")
+        elif key == "zh-2":
+            verdict = "Hand in corrections"
+            person.mark(ICE)
+            person.shot("correct")
+        person.end(verdict)
+        done.append((key, verdict))
+    return done
+
+
+def _settle(lead: Person, key: str, whose: str) -> None:
+    """Start from what somebody marked; of the German one, another type."""
+    lead.page.goto(f"{lead.url}/lead/disagreements")
+    with lead.page.expect_response(re.compile(r"/api/assignments/\d+$")):
+        lead.button(f"Settle {key}")
+    lead.settled()
+    lead.page.locator(".subjects li", has_text=whose).get_by_role("button", name="Start from this").click()
+    if key == "de-1":
+        lead.page.locator("#response").focus()
+        lead.page.keyboard.press("Escape")
+        lead.page.keyboard.press("Home")
+        for pressed in ("Tab", "Tab", "1"):  # the second mark becomes an entity
+            lead.page.keyboard.press(pressed)
+        lead.shot("settle")
+    lead.end("Hand in")
+
+
+def _exported(lead: Person, name: str) -> dict[str, bytes]:
+    """The files of an export that the lead downloads."""
+    with lead.page.expect_download() as waiting:
+        lead.page.get_by_role("link", name=f"Download {name}").click()
+    with zipfile.ZipFile(io.BytesIO(Path(waiting.value.path()).read_bytes())) as archive:
+        return {
+            Path(file).relative_to(Path(file).parts[0]).as_posix(): archive.read(file) for file in archive.namelist()
+        }
+
+
+def _layers(row: dict[str, Any]) -> dict[str, Places]:
+    """Annotator to what they marked."""
+    return {
+        one["annotator"]: {(span["start"], span["end"], span["type"]) for span in one["spans"]}
+        for one in row["annotations"]
+    }
+
+
+@pytest.mark.slow
+def test_a_project_from_the_first_command_to_the_export(browser: Browser, database: str, tmp_path: Path) -> None:
+    file = init(tmp_path / "five", "--preset", "mfava", "--languages", "de,zh")
+    assert 'task = "spans"' in file.read_text("utf-8")
+    for name in ("project.toml", "data.jsonl", "exam.jsonl"):  # and the lead looks through it, and fills it in
+        shutil.copy(EXAMPLE / name, file.parent)
+    command = Command(file.parent, database)
+    assert json.loads(command("import", "--json"))["added"] == dict.fromkeys(("ar", "de", "hi", "th", "zh-Hans"), 4)
+
+    with serving(file.parent, database) as url:
+        team = Team(url, browser)
+        lead, anna, bo = team.person("Ines"), team.person("Anna"), team.person("Bo", dark=True)
+        carl, rev = team.person("Carl ⚘", dark=True), team.person("Rev")
+        lead.join(command.link("lead", url))
+        lead.page.goto(f"{url}/lead/people")
+        lead.button("Make a link")
+        annas_link = lead.page.get_by_role("textbox", name="Invitation link").input_value()
+        bos_link = command.link("annotator", url)
+
+        for person, link, knows in ((anna, annas_link, True), (bo, bos_link, True)):
+            person.join(link)
+            person.shot("exam")
+            _sit_exam(person, knows=knows)
+            assert person.page.locator("h1").inner_text() == "You passed"
+            person.shot("passed")
+            person.button("To the work")
+            person.settled()
+        carl.join(command.link("annotator", url))
+        _sit_exam(carl, knows=False)
+        assert carl.page.locator("h1").inner_text() == "Not passed this time"
+        carl.button("Try again")
+        _sit_exam(carl, knows=False)
+        assert carl.page.locator("h1").inner_text() == "The exam was not passed"
+        carl.shot("out")
+        carl.page.goto(f"{url}/mark")
+        carl.settled()
+        assert carl.response is None
+
+        assert sorted(_annotate(anna, ANNA)) == sorted(ANNA)
+        first = KEYS[bo.response or ""]
+        bo.mark(BO[first][0])
+        bo.wait_saved()
+        bo = team.person("Bo", dark=True, viewport={"width": 480, "height": 900})  # a smaller device
+        bo.come_back(bos_link)
+        bo.settled()
+        assert KEYS[bo.response or ""] == first
+        assert bo.page.locator(".span-line").count() == 1  # as it was left
+        bo.shot("small")
+        assert sorted(_annotate(bo, {**BO, first: BO[first][1:]})) == sorted(BO)
+
+        rev.join(command.link("reviewer", url))
+        rev.settled()
+        rev.shot("review")
+        verdicts = _review(rev)
+        assert len(verdicts) == len(ANNA) + len(BO)
+        assert [one for one in verdicts if one[1] != "Confirm"] == [
+            ("zh-2", "Hand in corrections"),
+            ("hi-2", "Send back"),
+        ]
+
+        bo.page.reload()
+        bo.settled()
+        assert KEYS[bo.response or ""] == "hi-2"
+        assert bo.page.locator(".returned blockquote").inner_text() == REASON
+        bo.shot("returned")
+        bo.mark(CARS)
+        bo.end("Hand in")
+        rev.page.reload()
+        rev.settled()
+        assert _review(rev) == [("hi-2", "Confirm")]
+
+        for tab in ("", "people", "agreement", "disagreements", "items"):
+            lead.page.goto(f"{url}/lead/{tab}")
+            lead.page.wait_for_load_state("networkidle")
+            lead.shot(f"lead-{tab or 'progress'}")
+        lead.page.emulate_media(color_scheme="dark")
+        for key, whose in (("de-1", "Anna"), ("ar-1", "Anna"), ("hi-1", "Anna"), ("th-1", "Bo")):
+            _settle(lead, key, whose)
+        assert json.loads(command("settle", "--json"))["settled"] == 1  # the one on which both say the same
+
+        for tab in ("", "people", "agreement", "disagreements", "exports"):
+            lead.page.goto(f"{url}/lead/{tab}")
+            lead.page.wait_for_load_state("networkidle")
+            lead.shot(f"dark-{tab or 'progress'}")
+        ids = {one["name"]: one["id"] for one in lead.get("/api/lead/overview")["people"]}
+        files = {
+            name: _exported(lead, name) for name in ("Native JSONL", "mFAVA JSON", "Label Studio JSON", "Inline tags")
+        }
+        _native(files["Native JSONL"], ids)
+        _mfava(files["mFAVA JSON"], ids)
+        _label_studio(files["Label Studio JSON"], ids)
+        for person in (lead, anna, bo, carl, rev):
+            assert person.trouble == []
+    command("export", str(tmp_path / "typed"))
+    assert (tmp_path / "typed" / "data.jsonl").read_bytes() == files["Native JSONL"]["data.jsonl"]
+
+
+def _gold() -> dict[str, Places]:
+    """What counts in the end, by what was clicked."""
+    single = {key: ANNA[key] for key in ("de-2", "ar-2")} | {"zh-2": [*ANNA["zh-2"], ICE]}
+    single |= {"hi-2": [*BO["hi-2"], CARS], "th-2": BO["th-2"]}
+    shared = {key: ANNA[key] for key in ("ar-1", "zh-1", "hi-1")} | {"th-1": BO["th-1"]}
+    shared["de-1"] = [ANNA["de-1"][0], Mark(POET.text, "entity")]
+    return {key: _clicked(key, marks) for key, marks in {**single, **shared}.items()}
+
+
+def _native(files: dict[str, bytes], ids: dict[str, str]) -> None:
+    """Everybody's layer, gold, and all that happened."""
+    rows = {row["id"]: row for row in map(json.loads, files["data.jsonl"].decode().splitlines())}
+    wanted = {"Anna": ANNA, "Bo": {**BO, "hi-2": [*BO["hi-2"], CARS]}}
+    gold = _gold()
+    for key, sample in DATA.items():
+        assert rows[key]["response"] == sample["response"]
+        layers = _layers(rows[key])
+        for name, marks in wanted.items():
+            assert layers.pop(ids[name], None) == (_clicked(key, marks[key]) if key in marks else None), (key, name)
+        silver = {(span["start"], span["end"], span["type"]) for span in sample["annotations"][0]["spans"]}
+        assert layers == {"gold": gold[key], "silver": silver}, key
+    ratings = {
+        (key, sample["response"][span["start"] : span["end"]]): span["rating"]
+        for key, sample in DATA.items()
+        for one in rows[key]["meta"]["studio"]["layers"]
+        if one["by"] == ids["Anna"]
+        for span in one["layer"]["spans"]
+        if span.get("rating")
+    }
+    assert ratings == {("de-1", "1921"): 4, ("hi-1", "क्षत्रिय राजा"): 2}
+    events = [json.loads(line) for line in files["history.jsonl"].decode().splitlines()]
+    kinds = [one["kind"] for one in events]
+    assert (kinds.count("exam_passed"), kinds.count("exam_failed"), kinds.count("exam_out")) == (2, 1, 1)
+    assert (kinds.count("return"), kinds.count("correct"), kinds.count("adjudicated")) == (1, 1, 4)
+    assert kinds.count("conflict") == 0
+
+
+def _mfava(files: dict[str, bytes], ids: dict[str, str]) -> None:
+    """Tags around just what was clicked, in gold and in each annotator's file."""
+    tagged = {key: _tagged(DATA[key]["response"], places) for key, places in _gold().items()}
+    found = {}
+    for tag in ("de", "ar", "zh", "hi", "th"):
+        for row in json.loads(files[f"silver_gold_{tag}.json"]):
+            found[KEYS[row["generated_text"]]] = row["gold_annotations"]
+    assert found == tagged
+    (row,) = [
+        row for row in json.loads(files[f"annotators/{ids['Bo']}_th.json"]) if KEYS[row["generated_text"]] == "th-1"
+    ]
+    assert row["gold_annotations"] == _tagged(DATA["th-1"]["response"], _clicked("th-1", BO["th-1"]))
+
+
+def _tagged(text: str, places: Places) -> str:
+    """Tags of places that nest or lie apart, put in from the end on."""
+    cuts = [(start, 1, -end, f"<{type_}>") for start, end, type_ in places]
+    cuts += [(end, 0, -start, f"</{type_}>") for start, end, type_ in places]
+    for place, _, _, tag in sorted(cuts, reverse=True):
+        text = text[:place] + tag + text[place:]
+    return text
+
+
+def _label_studio(files: dict[str, bytes], ids: dict[str, str]) -> None:
+    """UTF-16 units there, and the words beside them."""
+    for task in json.loads(files["data.json"]):
+        key = task["data"]["id"]
+        (anna,) = [one for one in task["annotations"] if one["completed_by"] == ids["Anna"]] or [None]
+        if anna is None:
+            assert key not in ANNA
+            continue
+        text = DATA[key]["response"]
+        wanted = {
+            (len(text[:start].encode("utf-16-le")) // 2, text[start:end], type_)
+            for start, end, type_ in _clicked(key, ANNA[key])
+        }
+        values = [result["value"] for result in anna["result"]]
+        assert {(value["start"], value["text"], value["labels"][0]) for value in values} == wanted
+
+
+TRANSLATIONS = [
+    (
+        "en-zh",
+        "zh",
+        "The ferry leaves at nine.",
+        "渡轮九点从𠮷港出发，票价十元。",
+        Mark("票价十元", "hallucination", "mouse"),
+    ),
+    ("en-ar", "ar", "The lamp is green.", "المصباح أخضر 💡 وثقيل جدا.", Mark("وثقيل جدا", "hallucination", "mouse")),
+    ("en-de", "de", "The lamp is green.", "Die Lampe ist gru\u0308n.", None),
+]
+
+
+def test_translations_are_marked_and_leave_as_hat(browser: Browser, database: str, tmp_path: Path) -> None:
+    file = init(tmp_path / "hat", "--preset", "hat", "--name", "Translations")
+    text = file.read_text("utf-8")
+    kept, _, rest = text.partition("[exam]")
+    file.write_text(f"{kept}{rest[rest.index('[work]') :].replace('reviews = 1', 'reviews = 0')}", "utf-8")
+    rows = [
+        {"id": key, "language": tag, "task": "translation", "response": response,
+         "evidence": [{"text": source, "language": "en"}]}
+        for key, tag, source, response, _ in TRANSLATIONS
+    ]  # fmt: skip
+    (file.parent / "data.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    command = Command(file.parent, database)
+    command("import")
+    with serving(file.parent, database) as url:
+        anna = Team(url, browser).person("Anna")
+        anna.join(command.link("annotator", url))
+        for _, _, _, response, mark in TRANSLATIONS:
+            anna.settled()
+            assert anna.response == response
+            if mark is not None:
+                anna.mark(mark)
+            anna.page.get_by_label("No issues").check()
+            anna.shot(f"translation-{len(response)}")
+            anna.end("Hand in")
+        assert anna.response is None
+        asked: list[str] = []
+        anna.page.on("request", lambda request: asked.append(request.url))
+        anna.page.wait_for_timeout(1000)
+        assert asked == []  # where there is nothing to do, nobody asks again and again
+        assert anna.trouble == []
+    command("export", str(tmp_path / "out"), "--to", "hat")
+    found = {row["id"]: row for row in json.loads((tmp_path / "out" / "data.json").read_text("utf-8"))}
+    for key, tag, source, response, mark in TRANSLATIONS:
+        row = found[key]
+        assert (row["srcLocale"], row["tgtLocale"], row["source"], row["target"]) == ("en", tag, source, response)
+        spans = [(span["start"], span["end"], span["text"]) for error in row["errors"] for span in error["spans"]]
+        assert spans == ([] if mark is None else [(*mark.place(response)[:2], mark.text)])

@@ -31,7 +31,7 @@ import numpy as np
 from figures import machine, show
 from parallel_questions import LANGUAGES, PIVOT, Item, drawn, read_questions
 from ranking import as_number, auc, draws_of, mean_of, shown
-from veriglot.detectors import load_detector
+from veriglot.detectors.registry import load_detector
 from veriglot.encoders.base import strength_of
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ import figures
 import inputs
 import veriglot
 from veriglot.errors import MissingExtraError
-from veriglot.hub import MissingWeightsError
-from veriglot.text import word_bounds
+from veriglot.hub.registry import MissingWeightsError
+from veriglot.text.segmentation import word_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

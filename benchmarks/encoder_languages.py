@@ -22,12 +22,12 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before anything that starts thr
 import numpy as np
 
 import figures
-from veriglot.encoders import load_encoder
+from veriglot.encoders.registry import load_encoder
 from veriglot.errors import UnknownNameError
 from veriglot.records.languages import get_language
 
 if TYPE_CHECKING:
-    from veriglot.encoders import Encoder
+    from veriglot.encoders.base import Encoder
 
 GOOD = 0.9  # P@1 in both directions
 SHORTEST = 40  # characters of the English paragraph: shorter ones say too little ("Now, therefore,")

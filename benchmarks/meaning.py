@@ -24,9 +24,9 @@ from figures import show
 from held_out import LOWER_IS_BETTER, SETS
 from ranking import mean_of, shown
 from veriglot.bench.evaluation import Evaluator, Settings
-from veriglot.detectors import load_detector, stream
+from veriglot.detectors.registry import load_detector, stream
 from veriglot.encoders.base import strength_of
-from veriglot.formats import read_predictions
+from veriglot.formats.reader import read_predictions
 from veriglot.metrics.bootstrap import percentile
 from veriglot.metrics.counts import sums_of
 from veriglot.metrics.measures import measures

@@ -30,16 +30,9 @@ import numpy as np
 
 import figures
 from mt_sample_lines import SCORERS, generate
-from veriglot.datasets.sampling import (
-    Account,
-    Cleaning,
-    Columns,
-    GivenScores,
-    MtSample,
-    SampleAccount,
-    Sampling,
-    mt_sample,
-)
+from veriglot.datasets.sampling.lines import Columns
+from veriglot.datasets.sampling.sample import MtSample, mt_sample
+from veriglot.datasets.sampling.selection import Account, Cleaning, GivenScores, SampleAccount, Sampling
 from veriglot.records import Direction
 
 if TYPE_CHECKING:

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 
 import veriglot
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task
-from veriglot.text import fold, sentences, words
+from veriglot.text.normalization import fold
+from veriglot.text.segmentation import sentences, words
 from veriglot.training.grounding.examples import share_of
 
 if TYPE_CHECKING:

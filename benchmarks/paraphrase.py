@@ -23,8 +23,9 @@ import veriglot
 from cross_lingual import best_word
 from figures import show
 from ranking import draws_of, mean_of, shown
-from veriglot.detectors import load_detector, stream
-from veriglot.text import fold, words
+from veriglot.detectors.registry import load_detector, stream
+from veriglot.text.normalization import fold
+from veriglot.text.segmentation import words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

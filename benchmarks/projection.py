@@ -27,18 +27,19 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before anything that starts thr
 import numpy as np
 
 import figures
-from veriglot.datasets.translation import AlignmentWeights, LexicalAligner, VectorAligner, project, side_of
-from veriglot.encoders import load_encoder
+from veriglot.datasets.translation.alignment import AlignmentWeights, LexicalAligner, VectorAligner, side_of
+from veriglot.datasets.translation.projection import project
+from veriglot.encoders.registry import load_encoder
 from veriglot.records.languages import get_language
-from veriglot.text import sentences
+from veriglot.text.segmentation import sentences
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from veriglot.datasets.translation import Aligner, Side
-    from veriglot.encoders import Encoder
+    from veriglot.datasets.translation.alignment import Aligner, Side
+    from veriglot.encoders.base import Encoder
 
 THRESHOLD = 0.5  # that of `veriglot dataset translate`
 DRAWS = 1000

@@ -28,7 +28,8 @@ import numpy as np
 
 from figures import show
 from rates_world import World
-from veriglot.rates import Labels, Tallies, estimate
+from veriglot.rates.estimators import estimate
+from veriglot.rates.proportion import Labels, Tallies
 from veriglot.records import Estimator
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
     from rates_world import Told
-    from veriglot.rates import RateEstimate
+    from veriglot.rates.estimators import RateEstimate
     from veriglot.records import LanguageProfile
 
 RATES = (0.005, 0.01, 0.03, 0.05, 0.1, 0.2, 0.3, 0.5)

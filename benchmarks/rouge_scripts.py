@@ -25,9 +25,9 @@ import figures
 import veriglot
 from ranking import auc, draws_of
 from veriglot.records import Evidence, Sample
-from veriglot.scorers import load_scorer
 from veriglot.scorers.overlap import ascii_tokens, tokens
-from veriglot.text import sentences
+from veriglot.scorers.registry import load_scorer
+from veriglot.text.segmentation import sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

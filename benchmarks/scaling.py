@@ -26,7 +26,7 @@ import figures
 import inputs
 import veriglot
 from veriglot.records import Evidence, Sample, encode
-from veriglot.text import sentences
+from veriglot.text.segmentation import sentences
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from veriglot.detectors import load_detector
+from veriglot.detectors.registry import load_detector
 from veriglot.records import Direction, Status
-from veriglot.scorers import load_scorer
+from veriglot.scorers.registry import load_scorer
 from veriglot.training.grounding.examples import share_of
 
 if TYPE_CHECKING:

@@ -15,13 +15,13 @@ from typer.main import get_command
 
 from veriglot.cli import main
 from veriglot.cli.app import VERBS
-from veriglot.formats import FORMATS
+from veriglot.formats.registry import FORMATS
 from veriglot.records.languages import languages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from veriglot.formats import Format
+    from veriglot.formats.base import Format
 
 HERE = Path(__file__).resolve().parent
 NATIVE = {"jsonl", "parquet"}  # described at the head of the page

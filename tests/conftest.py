@@ -82,7 +82,8 @@ def shared_data() -> Path:
 @pytest.fixture(scope="session")
 def use_multilingual() -> Path:
     """The file of the multilingual encoder, in this user's folder of models."""
-    from veriglot.hub import MissingWeightsError, find
+    from veriglot.hub.cache import find
+    from veriglot.hub.registry import MissingWeightsError
 
     try:
         return find("use-multilingual")

@@ -45,10 +45,11 @@ from typing import TYPE_CHECKING, Any
 from veriglot.signatures import __version__
 
 if TYPE_CHECKING:
-    from veriglot.bench import evaluate
-    from veriglot.detectors import detect, load_detector
+    from veriglot.bench.evaluation import evaluate
+    from veriglot.detectors.registry import detect, load_detector
     from veriglot.errors import VeriglotError
-    from veriglot.formats import read, write
+    from veriglot.formats.reader import read
+    from veriglot.formats.writer import write
     from veriglot.records import (
         Annotation,
         Detector,
@@ -64,7 +65,7 @@ if TYPE_CHECKING:
         Task,
         Word,
     )
-    from veriglot.scorers import load_scorer
+    from veriglot.scorers.registry import load_scorer
 
 __all__ = [
     "Annotation",
@@ -91,9 +92,9 @@ __all__ = [
 ]
 
 _HOMES = {
-    "evaluate": "bench",
-    "detect": "detectors",
-    "load_detector": "detectors",
+    "evaluate": "bench.evaluation",
+    "detect": "detectors.registry",
+    "load_detector": "detectors.registry",
     "VeriglotError": "errors",
     "read": "formats",
     "write": "formats",

@@ -8,7 +8,7 @@ from absent_words import AbsentWords
 
 from veriglot.bench.config import Folder, load
 from veriglot.bench.run import Options, run
-from veriglot.detectors import load_detector
+from veriglot.detectors.registry import load_detector
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span, encode
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from small_bench import BENCH, Listener, ran, samples, written
 from veriglot.bench.results import MEAN, BenchResults, read_results
 from veriglot.errors import InputError
 from veriglot.records import Sample, Span
-from veriglot.scorers import load_scorer
+from veriglot.scorers.registry import load_scorer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -97,7 +97,7 @@ def test_the_mean_is_over_languages(results: BenchResults) -> None:
 
 
 def test_words_are_measured_as_evaluate_measures_them(results: BenchResults, place: Path) -> None:
-    from veriglot.bench import evaluate
+    from veriglot.bench.evaluation import evaluate
 
     config_test = results.data[0]
     assert config_test.levels == ("word", "sentence", "response")

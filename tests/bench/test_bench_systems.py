@@ -6,10 +6,10 @@ import pickle
 
 from veriglot.bench.config import SystemEntry
 from veriglot.bench.systems import load_system
-from veriglot.scorers import load_scorer
 from veriglot.scorers.neural import MetricX
 from veriglot.scorers.nli import NLI
 from veriglot.scorers.pairwise import Pairwise
+from veriglot.scorers.registry import load_scorer
 from veriglot.scorers.rouge import RougeL
 
 

@@ -8,11 +8,11 @@ import pytest
 from absent_words import REFUSED, AbsentWords
 from labelled_texts import annotation, samples
 
-from veriglot.bench import Evaluator, Settings, evaluate
+from veriglot.bench.evaluation import Evaluator, Settings, evaluate
 from veriglot.bench.type_confusion import compare_types
 from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.records import Kind, LanguageProfile, Prediction, Sample, Span, Status, encode
-from veriglot.text import word_bounds
+from veriglot.text.segmentation import word_bounds
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -229,7 +229,7 @@ def test_halluverse_types_of_a_fava_detector() -> None:
 
 def test_mark_everything_on_real_data(shared_data: Path) -> None:
     """The character IoU of marking everything is the share of marked characters: a figure known without a detector."""
-    from veriglot.formats import read
+    from veriglot.formats.reader import read
 
     data = [s for s in read(shared_data / "mu_shroom_val" / "mushroom.de-val.v2.extra.jsonl") if s.response]
 

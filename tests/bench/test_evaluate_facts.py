@@ -11,11 +11,11 @@ import pytest
 from absent_words import AbsentWords
 from labelled_texts import samples
 
-from veriglot.bench import Evaluator, Settings, evaluate
-from veriglot.bench.evaluation import measured
+from veriglot.bench.evaluation import Evaluator, Settings, evaluate, measured
 from veriglot.metrics.counts import load, save
 from veriglot.metrics.facts import gathered
-from veriglot.text import facts, sentences
+from veriglot.text.facts import facts
+from veriglot.text.segmentation import sentences
 
 if TYPE_CHECKING:
     from pathlib import Path

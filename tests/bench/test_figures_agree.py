@@ -12,10 +12,10 @@ import pytest
 
 from veriglot.bench.evaluation import Evaluator, Settings
 from veriglot.bench.labels import cluster_of, item_labels, tag_of
-from veriglot.detectors import load_detector
+from veriglot.detectors.registry import load_detector
 from veriglot.formats.reader import read
-from veriglot.metrics import Items, Resampling
-from veriglot.metrics.items import measure
+from veriglot.metrics.bootstrap import Resampling
+from veriglot.metrics.items import Items, measure
 from veriglot.metrics.ranking import bin_of
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "samples.jsonl"

@@ -10,7 +10,7 @@ import typer
 
 from veriglot import formats
 from veriglot.cli.convert import convert
-from veriglot.detectors import load_detector
+from veriglot.detectors.registry import load_detector
 from veriglot.errors import VeriglotError
 from veriglot.metrics.reference import reference
 from veriglot.records import Annotation, Evidence, Kind, Pointer, Prediction, Sample, Span, Status

@@ -10,7 +10,7 @@ import pytest
 from rows import samples
 from word_absence import WordAbsence
 
-from veriglot.formats import write
+from veriglot.formats.writer import write
 from veriglot.records import Evidence, Sample, encode
 from veriglot.storage.checkpoint import InputFile, Manifest
 

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 from made_up import reference
 
-from veriglot.datasets import KANG_SAMPLES, NamedPerson, Planned, biographies, biography_languages, person_from, plan
+from veriglot.datasets.prompts import biography_languages
+from veriglot.datasets.queries import KANG_SAMPLES, NamedPerson, biographies, person_from
+from veriglot.datasets.responses import Planned, plan
 from veriglot.errors import InputError
-from veriglot.pipeline import FailedRow
 from veriglot.records import Sample, Task
+from veriglot.storage.checkpoint import FailedRow
 
 NAMES = dict.fromkeys(biography_languages(), "Anna Kroll")
 

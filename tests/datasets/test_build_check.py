@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from faulty_data import sample, sentences, sound, write
 
-from veriglot.datasets.checks import CheckReport, CleanedCopy, Finding, check, checks
+from veriglot.datasets.checks.checker import CleanedCopy, check
+from veriglot.datasets.checks.findings import CheckReport, Finding, checks
 from veriglot.errors import InputError, UnknownNameError, UsageError
-from veriglot.formats import read
+from veriglot.formats.reader import read
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task, encode
 
 if TYPE_CHECKING:
@@ -271,7 +272,7 @@ def test_labels_without_a_clean_row_or_with_a_missing_type_are_told(tmp_path: Pa
 
 
 def test_rows_are_the_same_whatever_the_container(tmp_path: Path) -> None:
-    from veriglot.formats import write as write_samples
+    from veriglot.formats.writer import write as write_samples
 
     pytest.importorskip("pyarrow", reason="needs the extra `parquet`: pip install 'veriglot[parquet]'")
     rows = sound(15, 13)

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 from faulty_data import sample, sentences, sound, write
 
-from veriglot.datasets.cards import card, card_page
-from veriglot.datasets.checks import check, checks
+from veriglot.datasets.cards.card import card
+from veriglot.datasets.cards.page import card_page
+from veriglot.datasets.checks.checker import check
+from veriglot.datasets.checks.findings import checks
 
 if TYPE_CHECKING:
     from pathlib import Path

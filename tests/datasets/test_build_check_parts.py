@@ -12,12 +12,14 @@ from faulty_data import sample, sentences, write
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veriglot.datasets.checks import CleanedCopy, NearIndex, SeamFinder, check, checks
+from veriglot.datasets.checks.checker import CleanedCopy, check
 from veriglot.datasets.checks.duplicates import AgreementSums
+from veriglot.datasets.checks.findings import checks
 from veriglot.datasets.checks.rows import repaired, without_ranges
 from veriglot.datasets.checks.scan import Row, Spool, split_in_name
-from veriglot.datasets.near_duplicates import jaccard
-from veriglot.formats import read
+from veriglot.datasets.checks.seams import SeamFinder
+from veriglot.datasets.near_duplicates import NearIndex, jaccard
+from veriglot.formats.reader import read
 from veriglot.records import Annotation, Kind, Sample, Span
 
 TEXTS = sentences(400, 20)

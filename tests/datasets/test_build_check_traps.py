@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from veriglot.datasets.checks import CheckReport, CleanedCopy, check
+from veriglot.datasets.checks.checker import CleanedCopy, check
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from veriglot.datasets.checks.findings import CheckReport
 
 SILVER = ("french", "indonesian", "cantonese", "serbian", "latina", "malay", "persian")
 

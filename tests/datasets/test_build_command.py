@@ -14,7 +14,7 @@ from settings_file import main
 from veriglot.cli.generation import file_name, seeds_of
 from veriglot.cli.options import generation_settings
 from veriglot.errors import UnknownNameError, UsageError
-from veriglot.llm import Settings
+from veriglot.llm.client import Settings
 from veriglot.records import encode
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from made_up import queries
 
-from veriglot.datasets import Planned, plan
+from veriglot.datasets.responses import Planned, plan
 from veriglot.errors import UsageError
-from veriglot.pipeline import FailedRow
 from veriglot.records import Sample
+from veriglot.storage.checkpoint import FailedRow
 
 
 def planned(rows: list[Sample], **settings: object) -> list[Planned]:

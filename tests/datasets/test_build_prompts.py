@@ -8,16 +8,20 @@ from typing import Any
 
 import pytest
 
-from veriglot.datasets import (
+from veriglot.datasets.prompts import (
     STYLES,
     answer_messages,
+    answer_prompt,
+    answer_stop,
     biography_languages,
     biography_prompt,
+    check_prompt,
     prompt_version,
+    write_prompt,
 )
-from veriglot.datasets.prompts import answer_prompt, answer_stop, check_prompt, write_prompt
 from veriglot.records.languages import languages, same_language
-from veriglot.text import identify, script_of
+from veriglot.text.identification import identify
+from veriglot.text.unicode import script_of
 
 MFAVA = [tag for tag, entry in languages().items() if "mfava" in entry.sources]
 KANG = [tag for tag, entry in languages().items() if "kang" in entry.sources]

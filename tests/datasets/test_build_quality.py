@@ -9,8 +9,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from veriglot.datasets import QualityTally, is_repetitive, quality, refuses, repeated_share
-from veriglot.formats import read
+from veriglot.datasets.quality import QualityTally, is_repetitive, quality, refuses, repeated_share
+from veriglot.formats.reader import read
 from veriglot.records import Generator, Sample
 from veriglot.records.languages import same_language
 

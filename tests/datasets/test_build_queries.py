@@ -9,12 +9,15 @@ import msgspec
 import pytest
 from made_up import TEXTS, reference
 
-from veriglot.datasets import Author, DetectorCheck, ModelCheck, Reference, queries, reference_from, rejected_path
-from veriglot.datasets.queries import filter_queries
+from veriglot.datasets.generation import rejected_path
+from veriglot.datasets.queries import Author, DetectorCheck, ModelCheck, filter_queries, queries
+from veriglot.datasets.references import Reference, reference_from
 from veriglot.errors import InputError
-from veriglot.llm import Limits, Reply, SpendingLimitError, connect
-from veriglot.pipeline import FailedRow, Progress, Tally
+from veriglot.llm.client import Reply, SpendingLimitError
+from veriglot.llm.limits import Limits
+from veriglot.llm.registry import connect
 from veriglot.records import Detector, Sample
+from veriglot.storage.checkpoint import FailedRow, Progress, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -16,11 +16,13 @@ import pytest
 from made_up import queries
 from misbehaving import Faults, ModelServer
 
-from veriglot.datasets import Respondent, budget, responses
+from veriglot.datasets.responses import Respondent, budget, responses
 from veriglot.errors import UsageError
-from veriglot.llm import Limits, ModelError, Settings, SpendingLimitError, connect
-from veriglot.pipeline import Progress, Tally
+from veriglot.llm.client import ModelError, Settings, SpendingLimitError
+from veriglot.llm.limits import Limits
+from veriglot.llm.registry import connect
 from veriglot.records import Sample, encode
+from veriglot.storage.checkpoint import Progress, Tally
 
 RULES = [{"reply": ["null", "eins {model} {seed}", "zwei"]}]
 SETTINGS = Settings(max_tokens=50, temperature=0.6)

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from faulty_data import sample, sound, write
 
-from veriglot.datasets.cards import card, card_page, read_given, trace
-from veriglot.datasets.checks import CleanedCopy, check
+from veriglot.datasets.cards.card import card, read_given
+from veriglot.datasets.cards.lineage import trace
+from veriglot.datasets.cards.page import card_page
+from veriglot.datasets.checks.checker import CleanedCopy, check
 from veriglot.records import Generator, Sample
 
 if TYPE_CHECKING:
@@ -96,7 +98,7 @@ def test_money_has_the_currency_of_the_prices_that_made_it(tmp_path: Path) -> No
 
 
 def test_the_steps_of_a_set_are_told_with_their_time(tmp_path: Path) -> None:
-    from veriglot.pipeline import Manifest
+    from veriglot.storage.checkpoint import Manifest
 
     (tmp_path / "manifest.json").write_text(json.dumps(MANIFEST), "utf-8")
     path = write(tmp_path / "reference.jsonl", sound(4, 55))

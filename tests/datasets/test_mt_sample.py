@@ -9,18 +9,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from settings_file import main
-from veriglot.datasets.sampling import (
-    Cleaning,
-    Columns,
-    GivenScores,
-    MtSample,
-    Sampling,
-    ScorerSource,
-    jaccard,
-    mt_sample,
-)
+from veriglot.datasets.near_duplicates import jaccard
+from veriglot.datasets.sampling.lines import Columns
+from veriglot.datasets.sampling.sample import MtSample, mt_sample
+from veriglot.datasets.sampling.selection import Cleaning, GivenScores, Sampling, ScorerSource
 from veriglot.errors import InputError, UsageError
-from veriglot.formats import read
+from veriglot.formats.reader import read
 from veriglot.records import Direction, Score, Status
 
 if TYPE_CHECKING:

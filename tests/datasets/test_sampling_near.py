@@ -12,14 +12,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veriglot.datasets.near_duplicates import apart_bits, bits_of, jaccard_with, minhash, shingle_sets, shingles
-from veriglot.datasets.sampling import groups_of, jaccard, similar_pairs
+from veriglot.datasets.near_duplicates import (
+    apart_bits,
+    bits_of,
+    groups_of,
+    jaccard,
+    jaccard_with,
+    minhash,
+    shingle_sets,
+    shingles,
+    similar_pairs,
+)
 from veriglot.datasets.sampling.filters import DropReason, LineChecker, in_slice, mark_near_duplicates, mark_repeats
 from veriglot.datasets.sampling.lines import Line, LineStore, LineWriter, key_of
 from veriglot.datasets.sampling.selection import Cleaning
 from veriglot.datasets.sampling.stages import Shards
 from veriglot.pipeline.progress import Silent
-from veriglot.text import fold
+from veriglot.text.normalization import fold
 
 if TYPE_CHECKING:
     from pathlib import Path

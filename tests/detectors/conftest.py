@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from small_lexicon import small_lexicon
 
-from veriglot.detectors import load_detector
+from veriglot.detectors.registry import load_detector
 
 if TYPE_CHECKING:
     from detector_contract import Load

@@ -14,10 +14,10 @@ import pytest
 from many_languages import TEXTS
 
 import veriglot.detectors
-from veriglot.detectors import load_detector
-from veriglot.encoders import load_encoder
+from veriglot.detectors.registry import load_detector
+from veriglot.encoders.registry import load_encoder
 from veriglot.errors import WeightsError
-from veriglot.hub import MissingWeightsError
+from veriglot.hub.registry import MissingWeightsError
 from veriglot.records import Evidence, Prediction, Sample, Status, Task
 
 if TYPE_CHECKING:

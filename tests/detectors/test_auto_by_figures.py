@@ -10,9 +10,9 @@ import pytest
 from many_languages import TEXTS
 from told_words import plugged_in
 
-from veriglot.detectors import load_detector
 from veriglot.detectors.auto import runs_here
 from veriglot.detectors.recorded import RECORDED, Known, Recorded, RecordedFigure
+from veriglot.detectors.registry import load_detector
 from veriglot.errors import UsageError
 from veriglot.records import Evidence, Sample, Task
 

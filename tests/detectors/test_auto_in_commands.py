@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from veriglot.cli import main
-from veriglot.detectors import load_detector
-from veriglot.formats import read, read_predictions
+from veriglot.detectors.registry import load_detector
+from veriglot.formats.reader import read, read_predictions
 from veriglot.records import Generator, encode
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ import pytest
 from detector_contract import check_contract, check_pointer, check_processes, judged
 from many_languages import TEXTS
 
-from veriglot.detectors import load_detector
-from veriglot.formats import read
+from veriglot.detectors.registry import load_detector
+from veriglot.formats.reader import read
 from veriglot.records import Evidence, Sample, Status
-from veriglot.text import fold
+from veriglot.text.normalization import fold
 
 if TYPE_CHECKING:
     from detector_contract import Load

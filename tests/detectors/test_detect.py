@@ -11,7 +11,7 @@ import pytest
 from many_languages import TEXTS
 
 import veriglot
-from veriglot.detectors import DETECTORS, detect, load_detector, stream
+from veriglot.detectors.registry import DETECTORS, detect, load_detector, stream
 from veriglot.errors import InputError, UnknownNameError, UsageError, VeriglotError, WeightsError
 from veriglot.records import Evidence, Sample, Status, Task
 

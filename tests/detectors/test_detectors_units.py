@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from veriglot.detectors import load_detector
+from veriglot.detectors.registry import load_detector
 from veriglot.detectors.units import Level, judged_units, with_units
 from veriglot.metrics.facts import gathered
 from veriglot.records import Detector, Evidence, JudgedUnit, Prediction, Sample, Span, Status, Word

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from many_languages import TEXTS
 
-from veriglot.detectors import detect, load_detector
+from veriglot.detectors.registry import detect, load_detector
 from veriglot.text.unicode import script_of
 
 if TYPE_CHECKING:

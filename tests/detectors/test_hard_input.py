@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from many_languages import TEXTS
 
-from veriglot.detectors import detect, load_detector
+from veriglot.detectors.registry import detect, load_detector
 from veriglot.records import Detector, Evidence, Prediction, Sample, Status, decode_json, encode, prediction_from
 
 if TYPE_CHECKING:

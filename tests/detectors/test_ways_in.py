@@ -11,8 +11,8 @@ import pytest
 from many_languages import TEXTS
 
 from veriglot.cli import main
-from veriglot.detectors import load_detector
-from veriglot.formats import write
+from veriglot.detectors.registry import load_detector
+from veriglot.formats.writer import write
 from veriglot.records import Evidence, Sample, encode
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ import sys
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from veriglot.detectors import DETECTORS
+from veriglot.detectors.registry import DETECTORS
 from veriglot.records import Annotation, Evidence, Kind, Pointer, Prediction, Sample, Span, Status, Word
-from veriglot.text import word_bounds
+from veriglot.text.segmentation import word_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

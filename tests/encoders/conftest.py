@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from veriglot import hub as weights
-from veriglot.encoders import load_encoder
+from veriglot.encoders.registry import load_encoder
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from veriglot.encoders import Encoder
+    from veriglot.encoders.base import Encoder
 
 
 @pytest.fixture(scope="session")

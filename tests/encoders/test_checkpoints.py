@@ -12,11 +12,13 @@ import numpy as np
 import pytest
 from multilingual import ODD, SENTENCES
 
-from veriglot.encoders import Encoder, load_encoder
+from veriglot.encoders.registry import load_encoder
 from veriglot.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from veriglot.encoders.base import Encoder
 
 pytestmark = pytest.mark.slow
 

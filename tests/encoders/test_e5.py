@@ -11,9 +11,10 @@ from multilingual import ODD, SENTENCES, UNRELATED
 from tiny_e5 import BEGIN, END, HEADS, INNER, LAYERS, ROOM, WIDTH, write_e5
 
 from veriglot import hub as weights
-from veriglot.encoders import Encoder, load_encoder, word_vectors
+from veriglot.encoders.base import Encoder, word_vectors
+from veriglot.encoders.registry import load_encoder
 from veriglot.errors import WeightsError
-from veriglot.text import sentences, word_bounds
+from veriglot.text.segmentation import sentences, word_bounds
 
 if TYPE_CHECKING:
     from pathlib import Path

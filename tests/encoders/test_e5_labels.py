@@ -14,7 +14,7 @@ pytest.importorskip("onnxruntime", reason="needs the extra `semantic`: pip insta
 from tiny_e5 import BEGIN, END, write_e5
 
 from settings_file import main
-from veriglot.datasets.translation import fast_tokenizer_of, spans_of_labels, token_labels
+from veriglot.datasets.token_labels import fast_tokenizer_of, spans_of_labels, token_labels
 from veriglot.encoders.e5 import tokenizer_of
 from veriglot.errors import WeightsError
 from veriglot.records import Span

@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from multilingual import ODD, SENTENCES, UNRELATED
 
-from veriglot.encoders import Encoded, Encoder, load_encoder, word_vectors
+from veriglot.encoders.base import Encoded, Encoder, word_vectors
+from veriglot.encoders.registry import load_encoder
 from veriglot.errors import UnknownNameError, UsageError, WeightsError
-from veriglot.text import sentences, word_bounds
+from veriglot.text.segmentation import sentences, word_bounds
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veriglot.encoders import Encoded, word_vectors
+from veriglot.encoders.base import Encoded, word_vectors
 
 EDGES = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), max_size=12)
 WORDS = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 8)), max_size=8)

@@ -14,9 +14,8 @@ from sample_strategies import json_values
 
 from veriglot import formats
 from veriglot.errors import InputError, UnknownNameError, VeriglotError
-from veriglot.formats import BadRow
 from veriglot.formats.base import FileReport, Reading
-from veriglot.formats.containers import Source
+from veriglot.formats.containers import BadRow, Source
 from veriglot.records import Sample
 
 pytestmark = pytest.mark.slow

@@ -11,7 +11,7 @@ import pytest
 
 from veriglot import formats
 from veriglot.errors import InputError
-from veriglot.formats import BadRow
+from veriglot.formats.containers import BadRow
 from veriglot.records import Kind, Sample
 
 GOLD = {"arabic": "ar", "chinese": "zh-Hans", "german": "de", "russian": "ru", "turkish": "tr"}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from veriglot.formats import read
+from veriglot.formats.reader import read
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from veriglot.formats import Report, read
+from veriglot.formats.base import Report
+from veriglot.formats.reader import read
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ import pytest
 
 from veriglot import formats
 from veriglot.errors import InputError
-from veriglot.formats import BadRow
+from veriglot.formats.containers import BadRow
 from veriglot.formats.language import pair_in_name
 from veriglot.records import Sample, Span, Task, Unit
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veriglot.formats import read
 from veriglot.formats.mqm import ADDITION
+from veriglot.formats.reader import read
 
 pytestmark = pytest.mark.fuzz
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from veriglot import formats
-from veriglot.formats import BadRow
+from veriglot.formats.containers import BadRow
 from veriglot.records import Sample, Task
 
 if TYPE_CHECKING:

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from veriglot.formats import FORMATS, load_format, read, write
+from veriglot.formats.reader import read
+from veriglot.formats.registry import FORMATS, load_format
+from veriglot.formats.writer import write
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span
 
 if TYPE_CHECKING:

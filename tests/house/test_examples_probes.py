@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from veriglot.records import Sample, decode_json, sample_from
-from veriglot.text import fold, words
+from veriglot.text.normalization import fold
+from veriglot.text.segmentation import words
 
 PROBES = Path(__file__).resolve().parents[2] / "examples" / "probes"
 MAKER = runpy.run_path(str(PROBES / "make_probes.py"))

@@ -28,9 +28,9 @@ TREES = {path: ast.parse(path.read_text("utf-8")) for path in MODULES}
 # What the house may hold. Each issue after this one may add 15 files, 3,000 lines, 12 options and 1,500 words.
 ALLOWED = {
     "files": 368,  # the aim is 350
-    "lines": 98_900,  # 80,000
+    "lines": 98_500,  # 80,000
     "tokens": 622_600,  # 520,000
-    "exported names": 2_400,  # 1,200
+    "exported names": 2_070,  # 1,200
     "options": 300,
     "words of docs": 40_000,
     "words of the README": 900,

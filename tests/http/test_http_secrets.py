@@ -13,8 +13,8 @@ from misbehaving import Arrival, Faults, FaultyServer, ModelServer
 
 from veriglot import llm
 from veriglot.errors import UsageError
-from veriglot.http import HttpError, Session, checked_address
 from veriglot.http.secrets import Secrets
+from veriglot.http.session import HttpError, Session, checked_address
 
 if TYPE_CHECKING:
     from pathlib import Path

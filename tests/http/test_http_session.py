@@ -14,8 +14,7 @@ import pytest
 from misbehaving import Arrival, Faults, FaultyServer
 
 from veriglot.errors import UsageError
-from veriglot.http import HttpError, Session
-from veriglot.http.session import retry_after
+from veriglot.http.session import HttpError, Session, retry_after
 
 
 class Fixed(FaultyServer):

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from veriglot.errors import UsageError, WeightsError
-from veriglot.hub import MissingWeightsError
 from veriglot.hub.checkpoints import checkpoint, hub_options, loading, positions
+from veriglot.hub.registry import MissingWeightsError
 
 if TYPE_CHECKING:
     from pathlib import Path

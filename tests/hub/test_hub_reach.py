@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from veriglot.detectors import load_detector
-from veriglot.encoders import load_encoder
+from veriglot.detectors.registry import load_detector
+from veriglot.encoders.registry import load_encoder
 from veriglot.errors import VeriglotError
 from veriglot.hub.checkpoints import hub_options
 from veriglot.judging.nli import load_entailment
-from veriglot.llm import connect
+from veriglot.llm.registry import connect
 from veriglot.metrics.units import token_bounds
-from veriglot.scorers import load_scorer
+from veriglot.scorers.registry import load_scorer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

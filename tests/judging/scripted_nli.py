@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from veriglot.text import fold, words
+from veriglot.text.normalization import fold
+from veriglot.text.segmentation import words
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,7 +10,7 @@ from veriglot.errors import UnknownNameError, UsageError
 from veriglot.judging.language import has_fact_rules
 from veriglot.judging.nli import check_reading, claims_of, declared_for, hold, premises_of
 from veriglot.records import Evidence
-from veriglot.text import words
+from veriglot.text.segmentation import words
 
 #            premise 0          premise 1          premise 2
 TABLE = {

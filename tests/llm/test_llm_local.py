@@ -13,7 +13,7 @@ from veriglot.errors import UsageError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from veriglot.llm import Client, Reply
+    from veriglot.llm.client import Client, Reply
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -17,7 +17,7 @@ from veriglot.metrics.facts import (
     sentence_scores,
     support,
 )
-from veriglot.text import facts
+from veriglot.text.facts import facts
 
 TEXT = "Mira Holt was born in Odense in 1902. She died in 1988."
 shares = st.lists(st.floats(0, 1), min_size=1, max_size=12).map(np.array)

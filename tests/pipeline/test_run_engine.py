@@ -12,8 +12,9 @@ from rows import samples
 from word_absence import Dies, DiesAtStart, Forgets, Raises, Slow, WordAbsence
 
 from veriglot.errors import UsageError, VeriglotError
-from veriglot.pipeline import Engine, FailedRow, Recipe
+from veriglot.pipeline.engine import Engine, Recipe
 from veriglot.records import Evidence, Prediction, Sample, Status
+from veriglot.storage.checkpoint import FailedRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

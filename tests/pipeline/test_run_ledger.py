@@ -15,9 +15,9 @@ from rows import samples
 from word_absence import WordAbsence
 
 from veriglot.errors import InputError, UsageError
-from veriglot.pipeline import Checkpoint, Engine, FailedRow, OutputJob, Recipe, Tally, run_jobs
+from veriglot.pipeline.engine import Engine, OutputJob, Recipe, run_jobs
 from veriglot.records import Prediction, Sample, encode
-from veriglot.storage.checkpoint import JsonLines
+from veriglot.storage.checkpoint import Checkpoint, FailedRow, JsonLines, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

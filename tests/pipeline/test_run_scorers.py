@@ -8,7 +8,7 @@ import pytest
 from letters import Forgetful, Fragile, Letters, Mortal
 from rows import samples
 
-from veriglot.pipeline import Engine, Recipe
+from veriglot.pipeline.engine import Engine, Recipe
 from veriglot.records import Sample, Score
 
 if TYPE_CHECKING:

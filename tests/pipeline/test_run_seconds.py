@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 import veriglot.storage.checkpoint
-from veriglot.pipeline import Checkpoint, Manifest
+from veriglot.storage.checkpoint import Checkpoint, Manifest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,7 +16,7 @@ import msgspec
 import pytest
 
 from veriglot.errors import UsageError, VeriglotError
-from veriglot.pipeline import Checkpoint, FailedRow, Progress
+from veriglot.storage.checkpoint import Checkpoint, FailedRow, Progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from veriglot.rates import BINS, Labels, Tallies
+from veriglot.rates.proportion import BINS, Labels, Tallies
 from veriglot.records import Confusion, LanguageProfile
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from clustered_texts import texts
 
-from veriglot.rates import detector_rates
+from veriglot.rates.proportion import detector_rates
 from veriglot.records import Confusion, LanguageProfile
 
 

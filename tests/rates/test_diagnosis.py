@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from clustered_texts import texts
 
-from veriglot.rates import Tallies, estimate
 from veriglot.rates.diagnosis import (
     FEWEST_CLUSTERS,
     LEAST_COVERAGE,
@@ -15,6 +14,8 @@ from veriglot.rates.diagnosis import (
     label_findings,
     range_findings,
 )
+from veriglot.rates.estimators import estimate
+from veriglot.rates.proportion import Tallies
 from veriglot.records import Confusion, LanguageProfile, Reliability
 
 DRAW = np.random.default_rng(11)

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from veriglot.errors import UsageError
-from veriglot.rates import ESTIMATORS, Tallies, estimate
+from veriglot.rates.estimators import ESTIMATORS, estimate
+from veriglot.rates.proportion import Tallies
 from veriglot.records import Confusion, Estimator, LanguageProfile, Reliability
 
 PROFILE = LanguageProfile.of([Confusion(8, 3, 2, 27)] * 30)  # TPR 0.8, FPR 0.1, P 8/11, prevalence 0.25

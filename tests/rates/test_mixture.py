@@ -9,8 +9,8 @@ from clustered_texts import profile_with_histograms, texts, with_confidences
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veriglot.rates import BINS, Tallies, estimate
-from veriglot.rates.estimators import weight
+from veriglot.rates.estimators import estimate, weight
+from veriglot.rates.proportion import BINS, Tallies
 from veriglot.records import LanguageProfile
 
 WEIGHTS = st.lists(st.integers(1, 50), min_size=BINS, max_size=BINS)

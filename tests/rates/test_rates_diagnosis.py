@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from clustered_texts import profile_with_histograms, with_confidences
 
-from veriglot.rates import Tallies, estimate
+from veriglot.rates.estimators import estimate
+from veriglot.rates.proportion import Tallies
 
 
 @dataclass(frozen=True)

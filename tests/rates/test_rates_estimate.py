@@ -11,7 +11,8 @@ from clustered_texts import profile_with_histograms, texts, with_confidences
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from veriglot.rates import Labels, RateEstimate, Tallies, estimate
+from veriglot.rates.estimators import RateEstimate, estimate
+from veriglot.rates.proportion import Labels, Tallies
 from veriglot.records import Confusion, Estimator, LanguageProfile
 
 PROFILE = profile_with_histograms(*with_confidences(np.random.default_rng(0), 120, 0.3))

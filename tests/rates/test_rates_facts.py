@@ -19,8 +19,11 @@ sys.path.insert(0, str(BENCHMARKS))
 
 import mfava_figure4 as recomputed  # noqa: E402
 from mfava_figures import Figure4, facts, precision_recall, read_figure4  # noqa: E402
-from veriglot.rates import average, column_averages, correlate, row_averages  # noqa: E402
-from veriglot.rates.correlation import correlation_p  # noqa: E402
+from veriglot.rates.averages import average, column_averages, row_averages  # noqa: E402
+from veriglot.rates.correlation import (  # noqa: E402
+    correlate,
+    correlation_p,
+)
 from veriglot.rates.significance import paired_t, student  # noqa: E402
 
 

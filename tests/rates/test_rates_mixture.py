@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from veriglot.errors import UsageError
-from veriglot.rates import BINS, Tallies, detector_rates, estimate
-from veriglot.rates.estimators import Study, components, misfit, weight
+from veriglot.rates.estimators import Study, components, estimate, misfit, weight
+from veriglot.rates.proportion import BINS, Tallies, detector_rates
 from veriglot.records import CONFIDENCE_BINS, Confusion, LanguageProfile
 
 COUNTS = st.lists(st.integers(0, 40), min_size=BINS, max_size=BINS)

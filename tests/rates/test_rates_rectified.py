@@ -8,8 +8,8 @@ from clustered_texts import texts
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from veriglot.rates import Labels, Tallies, estimate, share_of
-from veriglot.rates.estimators import Rectified, rectified
+from veriglot.rates.estimators import Rectified, estimate, rectified
+from veriglot.rates.proportion import Labels, Tallies, share_of
 
 
 def made(tallies: Tallies, labels: Labels, draws: int = 2000) -> Rectified:

@@ -8,7 +8,7 @@ from clustered_texts import shares, texts
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veriglot.rates import Share, share_of
+from veriglot.rates.proportion import Share, share_of
 
 
 def found(marked: object, units: object, cluster: object) -> Share:

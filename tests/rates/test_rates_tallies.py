@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veriglot.rates import BINS, Tallies
+from veriglot.rates.proportion import BINS, Tallies
 from veriglot.records import CONFIDENCE_BINS
 
 

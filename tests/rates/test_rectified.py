@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from clustered_texts import texts
 
-from veriglot.rates import Labels, Tallies, estimate
-from veriglot.rates.estimators import rectified
+from veriglot.rates.estimators import estimate, rectified
+from veriglot.rates.proportion import Labels, Tallies
 
 
 def test_labels_alone_where_the_detector_says_nothing() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from bench_made import bench_of
 
-from veriglot.report.bench import bench_document
+from veriglot.report.bench.tables import bench_document
 from veriglot.report.bench.view import View, findings
 
 if TYPE_CHECKING:

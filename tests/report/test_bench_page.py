@@ -23,7 +23,8 @@ from veriglot.bench.results import (
     Cost,
 )
 from veriglot.errors import UnknownNameError
-from veriglot.report.bench import bench_document, write_bench, write_bench_tables
+from veriglot.report.bench.page import write_bench
+from veriglot.report.bench.tables import bench_document, write_bench_tables
 from veriglot.report.bench.view import View
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from browser import visit
 from judged_samples import Pair, clean, every_kind, judged, long_evidence
 
 from veriglot.records import Evidence, Prediction, Sample, Span, Status
-from veriglot.report import write_html
+from veriglot.report.pages import write_html
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -22,8 +22,7 @@ from judged_samples import Pair, chinese, clean, empty, english, every_kind, lon
 
 from veriglot.errors import UsageError
 from veriglot.records import Annotation, Evidence, Generator, Kind, Pointer, Prediction, Sample, Span, Status, Word
-from veriglot.report import write_html
-from veriglot.report.pages import sample_blocks
+from veriglot.report.pages import sample_blocks, write_html
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -24,7 +24,7 @@ from rich.console import Console
 
 from veriglot.errors import UsageError
 from veriglot.records import Evidence, Generator, Prediction, Sample, Span, Status
-from veriglot.report import render_terminal
+from veriglot.report.terminal import render_terminal
 
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 INVISIBLE = "[\u200f\u2066\u2069]"

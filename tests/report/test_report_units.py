@@ -11,7 +11,8 @@ from browser import visit
 from rich.console import Console
 
 from veriglot.records import Evidence, JudgedUnit, Prediction, Sample, Status
-from veriglot.report import render_terminal, write_html
+from veriglot.report.pages import write_html
+from veriglot.report.terminal import render_terminal
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -17,8 +17,8 @@ from study_figures import LANGUAGES, MODELS, study_figures
 from study_page import Page, data_of, page_of
 
 from veriglot.records import Prediction, Rate, Reliability, Sample, Span, Status
-from veriglot.report import write_study
 from veriglot.report.charts import axis_for, heat_scale
+from veriglot.report.study.page import write_study
 from veriglot.report.text_layout import percent
 from veriglot.study.results import Average, Example, StudyResults
 

@@ -15,8 +15,8 @@ from study_figures import LANGUAGES, MODELS, study_figures
 
 from veriglot.errors import UnknownNameError
 from veriglot.records import Reliability
-from veriglot.report import render_study, study_table, write_tables
-from veriglot.report.study.tables import study_tables
+from veriglot.report.study.findings import render_study
+from veriglot.report.study.tables import study_table, study_tables, write_tables
 from veriglot.report.text_layout import percent
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from sacrebleu import sentence_chrf
 
 from veriglot.errors import UsageError
 from veriglot.records import Evidence, Sample, Score, Status
-from veriglot.scorers import load_scorer
+from veriglot.scorers.registry import load_scorer
 
 PAIRS = [
     ("The cat sat on a mat.", "A cat sat on the mat."),

@@ -12,8 +12,8 @@ from spacy.training import Example
 
 from veriglot.errors import UsageError
 from veriglot.records import Evidence, Sample, Score, Scorer, Status
-from veriglot.scorers import load_scorer
 from veriglot.scorers.entities import entities, installed_pipelines, pipeline_for, pipeline_named
+from veriglot.scorers.registry import load_scorer
 
 if TYPE_CHECKING:
     from pathlib import Path

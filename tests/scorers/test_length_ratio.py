@@ -11,8 +11,8 @@ import pytest
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.records import Evidence, Sample, Score, Scorer, Status
 from veriglot.records.languages import get_language, languages
-from veriglot.scorers import SCORERS, load_scorer
 from veriglot.scorers.length_ratio import LengthRatio, usual_ratio
+from veriglot.scorers.registry import SCORERS, load_scorer
 
 if TYPE_CHECKING:
     from pathlib import Path

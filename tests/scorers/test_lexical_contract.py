@@ -9,7 +9,7 @@ import msgspec
 import pytest
 import spacy
 
-from veriglot.scorers import load_scorer
+from veriglot.scorers.registry import load_scorer
 from veriglot.testing import check_scorer, ordinary_samples
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from veriglot.records import Evidence, Sample, Score, Status
-from veriglot.scorers import load_scorer
 from veriglot.scorers.names import names_of
+from veriglot.scorers.registry import load_scorer
 
 
 def score_of(response: str, evidence: str, language: str | None = "en", **options: Any) -> Score:

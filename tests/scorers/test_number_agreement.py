@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from veriglot.errors import UsageError
 from veriglot.records import Evidence, Sample, Score, Status
-from veriglot.scorers import load_scorer
 from veriglot.scorers.numbers import number_values
+from veriglot.scorers.registry import load_scorer
 
 
 def score_of(response: str, *evidence: str, **options: Any) -> Score:

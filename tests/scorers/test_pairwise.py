@@ -9,8 +9,8 @@ import pytest
 
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.records import Direction, Evidence, Generator, Sample, Scorer, Status
-from veriglot.scorers import load_scorer
 from veriglot.scorers.pairwise import Pairwise, sisters_of, with_sisters
+from veriglot.scorers.registry import load_scorer
 
 
 def answer(name: str, response: str, seed: int | None = None, question: str | None = "q", model: str = "m") -> Sample:

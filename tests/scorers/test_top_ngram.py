@@ -6,7 +6,7 @@ import pytest
 
 from veriglot.errors import UsageError
 from veriglot.records import Direction, Evidence, Sample, Scorer, Status
-from veriglot.scorers import load_scorer
+from veriglot.scorers.registry import load_scorer
 from veriglot.scorers.top_ngram import TopNGram
 
 

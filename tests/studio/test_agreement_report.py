@@ -9,10 +9,10 @@ import pytest
 from sklearn.metrics import cohen_kappa_score
 
 from veriglot.errors import InputError
-from veriglot.formats import read
+from veriglot.formats.reader import read
 from veriglot.records import Annotation, Kind, Sample, Span
 from veriglot.studio.agreement import AgreementReport, AgreementRow, agreement
-from veriglot.text import word_bounds
+from veriglot.text.segmentation import word_bounds
 
 if TYPE_CHECKING:
     from pathlib import Path

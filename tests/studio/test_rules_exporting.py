@@ -10,7 +10,8 @@ import pytest
 from rule_rows import RULES, TEXTS, spans, team
 
 from veriglot.errors import UnknownNameError, UsageError
-from veriglot.formats import parse_tags, read
+from veriglot.formats.reader import read
+from veriglot.formats.tags import parse_tags
 from veriglot.studio.adjudication import adjudicate
 from veriglot.studio.export import FORMATS, export, export_zip
 from veriglot.studio.layers import Layer, LayerSpan, check, from_data

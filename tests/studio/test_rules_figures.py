@@ -18,7 +18,7 @@ from veriglot.studio.layers import EMPTY, Layer, LayerUnit, units_of
 from veriglot.studio.people import revoke
 from veriglot.studio.project import PaceEntry
 from veriglot.studio.tables import ItemRole, Role
-from veriglot.text import word_bounds
+from veriglot.text.segmentation import word_bounds
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 MINE, THEIRS = spans((0, 12)), spans((0, 3), (24, 28, "relation"))

@@ -7,7 +7,7 @@ from msgspec import to_builtins
 from rule_rows import RULES, TEXTS, spans, team
 
 from veriglot.errors import InputError
-from veriglot.formats import read
+from veriglot.formats.reader import read
 from veriglot.records import Evidence, Sample
 from veriglot.studio.dashboard import overview
 from veriglot.studio.export import export

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 
-from veriglot.text import word_bounds
+from veriglot.text.segmentation import word_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from veriglot.formats import read
+from veriglot.formats.reader import read
 from veriglot.records import Evidence, Generator, Sample, encode
 
 if TYPE_CHECKING:

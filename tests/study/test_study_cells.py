@@ -7,8 +7,8 @@ import warnings
 import numpy as np
 import pytest
 
-from veriglot.pipeline import Description
-from veriglot.rates import Tallies
+from veriglot.pipeline.engine import Description
+from veriglot.rates.proportion import Tallies
 from veriglot.records import Confusion, DataSource, ErrorProfile, Estimator, LanguageProfile, Reliability
 from veriglot.study.config import StudyEntry
 from veriglot.study.rates import Counted, Judging, cell_rate, replicates

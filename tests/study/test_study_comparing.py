@@ -8,8 +8,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from veriglot.pipeline import Description
-from veriglot.rates import Tallies
+from veriglot.pipeline.engine import Description
+from veriglot.rates.proportion import Tallies
 from veriglot.records import Estimator, Reliability
 from veriglot.study.comparison import comparisons, correlations, ranks
 from veriglot.study.config import Config, Entries, StudyEntry

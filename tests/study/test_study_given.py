@@ -10,7 +10,7 @@ from small_study import LANGUAGES, asked, given, make, write_study
 from study_folder import write_rows
 
 from veriglot.errors import UnknownNameError, UsageError
-from veriglot.formats import read
+from veriglot.formats.reader import read
 
 if TYPE_CHECKING:
     from pathlib import Path

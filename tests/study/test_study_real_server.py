@@ -17,12 +17,14 @@ import msgspec
 import pytest
 from real_server import CONTEXT, EXAMPLE, MODEL, RealServer, start_real_server
 
-from veriglot.llm import Message, ModelError, Request, Settings, connect, decode_answer, schema_of
+from veriglot.llm.client import Message, ModelError, Request, Settings
+from veriglot.llm.output_parser import decode_answer, schema_of
+from veriglot.llm.registry import connect
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from veriglot.llm import Client
+    from veriglot.llm.client import Client
 
 SAMPLES = EXAMPLE.parent / "samples.jsonl"
 LANGUAGES = ("en", "ar", "zh-Hans")

@@ -12,8 +12,8 @@ from small_study import DETECTOR, LANGUAGES, RULES, asked, cell, given, make, wr
 from study_folder import EXAMPLES, outputs, samples, write_rows
 
 from veriglot.errors import InputError, UsageError
-from veriglot.formats import read
-from veriglot.llm import ModelError, SpendingLimitError
+from veriglot.formats.reader import read
+from veriglot.llm.client import ModelError, SpendingLimitError
 from veriglot.records import Annotation, Kind, Rate, Reliability, Span, encode
 from veriglot.study.config import Folder, load
 from veriglot.study.results import StudyResults

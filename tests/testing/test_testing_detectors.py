@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import msgspec
 import pytest
 
-from veriglot.detectors import load_detector
+from veriglot.detectors.registry import load_detector
 from veriglot.records import Prediction, Sample, Span, Status, Word
 from veriglot.testing import ContractError, check_detector, hostile_samples, ordinary_samples
-from veriglot.text import word_bounds
+from veriglot.text.segmentation import word_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from veriglot.records import Direction, Sample, Score, Status
-from veriglot.scorers import load_scorer
+from veriglot.scorers.registry import load_scorer
 from veriglot.testing import ContractError, check_scorer
 
 if TYPE_CHECKING:

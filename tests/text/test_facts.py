@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from tricky_texts import TEXTS, TRICKY
 
 from veriglot.records.languages import languages
-from veriglot.text import Fact, fact_languages, facts, sentences, words
+from veriglot.text.facts import Fact, fact_languages, facts
+from veriglot.text.segmentation import sentences, words
 
 # What is expected of a sentence: kind and own words of each fact; `…` stands where other facts lie between.
 SENTENCES: list[tuple[str, str, list[tuple[str, str]]]] = [

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from tricky_texts import TEXTS
 
-from veriglot.text import fold
-from veriglot.text.normalization import fold_codes
+from veriglot.text.normalization import fold, fold_codes
 from veriglot.text.unicode import code_points
 
 

@@ -10,8 +10,7 @@ from hypothesis import given
 from tricky_texts import TEXTS
 
 from veriglot.records.languages import languages
-from veriglot.text import identify
-from veriglot.text.identification import _knowledge
+from veriglot.text.identification import _knowledge, identify
 
 if TYPE_CHECKING:
     from pathlib import Path

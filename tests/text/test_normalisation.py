@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tricky_texts import TEXTS, TRICKY
 
-from veriglot.text import normalise
+from veriglot.text.normalization import normalise
 
 OPTIONS = ["fold_case", "compatibility", "digits", "letters", "marks", "punctuation", "invisible", "spaces"]
 NOTHING = dict.fromkeys(OPTIONS, False)

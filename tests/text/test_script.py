@@ -7,8 +7,17 @@ import unicodedata
 import numpy as np
 import pytest
 
-from veriglot.text import direction_of, script_of, script_shares, scripts
-from veriglot.text.unicode import Kind, code_points, kind_table, script_names, text_of
+from veriglot.text.unicode import (
+    Kind,
+    code_points,
+    direction_of,
+    kind_table,
+    script_names,
+    script_of,
+    script_shares,
+    scripts,
+    text_of,
+)
 
 
 @pytest.mark.parametrize(

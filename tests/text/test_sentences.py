@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tricky_texts import TEXTS, TRICKY
 
-from veriglot.text import sentences
+from veriglot.text.segmentation import sentences
 from veriglot.text.unicode import Kind, code_points, kind_table
 
 if TYPE_CHECKING:

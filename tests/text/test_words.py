@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from tricky_texts import TEXTS, TRICKY
 
-from veriglot.text import word_bounds, words
+from veriglot.text.segmentation import word_bounds, words
 from veriglot.text.unicode import Kind, code_points, kind_table
 
 if TYPE_CHECKING:

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from veriglot.encoders.base import Piece, PieceEncoder
-from veriglot.text import fold, words
+from veriglot.text.normalization import fold
+from veriglot.text.segmentation import words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from veriglot.encoders import Strength
+    from veriglot.encoders.base import Strength
 
 WIDTH = 24
 

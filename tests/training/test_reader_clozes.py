@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 from parallel_data import parallel_samples
 
-from veriglot.datasets.translation import Alignment, LexicalAligner, Side
-from veriglot.formats import write
-from veriglot.text import words
+from veriglot.datasets.translation.alignment import Alignment, LexicalAligner, Side
+from veriglot.formats.writer import write
+from veriglot.text.segmentation import words
 from veriglot.training.grounding.examples import Answer, read_labelled
 from veriglot.training.grounding.synthetic_data import count_words
 from veriglot.training.reader.examples import Gaps, clozes, gaps

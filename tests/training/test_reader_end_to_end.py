@@ -13,7 +13,7 @@ from parallel_data import parallel_samples
 from veriglot import hub as weights
 from veriglot.cli import main
 from veriglot.errors import InputError
-from veriglot.formats import write
+from veriglot.formats.writer import write
 from veriglot.records import Evidence, Sample, Status, Task
 
 pytest.importorskip("torch", reason="training needs PyTorch: install the extra `train`")
@@ -85,7 +85,7 @@ def test_equal_data_and_seed_give_equal_weights(folders: tuple[list[Path], list[
 def test_the_weights_judge_across_languages(
     folders: tuple[list[Path], list[str]], encoder_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from veriglot.detectors.semantic import Semantic
+    from veriglot.detectors.semantic.detector import Semantic
 
     monkeypatch.setattr(weights, "find", lambda _: encoder_file)
     detector: Any = Semantic(weights=str(folders[0][0]), encoder=HashedEncoder(), words=True)

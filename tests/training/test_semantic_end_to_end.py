@@ -13,7 +13,8 @@ from training_data import article_samples, english, silver
 
 from veriglot.cli import main
 from veriglot.errors import InputError, WeightsError
-from veriglot.formats import read, write
+from veriglot.formats.reader import read
+from veriglot.formats.writer import write
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Status, Task
 
 pytest.importorskip("torch", reason="training needs PyTorch: install the extra `train`")
@@ -102,7 +103,7 @@ def test_the_folder_is_whole_and_its_card_says_what_went_in(folders: list[Path])
 
 
 def test_the_detector_judges_all_three_relations(folders: list[Path], data: Path) -> None:
-    from veriglot.detectors.semantic import Semantic
+    from veriglot.detectors.semantic.detector import Semantic
 
     detector = Semantic(weights=str(folders[0]), words=True, encoder=HashedEncoder())
     samples = [
@@ -118,7 +119,7 @@ def test_the_detector_judges_all_three_relations(folders: list[Path], data: Path
 
 
 def test_weights_take_no_other_encoder_than_their_own(folders: list[Path]) -> None:
-    from veriglot.detectors.semantic import Semantic
+    from veriglot.detectors.semantic.detector import Semantic
 
     class Other(HashedEncoder):
         signature = "encoder:hashed|weights:another file"

@@ -11,9 +11,9 @@ import pytest
 from parallel_data import parallel_samples
 from training_data import article_samples, counted
 
-from veriglot.formats import write
+from veriglot.formats.writer import write
 from veriglot.records import Evidence, Sample
-from veriglot.text import fold
+from veriglot.text.normalization import fold
 from veriglot.training.grounding.dataset import Labels
 from veriglot.training.grounding.examples import Answer, Example, Labelled, read_labelled, share_of
 from veriglot.training.semantic.examples import (

@@ -11,9 +11,10 @@ import pytest
 from training_data import MAYORS, article_samples, english, silver
 
 from veriglot.cli import main
-from veriglot.detectors import load_detector
+from veriglot.detectors.registry import load_detector
 from veriglot.errors import InputError
-from veriglot.formats import read, write
+from veriglot.formats.reader import read
+from veriglot.formats.writer import write
 from veriglot.records import Sample, Status, encode
 
 pytest.importorskip("torch", reason="training needs PyTorch: install the extra `train`")

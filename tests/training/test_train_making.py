@@ -10,7 +10,8 @@ import pytest
 from training_data import WRITERS, answers, articles, counted
 
 from veriglot.datasets.rules.material import quotable
-from veriglot.text import fold, words
+from veriglot.text.normalization import fold
+from veriglot.text.segmentation import words
 from veriglot.training.grounding.examples import Example, Labelled, share_of
 from veriglot.training.grounding.synthetic_data import (
     Pool,

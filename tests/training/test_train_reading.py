@@ -8,7 +8,7 @@ import pytest
 from training_data import article_samples, silver
 
 from veriglot.errors import InputError
-from veriglot.formats import write
+from veriglot.formats.writer import write
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task, Unit
 from veriglot.training.grounding.examples import Labelled, read_labelled
 

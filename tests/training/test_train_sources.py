@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from parallel_data import parallel_samples, token_layer, translation
 
-from veriglot.formats import write
+from veriglot.formats.writer import write
 from veriglot.records import Annotation, Evidence, Kind, Sample, Task
 from veriglot.storage.files import whole_folder
 from veriglot.training.grounding.examples import read_labelled

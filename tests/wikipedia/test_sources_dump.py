@@ -13,20 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from veriglot.errors import InputError
-from veriglot.wikipedia import (
-    Absent,
-    Article,
+from veriglot.wikipedia.article import Absent, Article, split_sections
+from veriglot.wikipedia.dump import Namespaces, open_dump, parse, read_dump
+from veriglot.wikipedia.filters import (
     Edits,
     FilterChain,
     Length,
     Maintenance,
     Unmarked,
     draw_articles,
-    open_dump,
-    read_dump,
-    split_sections,
 )
-from veriglot.wikipedia.dump import Namespaces, parse
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,23 +8,19 @@ from hypothesis import strategies as st
 from wiki_server import WikiPage, WikiServer
 
 from veriglot.errors import UnknownNameError, UsageError
-from veriglot.http import Session
+from veriglot.http.session import Session
 from veriglot.records.languages import languages
-from veriglot.wikipedia import (
+from veriglot.wikipedia.api import Wikipedia
+from veriglot.wikipedia.article import Absent, Article
+from veriglot.wikipedia.editions import Statistics, depth, edition_of, language_of
+from veriglot.wikipedia.filters import (
     KINDS,
-    Absent,
-    Article,
     Depth,
     Edits,
     FilterChain,
     Length,
     Maintenance,
-    Statistics,
     Unmarked,
-    Wikipedia,
-    depth,
-    edition_of,
-    language_of,
     linked_template_names,
 )
 

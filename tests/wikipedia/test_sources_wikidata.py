@@ -11,17 +11,11 @@ from wiki_server import PageViewServer
 from wikidata_server import Entity, SparqlServer, graph_of, sitelink_counts
 
 from veriglot.errors import UsageError
-from veriglot.http import HttpError, Session
-from veriglot.wikipedia import (
-    AnswerCache,
-    Item,
-    PageViews,
-    Person,
-    QueryTimeoutError,
-    SourceError,
-    Wikidata,
-    draw_diverse,
-)
+from veriglot.http.session import HttpError, Session
+from veriglot.wikipedia.api import PageViews
+from veriglot.wikipedia.filters import draw_diverse
+from veriglot.wikipedia.session import AnswerCache, SourceError
+from veriglot.wikipedia.wikidata import Item, Person, QueryTimeoutError, Wikidata
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,8 +9,10 @@ from misbehaving import Faults
 from wiki_server import WikiPage, WikiServer
 
 from veriglot.errors import UsageError
-from veriglot.http import HttpError, Session
-from veriglot.wikipedia import Absent, AnswerCache, Article, SourceError, Wikipedia, user_agent, wikipedia_session
+from veriglot.http.session import HttpError, Session
+from veriglot.wikipedia.api import Wikipedia
+from veriglot.wikipedia.article import Absent, Article
+from veriglot.wikipedia.session import AnswerCache, SourceError, user_agent, wikipedia_session
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ import msgspec
 from veriglot.bench.labels import OF_OTHERS, check_marks, quoted, tag_of
 from veriglot.bench.type_confusion import holding
 from veriglot.errors import InputError, UsageError
-from veriglot.formats import Losses
+from veriglot.formats.base import Losses
 from veriglot.records import Annotation, Kind, Sample, Status, taxonomy
 
 if TYPE_CHECKING:

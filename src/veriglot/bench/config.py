@@ -468,8 +468,8 @@ def _check_systems(config: Config) -> None:
 
 
 def _check_system(config: Config, entry: SystemEntry, field: str) -> None:
-    from veriglot.detectors import DETECTORS
-    from veriglot.scorers import SCORERS
+    from veriglot.detectors.registry import DETECTORS
+    from veriglot.scorers.registry import SCORERS
 
     if sum(data is not None for data in (entry.detector, entry.scorer, entry.predictions)) != 1:
         raise InputError("a system is either a detector or a scorer, or predictions made elsewhere", field=field)

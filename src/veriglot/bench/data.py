@@ -17,7 +17,8 @@ import numpy as np
 from veriglot.bench.labels import bench_reference, item_labels, made_by, model_annotators, tag_of
 from veriglot.datasets.near_duplicates import UnionFind
 from veriglot.errors import InputError
-from veriglot.formats import BadRow, SeenIds, read_rows
+from veriglot.formats.containers import BadRow
+from veriglot.formats.reader import SeenIds, read_rows
 from veriglot.metrics.reference import reference
 from veriglot.metrics.spans import covered
 from veriglot.metrics.units import segmenter

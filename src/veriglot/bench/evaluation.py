@@ -265,7 +265,8 @@ class Evaluator:
     def _judged(
         self, sample: Sample, prediction: Prediction, labels: Reference, tag: str, types: Types
     ) -> JudgedResponse:
-        from veriglot.text import fact_languages, facts, sentences
+        from veriglot.text.facts import fact_languages, facts
+        from veriglot.text.segmentation import sentences
 
         length = len(sample.response)
         parts = np.array(sentences(sample.response, tag), dtype=np.int32).reshape(-1, 2)

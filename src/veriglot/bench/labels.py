@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from veriglot.metrics.reference import Reference
     from veriglot.records import Annotation, Prediction, Sample
-    from veriglot.text import Fact
+    from veriglot.text.facts import Fact
 
 __all__ = [
     "OF_OTHERS",
@@ -156,7 +156,8 @@ def item_labels(sample: Sample, level: str = "response", annotator: str | None =
         UnknownNameError: no such level.
         UsageError: the labels cannot be chosen without a name.
     """
-    from veriglot.text import facts, sentences
+    from veriglot.text.facts import facts
+    from veriglot.text.segmentation import sentences
 
     if level not in LEVELS:
         raise UnknownNameError("level", level, LEVELS)
@@ -345,7 +346,7 @@ def _labelled(samples: Sequence[Sample], level: str, annotator: str | None) -> l
 
 def _bare(samples: Sequence[Sample], level: str, unit: str) -> list[_Row]:
     """The items of samples without labels."""
-    from veriglot.text import sentences
+    from veriglot.text.segmentation import sentences
 
     segment = segmenter(unit)
     rows: list[_Row] = []

@@ -21,7 +21,7 @@ from veriglot.bench.results import BenchCell, BenchData, BenchResults
 from veriglot.bench.systems import imported_answers, imported_system, judge, load_system, with_statuses
 from veriglot.bench.thresholds import Opinion, opinion_of_detector, opinion_of_scorer
 from veriglot.bench.type_confusion import type_confusions
-from veriglot.detectors import load_detector
+from veriglot.detectors.registry import load_detector
 from veriglot.errors import InputError, MissingExtraError, VeriglotError
 from veriglot.metrics.bootstrap import Resampling
 from veriglot.metrics.items import CORRELATIONS

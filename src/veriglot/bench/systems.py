@@ -13,14 +13,14 @@ import msgspec
 
 from veriglot.bench.labels import check_marks, tag_of
 from veriglot.bench.results import BenchSystem, Cost
-from veriglot.detectors import load_detector
+from veriglot.detectors.registry import load_detector
 from veriglot.errors import InputError, UnknownNameError, VeriglotError
-from veriglot.formats import read_predictions
-from veriglot.pipeline import Checkpoint, Engine, Recipe
+from veriglot.formats.reader import read_predictions
+from veriglot.pipeline.engine import Engine, Recipe
 from veriglot.records import Prediction, Score, Status, encode
-from veriglot.scorers import load_scorer
+from veriglot.scorers.registry import load_scorer
 from veriglot.signatures import __version__, digest, file_sha256, signature
-from veriglot.storage.checkpoint import JsonLines
+from veriglot.storage.checkpoint import Checkpoint, JsonLines
 from veriglot.storage.files import write_json
 
 if TYPE_CHECKING:

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from veriglot.bench.annotations import PredictedLabels
-    from veriglot.formats import BadRow, Losses, Report, TagReport, Writer
+    from veriglot.formats.base import Losses, Report, TagReport
+    from veriglot.formats.containers import BadRow
+    from veriglot.formats.writer import Writer
     from veriglot.records import Sample
 
 __all__ = ["convert"]
@@ -51,7 +53,7 @@ def predicted_labels(path: str | None, annotator: str | None, taxonomy: str | No
                 raise UsageError(f"{name} is of predictions.", remedy="Add --predictions FILE.")
         return None
     from veriglot.bench.annotations import PredictedLabels
-    from veriglot.formats import read_predictions
+    from veriglot.formats.reader import read_predictions
 
     try:
         return PredictedLabels.of(read_predictions(path), annotator=annotator, taxonomy=taxonomy)
@@ -82,7 +84,7 @@ def labelled_rows(rows: Iterable[Sample | BadRow], labels: PredictedLabels, sour
 
 def _labelled(row: Sample | BadRow, labels: PredictedLabels, source: str) -> tuple[Sample | BadRow, InputError | None]:
     """A row with its prediction, or as a bad one with what stands against it."""
-    from veriglot.formats import BadRow
+    from veriglot.formats.containers import BadRow
     from veriglot.records import Sample, encode
 
     if not isinstance(row, Sample):
@@ -222,7 +224,7 @@ class _Request:
 
 class _Job:
     def __init__(self, request: _Request, labels: PredictedLabels | None) -> None:
-        from veriglot.formats import Report
+        from veriglot.formats.base import Report
 
         self._request = request
         self.labels = labels
@@ -236,7 +238,7 @@ class _Job:
 
     def run(self) -> Losses:
         """Read and write."""
-        from veriglot.formats import open_writer
+        from veriglot.formats.writer import open_writer
 
         writer: Writer
         rows = self._rows()
@@ -247,7 +249,7 @@ class _Job:
         return writer.losses
 
     def _rows(self) -> Iterator[Sample]:
-        from veriglot.formats import BadRow
+        from veriglot.formats.containers import BadRow
 
         request = self._request
         failures = Path(f"{request.output}.failed.jsonl") if request.output != "-" else None
@@ -264,7 +266,7 @@ class _Job:
                 self._keep(row, failures)
 
     def _read(self) -> Iterator[Sample | BadRow]:
-        from veriglot.formats import SeenIds, read_rows
+        from veriglot.formats.reader import SeenIds, read_rows
 
         request = self._request
         rows = read_rows(
@@ -279,8 +281,8 @@ class _Job:
         return rows if self.labels is None else labelled_rows(rows, self.labels, request.source)
 
     def _keep(self, row: BadRow, failures: Path | None) -> None:
-        from veriglot.pipeline import FailedRow
         from veriglot.records import encode
+        from veriglot.storage.checkpoint import FailedRow
 
         self.failed += 1
         if failures is None or self.failed <= _TOLD:
@@ -339,7 +341,7 @@ def _print_json(report: Report, losses: Losses | None, labels: PredictedLabels |
 
 
 def _report_lines(report: Report) -> Iterator[str]:
-    from veriglot.formats import TagReport
+    from veriglot.formats.base import TagReport
 
     total = TagReport()
     for file in report.files.values():

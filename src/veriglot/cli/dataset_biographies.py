@@ -99,8 +99,8 @@ def biographies(
     from veriglot.cli.dataset_responses import named_models
     from veriglot.cli.factual_set import order_of
     from veriglot.cli.wikipedia import Servers, WikiServers
-    from veriglot.http import checked_address
-    from veriglot.llm import Settings
+    from veriglot.http.session import checked_address
+    from veriglot.llm.client import Settings
 
     for address in filter(None, (connection.base_url, wikidata.wikidata_server, wikidata.views_server)):
         checked_address(address)  # before anything is planned or written down

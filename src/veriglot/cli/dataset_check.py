@@ -20,7 +20,7 @@ from veriglot.cli.options import (
 from veriglot.errors import EXIT_FAILED, EXIT_ROWS_FAILED, InputError, UsageError
 
 if TYPE_CHECKING:
-    from veriglot.datasets.checks import CheckReport
+    from veriglot.datasets.checks.findings import CheckReport
 
 __all__ = ["card", "check"]
 
@@ -98,8 +98,8 @@ def check(
     """
     from veriglot.cli.inputs import known_tag
     from veriglot.cli.progress import Steps
-    from veriglot.datasets.checks import CleanedCopy
-    from veriglot.datasets.checks import check as checked
+    from veriglot.datasets.checks.checker import CleanedCopy
+    from veriglot.datasets.checks.checker import check as checked
 
     if quality:
         from veriglot.cli.dataset_responses import show
@@ -214,9 +214,10 @@ def card(
     """
     from veriglot.cli.inputs import known_tag
     from veriglot.cli.progress import Steps
-    from veriglot.datasets.cards import blank as blank_file
-    from veriglot.datasets.cards import card as made
-    from veriglot.datasets.cards import card_page, read_given
+    from veriglot.datasets.cards.card import blank as blank_file
+    from veriglot.datasets.cards.card import card as made
+    from veriglot.datasets.cards.card import read_given
+    from veriglot.datasets.cards.page import card_page
 
     answers = None if about is None else read_given(Path(about))
     if write_about is not None and Path(write_about).exists():

@@ -35,12 +35,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from veriglot.cli.options import Prices
-    from veriglot.datasets.halluverse import FactSettings, LanguageSummary, Page, Summary
-    from veriglot.datasets.halluverse import Seed as FactSeed
-    from veriglot.datasets.silver import Support
-    from veriglot.llm import Settings
-    from veriglot.pipeline import FailedRow, Tally
-    from veriglot.wikipedia import Person
+    from veriglot.datasets.halluverse.facts import FactSettings, Page
+    from veriglot.datasets.halluverse.pairs import Seed as FactSeed
+    from veriglot.datasets.halluverse.summary import LanguageSummary, Summary
+    from veriglot.datasets.silver.support import Support
+    from veriglot.llm.client import Settings
+    from veriglot.storage.checkpoint import FailedRow, Tally
+    from veriglot.wikipedia.wikidata import Person
 
 __all__ = ["halluverse"]
 
@@ -106,14 +107,14 @@ class _Steps:
     """The two steps of a set."""
 
     def __init__(self, making: Making, pages: dict[str, Page]) -> None:
-        from veriglot.datasets.halluverse import facts_path
+        from veriglot.datasets.halluverse.facts import facts_path
 
         self._making = making
         self._pages = pages
         self._facts = facts_path(making.output)
 
     def by_rule(self) -> tuple[Tally, Tally]:
-        from veriglot.datasets.halluverse import TYPES, RuledSet
+        from veriglot.datasets.halluverse.pairs import TYPES, RuledSet
 
         making = self._making
         ruled = RuledSet(self._pages.values(), making.facts, making.seed)
@@ -140,9 +141,10 @@ class _Steps:
     def by_model(
         self, client: object, model: str, settings: Settings, *, attempts: int, support: Support | None, jobs: int
     ) -> tuple[Tally, Tally]:
-        from veriglot.datasets.halluverse import Chooser, choose_facts, inject_pairs
-        from veriglot.datasets.silver import Injector
-        from veriglot.pipeline import Progress
+        from veriglot.datasets.halluverse.facts import Chooser, choose_facts
+        from veriglot.datasets.halluverse.pairs import inject_pairs
+        from veriglot.datasets.silver.injection import Injector
+        from veriglot.storage.checkpoint import Progress
 
         making = self._making
         failed = making.retry and Progress.of(self._facts).failed > 0
@@ -176,7 +178,7 @@ class _Steps:
         return facts, pairs
 
     def _seeds(self) -> list[FactSeed]:
-        from veriglot.datasets.halluverse import read_facts, seeds_of
+        from veriglot.datasets.halluverse.pairs import read_facts, seeds_of
 
         seeds = seeds_of(read_facts(self._facts), self._pages)
         if not seeds:
@@ -192,7 +194,7 @@ class _Steps:
 
 def _pages(making: Making) -> dict[str, Page]:
     """The pages that can be read, by id."""
-    from veriglot.pipeline import FailedRow
+    from veriglot.storage.checkpoint import FailedRow
 
     pages = {row.id: row for row in making.found.rows() if not isinstance(row, FailedRow)}
     if not pages:
@@ -201,7 +203,7 @@ def _pages(making: Making) -> dict[str, Page]:
 
 
 def _known_types(types: tuple[str, ...]) -> None:
-    from veriglot.datasets.halluverse import TYPES
+    from veriglot.datasets.halluverse.pairs import TYPES
     from veriglot.errors import UnknownNameError
 
     for type_ in types:
@@ -213,8 +215,9 @@ def _known_types(types: tuple[str, ...]) -> None:
 
 def _finish(making: Making, facts: Tally, pairs: Tally) -> int:
     """Write what stands beside the pairs, and say what came of it; returns the exit code."""
-    from veriglot.datasets.halluverse import facts_path, samples_of, summary_of
-    from veriglot.formats import write
+    from veriglot.datasets.halluverse.facts import facts_path
+    from veriglot.datasets.halluverse.summary import samples_of, summary_of
+    from veriglot.formats.writer import write
     from veriglot.report.halluverse import write_set
 
     output = making.output
@@ -228,9 +231,9 @@ def _finish(making: Making, facts: Tally, pairs: Tally) -> int:
 
 def plan_set(making: Making, model: str, settings: Settings, *, checked: bool) -> None:
     """Print calls and tokens, roughly: each page and each error once, no fact longer than sentences of its page are."""
-    from veriglot.datasets.halluverse import Chooser, page_sentences, unfit
-    from veriglot.datasets.silver import Edited, Injector, Task
-    from veriglot.llm import estimate_request, estimate_tokens
+    from veriglot.datasets.halluverse.facts import Chooser, page_sentences, unfit
+    from veriglot.datasets.silver.injection import Edited, Injector, Task
+    from veriglot.llm.limits import estimate_request, estimate_tokens
     from veriglot.records import Sample
 
     _known_types(making.types)
@@ -368,7 +371,7 @@ def halluverse(
     No model:   veriglot dataset halluverse en.jsonl tr.jsonl --people people.jsonl --rules -o set.jsonl
     """
     from veriglot.cli.generation import support_of, types_of
-    from veriglot.datasets.halluverse import FactSettings
+    from veriglot.datasets.halluverse.facts import FactSettings
 
     if rules and (model is not None or dry_run or checks.support != "none"):
         raise UsageError("Rules ask no model.", remedy="Leave out --model, support and --dry-run, or --rules.")
@@ -433,7 +436,7 @@ class Found(NamedTuple):
     def rows(self) -> Iterator[Page | FailedRow]:
         """Every page with whom it is about, in order; what cannot be read as failed rows."""
         from veriglot.cli.dataset_queries import references
-        from veriglot.datasets.halluverse import pages_of
+        from veriglot.datasets.halluverse.facts import pages_of
 
         return pages_of(references(list(self.pages), "text"), self.people)
 
@@ -475,7 +478,7 @@ def given_pages(
 def _people(paths: Sequence[str]) -> dict[str, Person]:
     import msgspec
 
-    from veriglot.wikipedia import Person
+    from veriglot.wikipedia.wikidata import Person
 
     people = {}
     for path in paths:

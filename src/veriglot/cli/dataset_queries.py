@@ -28,9 +28,10 @@ from veriglot.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from veriglot.datasets import AnswerabilityCheck, Author, Part, Reference
-    from veriglot.pipeline import FailedRow
+    from veriglot.datasets.queries import AnswerabilityCheck, Author
+    from veriglot.datasets.references import Part, Reference
     from veriglot.records import Sample
+    from veriglot.storage.checkpoint import FailedRow
 
 __all__ = ["queries", "references"]
 
@@ -89,8 +90,8 @@ def queries(
     """
     from veriglot.cli.generation import tell
     from veriglot.cli.progress import Bar
-    from veriglot.datasets import Author
-    from veriglot.datasets import queries as write_queries
+    from veriglot.datasets.queries import Author
+    from veriglot.datasets.queries import queries as write_queries
 
     path = Path(output)
     if people:
@@ -139,19 +140,19 @@ def references(paths: list[str], part: Part) -> Iterator[Reference | FailedRow]:
     from functools import partial
 
     from veriglot.cli.generation import records_of
-    from veriglot.datasets import reference_from
+    from veriglot.datasets.references import reference_from
 
     return records_of(paths, partial(reference_from, part=part))
 
 
 def _check(kind: Checking, model: str, seed: int) -> AnswerabilityCheck | None:
-    from veriglot.datasets import DetectorCheck, ModelCheck
+    from veriglot.datasets.queries import DetectorCheck, ModelCheck
 
     if kind == "none":
         return None
     if kind == "model":
         return ModelCheck(model, seed=seed)
-    from veriglot.detectors import load_detector
+    from veriglot.detectors.registry import load_detector
 
     return DetectorCheck(load_detector("grounding"), model, seed=seed)
 
@@ -159,8 +160,8 @@ def _check(kind: Checking, model: str, seed: int) -> AnswerabilityCheck | None:
 def _dry_run(articles: list[str], author: Author, part: Part, *, checked: bool) -> None:
     """Calls and tokens, roughly; a check asks once more for each query that passes what is looked at before it."""
     from veriglot.cli.generation import print_json
-    from veriglot.datasets import Reference
-    from veriglot.llm import estimate_request, estimate_tokens
+    from veriglot.datasets.references import Reference
+    from veriglot.llm.limits import estimate_request, estimate_tokens
 
     calls = unusable = tokens = 0
     for row in references(articles, part):
@@ -178,7 +179,8 @@ def _account(output: Path) -> None:
     from collections import Counter
 
     from veriglot.cli.generation import say
-    from veriglot.datasets import Rejection, rejected_path
+    from veriglot.datasets.generation import rejected_path
+    from veriglot.datasets.queries import Rejection
 
     with output.open("rb") as file:
         written = sum(1 for _ in file)
@@ -195,8 +197,8 @@ def _write_prompts(
 ) -> int:
     """Write the queries for biographies; returns the exit code."""
     from veriglot.cli.generation import tell
-    from veriglot.datasets import prompt_version
-    from veriglot.pipeline import Checkpoint
+    from veriglot.datasets.prompts import prompt_version
+    from veriglot.storage.checkpoint import Checkpoint
 
     checkpoint = Checkpoint(
         output,
@@ -214,8 +216,8 @@ def _prompts(
     people: list[str], tags: list[str] | None, articles: list[str], part: Part
 ) -> Iterator[Sample | FailedRow]:
     from veriglot.cli.generation import records_of
-    from veriglot.datasets import biographies as prompts
-    from veriglot.datasets import person_from
+    from veriglot.datasets.queries import biographies as prompts
+    from veriglot.datasets.queries import person_from
 
     return prompts(records_of(people, person_from), tags, references=_references(articles, part))
 
@@ -223,7 +225,7 @@ def _prompts(
 def _references(articles: list[str], part: Part) -> dict[tuple[str, str], Reference]:
     """The articles by person and language; how many could not be used is said."""
     from veriglot.cli.generation import say
-    from veriglot.datasets import Reference
+    from veriglot.datasets.references import Reference
 
     by_item: dict[tuple[str, str], Reference] = {}
     unusable = 0

@@ -26,8 +26,8 @@ from veriglot.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from veriglot.datasets import Respondent
-    from veriglot.llm import Settings
+    from veriglot.datasets.responses import Respondent
+    from veriglot.llm.client import Settings
     from veriglot.records import Sample
 
 __all__ = ["named_models", "responses", "show"]
@@ -113,8 +113,8 @@ def responses(
 def show(paths: list[str], *, json: bool, format_name: str | None = None, language: str | None = None) -> None:
     """Print the quality of the responses of some files; rows that cannot be read are counted on standard error."""
     from veriglot.cli.generation import Queries, say, show_quality
-    from veriglot.datasets import quality as measured
-    from veriglot.pipeline import FailedRow
+    from veriglot.datasets.quality import quality as measured
+    from veriglot.storage.checkpoint import FailedRow
 
     unreadable = 0
 
@@ -145,7 +145,7 @@ def named_models(
     Raises:
         UsageError: a name or a model is empty, or two models have one name.
     """
-    from veriglot.datasets import Respondent
+    from veriglot.datasets.responses import Respondent
 
     respondents = []
     for word in words:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from veriglot.datasets.sampling import Account, Cleaned, GivenScores, MtSample, SampleAccount, ScorerSource
+    from veriglot.datasets.sampling.sample import MtSample
+    from veriglot.datasets.sampling.selection import Account, Cleaned, GivenScores, SampleAccount, ScorerSource
 
 __all__ = ["sample"]
 
@@ -118,7 +119,9 @@ def sample(
     Translations: veriglot dataset sample translated.jsonl -s de -t en -o sample --scorer top-ngram
                   --scorer labse:FOLDER
     """
-    from veriglot.datasets.sampling import Cleaning, Columns, MtSample, Sampling
+    from veriglot.datasets.sampling.lines import Columns
+    from veriglot.datasets.sampling.sample import MtSample
+    from veriglot.datasets.sampling.selection import Cleaning, Sampling
     from veriglot.records.languages import get_language
 
     columns_given = given_scores(scores or [])
@@ -170,7 +173,7 @@ def sample_mt(
     """Make the sample and print the account, as JSON or as tables; returns the exit code."""
     from veriglot.cli.generation import print_json, say
     from veriglot.cli.progress import Steps
-    from veriglot.datasets.sampling import mt_sample
+    from veriglot.datasets.sampling.sample import mt_sample
 
     with Steps(shown=not quiet) as watch:
         account = mt_sample(
@@ -212,7 +215,7 @@ def given_scores(texts: Sequence[str]) -> tuple[GivenScores, ...]:
     Raises:
         UsageError: no direction, or another.
     """
-    from veriglot.datasets.sampling import GivenScores
+    from veriglot.datasets.sampling.selection import GivenScores
     from veriglot.records import Direction
 
     columns = []
@@ -234,9 +237,9 @@ def scorer_sources(texts: Sequence[str]) -> tuple[ScorerSource, ...]:
         UnknownNameError: no such scorer.
         UsageError: what follows the name is no option.
     """
-    from veriglot.datasets.sampling import ScorerSource
+    from veriglot.datasets.sampling.selection import ScorerSource
     from veriglot.plugins import read_settings
-    from veriglot.scorers import SCORERS, load_scorer
+    from veriglot.scorers.registry import SCORERS, load_scorer
 
     sources = []
     for text in texts:

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from veriglot.cli.generation import Queries
-    from veriglot.datasets.rules import Articles, RuleSettings
+    from veriglot.datasets.rules.material import Articles
+    from veriglot.datasets.rules.silver import RuleSettings
 
 __all__ = ["rules", "silver"]
 
@@ -76,7 +77,7 @@ def rules(
     \b
     Such as:  veriglot dataset rules articles.jsonl -n 10000 -o silver.jsonl
     """
-    from veriglot.datasets.rules import RuleSettings
+    from veriglot.datasets.rules.silver import RuleSettings
 
     fewest, most = _range(errors)
     settings = RuleSettings(
@@ -112,8 +113,8 @@ def make_by_rule(
     """Make silver rows by rule and say what came of it; returns the exit code."""
     from veriglot.cli.generation import Queries, say, show_account, tell
     from veriglot.cli.progress import Bar
-    from veriglot.datasets.rules import rule_silver
-    from veriglot.datasets.silver import load_account
+    from veriglot.datasets.rules.silver import rule_silver
+    from veriglot.datasets.silver.job import load_account
 
     source = Queries(seeds, format_name=format_name, language=language)
     articles = _articles(source, settings, format_name, language)
@@ -166,9 +167,9 @@ def _articles(source: Queries, settings: RuleSettings, format_name: str | None, 
     """The passages of the seeds: of samples in any readable format, and of what `veriglot dataset articles` writes."""
     from veriglot.cli.dataset_queries import references
     from veriglot.cli.generation import Queries, say
-    from veriglot.datasets import Reference
-    from veriglot.datasets.rules import Articles
-    from veriglot.pipeline import FailedRow
+    from veriglot.datasets.references import Reference
+    from veriglot.datasets.rules.material import Articles
+    from veriglot.storage.checkpoint import FailedRow
 
     articles = Articles(settings.articles, settings.seed)
     unreadable = 0
@@ -192,7 +193,7 @@ def _articles(source: Queries, settings: RuleSettings, format_name: str | None, 
 def _holds_samples(path: str) -> bool:
     """Whether a file is in a format of samples; JSON lines that are in none may be articles."""
     from veriglot.errors import InputError
-    from veriglot.formats import guess
+    from veriglot.formats.reader import guess
 
     if not path.endswith(".jsonl"):
         return True
@@ -206,7 +207,7 @@ def _holds_samples(path: str) -> bool:
 def _say_unsupported(articles: Articles, settings: RuleSettings) -> None:
     """Name the languages that lack types that were asked for, or are left out."""
     from veriglot.cli.generation import say
-    from veriglot.datasets.rules import quotable_languages, supported_types
+    from veriglot.datasets.rules.silver import quotable_languages, supported_types
 
     languages = quotable_languages(articles)
     missing: dict[tuple[str, ...], list[str]] = {}
@@ -286,7 +287,7 @@ def silver(
     Settings:   veriglot dataset silver --write-config > silver.toml, then --config silver.toml
     """
     from veriglot.cli.generation import Queries, dry_run_of, inject, support_of, types_of
-    from veriglot.datasets.silver import Injector
+    from veriglot.datasets.silver.injection import Injector
 
     types, way = types_of(order)
     injector = Injector(

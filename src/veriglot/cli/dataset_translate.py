@@ -34,13 +34,9 @@ from veriglot.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from veriglot.datasets.translation import (
-        LabelAccount,
-        MarkAccount,
-        TranslationAccount,
-        TranslationSettings,
-        Translator,
-    )
+    from veriglot.datasets.token_labels import LabelAccount
+    from veriglot.datasets.translation.rows import MarkAccount, TranslationAccount, TranslationSettings
+    from veriglot.datasets.translation.translators import Translator
 
 __all__ = ["labels", "translate"]
 
@@ -117,7 +113,9 @@ def translate(
     A model here:  veriglot dataset translate fava.jsonl -l de,ar,zh --translator hf:FOLDER -o out.jsonl
     A server:      veriglot dataset translate fava.jsonl -l de --translator llm -m gpt --base-url URL -o out.jsonl
     """
-    from veriglot.datasets.translation import STRATEGIES, ModelTranslator, TranslationSettings, load_translator
+    from veriglot.datasets.translation.projection import STRATEGIES
+    from veriglot.datasets.translation.rows import TranslationSettings
+    from veriglot.datasets.translation.translators import ModelTranslator, load_translator
     from veriglot.errors import UnknownNameError
 
     named = parts(strategy)
@@ -214,7 +212,7 @@ def labels(
     from veriglot.cli.generation import Queries, print_json, tell
     from veriglot.cli.inputs import count_rows
     from veriglot.cli.progress import Bar
-    from veriglot.datasets.translation import label_samples, load_label_account
+    from veriglot.datasets.token_labels import label_samples, load_label_account
 
     source = Queries(data, format_name=format_, language=language)
     path = Path(output)
@@ -279,7 +277,9 @@ def translate_all(work: Work, translator: Translator) -> int:
     Returns:
         The exit code.
     """
-    from veriglot.datasets.translation import load_aligner, load_translation_account, translate
+    from veriglot.datasets.translation.job import translate
+    from veriglot.datasets.translation.rows import load_translation_account
+    from veriglot.datasets.translation.translators import load_aligner
 
     source = Queries(work.data, format_name=work.format_name, language=work.language)
     targets = list(language_tags(work.languages))
@@ -330,7 +330,7 @@ def _begun(work: Work) -> str | None:
 
 def _show_account(account: TranslationAccount, output: Path, *, json: bool) -> None:
     """The account per language and type on standard output; why the rest was not taken on standard error."""
-    from veriglot.datasets import rejected_path
+    from veriglot.datasets.generation import rejected_path
 
     if json:
         print_json(account)

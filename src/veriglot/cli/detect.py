@@ -48,8 +48,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import PurePath
 
-    from veriglot.pipeline import Checkpoint, Engine, FailedRow, OutputJob, Recipe
+    from veriglot.pipeline.engine import Engine, OutputJob, Recipe
     from veriglot.records import Prediction
+    from veriglot.storage.checkpoint import Checkpoint, FailedRow
 
 __all__ = ["detect"]
 
@@ -231,7 +232,7 @@ def finisher(kind: str, rows: Rows, title: str) -> Callable[[Path, Path], None] 
         return _make_parquet
 
     def make_html(done: Path, target: Path) -> None:
-        from veriglot.report import write_html
+        from veriglot.report.pages import write_html
 
         write_html(_paired(rows(), done), target, title=title)
 
@@ -239,14 +240,14 @@ def finisher(kind: str, rows: Rows, title: str) -> Callable[[Path, Path], None] 
 
 
 def _make_parquet(done: Path, target: Path) -> None:
-    from veriglot.formats import write_predictions
-    from veriglot.pipeline import predictions_in
+    from veriglot.formats.writer import write_predictions
+    from veriglot.pipeline.engine import predictions_in
 
     write_predictions(predictions_in(done), target, format="parquet")
 
 
 def _paired(rows: Iterable[Sample | FailedRow], done: Path) -> Iterator[tuple[Sample, Prediction]]:
-    from veriglot.pipeline import predictions_in
+    from veriglot.pipeline.engine import predictions_in
     from veriglot.records import Sample
 
     samples = (row for row in rows if isinstance(row, Sample))
@@ -262,7 +263,7 @@ def show(pairs: Pairs, view: str, title: str) -> None:
         title: heading of the HTML view.
     """
     if view == "html":
-        from veriglot.report import write_html
+        from veriglot.report.pages import write_html
 
         write_html(pairs, "-", title=title)
     elif view == "terminal":
@@ -283,7 +284,7 @@ def _show_lines(pairs: Pairs) -> None:
 def _show_on_terminal(pairs: Pairs) -> None:
     from rich.console import Console
 
-    from veriglot.report import render_terminal
+    from veriglot.report.terminal import render_terminal
 
     console = Console()
     for sample, prediction in pairs:
@@ -379,13 +380,13 @@ def carry_out(request: Request) -> int:
 
 
 def _engine(request: Request, inputs: Sequence[Input]) -> Engine:
-    from veriglot.pipeline import Engine
+    from veriglot.pipeline.engine import Engine
 
     return Engine(request.recipe, jobs=jobs_for(inputs, request.jobs), batch_size=request.batch_size)
 
 
 def _pair(request: Request, account: Account) -> int:
-    from veriglot.pipeline import Engine
+    from veriglot.pipeline.engine import Engine
 
     sample = _pair_sample(request)
     with Engine(request.recipe) as engine:
@@ -432,11 +433,11 @@ def _pair_sample(request: Request) -> Sample:
 def _write_pair(sample: Sample, prediction: Prediction, output: Path, title: str) -> None:
     kind = kind_of(output)
     if kind == "html":
-        from veriglot.report import write_html
+        from veriglot.report.pages import write_html
 
         write_html([(sample, prediction)], output, title=title)
     elif kind == "parquet":
-        from veriglot.formats import write_predictions
+        from veriglot.formats.writer import write_predictions
 
         write_predictions([prediction], output, format="parquet")
     else:
@@ -450,7 +451,8 @@ def _rows(
     request: Request, inputs: Sequence[Input], every: Sequence[Input], account: Account | None
 ) -> Callable[[], Iterator[Sample | FailedRow]]:
     """Opens the rows of `inputs`; without an account they are read a second time and repairs are not counted again."""
-    from veriglot.formats import Report, SeenIds
+    from veriglot.formats.base import Report
+    from veriglot.formats.reader import SeenIds
 
     report = Report() if account is None else account.report
     tag = known_tag(request.language)
@@ -488,7 +490,7 @@ def _to_stdout(request: Request, inputs: Sequence[Input], engine: Engine, accoun
 
 
 def _to_files(request: Request, inputs: Sequence[Input], engine: Engine, account: Account) -> None:
-    from veriglot.pipeline import run_jobs
+    from veriglot.pipeline.engine import run_jobs
     from veriglot.records import Sample
 
     shares = _shares(request, inputs)
@@ -521,7 +523,7 @@ def _shares(request: Request, inputs: Sequence[Input]) -> list[tuple[Path, Seque
 
 
 def _output_job(request: Request, output: Path, inputs: Sequence[Input], engine: Engine, rows: _Rows) -> OutputJob:
-    from veriglot.pipeline import OutputJob
+    from veriglot.pipeline.engine import OutputJob
 
     again: _Rows = _rows(request, inputs, inputs, None)
     if kind_of(output) == "html" and any(file.path == STDIN for file in inputs):
@@ -531,7 +533,7 @@ def _output_job(request: Request, output: Path, inputs: Sequence[Input], engine:
 
 
 def _checkpoint(request: Request, output: Path, inputs: Sequence[Input], engine: Engine, again: _Rows) -> Checkpoint:
-    from veriglot.pipeline import Checkpoint
+    from veriglot.storage.checkpoint import Checkpoint
 
     return Checkpoint(
         output,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from veriglot.detectors.calibration import Calibration, Measured
-    from veriglot.pipeline import Recipe
+    from veriglot.pipeline.engine import Recipe
     from veriglot.records import Detector, Prediction, Sample
     from veriglot.training.calibration import Method
 
@@ -163,7 +163,7 @@ def detector_recipe(
     Raises:
         UsageError: `threshold` is out of range, or a setting is no `name=value`.
     """
-    from veriglot.pipeline import Recipe
+    from veriglot.pipeline.engine import Recipe
 
     if threshold is not None and not 0.0 <= threshold <= 1.0:
         raise UsageError(f"--threshold is a probability between 0 and 1, but {threshold} was given.")

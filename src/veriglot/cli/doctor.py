@@ -73,7 +73,7 @@ def examine() -> dict[str, Any]:
         {"folder", "offline", "models": [{"name", "status", "bytes", "path", "third_party", "get"}]} or {"problem"},
         "ok"}`; a package is `{"name", "version", "needs", "status"}`.
     """
-    from veriglot.pipeline import cores
+    from veriglot.pipeline.engine import cores
     from veriglot.signatures import __version__
 
     packages = [_package(line) for line in requires("veriglot") or ()]
@@ -121,7 +121,7 @@ def _extra(name: str, packages: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _detector_names() -> list[str]:
-    from veriglot.detectors import DETECTORS
+    from veriglot.detectors.registry import DETECTORS
 
     return list(DETECTORS.names())
 
@@ -131,7 +131,7 @@ def _detector(name: str) -> dict[str, Any]:
     from veriglot.cli.detectors import load
     from veriglot.cli.inputs import pair_sample
     from veriglot.errors import MissingExtraError
-    from veriglot.hub import MissingWeightsError
+    from veriglot.hub.registry import MissingWeightsError
     from veriglot.records import Status
 
     began = time.perf_counter()
@@ -158,7 +158,7 @@ def _detector(name: str) -> dict[str, Any]:
 
 def _to_be_told(name: str) -> str | None:
     """What a detector has to be told before it can be made; None where its name is enough."""
-    from veriglot.detectors import DETECTORS
+    from veriglot.detectors.registry import DETECTORS
 
     entry, parameters = DETECTORS.entry(name), inspect.signature(DETECTORS.load(name)).parameters
     if entry.argument is not None:
@@ -173,11 +173,11 @@ def _to_be_told(name: str) -> str | None:
 
 def _plugins() -> list[dict[str, Any]]:
     """What other packages add, by kind."""
-    from veriglot.detectors import DETECTORS
-    from veriglot.encoders import ENCODERS
+    from veriglot.detectors.registry import DETECTORS
+    from veriglot.encoders.registry import ENCODERS
     from veriglot.judging.nli import ENTAILMENTS
-    from veriglot.llm import CLIENTS
-    from veriglot.scorers import SCORERS
+    from veriglot.llm.registry import CLIENTS
+    from veriglot.scorers.registry import SCORERS
 
     return [
         {"kind": table.kind, **asdict(plugin)}

@@ -16,9 +16,10 @@ import msgspec
 from veriglot.cli.inputs import STDIN, find_inputs, known_tag
 from veriglot.cli.progress import Account
 from veriglot.errors import UnknownNameError, UsageError
-from veriglot.formats import read_predictions
-from veriglot.pipeline import Description
-from veriglot.rates import ESTIMATORS, plan_labels, plan_responses
+from veriglot.formats.reader import read_predictions
+from veriglot.pipeline.engine import Description
+from veriglot.rates.estimators import ESTIMATORS
+from veriglot.rates.plan import plan_labels, plan_responses
 from veriglot.records import ErrorProfile, Estimator, Reliability, Sample, Status
 from veriglot.records.languages import UNDETERMINED
 from veriglot.study.config import StudyEntry
@@ -39,7 +40,7 @@ from veriglot.study.rates import Counted, Judging, cell_rate, replicates
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from veriglot.rates import Plan
+    from veriglot.rates.plan import Plan
     from veriglot.records import Prediction, Rate
 
 __all__ = ["Request", "carry_out"]

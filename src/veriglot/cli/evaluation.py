@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from veriglot.detectors.calibration import Calibration
-    from veriglot.pipeline import Engine, FailedRow
+    from veriglot.pipeline.engine import Engine
+    from veriglot.storage.checkpoint import FailedRow
     from veriglot.training.calibration import Method
 
 __all__ = ["Request", "carry_out"]
@@ -140,7 +141,7 @@ def _asked(request: Request, inputs: Sequence[Input], account: Account, calibrat
         settings=request.settings,
         calibration=request.calibration,
     )
-    from veriglot.pipeline import Engine
+    from veriglot.pipeline.engine import Engine
 
     with Engine(recipe, jobs=jobs_for(inputs, request.jobs)) as engine:
         evaluator = Evaluator(_settings(request, engine))
@@ -170,7 +171,7 @@ def _settings(request: Request, engine: Engine) -> Settings:
 
 def _rows(request: Request, inputs: Sequence[Input], account: Account) -> Iterator[Sample]:
     """The samples of all inputs; what cannot be read is told and kept, or ends the run."""
-    from veriglot.formats import SeenIds
+    from veriglot.formats.reader import SeenIds
 
     tag = known_tag(request.language)
     seen = SeenIds() if request.predictions is not None else None  # which are joined by id
@@ -207,7 +208,7 @@ class _Predictions:
     """Predictions of a file, by id, and what they say of how they were made."""
 
     def __init__(self, request: Request) -> None:
-        from veriglot.formats import read_predictions
+        from veriglot.formats.reader import read_predictions
 
         assert request.predictions is not None
         self._path = request.predictions

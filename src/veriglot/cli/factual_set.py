@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
     from veriglot.cli.options import Connection, Prices
     from veriglot.cli.wikipedia import Servers, WikiServers
-    from veriglot.datasets import Reference, Respondent
-    from veriglot.datasets.factual import Candidate, ChoiceAccount, Labels, RejectedPerson, SetFiles
-    from veriglot.datasets.factual.people import ArticleSource, Titles
-    from veriglot.datasets.factual.sets import FactualManifest
-    from veriglot.pipeline import FailedRow
+    from veriglot.datasets.factual.people import ArticleSource, Candidate, ChoiceAccount, RejectedPerson, Titles
+    from veriglot.datasets.factual.sets import FactualManifest, Labels, SetFiles
+    from veriglot.datasets.references import Reference
+    from veriglot.datasets.responses import Respondent
     from veriglot.records import Sample
+    from veriglot.storage.checkpoint import FailedRow
 
 __all__ = ["FactualJob", "dry_run", "make", "order_of", "show"]
 
@@ -88,7 +88,7 @@ def order_of(
         UsageError: options that do not go together.
         InputError: a file that is not there.
     """
-    from veriglot.datasets import biography_languages
+    from veriglot.datasets.prompts import biography_languages
 
     tags = tuple(languages or biography_languages())
     if spread == "given" and not people:
@@ -158,8 +158,8 @@ def choose_people(
     Returns:
         The account that stands beside `out`.
     """
-    from veriglot.datasets.factual import ChoiceAccount, choose, in_order
-    from veriglot.wikipedia import AnswerCache
+    from veriglot.datasets.factual.people import ChoiceAccount, choose, in_order
+    from veriglot.wikipedia.session import AnswerCache
 
     root, account = out.path.parent, ChoiceAccount()
     told: dict[str, Any] = {}
@@ -212,7 +212,7 @@ def _candidates(
     quiet: bool,
 ) -> tuple[list[Candidate], dict[str, int]]:
     """Who may come into the set, and how many were found and described."""
-    from veriglot.datasets.factual import Candidate, RejectedPerson, candidate_from
+    from veriglot.datasets.factual.people import Candidate, RejectedPerson, candidate_from
 
     told: dict[str, int] = {}
     files = list(people)
@@ -237,8 +237,9 @@ def _candidates(
 
 
 def _wikis(order: SetOrder, servers: Servers, wikis: WikiServers, cache: Any, stack: ExitStack) -> ArticleSource:
-    from veriglot.datasets.factual import WikiArticles
-    from veriglot.wikipedia import Wikipedia, wikipedia_session
+    from veriglot.datasets.factual.people import WikiArticles
+    from veriglot.wikipedia.api import Wikipedia
+    from veriglot.wikipedia.session import wikipedia_session
 
     def wiki(tag: str) -> Titles:
         session = wikipedia_session(tag, contact=servers.contact, server=wikis.of(tag), rate=servers.pace(5.0))
@@ -249,9 +250,9 @@ def _wikis(order: SetOrder, servers: Servers, wikis: WikiServers, cache: Any, st
 
 def _given(order: SetOrder, articles: Sequence[str], stack: ExitStack, aside: list[RejectedPerson]) -> ArticleSource:
     from veriglot.cli.dataset_queries import references
-    from veriglot.datasets import Reference
-    from veriglot.datasets.factual import RejectedPerson, given_articles
-    from veriglot.wikipedia import AnswerCache
+    from veriglot.datasets.factual.people import RejectedPerson, given_articles
+    from veriglot.datasets.references import Reference
+    from veriglot.wikipedia.session import AnswerCache
 
     def note(row: FailedRow | Reference) -> None:
         if isinstance(row, Reference):
@@ -316,7 +317,7 @@ class FactualJob:
     @property
     def sets(self) -> SetFiles:
         """Where the sets go."""
-        from veriglot.datasets.factual import SetFiles
+        from veriglot.datasets.factual.sets import SetFiles
 
         cross = self.order.cross
         return SetFiles(
@@ -328,7 +329,8 @@ class FactualJob:
 
     def settings(self) -> dict[str, Any]:
         """What the sets are made by, beside people and articles."""
-        from veriglot.datasets import prompt_version, refusals_version
+        from veriglot.datasets.prompts import prompt_version
+        from veriglot.datasets.quality import refusals_version
 
         return {
             "models": [msgspec.to_builtins(respondent) for respondent in self.respondents],
@@ -410,9 +412,10 @@ def _nobody(told: dict[str, Any], aside: Path) -> InputError:
 
 def _prompts(job: FactualJob) -> int:
     """A prompt for every person in every language in which there is an article; returns the exit code."""
-    from veriglot.datasets import biographies, person_from, prompt_version
-    from veriglot.datasets.factual import ArticleStore
-    from veriglot.pipeline import Checkpoint, FailedRow
+    from veriglot.datasets.factual.sets import ArticleStore
+    from veriglot.datasets.prompts import prompt_version
+    from veriglot.datasets.queries import biographies, person_from
+    from veriglot.storage.checkpoint import Checkpoint, FailedRow
 
     people, articles, output = (job.root / name for name in ("people.jsonl", "articles.jsonl", "prompts.jsonl"))
 
@@ -438,8 +441,14 @@ def _prompts(job: FactualJob) -> int:
 
 def _sets(job: FactualJob, responses: dict[str, Path], told: dict[str, Any]) -> FactualManifest:
     """The sets of all responses, and the manifest; what was made from the same is left as it is."""
-    from veriglot.datasets.factual import ArticleStore, write_sets
-    from veriglot.datasets.factual.sets import FactualManifest, load_manifest, made_from, save_manifest
+    from veriglot.datasets.factual.sets import (
+        ArticleStore,
+        FactualManifest,
+        load_manifest,
+        made_from,
+        save_manifest,
+        write_sets,
+    )
     from veriglot.scorers.pairwise import with_sisters
 
     path, settings = job.root / "manifest.json", job.settings()
@@ -477,8 +486,8 @@ def _files(labels: Sequence[str]) -> list[Path]:
 
 def _labels(names: Sequence[str]) -> Labels:
     """The labels of files in any readable format; rows that cannot be read are counted on standard error."""
-    from veriglot.datasets.factual import Labels
-    from veriglot.pipeline import FailedRow
+    from veriglot.datasets.factual.sets import Labels
+    from veriglot.storage.checkpoint import FailedRow
 
     unreadable = 0
 
@@ -515,7 +524,7 @@ def show(manifest: FactualManifest, root: Path, *, json: bool) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from veriglot.datasets.factual import cells_table
+    from veriglot.datasets.factual.sets import cells_table
 
     head, *rows = cells_table(manifest.cells)
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -544,9 +553,10 @@ def show(manifest: FactualManifest, root: Path, *, json: bool) -> None:
 
 def dry_run(job: FactualJob) -> int:
     """How many calls and tokens it would take at most, roughly; asks nothing and writes nothing."""
-    from veriglot.datasets import NamedPerson, biographies, budget
-    from veriglot.datasets.factual import candidate_from
-    from veriglot.pipeline import FailedRow
+    from veriglot.datasets.factual.people import candidate_from
+    from veriglot.datasets.queries import NamedPerson, biographies
+    from veriglot.datasets.responses import budget
+    from veriglot.storage.checkpoint import FailedRow
 
     tags, bad = job.order.languages, 0
     named: list[NamedPerson] = []

@@ -16,10 +16,14 @@ if TYPE_CHECKING:
 
     from veriglot.cli.inputs import Input
     from veriglot.cli.options import Checks, Connection, Prices
-    from veriglot.datasets import Budget, Design, Quality, Respondent
-    from veriglot.datasets.silver import Account, Injector, LanguageAccount, Order, Support
-    from veriglot.pipeline import FailedRow, Row, Tally
+    from veriglot.datasets.generation import Account
+    from veriglot.datasets.quality import Quality
+    from veriglot.datasets.responses import Budget, Design, Respondent
+    from veriglot.datasets.silver.injection import Injector, Order
+    from veriglot.datasets.silver.job import LanguageAccount
+    from veriglot.datasets.silver.support import Support
     from veriglot.records import Sample
+    from veriglot.storage.checkpoint import FailedRow, Row, Tally
 
 __all__ = [
     "Queries",
@@ -72,7 +76,8 @@ class Queries:
 
     def rows(self) -> Iterator[Sample | FailedRow]:
         """Every row, in order; ids that occur twice are failed rows."""
-        from veriglot.formats import Report, SeenIds
+        from veriglot.formats.base import Report
+        from veriglot.formats.reader import SeenIds
 
         seen, report = SeenIds(), Report()
         for file in self.inputs:
@@ -88,9 +93,9 @@ class Queries:
 
 def records_of(paths: Sequence[str], make: Callable[[Any], T]) -> Iterator[T | FailedRow]:
     """The objects of JSON lines, made into something with an id; what cannot be, and repeated ids, as failed rows."""
-    from veriglot.formats import MAX_LINE_BYTES, BadRow, SeenIds
-    from veriglot.formats.containers import Source, read_container
-    from veriglot.pipeline import FailedRow
+    from veriglot.formats.containers import MAX_LINE_BYTES, BadRow, Source, read_container
+    from veriglot.formats.reader import SeenIds
+    from veriglot.storage.checkpoint import FailedRow
 
     seen = SeenIds()
     for path in paths:
@@ -126,7 +131,7 @@ def ask(
     Returns:
         What became of the responses, by file.
     """
-    from veriglot.datasets import responses
+    from veriglot.datasets.responses import responses
 
     files = _files(respondents, output)
     tallies = {}
@@ -164,7 +169,7 @@ def plan_in_words(
     seeds: Sequence[int | None],
 ) -> dict[str, Budget]:
     """What each model would be asked, by the model's name."""
-    from veriglot.datasets import budget
+    from veriglot.datasets.responses import budget
 
     return {respondent.name: budget(rows(), respondent, design=design, seeds=seeds) for respondent in respondents}
 
@@ -292,13 +297,13 @@ def types_of(order: str | None) -> tuple[tuple[str, ...], Order]:
 
 def support_of(checks: Checks, model: str, seed: int) -> Support | None:
     """The check that is asked for; `model` makes it where no other is named."""
-    from veriglot.datasets.silver import DetectorSupport, ModelSupport
+    from veriglot.datasets.silver.support import DetectorSupport, ModelSupport
 
     if checks.support == "none":
         return None
     if checks.support == "model":
         return ModelSupport(checks.support_model or model, seed=seed)
-    from veriglot.detectors import load_detector
+    from veriglot.detectors.registry import load_detector
 
     return DetectorSupport(load_detector(checks.detector))
 
@@ -327,7 +332,7 @@ def inject(
     Returns:
         The exit code.
     """
-    from veriglot.datasets.silver import load_account, silver
+    from veriglot.datasets.silver.job import load_account, silver
 
     models = [injector.model, *([also] if also else [])]
     with (
@@ -358,9 +363,9 @@ def dry_run_of(
     source: Queries, injector: Injector, *, order: Order, clean: float, checked: bool, prices: Prices | None
 ) -> None:
     """Calls and tokens, roughly: each error once, no passage longer than what is known of it."""
-    from veriglot.datasets.silver import Edited, Task, tasks
-    from veriglot.llm import estimate_request, estimate_tokens
-    from veriglot.text import sentences
+    from veriglot.datasets.silver.injection import Edited, Task, tasks
+    from veriglot.llm.limits import estimate_request, estimate_tokens
+    from veriglot.text.segmentation import sentences
 
     calls = unusable = tokens_in = tokens_out = 0
     turns = injector.per_sentence
@@ -397,7 +402,7 @@ def dry_run_of(
 
 def show_account(account: Account[LanguageAccount], output: Path, *, json: bool, prices: Prices | None = None) -> None:
     """The yield per language and type on standard output; why the rest was rejected on standard error."""
-    from veriglot.datasets import rejected_path
+    from veriglot.datasets.generation import rejected_path
 
     if json:
         import msgspec

@@ -12,9 +12,11 @@ from veriglot.errors import InputError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from veriglot.formats import BadRow, Report, SeenIds
-    from veriglot.pipeline import FailedRow
+    from veriglot.formats.base import Report
+    from veriglot.formats.containers import BadRow
+    from veriglot.formats.reader import SeenIds
     from veriglot.records import Sample
+    from veriglot.storage.checkpoint import FailedRow
 
 __all__ = [
     "STDIN",
@@ -77,8 +79,7 @@ def find_inputs(names: Sequence[str], *, format_name: str | None, skipped: Calla
 
 
 def _inside(folder: Path, format_name: str | None, skipped: Callable[[str], None]) -> list[Input]:
-    from veriglot.formats import guess
-    from veriglot.formats.reader import files_in
+    from veriglot.formats.reader import files_in, guess
     from veriglot.storage.checkpoint import without_traces
 
     files = files_in(folder)
@@ -171,7 +172,8 @@ def rows_of(
             one failed row.
         seen: ids that may not occur again, where several files make one output or are joined by id.
     """
-    from veriglot.formats import BadRow, read_rows
+    from veriglot.formats.containers import BadRow
+    from veriglot.formats.reader import read_rows
 
     try:
         for row in read_rows(source.path, format=format_name, language=language, report=report, seen=seen):
@@ -187,7 +189,7 @@ def _failed(row: BadRow) -> FailedRow:
 
 
 def _failed_row(error: InputError, raw: str | None) -> FailedRow:
-    from veriglot.pipeline import FailedRow
+    from veriglot.storage.checkpoint import FailedRow
 
     return FailedRow.of(error, raw)
 

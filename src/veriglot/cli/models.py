@@ -99,7 +99,7 @@ def path(name: Name) -> None:
 
     That is its file, or the folder of its files. Fails where it is not here, or is damaged.
     """
-    from veriglot.hub import find
+    from veriglot.hub.cache import find
 
     print(find(name))
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from veriglot.llm import Client, Settings
+    from veriglot.llm.client import Client, Settings
 
 __all__ = [
     "MFAVA_SEEDS",
@@ -508,7 +508,8 @@ class Connection:
             UnknownNameError: no such client or option.
             MissingExtraError: its packages are not installed.
         """
-        from veriglot.llm import Limits, connect
+        from veriglot.llm.limits import Limits
+        from veriglot.llm.registry import connect
 
         limits = None
         if self.max_calls is not None or self.max_tokens_spent is not None:
@@ -546,7 +547,8 @@ def generation_settings(table: Mapping[str, Any]) -> Settings:
     import msgspec
 
     from veriglot.errors import UnknownNameError
-    from veriglot.llm import Settings, preset
+    from veriglot.llm.client import Settings
+    from veriglot.llm.presets import preset
 
     values = dict(table)
     name = values.pop("preset", None)

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
     from rich.progress import Progress, TaskID
 
-    from veriglot.formats import FileReport, Report
-    from veriglot.pipeline import Checkpoint, FailedRow, Tally
+    from veriglot.formats.base import FileReport, Report
     from veriglot.records import Prediction
+    from veriglot.storage.checkpoint import Checkpoint, FailedRow, Tally
 
 __all__ = ["Account", "Bar", "Steps"]
 
@@ -155,7 +155,7 @@ class Account:
     def report(self) -> Report:
         """Where reading counts its repairs."""
         if self._report is None:
-            from veriglot.formats import Report
+            from veriglot.formats.base import Report
 
             self._report = Report()
         return self._report

@@ -143,7 +143,7 @@ def _default(run: Path, kind: str) -> str:
 
 def _write_all(results: StudyResults, format_: str | None, output: str | None) -> None:
     from veriglot.errors import UsageError
-    from veriglot.report import write_tables
+    from veriglot.report.study.tables import write_tables
 
     if format_ not in {None, "csv"} or output in {None, "-"}:
         raise UsageError(
@@ -154,8 +154,10 @@ def _write_all(results: StudyResults, format_: str | None, output: str | None) -
 
 
 def _show(results: StudyResults, kind: str, output: str, table: str | None) -> None:
-    from veriglot.report import render_study, study_table, write_study
     from veriglot.report.html import opened
+    from veriglot.report.study.findings import render_study
+    from veriglot.report.study.page import write_study
+    from veriglot.report.study.tables import study_table
 
     if kind == "html":
         write_study(results, output)

@@ -374,7 +374,8 @@ def _samples(
     `places` is filled with the file, row (from 1, unreadable ones counted) and id of each sample.
     """
     from veriglot.cli.inputs import find_inputs
-    from veriglot.formats import BadRow, read_rows
+    from veriglot.formats.containers import BadRow
+    from veriglot.formats.reader import read_rows
 
     def skipped(line: str) -> None:
         if not quiet:

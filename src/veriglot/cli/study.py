@@ -17,7 +17,7 @@ from veriglot.errors import EXIT_ROWS_FAILED
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from veriglot.pipeline import Recipe
+    from veriglot.pipeline.engine import Recipe
     from veriglot.records import ErrorProfile
     from veriglot.study.config import Config, Folder
     from veriglot.study.results import StudyResults
@@ -194,7 +194,7 @@ def _rehearse(config: Config, folder: Folder, *, json: bool) -> int:
 def _show(results: StudyResults) -> None:
     from rich.console import Console
 
-    from veriglot.report import render_study
+    from veriglot.report.study.findings import render_study
 
     render_study(results, Console())
 
@@ -203,7 +203,8 @@ def render(results: StudyResults, folder: Folder) -> None:
     """Write tables and report into the folder of a run, so that a kill leaves the old ones or the new ones."""
     import shutil
 
-    from veriglot.report import write_study, write_tables
+    from veriglot.report.study.page import write_study
+    from veriglot.report.study.tables import write_tables
 
     partial = folder.path / "partial"
     shutil.rmtree(partial, ignore_errors=True)  # of a run that was killed here
@@ -222,9 +223,9 @@ def measure(paths: Sequence[Path], recipe: Recipe, *, unit: str) -> ErrorProfile
     Raises:
         InputError: a file cannot be read, or holds no labels.
     """
-    from veriglot.bench import evaluate
+    from veriglot.bench.evaluation import evaluate
     from veriglot.errors import InputError
-    from veriglot.formats import read
+    from veriglot.formats.reader import read
 
     samples = (sample for path in paths for sample in read(path))
     profile = evaluate(samples, recipe.make(), unit=unit, resamples=0).profile()

@@ -18,19 +18,13 @@ if TYPE_CHECKING:
     from datetime import date
 
     from veriglot.cli.options import Wikimedia
-    from veriglot.http import Session
-    from veriglot.wikipedia import (
-        Absent,
-        AnswerCache,
-        Article,
-        Filter,
-        FilterChain,
-        FilterReport,
-        PageViews,
-        Person,
-        Statistics,
-        Wikipedia,
-    )
+    from veriglot.http.session import Session
+    from veriglot.wikipedia.api import PageViews, Wikipedia
+    from veriglot.wikipedia.article import Absent, Article
+    from veriglot.wikipedia.editions import Statistics
+    from veriglot.wikipedia.filters import Filter, FilterChain, FilterReport
+    from veriglot.wikipedia.session import AnswerCache
+    from veriglot.wikipedia.wikidata import Person
 
 __all__ = [
     "ArticleOrder",
@@ -84,7 +78,8 @@ def fetch_articles(
         UsageError: the edition as a whole does not pass, or no contact is given.
         InputError, HttpError: a dump or a server that does not give what it should.
     """
-    from veriglot.wikipedia import AnswerCache, FilterChain
+    from veriglot.wikipedia.filters import FilterChain
+    from veriglot.wikipedia.session import AnswerCache
 
     with ExitStack() as stack:
         source = _Source(order, servers, stack, lambda: stack.enter_context(AnswerCache(servers.cache)))
@@ -116,7 +111,8 @@ class _Source:
 
     def open(self, language: str, server: str | None) -> Wikipedia:
         """A Wikipedia, whose connections end with the stack."""
-        from veriglot.wikipedia import Wikipedia, wikipedia_session
+        from veriglot.wikipedia.api import Wikipedia
+        from veriglot.wikipedia.session import wikipedia_session
 
         self._kept = self._kept or self._open_cache()
         session: Session = wikipedia_session(
@@ -126,7 +122,7 @@ class _Source:
 
     def rows(self) -> Iterator[Article | Absent]:
         """The pages, in order."""
-        from veriglot.wikipedia import read_dump
+        from veriglot.wikipedia.dump import read_dump
 
         order = self._order
         if order.dump is not None:
@@ -141,7 +137,14 @@ class _Source:
 
 def _filters(order: ArticleOrder, source: _Source) -> tuple[list[Filter], list[str]]:
     """The filters of an order, the cheap ones first, and what is to be said of them."""
-    from veriglot.wikipedia import Depth, Edits, Length, Maintenance, Unmarked, linked_template_names
+    from veriglot.wikipedia.filters import (
+        Depth,
+        Edits,
+        Length,
+        Maintenance,
+        Unmarked,
+        linked_template_names,
+    )
 
     filters: list[Filter] = []
     warnings: list[str] = []
@@ -179,7 +182,7 @@ def _filters(order: ArticleOrder, source: _Source) -> tuple[list[Filter], list[s
 
 
 def _statistics(order: ArticleOrder, source: _Source) -> Statistics | None:
-    from veriglot.wikipedia import Statistics
+    from veriglot.wikipedia.editions import Statistics
 
     if order.statistics is not None:
         pages, articles, edits = order.statistics
@@ -188,7 +191,8 @@ def _statistics(order: ArticleOrder, source: _Source) -> Statistics | None:
 
 
 def _drawn(order: ArticleOrder, chain: FilterChain, seen: Callable[[], None]) -> list[Article]:
-    from veriglot.wikipedia import draw_articles, open_dump
+    from veriglot.wikipedia.dump import open_dump
+    from veriglot.wikipedia.filters import draw_articles
 
     assert order.dump is not None
     assert order.count is not None
@@ -264,7 +268,10 @@ def fetch_people(order: PeopleOrder, servers: Servers, seen: Callable[[], None])
     """
     from datetime import date
 
-    from veriglot.wikipedia import AnswerCache, PageViews, Wikidata, draw_diverse, page_views_session, wikidata_session
+    from veriglot.wikipedia.api import PageViews
+    from veriglot.wikipedia.filters import draw_diverse
+    from veriglot.wikipedia.session import AnswerCache, page_views_session, wikidata_session
+    from veriglot.wikipedia.wikidata import Wikidata
 
     start, end = date.fromisoformat(order.views_from), date.fromisoformat(order.views_to)
     with ExitStack() as stack:
@@ -313,7 +320,7 @@ def titles_of(people: Path, language: str) -> tuple[tuple[str, ...], int]:
     Raises:
         InputError: the file is not one of people.
     """
-    from veriglot.wikipedia import Person
+    from veriglot.wikipedia.wikidata import Person
 
     titles: list[str] = []
     without = 0
@@ -378,7 +385,7 @@ class WikiServers:
     """
 
     def __init__(self, given: Sequence[str]) -> None:
-        from veriglot.http import checked_address
+        from veriglot.http.session import checked_address
         from veriglot.records.languages import get_language as known
 
         self._by_tag: dict[str, str] = {}
@@ -398,7 +405,7 @@ class WikiServers:
 
     def of(self, tag: str) -> str | None:
         """The address of a Wikipedia; None for Wikimedia's own."""
-        from veriglot.wikipedia import edition_of
+        from veriglot.wikipedia.editions import edition_of
 
         if tag in self._by_tag:
             return self._by_tag[tag]

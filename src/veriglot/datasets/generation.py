@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypedDict, TypeVar
 
 import msgspec
 
-from veriglot.llm import Usage, ask_all
-from veriglot.pipeline import Checkpoint, FailedRow, failed_rows
+from veriglot.llm.pool import ask_all
 from veriglot.records import encode
+from veriglot.storage.checkpoint import Checkpoint, FailedRow, Usage, failed_rows
 from veriglot.storage.files import final_path, open_whole, write_json
 
 if TYPE_CHECKING:
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any, Unpack
 
-    from veriglot.llm import Answer, Client, ModelError, Reply, Request
-    from veriglot.pipeline import FailedRows, Row, Tally
-    from veriglot.storage.checkpoint import Option
+    from veriglot.llm.client import Client, ModelError, Reply, Request
+    from veriglot.llm.pool import Answer
+    from veriglot.storage.checkpoint import FailedRows, Option, Row, Tally
 
 __all__ = [
     "Account",

@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar
 
 import msgspec
 
-from veriglot.llm import Message
+from veriglot.llm.client import Message
 from veriglot.records.languages import find_language
 
 __all__ = [

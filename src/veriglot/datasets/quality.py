@@ -80,7 +80,7 @@ def _expression(phrase: str) -> str:
 
 
 def _plain(text: str) -> str:
-    from veriglot.text import fold, normalise
+    from veriglot.text.normalization import fold, normalise
 
     return fold(normalise(text).text)
 
@@ -183,7 +183,8 @@ class QualityTally:
         self._add_language(sample)
 
     def _add_language(self, sample: Sample) -> None:
-        from veriglot.text import identify, sentences
+        from veriglot.text.identification import identify
+        from veriglot.text.segmentation import sentences
 
         self._counts["sentences"] += len(sentences(sample.response, sample.language))
         language = identify(sample.response)
@@ -225,7 +226,8 @@ def quality(samples: Iterable[Sample]) -> dict[tuple[str, str], Quality]:
 
 
 def _folded_words(text: str, language: str | None) -> list[str]:
-    from veriglot.text import fold, words
+    from veriglot.text.normalization import fold
+    from veriglot.text.segmentation import words
 
     folded = fold(text)
     return [folded[start:end] for start, end in words(text, language)]

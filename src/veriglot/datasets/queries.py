@@ -23,11 +23,12 @@ from veriglot.datasets.prompts import (
 )
 from veriglot.datasets.quality import refusals_version, refuses
 from veriglot.errors import InputError
-from veriglot.llm import AnswerError, Message, Request, Settings, Usage, decode_answer, schema_of
-from veriglot.pipeline import FailedRow
+from veriglot.llm.client import AnswerError, Message, Request, Settings
+from veriglot.llm.output_parser import decode_answer, schema_of
 from veriglot.records import Sample, Status, Task
 from veriglot.records.languages import same_language
 from veriglot.signatures import signature
+from veriglot.storage.checkpoint import FailedRow, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
@@ -36,9 +37,10 @@ if TYPE_CHECKING:
 
     from veriglot.datasets.generation import RunOptions
     from veriglot.datasets.references import Reference
-    from veriglot.llm import Answer, Client, Reply
-    from veriglot.pipeline import Tally
+    from veriglot.llm.client import Client, Reply
+    from veriglot.llm.pool import Answer
     from veriglot.records import Detector
+    from veriglot.storage.checkpoint import Tally
 
 __all__ = [
     "KANG_SAMPLES",
@@ -173,7 +175,8 @@ class DetectorCheck:
 
 def _share_quoted(quote: str, reference: Reference) -> float:
     """Share of the words of a quote that stand in the reference; 0 for a quote without words."""
-    from veriglot.text import fold, words
+    from veriglot.text.normalization import fold
+    from veriglot.text.segmentation import words
 
     text, folded_quote = fold(reference.text), fold(quote)
     held = {text[start:end] for start, end in words(text, reference.language)}
@@ -389,7 +392,8 @@ def _listed(reply: Reply) -> list[str] | None:
 
 
 def _trouble(reference: Reference, question: str, before: list[str]) -> tuple[Reason, str] | None:
-    from veriglot.text import fold, identify
+    from veriglot.text.identification import identify
+    from veriglot.text.normalization import fold
 
     if sum(char.isalpha() for char in question) < _FEWEST_LETTERS and not _dense(question):
         return "form", "it is too short to be a question"
@@ -514,7 +518,7 @@ def _drafts(
 
 
 def _query(reference: Reference, id_: str, question: str, verdict: Verdict | None) -> Sample:
-    from veriglot.text import identify
+    from veriglot.text.identification import identify
 
     checks = {
         "language": "identified" if identify(question) is not None else "not identified",

@@ -14,11 +14,13 @@ import msgspec
 from veriglot.datasets.generation import as_json, generate
 from veriglot.datasets.prompts import Style, answer_messages, answer_prompt, answer_stop, prompt_version
 from veriglot.errors import UsageError
-from veriglot.llm import Request, Settings, ask_all, estimate_request
+from veriglot.llm.client import Request, Settings
+from veriglot.llm.limits import estimate_request
 from veriglot.llm.output_parser import parted_thoughts
-from veriglot.pipeline import FailedRow
+from veriglot.llm.pool import ask_all
 from veriglot.records import Generator, Sample
 from veriglot.signatures import digest
+from veriglot.storage.checkpoint import FailedRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -26,8 +28,8 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from veriglot.datasets.generation import RunOptions
-    from veriglot.llm import Client, Reply
-    from veriglot.pipeline import Tally
+    from veriglot.llm.client import Client, Reply
+    from veriglot.storage.checkpoint import Tally
 
 __all__ = ["DESIGNS", "MFAVA_SEEDS", "Budget", "Design", "Planned", "Respondent", "budget", "plan", "responses"]
 
@@ -106,7 +108,7 @@ def _askable(query: Sample) -> Sample | FailedRow:
         return FailedRow("the query has no question", field="question", id=query.id)
     if query.language is not None:
         return query
-    from veriglot.text import identify
+    from veriglot.text.identification import identify
 
     language = identify(query.question or "")
     if language is None:

@@ -12,15 +12,15 @@ import msgspec
 
 from veriglot.errors import InputError, MissingExtraError, UsageError, WeightsError
 from veriglot.formats.containers import parquet_module
-from veriglot.pipeline import Checkpoint, FailedRow, failed_rows
 from veriglot.records import Span, taxonomies
+from veriglot.storage.checkpoint import Checkpoint, FailedRow, failed_rows
 from veriglot.storage.files import final_path, write_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from veriglot.pipeline import Tally
     from veriglot.records import Annotation, Sample
+    from veriglot.storage.checkpoint import Tally
 
 __all__ = [
     "LabelAccount",

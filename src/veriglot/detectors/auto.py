@@ -17,7 +17,7 @@ from veriglot.detectors.calibration import settings_of
 from veriglot.detectors.grounding import Grounding
 from veriglot.detectors.recorded import read_recorded
 from veriglot.errors import MissingExtraError, UsageError
-from veriglot.hub import MissingWeightsError
+from veriglot.hub.registry import MissingWeightsError
 from veriglot.judging.language import evidence_notes, resolve_language
 from veriglot.plugins import Configured
 from veriglot.records import Status, Task
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from veriglot.detectors.recorded import Known, Ranked, Recorded, Setting
-    from veriglot.detectors.semantic import Semantic
-    from veriglot.encoders import Encoder
+    from veriglot.detectors.semantic.detector import Semantic
+    from veriglot.encoders.base import Encoder
     from veriglot.judging.language import ResolvedLanguage
     from veriglot.records import Detector, Prediction, Sample
 

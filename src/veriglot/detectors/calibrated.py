@@ -17,7 +17,7 @@ from veriglot.metrics.spans import marked, probabilities, ranges, unit_probabili
 from veriglot.plugins import Configured
 from veriglot.records import Status
 from veriglot.signatures import digest, signature
-from veriglot.text import word_bounds
+from veriglot.text.segmentation import word_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -26,12 +26,12 @@ from veriglot.detectors.calibration import (
     sigmoid,
 )
 from veriglot.errors import InputError, MissingExtraError, UsageError
-from veriglot.hub import MissingWeightsError
+from veriglot.hub.registry import MissingWeightsError
 from veriglot.judging.base import BaseDetector, NotScored
 from veriglot.judging.spans import SpanLabel, sentence_of_each, spans_from_words, words_from_confidences
 from veriglot.records import DataSource, Prediction, Status, taxonomy
 from veriglot.signatures import digest, signature
-from veriglot.text import word_bounds
+from veriglot.text.segmentation import word_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,7 +12,7 @@ from veriglot.judging.language import ResolvedLanguage, evidence_notes, has_fact
 from veriglot.judging.nli import ClaimReader, Claims, Support
 from veriglot.records import Pointer, Prediction, Span, Word
 from veriglot.signatures import digest, signature
-from veriglot.text import words
+from veriglot.text.segmentation import words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

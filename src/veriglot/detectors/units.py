@@ -16,13 +16,14 @@ from veriglot.metrics.facts import RULE, fact_scores, sentence_scores
 from veriglot.metrics.spans import probabilities, ranges
 from veriglot.records import Status
 from veriglot.records.sample import JudgedUnit
-from veriglot.text import facts, sentences
+from veriglot.text.facts import facts
+from veriglot.text.segmentation import sentences
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from veriglot.records import Detector, Prediction, Sample
-    from veriglot.text import Fact
+    from veriglot.text.facts import Fact
 
 __all__ = ["judged_units", "with_units"]
 

@@ -13,11 +13,11 @@ from veriglot.hub.cards import agree
 from veriglot.judging.base import BaseDetector, NotScored, admit, check_threshold, without_words
 from veriglot.judging.language import ResolvedLanguage
 from veriglot.judging.spans import DIGITS, runs
-from veriglot.pipeline.companion import Companion, Keeper, Refused, ask, python_of
-from veriglot.pipeline.companion import Result as Answered
+from veriglot.pipeline.companion.process import Companion, Keeper, Refused, ask, python_of
+from veriglot.pipeline.companion.process import Result as Answered
 from veriglot.records import Prediction, Span, Status, Task, Word
 from veriglot.signatures import checkpoint_revision, signature
-from veriglot.text import word_bounds
+from veriglot.text.segmentation import word_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

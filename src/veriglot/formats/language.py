@@ -94,7 +94,7 @@ def identified(text: str, reading: Reading) -> str | None:
 
     It is counted in the report, and never assumed because a format's published data are in one language.
     """
-    from veriglot.text import identify
+    from veriglot.text.identification import identify
 
     language = identify(text)
     reading.report.notes["languages_identified" if language else "languages_unknown"] += 1
@@ -151,7 +151,7 @@ def _same(named: str, seen: str | None) -> bool:
 
 def _language_of(texts: list[str]) -> str | None:
     """The language that most of the texts are in, by their length."""
-    from veriglot.text import identify
+    from veriglot.text.identification import identify
 
     weight: dict[str, int] = {}
     for text in texts:

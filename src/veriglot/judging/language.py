@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from veriglot.records import Task
 from veriglot.records.languages import base_tag, find_language
-from veriglot.text import fact_languages, identify, script_of
-from veriglot.text.unicode import SCRIPT_SAMPLE, main_script, script_sample_of
+from veriglot.text.facts import fact_languages
+from veriglot.text.identification import identify
+from veriglot.text.unicode import SCRIPT_SAMPLE, main_script, script_of, script_sample_of
 
 if TYPE_CHECKING:
     from veriglot.records import Sample

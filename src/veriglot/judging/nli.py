@@ -18,7 +18,8 @@ from veriglot.plugins import Entry, Table
 from veriglot.records import Status
 from veriglot.records.languages import base_tag
 from veriglot.storage.cache import Cache
-from veriglot.text import facts, sentences, words
+from veriglot.text.facts import facts
+from veriglot.text.segmentation import sentences, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from veriglot.records import Evidence, Sample
-    from veriglot.text import Fact
+    from veriglot.text.facts import Fact
 
 __all__ = [
     "COLUMNS",

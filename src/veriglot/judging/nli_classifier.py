@@ -11,8 +11,8 @@ import torch
 import transformers
 
 from veriglot.errors import UsageError, WeightsError
-from veriglot.hub import models
 from veriglot.hub.checkpoints import batches, checkpoint, device_for, hub_options, loading, positions, room_for
+from veriglot.hub.registry import models
 from veriglot.judging.nli import COLUMNS, Memory, labels_of
 from veriglot.judging.windows import Tokens
 from veriglot.plugins import Configured

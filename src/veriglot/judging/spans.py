@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from veriglot.records import Pointer, Span, Word
-from veriglot.text import sentences
+from veriglot.text.segmentation import sentences
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

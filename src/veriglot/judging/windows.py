@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from veriglot.errors import UsageError
-from veriglot.text import sentences, word_bounds
+from veriglot.text.segmentation import sentences, word_bounds
 from veriglot.text.unicode import without_surrogates
 
 if TYPE_CHECKING:

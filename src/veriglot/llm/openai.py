@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from veriglot.errors import UnknownNameError, UsageError
-from veriglot.http import HttpError, Session
+from veriglot.http.session import HttpError, Session
 from veriglot.llm.client import Closing, ModelError, Reply, Token, canonical, request_key
 from veriglot.llm.output_parser import asked_in_words
 from veriglot.signatures import digest, signature

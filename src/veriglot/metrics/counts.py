@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from veriglot.metrics.reference import Marks
-    from veriglot.text import Fact
+    from veriglot.text.facts import Fact
 
 __all__ = [
     "Builder",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from veriglot.text import Fact
+    from veriglot.text.facts import Fact
 
 __all__ = ["RULE", "SUPPORT", "correlation", "fact_marks", "fact_scores", "mean_of", "sentence_scores", "support"]
 

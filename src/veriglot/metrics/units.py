@@ -52,7 +52,7 @@ def char_bounds(text: str, language: str | None = None) -> Bounds:  # noqa: ARG0
 
 
 def _word_bounds(text: str, language: str | None = None) -> Bounds:
-    from veriglot.text import word_bounds
+    from veriglot.text.segmentation import word_bounds
 
     return word_bounds(text, language)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.text import Text
 
-from veriglot.datasets.checks import checks
+from veriglot.datasets.checks.findings import checks
 from veriglot.report.html import bdi, folded, joined, note, tag
 from veriglot.report.pages import Section, write_report
 from veriglot.report.tables import PLAIN_WIDTH, Table, escape_markdown
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
     from rich.console import Console
 
-    from veriglot.datasets.checks import CheckReport, Example, Finding, LabelSet
+    from veriglot.datasets.checks.findings import CheckReport, Example, Finding, LabelSet
 
 __all__ = ["check_markdown", "render_check", "write_check"]
 

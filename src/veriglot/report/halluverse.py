@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
     from markupsafe import Markup
 
-    from veriglot.datasets.halluverse import Example, LanguageSummary, Summary
-    from veriglot.datasets.halluverse.summary import Births, Diversity, Spread
+    from veriglot.datasets.halluverse.summary import Births, Diversity, Example, LanguageSummary, Spread, Summary
 
 __all__ = ["write_set"]
 

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from veriglot.scorers.registry import SCORERS, load_scorer
+from veriglot.scorers.registry import load_scorer
 
-__all__ = ["SCORERS", "load_scorer"]
+__all__ = ["load_scorer"]

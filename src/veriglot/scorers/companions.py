@@ -10,7 +10,7 @@ from veriglot.errors import UsageError
 from veriglot.hub.cache import offline
 from veriglot.hub.cards import agree
 from veriglot.judging.base import NotScored
-from veriglot.pipeline.companion import Companion, Keeper, Refused, ask, python_of
+from veriglot.pipeline.companion.process import Companion, Keeper, Refused, ask, python_of
 from veriglot.records import Direction, Status
 from veriglot.scorers.base import Measured, Pair, PairScorer, codes_of, flores_codes, pair_languages
 from veriglot.signatures import checkpoint_revision, digest, file_sha256, signature

@@ -17,7 +17,7 @@ from veriglot.records.languages import get_language
 from veriglot.scorers.base import SampleScorer, response_language
 from veriglot.scorers.overlap import Overlap, Value, agreement, checked_empty, checked_value, tokens
 from veriglot.signatures import digest, file_sha256, signature
-from veriglot.text import sentences
+from veriglot.text.segmentation import sentences
 from veriglot.text.unicode import without_surrogates
 
 if TYPE_CHECKING:

@@ -15,7 +15,8 @@ from veriglot.records.languages import find_language
 from veriglot.scorers.base import Measured, SampleScorer, response_language
 from veriglot.scorers.overlap import checked_empty, stop_words, tokens_with_places
 from veriglot.signatures import signature
-from veriglot.text import script_of, sentences
+from veriglot.text.segmentation import sentences
+from veriglot.text.unicode import script_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -17,7 +17,8 @@ from veriglot.judging.windows import Tokens
 from veriglot.records import Direction, Status
 from veriglot.scorers.base import Measured, Pair, PairScorer
 from veriglot.signatures import checkpoint_revision, signature
-from veriglot.text import facts, sentences
+from veriglot.text.facts import facts
+from veriglot.text.segmentation import sentences
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

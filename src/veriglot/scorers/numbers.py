@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from veriglot.scorers.base import SampleScorer
 from veriglot.scorers.overlap import Overlap, Value, agreement, checked_empty, checked_value
 from veriglot.signatures import signature
-from veriglot.text import normalise
+from veriglot.text.normalization import normalise
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,7 +16,8 @@ from veriglot.records import Status
 from veriglot.records.languages import find_language
 from veriglot.scorers.base import Measured
 from veriglot.signatures import digest
-from veriglot.text import fold, normalise, word_bounds
+from veriglot.text.normalization import fold, normalise
+from veriglot.text.segmentation import word_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

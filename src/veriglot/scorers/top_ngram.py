@@ -9,7 +9,8 @@ from veriglot.errors import UsageError
 from veriglot.records import Direction
 from veriglot.scorers.base import Measured, SampleScorer
 from veriglot.signatures import signature
-from veriglot.text import fold, word_bounds
+from veriglot.text.normalization import fold
+from veriglot.text.segmentation import word_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

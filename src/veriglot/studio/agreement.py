@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from veriglot.errors import InputError
-from veriglot.metrics import Marks, reference, segmenter
 from veriglot.metrics.agreement import ALL, SAMPLES, Layered, agreement_figures
-from veriglot.metrics.reference import labelled
+from veriglot.metrics.reference import Marks, labelled, reference
+from veriglot.metrics.units import segmenter
 from veriglot.records import Estimate, Kind
 from veriglot.signatures import digest, signature
 

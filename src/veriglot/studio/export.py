@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import msgspec
 
 from veriglot.errors import UnknownNameError, UsageError
-from veriglot.formats import open_writer
+from veriglot.formats.writer import open_writer
 from veriglot.records import Kind
 from veriglot.storage.files import open_whole
 from veriglot.studio.comparison import final_single_annotation, gold_origins

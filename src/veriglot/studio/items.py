@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from veriglot.errors import InputError, UnknownNameError, VeriglotError
-from veriglot.formats import BadRow, read_rows
+from veriglot.formats.containers import BadRow
+from veriglot.formats.reader import read_rows
 from veriglot.records.languages import get_language
 from veriglot.studio.layers import Layer, from_annotation, to_data
 from veriglot.studio.project import TaskKind
@@ -173,7 +174,7 @@ def _importable(
 
 
 def _columns(sample: Sample, project: Project, role: ItemRole, done: ImportResult) -> dict[str, Any] | None:
-    from veriglot.text import word_bounds
+    from veriglot.text.segmentation import word_bounds
 
     _check_texts(sample)
     if sample.language is None:

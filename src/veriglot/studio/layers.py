@@ -208,7 +208,8 @@ class Borders(NamedTuple):
 
 def units_of(form: Form, sample: Sample) -> list[Range]:
     """The units of a response that are labelled one by one, in order; none where the form has no units."""
-    from veriglot.text import facts, sentences
+    from veriglot.text.facts import facts
+    from veriglot.text.segmentation import sentences
 
     if form.unit is None:
         return []

@@ -13,7 +13,8 @@ from veriglot.report import text_layout
 from veriglot.studio.layers import Layer, units_of
 from veriglot.studio.project import Form, TaskKind
 from veriglot.studio.tables import BatchState, ItemRole, Purpose, Role, State
-from veriglot.text import fold, sentences, word_bounds
+from veriglot.text.normalization import fold
+from veriglot.text.segmentation import sentences, word_bounds
 
 if TYPE_CHECKING:
     from veriglot.records import Sample

@@ -102,7 +102,7 @@ def suggestions_for(tx: ReadTransaction, project: Project, item: Item) -> list[d
 
 @lru_cache(maxsize=4)
 def _detector(name: str) -> Detector:
-    from veriglot.detectors import load_detector
+    from veriglot.detectors.registry import load_detector
 
     return load_detector(name)
 

@@ -25,7 +25,7 @@ import msgspec
 
 from veriglot.errors import InputError
 from veriglot.studio.project import LANGUAGE_TAG
-from veriglot.text import direction_of
+from veriglot.text.unicode import direction_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from veriglot.rates import ESTIMATORS, adjust, correlate, rank_intervals
-from veriglot.rates.comparison import Difference, compare, compare_draws, compare_over
-from veriglot.rates.significance import student
+from veriglot.rates.comparison import Difference, compare, compare_draws, compare_over, rank_intervals
+from veriglot.rates.correlation import correlate
+from veriglot.rates.estimators import ESTIMATORS
+from veriglot.rates.significance import adjust, student
 from veriglot.records import Reliability
 from veriglot.study.results import Comparison, Correlation, RankInterval
 

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from veriglot.datasets import MFAVA_SEEDS, Design, Style
+from veriglot.datasets.prompts import Style
+from veriglot.datasets.responses import MFAVA_SEEDS, Design
 from veriglot.errors import InputError, UsageError, VeriglotError
 from veriglot.http.secrets import refuse_given_key, refuse_secret_headers
-from veriglot.llm import Settings
+from veriglot.llm.client import Settings
 from veriglot.rates.estimators import DRAWS, ESTIMATORS
 from veriglot.records import Estimator
 from veriglot.records.codec import read_toml_records
@@ -334,7 +335,8 @@ def _exists(path: Path, field: str) -> None:
 
 
 def _check_models(config: Config) -> None:
-    from veriglot.llm import CLIENTS, preset
+    from veriglot.llm.presets import preset
+    from veriglot.llm.registry import CLIENTS
 
     asked = config.entries.queries is not None
     if asked and not config.models:

@@ -17,11 +17,11 @@ from veriglot.metrics.ranking import bin_of, coarse_bin
 from veriglot.metrics.reference import answer, reference
 from veriglot.metrics.spans import marked, ranges, unit_probabilities
 from veriglot.metrics.units import segmenter
-from veriglot.pipeline import FailedRow
-from veriglot.rates import BINS, Labels, Tallies
+from veriglot.rates.proportion import BINS, Labels, Tallies
 from veriglot.records import Status
 from veriglot.records.languages import UNDETERMINED, tag_of
 from veriglot.signatures import digest
+from veriglot.storage.checkpoint import FailedRow
 from veriglot.study.files import all_files, pairs, rows_of
 from veriglot.study.results import Example
 

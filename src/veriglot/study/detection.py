@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Protocol
 import msgspec
 
 from veriglot.errors import InputError, UsageError
-from veriglot.pipeline import Checkpoint, Engine, Manifest, OutputJob, run_jobs
+from veriglot.pipeline.engine import Engine, OutputJob, run_jobs
 from veriglot.records import ErrorProfile, decode_json, encode, from_mapping
 from veriglot.signatures import digest, file_sha256
+from veriglot.storage.checkpoint import Checkpoint, Manifest
 from veriglot.storage.files import write_whole
 from veriglot.study.files import all_files, made_samples
 
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from veriglot.pipeline import Description, FailedRow, Recipe
+    from veriglot.pipeline.engine import Description, Recipe
     from veriglot.records import Prediction, Sample
+    from veriglot.storage.checkpoint import FailedRow
     from veriglot.study.config import Config, DetectorEntry, Folder
 
     Seen = Callable[[str, str, Prediction], None]

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from veriglot.errors import InputError
-from veriglot.formats import BadRow, SeenIds, read_rows
-from veriglot.formats.reader import files_in
-from veriglot.pipeline import FailedRow
+from veriglot.formats.containers import BadRow
+from veriglot.formats.reader import SeenIds, files_in, read_rows
 from veriglot.records import Prediction, Sample
 from veriglot.records.languages import tag_of
-from veriglot.storage.checkpoint import without_traces
+from veriglot.storage.checkpoint import FailedRow, without_traces
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from veriglot.rates import ESTIMATORS, Labels, RateEstimate, Tallies, detector_rates, estimate
 from veriglot.rates.diagnosis import FEWEST_CLUSTERS
+from veriglot.rates.estimators import ESTIMATORS, RateEstimate, estimate
+from veriglot.rates.proportion import Labels, Tallies, detector_rates
 from veriglot.records import Estimator, Rate, Reliability, encode
 from veriglot.signatures import __version__, digest, signature
 from veriglot.storage.files import write_whole
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from veriglot.pipeline import Description
+    from veriglot.pipeline.engine import Description
     from veriglot.pipeline.progress import Watch
     from veriglot.records import ErrorProfile, Kind, LanguageProfile
     from veriglot.study.config import Config, Folder, StudyEntry

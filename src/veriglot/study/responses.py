@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 
-from veriglot.datasets import Budget, Respondent, budget, plan, responses
+from veriglot.datasets.responses import Budget, Respondent, budget, plan, responses
 from veriglot.errors import InputError, UnknownNameError, UsageError
-from veriglot.llm import Limits, connect, preset
 from veriglot.llm.cache import Store
-from veriglot.pipeline import FailedRow, InputFile, Progress
+from veriglot.llm.limits import Limits
+from veriglot.llm.presets import preset
+from veriglot.llm.registry import connect
 from veriglot.records import Sample, encode
 from veriglot.signatures import digest, file_sha256
+from veriglot.storage.checkpoint import FailedRow, InputFile, Progress
 from veriglot.storage.files import open_whole, write_json, write_whole
 from veriglot.study.files import all_files, rows_of
 
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator
     from pathlib import Path
 
-    from veriglot.llm import Client
+    from veriglot.llm.client import Client
     from veriglot.study.config import Config, Folder, ModelEntry
 
 __all__ = ["ask_models", "budgets", "data_hashes", "planned_languages", "queries", "respondent_of", "take_given"]

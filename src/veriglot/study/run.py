@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from veriglot.pipeline import Progress
 from veriglot.pipeline.progress import Silent
 from veriglot.records import Sample, encode
+from veriglot.storage.checkpoint import Progress
 from veriglot.storage.files import write_whole
 from veriglot.storage.lock import Lock
 from veriglot.study.counts import survey_all

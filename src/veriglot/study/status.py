@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from veriglot.errors import InputError
-from veriglot.pipeline import Progress
+from veriglot.storage.checkpoint import Progress
 from veriglot.storage.files import write_json
 from veriglot.storage.lock import is_locked
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from veriglot.errors import MissingExtraError
-from veriglot.rates import ESTIMATORS, average
+from veriglot.rates.averages import average
+from veriglot.rates.estimators import ESTIMATORS
 from veriglot.records import Estimator, Kind, Reliability, encode
 from veriglot.records.languages import languages as known_languages
 from veriglot.signatures import __version__, digest, signature

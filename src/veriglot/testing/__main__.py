@@ -8,9 +8,9 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from veriglot.detectors import DETECTORS
+from veriglot.detectors.registry import DETECTORS
 from veriglot.errors import VeriglotError
-from veriglot.scorers import SCORERS
+from veriglot.scorers.registry import SCORERS
 from veriglot.testing.checks import check_detector, check_scorer
 from veriglot.testing.contract import ContractError
 

@@ -14,7 +14,7 @@ from veriglot.errors import UsageError
 from veriglot.pipeline.engine import judge
 from veriglot.records import Status
 from veriglot.signatures import __version__, signature
-from veriglot.text import word_bounds
+from veriglot.text.segmentation import word_bounds
 from veriglot.training.confidences import ALL, FOLDS, Rows, ScriptFits, best_threshold, check_texts, judged
 from veriglot.training.regression import logistic_rising
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from datetime import date
 
-    from veriglot.http import Response, Session
+    from veriglot.http.session import Response, Session
     from veriglot.wikipedia.session import AnswerCache
 
 __all__ = ["MediaWiki", "PageViews", "Wikipedia"]

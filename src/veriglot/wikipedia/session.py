@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from veriglot.errors import UsageError, VeriglotError
-from veriglot.http import HttpError
+from veriglot.http.session import HttpError
 from veriglot.signatures import __version__, digest
 from veriglot.storage.cache import Cache
 from veriglot.wikipedia.editions import edition_of, wiki_url
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-    from veriglot.http import Response, Session
+    from veriglot.http.session import Response, Session
 
 __all__ = [
     "AnswerCache",
@@ -207,7 +207,7 @@ def page_views_session(*, contact: str | None, server: str | None = None, rate: 
 
 
 def _session(server: str, contact: str | None, rate: float | None, **options: Any) -> Session:
-    from veriglot.http import Session
+    from veriglot.http.session import Session
 
     host = urlsplit(server).hostname or ""
     if contact is None and host.endswith(("wikipedia.org", "wikimedia.org", "wikidata.org")):

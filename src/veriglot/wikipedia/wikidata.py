@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from veriglot.errors import UsageError
-from veriglot.http import HttpError
+from veriglot.http.session import HttpError
 from veriglot.records.languages import get_language
 from veriglot.wikipedia.editions import edition_of, wiki_url
 from veriglot.wikipedia.session import JsonClient, SourceError
@@ -19,7 +19,7 @@ from veriglot.wikipedia.session import JsonClient, SourceError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from veriglot.http import Response, Session
+    from veriglot.http.session import Response, Session
     from veriglot.wikipedia.session import AnswerCache
 
 __all__ = ["Item", "Person", "QueryTimeoutError", "Sparql", "Wikidata"]

@@ -12,29 +12,32 @@ from wiki_server import WikiPage, WikiServer
 
 from veriglot import read
 from veriglot.cli.wikipedia import WikiServers
-from veriglot.datasets import NamedPerson, Reference
-from veriglot.datasets.factual import (
-    ArticleStore,
+from veriglot.datasets.factual.people import (
     Candidate,
     ChoiceAccount,
+    WikiArticles,
+    candidate_from,
+    choose,
+    in_order,
+)
+from veriglot.datasets.factual.sets import (
+    ArticleStore,
     FactualCell,
     Labels,
     SetFiles,
-    WikiArticles,
-    candidate_from,
     cells_table,
-    choose,
-    in_order,
     totals_of,
     verdict_on,
     write_sets,
 )
+from veriglot.datasets.queries import NamedPerson
+from veriglot.datasets.references import Reference
 from veriglot.errors import UsageError
-from veriglot.http import Session
-from veriglot.pipeline import FailedRow
+from veriglot.http.session import Session
 from veriglot.records import Annotation, Generator, Kind, Sample, encode
 from veriglot.scorers.pairwise import with_sisters
-from veriglot.wikipedia import Wikipedia
+from veriglot.storage.checkpoint import FailedRow
+from veriglot.wikipedia.api import Wikipedia
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

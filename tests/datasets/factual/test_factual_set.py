@@ -10,7 +10,7 @@ from small_wikis import COMPLETE, NAMES, TEXTS, World
 
 from settings_file import main
 from veriglot import read
-from veriglot.scorers import load_scorer
+from veriglot.scorers.registry import load_scorer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

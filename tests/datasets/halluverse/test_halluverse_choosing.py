@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from veriglot.datasets import Reference
-from veriglot.datasets.halluverse import (
+from veriglot.datasets.halluverse.facts import (
     Page,
     PageText,
     choose_prompt,
@@ -16,8 +15,9 @@ from veriglot.datasets.halluverse import (
     read_sentences,
     unfit,
 )
-from veriglot.llm import Reply
-from veriglot.wikipedia import Person
+from veriglot.datasets.references import Reference
+from veriglot.llm.client import Reply
+from veriglot.wikipedia.wikidata import Person
 
 TEXT = """Early life
 Anna Kroll was born in 1731 in the town of Oberfeld as a child of a miller.

@@ -20,8 +20,10 @@ from wikidata_server import Entity, SparqlServer, graph_of
 
 from settings_file import main, with_settings
 from veriglot import read
-from veriglot.datasets.halluverse import facts_path, load_summary, read_facts
-from veriglot.datasets.silver import Change, check
+from veriglot.datasets.halluverse.facts import facts_path
+from veriglot.datasets.halluverse.pairs import read_facts
+from veriglot.datasets.halluverse.summary import load_summary
+from veriglot.datasets.silver.check import Change, check
 
 if TYPE_CHECKING:
     from pathlib import Path

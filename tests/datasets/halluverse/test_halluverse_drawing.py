@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veriglot.datasets.halluverse import TYPES, BalancedDraw, block_sizes
-from veriglot.datasets.halluverse.pairs import dealt
+from veriglot.datasets.halluverse.pairs import TYPES, BalancedDraw, block_sizes, dealt
 from veriglot.datasets.halluverse.summary import births_of, diversity_of, spread_of
-from veriglot.wikipedia import Item, Person
+from veriglot.wikipedia.wikidata import Item, Person
 
 
 def drawn(total: int, passing: dict[str, float], seed: int) -> tuple[Counter[str], Counter[str]]:

@@ -8,7 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veriglot.datasets.silver import REASONS, Change, changes_of, check, check_spans, rebuilt, restored, spans_of
+from veriglot.datasets.silver.check import (
+    REASONS,
+    Change,
+    changes_of,
+    check,
+    check_spans,
+    restored,
+    spans_of,
+)
+from veriglot.datasets.silver.injection import rebuilt
 from veriglot.records import Span
 
 MILL = "The mill was built in 1731 by Anna Kroll. It burnt down in 1902."

@@ -12,8 +12,9 @@ from real_server import MODEL, start_real_server
 
 from settings_file import main
 from veriglot import read
-from veriglot.datasets import rejected_path
-from veriglot.datasets.silver import Change, check, load_account
+from veriglot.datasets.generation import rejected_path
+from veriglot.datasets.silver.check import Change, check
+from veriglot.datasets.silver.job import load_account
 from veriglot.records import Evidence, Sample, encode
 
 if TYPE_CHECKING:

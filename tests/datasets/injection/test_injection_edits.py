@@ -10,26 +10,28 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veriglot.datasets.silver import (
-    Change,
+from veriglot.datasets.generation import in_waves
+from veriglot.datasets.silver.check import Change, restored
+from veriglot.datasets.silver.injection import (
     Edited,
     Fault,
     differing,
-    in_waves,
     injection_types,
     injection_version,
+    insert_prompt,
     narrowed,
+    passage_prompt,
     read_reply,
     rebuilt,
-    restored,
+    support_prompt,
 )
-from veriglot.datasets.silver.injection import insert_prompt, passage_prompt, support_prompt
-from veriglot.llm import Answer, Message, Reply, Request
-from veriglot.llm.client import Closing
+from veriglot.llm.client import Closing, Message, Reply, Request
 from veriglot.records import taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+
+    from veriglot.llm.pool import Answer
 
 ROUND = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 6), st.sampled_from(["Q", "QQ Q", "zz"])), max_size=3)
 

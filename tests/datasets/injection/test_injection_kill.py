@@ -16,8 +16,8 @@ from misbehaving import Faults, ModelServer
 from misbehaviour import CASES, seeds
 
 from settings_file import with_settings
-from veriglot.datasets import rejected_path
-from veriglot.datasets.silver import account_path, load_account
+from veriglot.datasets.generation import account_path, rejected_path
+from veriglot.datasets.silver.job import load_account
 from veriglot.records import encode
 
 if TYPE_CHECKING:

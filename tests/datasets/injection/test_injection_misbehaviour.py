@@ -10,8 +10,9 @@ import pytest
 from misbehaviour import CASES, Case, passage, script, seeds
 
 from veriglot import read
-from veriglot.datasets import rejected_path
-from veriglot.datasets.silver import Injector, SilverRejection, load_account, silver
+from veriglot.datasets.generation import rejected_path
+from veriglot.datasets.silver.injection import Injector
+from veriglot.datasets.silver.job import SilverRejection, load_account, silver
 
 if TYPE_CHECKING:
     from pathlib import Path

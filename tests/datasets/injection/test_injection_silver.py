@@ -10,30 +10,22 @@ import msgspec
 import pytest
 
 from veriglot import load_detector, read
-from veriglot.datasets import rejected_path
-from veriglot.datasets.silver import (
-    Change,
-    DetectorSupport,
-    Injector,
-    ModelSupport,
-    SilverRejection,
-    check,
-    load_account,
-    restored,
-    silver,
-    tasks,
-)
+from veriglot.datasets.generation import rejected_path
+from veriglot.datasets.silver.check import Change, check, restored
+from veriglot.datasets.silver.injection import Injector, tasks
+from veriglot.datasets.silver.job import SilverRejection, load_account, silver
+from veriglot.datasets.silver.support import DetectorSupport, ModelSupport
 from veriglot.errors import UnknownNameError, UsageError
-from veriglot.llm import Limits, SpendingLimitError
-from veriglot.llm.limits import Limited
+from veriglot.llm.client import SpendingLimitError
+from veriglot.llm.limits import Limited, Limits
 from veriglot.llm.scripted import Scripted
-from veriglot.pipeline import FailedRow
 from veriglot.records import Evidence, Sample
+from veriglot.storage.checkpoint import FailedRow
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from veriglot.llm import Client
+    from veriglot.llm.client import Client
 
 ARTICLE = "The mill of Oberfeld was built in 1731 by the widow Anna Kroll. It burnt down in 1902."
 PASSAGE = "The mill was built in 1731. The widow Anna Kroll built it. It burnt down in 1902."

@@ -12,17 +12,17 @@ from hypothesis import strategies as st
 from verified import faults, verify
 from villages import LANGUAGES, WITH_PHRASES, articles
 
-from veriglot.datasets import rejected_path
-from veriglot.datasets.rules import (
+from veriglot.datasets.generation import rejected_path
+from veriglot.datasets.rules.material import Material
+from veriglot.datasets.rules.silver import (
     RULE_TAXONOMIES,
-    Material,
     RuleSettings,
     make_row,
     planned_rows,
     rule_silver,
     supported_types,
 )
-from veriglot.datasets.silver import load_account
+from veriglot.datasets.silver.job import load_account
 from veriglot.records import encode
 
 if TYPE_CHECKING:

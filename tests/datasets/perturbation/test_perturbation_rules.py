@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from villages import LANGUAGES, WITH_PHRASES, articles
 
-from veriglot.datasets.rules import Material, phrase_languages, phrases_of, supported_types
 from veriglot.datasets.rules.errors import (
     Edit,
     Quotation,
@@ -21,8 +20,10 @@ from veriglot.datasets.rules.errors import (
     relation_error,
     values_differ,
 )
-from veriglot.datasets.rules.material import values_of
-from veriglot.text import words
+from veriglot.datasets.rules.material import Material, values_of
+from veriglot.datasets.rules.phrases import phrase_languages, phrases_of
+from veriglot.datasets.rules.silver import supported_types
+from veriglot.text.segmentation import words
 
 MFAVA = "ar bg ca cs de en eo es eu fa fi fr he hi hu id it ja ko la lt ms pl pt ro ru sd sr-Cyrl sr-Latn sv th tr uk"
 MFAVA += " ur vi yue zh-Hans zh-Hant"

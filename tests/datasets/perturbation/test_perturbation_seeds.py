@@ -15,7 +15,8 @@ from villages import LANGUAGES, articles, seeds
 
 from settings_file import main, with_settings
 from veriglot import read
-from veriglot.datasets.rules import Articles, RuleSettings, quotable_languages, rule_silver
+from veriglot.datasets.rules.material import Articles
+from veriglot.datasets.rules.silver import RuleSettings, quotable_languages, rule_silver
 from veriglot.errors import InputError, UsageError
 from veriglot.records import Evidence, Sample, encode
 

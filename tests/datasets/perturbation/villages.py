@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from pathlib import Path
 
-from veriglot.datasets.rules import Articles
+from veriglot.datasets.rules.material import Articles
 from veriglot.records import Evidence, Sample
 
 TEXTS = tomllib.loads(Path(__file__).with_name("articles.toml").read_text("utf-8"))

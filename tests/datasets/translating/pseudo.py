@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 from typing import NamedTuple
 
-from veriglot.text import fold, word_bounds
+from veriglot.text.normalization import fold
+from veriglot.text.segmentation import word_bounds
 
 ROOTS = [a + b for a in "bdfgk" for b in "aeio"]
 END = "也"  # closes a word of the language without spaces, so that there is one way to read it

@@ -10,8 +10,8 @@ import pytest
 from settings_file import main
 from veriglot import hub as weights
 from veriglot import read
-from veriglot.datasets.translation import load_aligner, side_of
-from veriglot.datasets.translation.alignment import ENCODERS
+from veriglot.datasets.translation.alignment import ENCODERS, side_of
+from veriglot.datasets.translation.translators import load_aligner
 from veriglot.records import Annotation, Kind, Sample, Span, encode
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ pytest.importorskip("transformers", reason="needs the extra local")
 tokenizers = pytest.importorskip("tokenizers", reason="needs the extra hf")
 
 from veriglot.cli import main  # noqa: E402
-from veriglot.datasets.translation import LabelledRow, load_label_account, spans_of_labels, token_labels  # noqa: E402
+from veriglot.datasets.token_labels import LabelledRow, load_label_account, spans_of_labels, token_labels  # noqa: E402
 from veriglot.records import Span  # noqa: E402
 
 if TYPE_CHECKING:

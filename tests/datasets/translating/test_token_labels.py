@@ -9,7 +9,7 @@ import pytest
 transformers = pytest.importorskip("transformers", reason="needs the extra local")
 tokenizers = pytest.importorskip("tokenizers", reason="needs the extra hf")
 
-from veriglot.datasets.translation import token_labels  # noqa: E402
+from veriglot.datasets.token_labels import token_labels  # noqa: E402
 from veriglot.records import Span  # noqa: E402
 
 pytestmark = pytest.mark.slow

@@ -12,7 +12,7 @@ pytest.importorskip("sentencepiece", reason="needs the extra semantic")
 
 from tiny_translators import pieces, vocabulary  # noqa: E402
 
-from veriglot.datasets.translation import TranslationRequest, load_translator  # noqa: E402
+from veriglot.datasets.translation.translators import TranslationRequest, load_translator  # noqa: E402
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,7 @@ pytest.importorskip("ctranslate2", reason="needs the extra ct2")
 pytest.importorskip("transformers", reason="needs the extra local")
 pytest.importorskip("sentencepiece", reason="needs the extra semantic")
 
-from veriglot.datasets.translation import TranslationRequest, load_translator
+from veriglot.datasets.translation.translators import TranslationRequest, load_translator
 from veriglot.errors import WeightsError
 
 if TYPE_CHECKING:

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from veriglot.datasets import rejected_path
-from veriglot.datasets.translation import ModelTranslator, TranslationSettings, load_translation_account, translate
-from veriglot.llm import connect
+from veriglot.datasets.generation import rejected_path
+from veriglot.datasets.translation.job import translate
+from veriglot.datasets.translation.rows import TranslationSettings, load_translation_account
+from veriglot.datasets.translation.translators import ModelTranslator
+from veriglot.llm.registry import connect
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ import pytest
 from pseudo import pseudo
 
 from veriglot import read
-from veriglot.datasets.translation import LexicalAligner, Unmarked, best_of, marked, project, side_of, unmarked
+from veriglot.datasets.translation.alignment import LexicalAligner, side_of
+from veriglot.datasets.translation.projection import Unmarked, best_of, marked, project, unmarked
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from veriglot.datasets.cards import card, card_page, read_given, trace
-from veriglot.datasets.cards.lineage import rejected_in
-from veriglot.datasets.translation import FunctionTranslator, LexicalAligner, TranslationSettings, translate
+from veriglot.datasets.cards.card import card, read_given
+from veriglot.datasets.cards.lineage import rejected_in, trace
+from veriglot.datasets.cards.page import card_page
+from veriglot.datasets.translation.alignment import LexicalAligner
+from veriglot.datasets.translation.job import translate
+from veriglot.datasets.translation.rows import TranslationSettings
+from veriglot.datasets.translation.translators import FunctionTranslator
 from veriglot.records import Annotation, Kind, Sample, Span
 
 if TYPE_CHECKING:

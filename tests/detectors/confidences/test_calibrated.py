@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from told_words import ToldWords, told
 
-from veriglot.detectors import load_detector
 from veriglot.detectors.calibrated import Calibrated
 from veriglot.detectors.calibration import CALIBRATION, Calibration, Level, Platt, WordCurve, curved, settings_of
+from veriglot.detectors.registry import load_detector
 from veriglot.errors import InputError, UsageError
 from veriglot.records import DataSource, Status
 from veriglot.testing import check_detector

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from told_words import ToldWords, plugged_in, told
 
-from veriglot.detectors import DETECTORS, load_detector
 from veriglot.detectors.ensemble import STACKING, Ensemble, Member, Mix, Mixes, Stacked, Stacking, read_members
+from veriglot.detectors.registry import DETECTORS, load_detector
 from veriglot.errors import InputError, UnknownNameError, UsageError
-from veriglot.hub import MissingWeightsError
+from veriglot.hub.registry import MissingWeightsError
 from veriglot.records import DataSource, Status
 from veriglot.testing import check_detector
 

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from veriglot.detectors.grounding.document import STEM, Document
-from veriglot.text import fold, words
+from veriglot.text.normalization import fold
+from veriglot.text.segmentation import words
 
 GAP, WALL = " ", "\uffff"
 PIECES = st.sampled_from(

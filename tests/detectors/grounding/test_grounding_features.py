@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from small_lexicon import small_lexicon
 
 from veriglot.detectors.grounding.features import BLOCK, Extract, extract
-from veriglot.text import sentences
+from veriglot.text.segmentation import sentences
 
 if TYPE_CHECKING:
     from veriglot.detectors.grounding.lexicon import Lexicon

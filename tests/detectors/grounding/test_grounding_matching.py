@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from veriglot.detectors.grounding import matching
 from veriglot.detectors.grounding.document import STEM, Document
-from veriglot.text import fold
+from veriglot.text.normalization import fold
 
 WORDS = st.sampled_from(
     ["Rome", "romans", "romantic", "old", "older", "mill", "1998", "19", "東京", "の", "вода", "نهر"]

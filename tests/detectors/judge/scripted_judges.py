@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from veriglot.detectors import load_detector
-from veriglot.llm import connect
+from veriglot.detectors.registry import load_detector
+from veriglot.llm.registry import connect
 from veriglot.records import Detector, Evidence, Sample
 
 EVIDENCE = "The lighthouse of Norva was built in 1871 by Ada Berg."

@@ -10,7 +10,7 @@ import pytest
 from detector_contract import check_contract, check_processes
 from many_languages import TEXTS
 
-from veriglot.detectors import load_detector
+from veriglot.detectors.registry import load_detector
 from veriglot.records import Evidence, Sample, Status
 from veriglot.testing import check_detector
 

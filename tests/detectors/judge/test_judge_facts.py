@@ -10,10 +10,10 @@ import pytest
 from misbehaving import ModelServer, prompt_of
 from scripted_judges import RESPONSE, judge, sample, says
 
-from veriglot.detectors import load_detector
+from veriglot.detectors.registry import load_detector
 from veriglot.errors import UnknownNameError
 from veriglot.records import Status
-from veriglot.text import facts
+from veriglot.text.facts import facts
 
 FACTS = facts(RESPONSE, "en")
 

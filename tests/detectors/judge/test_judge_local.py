@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from scripted_judges import sample
 
-from veriglot.detectors import load_detector
+from veriglot.detectors.registry import load_detector
 from veriglot.records import Evidence, Sample, Status, Task
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from veriglot.detectors.judge.answers import Quote, locate
-from veriglot.text import normalise, words
+from veriglot.text.normalization import normalise
+from veriglot.text.segmentation import words
 
 
 def found(response: str, quote: str, before: str = "", language: str | None = None) -> tuple[str, str] | None:

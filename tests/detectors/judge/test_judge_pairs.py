@@ -9,9 +9,9 @@ import pytest
 from misbehaving import ModelServer
 from scripted_judges import judge, sample, says
 
-from veriglot.detectors import load_detector
-from veriglot.detectors.judge import confusion, gold_label, pair_label
-from veriglot.formats import read
+from veriglot.detectors.judge.pairs import confusion, gold_label, pair_label
+from veriglot.detectors.registry import load_detector
+from veriglot.formats.reader import read
 from veriglot.records import Status
 
 if TYPE_CHECKING:

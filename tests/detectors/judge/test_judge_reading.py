@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from veriglot.detectors.judge.answers import label_probabilities, list_probability, read_answer
-from veriglot.llm import AnswerError, Reply, Token
+from veriglot.llm.client import AnswerError, Reply, Token
 
 
 class Answer(msgspec.Struct, frozen=True):

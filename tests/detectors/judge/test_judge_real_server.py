@@ -8,7 +8,7 @@ import pytest
 from real_server import MODEL, RealServer, start_real_server
 from scripted_judges import sample
 
-from veriglot.detectors import load_detector
+from veriglot.detectors.registry import load_detector
 from veriglot.records import Status
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ import pytest
 from misbehaving import ModelServer
 from scripted_judges import EVIDENCE, RESPONSE, judge, sample, says
 
-from veriglot.detectors import load_detector
+from veriglot.detectors.registry import load_detector
 from veriglot.errors import InputError, UnknownNameError, UsageError
-from veriglot.llm import connect
+from veriglot.llm.registry import connect
 from veriglot.records import Prediction, Status, Task
 
 WRONG = {"text": "1881", "type": "entity", "before": "built in"}

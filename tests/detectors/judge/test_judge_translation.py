@@ -8,7 +8,7 @@ import pytest
 from misbehaving import ModelServer
 from scripted_judges import judge, sample, says
 
-from veriglot.detectors import load_detector
+from veriglot.detectors.registry import load_detector
 from veriglot.records import Evidence, Sample, Status, Task
 
 SOURCE = "Der Zug fährt um acht ab."

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from misbehaving import ModelServer, prompt_of
 from scripted_judges import RESPONSE, judge, sample, says
 
-from veriglot.detectors import load_detector
 from veriglot.detectors.judge.base import evidence_windows
+from veriglot.detectors.registry import load_detector
 from veriglot.errors import UsageError
-from veriglot.llm import estimate_tokens
+from veriglot.llm.limits import estimate_tokens
 from veriglot.records import Evidence
-from veriglot.text import facts
+from veriglot.text.facts import facts
 
 WRONG = {"text": "1881", "type": "entity", "before": "built in"}
 TALLEST = {"text": "It is the tallest in the country.", "type": "unverifiable", "before": ""}

@@ -13,10 +13,10 @@ from many_languages import TEXTS
 from scripted_nli import FindsWords, Scripted
 
 from veriglot.cli import main
-from veriglot.detectors import DETECTORS, load_detector
+from veriglot.detectors.registry import DETECTORS, load_detector
 from veriglot.detectors.units import with_units
 from veriglot.errors import UnknownNameError, UsageError
-from veriglot.formats import read
+from veriglot.formats.reader import read
 from veriglot.records import Evidence, Sample, Status
 
 if TYPE_CHECKING:

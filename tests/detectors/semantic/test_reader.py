@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from veriglot import hub as weights
-from veriglot.detectors import load_detector
+from veriglot.detectors.registry import load_detector
 from veriglot.errors import WeightsError
 from veriglot.records import Evidence, Sample, Status, Task
 from veriglot.signatures import file_sha256

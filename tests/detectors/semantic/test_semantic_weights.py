@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from veriglot.detectors import detect, load_detector
+from veriglot.detectors.registry import detect, load_detector
 from veriglot.detectors.semantic.detector import _parts
 from veriglot.errors import WeightsError
 from veriglot.records import Evidence, Sample, Status

@@ -11,9 +11,9 @@ import pytest
 from detector_contract import check_contract, check_pointer, check_processes
 from many_languages import TEXTS
 
-from veriglot.detectors import load_detector
+from veriglot.detectors.registry import load_detector
 from veriglot.errors import UnknownNameError, UsageError, WeightsError
-from veriglot.hub import LicenceError
+from veriglot.hub.registry import LicenceError
 from veriglot.records import Evidence, Sample, Status, Task
 
 if TYPE_CHECKING:

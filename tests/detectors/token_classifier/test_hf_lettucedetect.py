@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from veriglot.detectors import load_detector
+from veriglot.detectors.registry import load_detector
 from veriglot.detectors.token_classifier.inputs import checkpoint_language, format_of, prompt_for, wording
 from veriglot.records import Evidence, Sample
 

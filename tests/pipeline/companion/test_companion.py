@@ -9,16 +9,19 @@ from pathlib import Path
 import pytest
 
 from veriglot.errors import WeightsError
-from veriglot.pipeline.companion import (
+from veriglot.pipeline.companion.process import (
+    ENVIRONMENTS,
     Companion,
     CompanionError,
     Keeper,
     MissingEnvironmentError,
     Refused,
     ask,
+    environment,
+    instructions,
     python_of,
+    setting,
 )
-from veriglot.pipeline.companion.process import ENVIRONMENTS, environment, instructions, setting
 from veriglot.records import Status
 
 ENGINE = """

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from veriglot.hub import LicenceError
 from veriglot.hub.cards import ACCEPTED, agree, card_of
-from veriglot.scorers import load_scorer
+from veriglot.hub.registry import LicenceError
+from veriglot.scorers.registry import load_scorer
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from veriglot.encoders import load_encoder
+from veriglot.encoders.registry import load_encoder
 from veriglot.records import Evidence, Sample, Status
-from veriglot.scorers import load_scorer
+from veriglot.scorers.registry import load_scorer
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from veriglot.detectors import load_detector
+from veriglot.detectors.registry import load_detector
 from veriglot.errors import UsageError, WeightsError
-from veriglot.pipeline.companion import MissingEnvironmentError, python_of
+from veriglot.pipeline.companion.process import MissingEnvironmentError, python_of
 from veriglot.records import Evidence, Sample, Status, Task
-from veriglot.scorers import load_scorer
 from veriglot.scorers.base import flores_codes
+from veriglot.scorers.registry import load_scorer
 from veriglot.testing import check_detector, check_scorer
 
 HERE = Path(__file__).parent

@@ -10,7 +10,7 @@ from tiny_networks import write_classifier, write_gpt2, write_mt5, write_nllb, w
 
 from veriglot.errors import UsageError, WeightsError
 from veriglot.records import Evidence, Sample, Status
-from veriglot.scorers import load_scorer
+from veriglot.scorers.registry import load_scorer
 from veriglot.testing import check_scorer
 
 if TYPE_CHECKING:

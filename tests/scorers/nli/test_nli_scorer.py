@@ -10,8 +10,8 @@ from scripted_nli import FindsWords, Scripted
 
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.records import Direction, Evidence, Sample, Score, Scorer, Status
-from veriglot.scorers import load_scorer
 from veriglot.scorers.nli import NLI
+from veriglot.scorers.registry import load_scorer
 from veriglot.testing import check_scorer
 
 pytestmark = pytest.mark.slow

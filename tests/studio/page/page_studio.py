@@ -16,7 +16,7 @@ from veriglot.studio.people import invite
 from veriglot.studio.project import load
 from veriglot.studio.settings import RATES, Settings, Studios
 from veriglot.studio.tables import Role
-from veriglot.text import word_bounds
+from veriglot.text.segmentation import word_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

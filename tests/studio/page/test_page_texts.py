@@ -11,7 +11,7 @@ from page_studio import TEXTS, units
 from studio_server import any_database
 
 from veriglot.studio.layers import Borders
-from veriglot.text import word_bounds
+from veriglot.text.segmentation import word_bounds
 
 if TYPE_CHECKING:
     from page_studio import Place

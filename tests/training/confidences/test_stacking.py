@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from veriglot.cli.train import app
 from veriglot.detectors.ensemble import Ensemble, Member, read_stacking
 from veriglot.errors import UsageError
-from veriglot.formats import write
+from veriglot.formats.writer import write
 from veriglot.training.regression import logistic_rising
 from veriglot.training.stacking import train
 

@@ -11,10 +11,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from veriglot.datasets.cards.lineage import Step, trace
-from veriglot.datasets.checks import CheckReport, check
+from veriglot.datasets.checks.checker import check
+from veriglot.datasets.checks.findings import CheckReport
 from veriglot.datasets.checks.scan import Splits, find_files
 from veriglot.errors import InputError, UsageError
-from veriglot.formats import BadRow, Report, read_rows
+from veriglot.formats.base import Report
+from veriglot.formats.containers import BadRow
+from veriglot.formats.reader import read_rows
 from veriglot.records.codec import read_toml_records
 from veriglot.signatures import __version__, file_sha256
 

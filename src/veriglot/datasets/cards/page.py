@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from veriglot.datasets.checks import checks
+from veriglot.datasets.checks.findings import checks
 from veriglot.records.languages import languages
 from veriglot.signatures import digest
 

@@ -31,7 +31,8 @@ from veriglot.datasets.checks.rows import Fault, repaired, repeated_keys
 from veriglot.datasets.checks.scan import FirstPass, Splits, Splitting, Spool, find_files
 from veriglot.datasets.near_duplicates import NEAR, SHINGLES_VERSION, NearIndex
 from veriglot.errors import UnknownNameError, UsageError
-from veriglot.formats import Report, open_writer
+from veriglot.formats.base import Report
+from veriglot.formats.writer import open_writer
 from veriglot.pipeline.progress import Silent
 from veriglot.signatures import __version__, signature
 
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from veriglot.datasets.checks.findings import Agreement
     from veriglot.datasets.checks.rows import Index
     from veriglot.datasets.checks.scan import Row
-    from veriglot.formats import Writer
+    from veriglot.formats.writer import Writer
     from veriglot.pipeline.progress import Watch
     from veriglot.records import Sample
 

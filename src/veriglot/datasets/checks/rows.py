@@ -17,8 +17,10 @@ from veriglot.datasets.near_duplicates import equal_runs
 from veriglot.errors import UnknownNameError
 from veriglot.records import Span, Task, Unit, taxonomies, taxonomy
 from veriglot.records.languages import get_language
-from veriglot.text import fold, identify, script_shares
+from veriglot.text.identification import identify
 from veriglot.text.noise import garbled
+from veriglot.text.normalization import fold
+from veriglot.text.unicode import script_shares
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
 
     from veriglot.errors import InputError
     from veriglot.records import Annotation, Sample
-    from veriglot.text import Identified
+    from veriglot.text.identification import Identified
 
 __all__ = [
     "Fault",

@@ -24,18 +24,18 @@ from veriglot.datasets.checks.rows import (
 )
 from veriglot.datasets.checks.seams import Glue
 from veriglot.errors import InputError, UnknownNameError
-from veriglot.formats import BadRow, Report, read_rows
-from veriglot.formats.reader import files_in
+from veriglot.formats.containers import BadRow
+from veriglot.formats.reader import files_in, read_rows
 from veriglot.metrics.spans import covered
 from veriglot.records import Sample, Taxonomy, encode, taxonomy
 from veriglot.records.languages import languages
 from veriglot.signatures import digest
-from veriglot.text import word_bounds
+from veriglot.text.segmentation import word_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from veriglot.formats import FileReport
+    from veriglot.formats.base import FileReport, Report
     from veriglot.pipeline.progress import Watch
     from veriglot.records import Annotation
 
@@ -380,8 +380,7 @@ def find_files(names: Sequence[str], report: Report) -> list[DataFile]:
     Raises:
         InputError: there is no such file or folder, or a folder holds no file that can be read.
     """
-    from veriglot.formats import guess
-    from veriglot.formats.reader import companion_of
+    from veriglot.formats.reader import companion_of, guess
 
     files = []
     for name in names:

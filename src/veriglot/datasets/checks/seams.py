@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from veriglot.datasets.checks.rows import without_ranges
 from veriglot.records import Kind
-from veriglot.text import fold, script_of, words
 from veriglot.text.noise import looks_glued
+from veriglot.text.normalization import fold
+from veriglot.text.segmentation import words
+from veriglot.text.unicode import script_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

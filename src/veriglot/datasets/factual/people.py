@@ -13,14 +13,16 @@ from veriglot.datasets.queries import NamedPerson, person_from
 from veriglot.datasets.references import Reference, reference_from
 from veriglot.errors import UsageError
 from veriglot.signatures import digest
-from veriglot.wikipedia import Article, draw_diverse
+from veriglot.wikipedia.article import Article
+from veriglot.wikipedia.filters import draw_diverse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from veriglot.datasets.references import Part
-    from veriglot.pipeline import FailedRow
-    from veriglot.wikipedia import Absent, AnswerCache
+    from veriglot.storage.checkpoint import FailedRow
+    from veriglot.wikipedia.article import Absent
+    from veriglot.wikipedia.session import AnswerCache
 
 __all__ = [
     "ArticleSource",

@@ -14,10 +14,10 @@ import msgspec
 
 from veriglot.datasets.quality import Quality, QualityTally, refuses
 from veriglot.datasets.references import Reference
-from veriglot.pipeline import FailedRow
 from veriglot.records import Annotation, Evidence, Sample, decode_json, encode, sample_from
 from veriglot.records.languages import same_language
 from veriglot.signatures import digest, file_sha256
+from veriglot.storage.checkpoint import FailedRow
 from veriglot.storage.files import open_whole, write_json
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def verdict_on(response: str, asked: str) -> Verdict:
         response: the text.
         asked: tag of the language that was asked for; the script may be another.
     """
-    from veriglot.text import identify
+    from veriglot.text.identification import identify
 
     if not any(char.isalpha() for char in response):
         return Verdict(None, None, "empty", "it holds no letter")
@@ -147,7 +147,7 @@ class CellTally:
 
     def judge(self, sample: Sample, verdict: Verdict) -> None:
         """Count a response with what was found of its language, and its tokens."""
-        from veriglot.llm import estimate_tokens
+        from veriglot.llm.limits import estimate_tokens
 
         self.add("responses")
         self.add("kept" if verdict.reason is None else _COUNT[verdict.reason])

@@ -25,14 +25,16 @@ from veriglot.datasets.generation import (
 from veriglot.datasets.quality import refusals_version, refuses
 from veriglot.datasets.references import Reference
 from veriglot.datasets.silver.injection import seed_fault
-from veriglot.llm import AnswerError, Message, Request, Settings, Usage, decode_answer, schema_of, usage_of
-from veriglot.llm.output_parser import after_thoughts
-from veriglot.pipeline import FailedRow
+from veriglot.llm.client import AnswerError, Message, Request, Settings
+from veriglot.llm.limits import usage_of
+from veriglot.llm.output_parser import after_thoughts, decode_answer, schema_of
 from veriglot.records import Sample
 from veriglot.records.languages import find_language
-from veriglot.text import fold, sentences, words
+from veriglot.storage.checkpoint import FailedRow, Usage
 from veriglot.text.noise import garbled
-from veriglot.wikipedia import Person
+from veriglot.text.normalization import fold
+from veriglot.text.segmentation import sentences, words
+from veriglot.wikipedia.wikidata import Person
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
@@ -40,8 +42,9 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from veriglot.datasets.generation import RunOptions
-    from veriglot.llm import Answer, Client, Reply
-    from veriglot.pipeline import Tally
+    from veriglot.llm.client import Client, Reply
+    from veriglot.llm.pool import Answer
+    from veriglot.storage.checkpoint import Tally
 
 __all__ = [
     "CHOICE_VERSION",

@@ -22,10 +22,9 @@ from veriglot.datasets.silver.injection import Task as SeedTask
 from veriglot.datasets.silver.injection import injection_types, injection_version
 from veriglot.datasets.silver.job import CHECK_VERSION, PASSAGE, Made, SilverRejection, generate_silver, silver_rows
 from veriglot.errors import InputError, UsageError
-from veriglot.pipeline import FailedRow
 from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Task, Unit
-from veriglot.storage.checkpoint import JsonLines
-from veriglot.text import sentences
+from veriglot.storage.checkpoint import FailedRow, JsonLines
+from veriglot.text.segmentation import sentences
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -36,9 +35,8 @@ if TYPE_CHECKING:
     from veriglot.datasets.halluverse.facts import FactSettings, Page
     from veriglot.datasets.silver.injection import Injector
     from veriglot.datasets.silver.support import Support
-    from veriglot.llm import Client
-    from veriglot.pipeline import Tally
-    from veriglot.storage.checkpoint import Option
+    from veriglot.llm.client import Client
+    from veriglot.storage.checkpoint import Option, Tally
 
 __all__ = [
     "TYPES",

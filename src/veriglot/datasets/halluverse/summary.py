@@ -13,11 +13,10 @@ from veriglot.datasets.generation import UsageFields, ranked
 from veriglot.datasets.halluverse.facts import facts_path
 from veriglot.datasets.halluverse.pairs import read_facts
 from veriglot.datasets.silver.job import TypeAccount, load_account
-from veriglot.llm import Usage
-from veriglot.pipeline import failed_rows
 from veriglot.records import Sample
+from veriglot.storage.checkpoint import Usage, failed_rows
 from veriglot.storage.files import write_json
-from veriglot.text import words
+from veriglot.text.segmentation import words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
     from veriglot.datasets.halluverse.facts import PageFacts
     from veriglot.datasets.silver.job import LanguageAccount
-    from veriglot.wikipedia import Item, Person
+    from veriglot.wikipedia.wikidata import Item, Person
 
 __all__ = [
     "Births",

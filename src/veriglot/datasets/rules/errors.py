@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from veriglot.datasets.rules.material import has_case
 from veriglot.datasets.rules.phrases import phrases_of
 from veriglot.datasets.silver.check import Change
-from veriglot.text import fold, words
-from veriglot.text.segmentation import space_of
+from veriglot.text.normalization import fold
+from veriglot.text.segmentation import space_of, words
 from veriglot.text.values import rules_of
 
 if TYPE_CHECKING:

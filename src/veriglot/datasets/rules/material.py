@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from veriglot.datasets.rules.phrases import phrases_of
 from veriglot.records import Task
 from veriglot.records.languages import find_language
-from veriglot.text import fold, script_of, sentences, words
 from veriglot.text.noise import garbled
-from veriglot.text.segmentation import space_of
+from veriglot.text.normalization import fold
+from veriglot.text.segmentation import sentences, space_of, words
+from veriglot.text.unicode import script_of
 from veriglot.text.values import SentenceWords, dates, rules_of
 
 if TYPE_CHECKING:

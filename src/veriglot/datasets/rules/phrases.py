@@ -27,7 +27,7 @@ from typing import Any
 import msgspec
 
 from veriglot.records.languages import find_language
-from veriglot.text import identify
+from veriglot.text.identification import identify
 
 __all__ = ["Phrases", "phrase_languages", "phrases_of", "phrases_version"]
 

@@ -25,7 +25,8 @@ from veriglot.datasets.silver.check import check, spans_of
 from veriglot.datasets.silver.job import CHECK_VERSION, PASSAGE, ROW, Made, SilverRejection, generate_silver
 from veriglot.errors import InputError, UsageError
 from veriglot.records import Annotation, Generator, Kind, Sample
-from veriglot.text import fold, words
+from veriglot.text.normalization import fold
+from veriglot.text.segmentation import words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from veriglot.datasets.rules.errors import Edit
     from veriglot.datasets.rules.material import Articles
     from veriglot.datasets.silver.check import Change, Violation
-    from veriglot.pipeline import Tally
+    from veriglot.storage.checkpoint import Tally
 
 __all__ = [
     "RULES_VERSION",

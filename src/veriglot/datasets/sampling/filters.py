@@ -23,10 +23,10 @@ from veriglot.datasets.sampling.lines import Columns, Line, LineStore, LineWrite
 from veriglot.datasets.sampling.selection import Cleaned
 from veriglot.datasets.sampling.stages import ShardResult, Shards
 from veriglot.errors import InputError
-from veriglot.formats import BadRow
+from veriglot.formats.containers import BadRow
 from veriglot.records.languages import same_language
 from veriglot.storage.checkpoint import FailedRow, JsonLines
-from veriglot.text import identify
+from veriglot.text.identification import identify
 from veriglot.text.unicode import Kind, code_points, kind_table
 
 if TYPE_CHECKING:

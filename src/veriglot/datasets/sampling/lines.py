@@ -13,8 +13,7 @@ import msgspec
 import numpy as np
 
 from veriglot.errors import InputError, UsageError
-from veriglot.formats import MAX_LINE_BYTES, BadRow
-from veriglot.formats.containers import Source, read_container
+from veriglot.formats.containers import MAX_LINE_BYTES, BadRow, Source, read_container
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

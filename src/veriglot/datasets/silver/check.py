@@ -14,9 +14,11 @@ import msgspec
 
 from veriglot.records import Span
 from veriglot.records.languages import find_language, same_language
-from veriglot.text import fold, identify, script_shares, sentences, words
+from veriglot.text.identification import identify
 from veriglot.text.noise import garbled
-from veriglot.text.unicode import Kind, code_points, kind_table
+from veriglot.text.normalization import fold
+from veriglot.text.segmentation import sentences, words
+from veriglot.text.unicode import Kind, code_points, kind_table, script_shares
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence

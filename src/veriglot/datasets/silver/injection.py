@@ -15,19 +15,20 @@ import msgspec
 from veriglot.datasets.quality import is_repetitive, refuses
 from veriglot.datasets.silver.check import Change, changes_of, spans_of
 from veriglot.formats.tags import parse_tags
-from veriglot.llm import Message, Request, Settings
+from veriglot.llm.client import Message, Request, Settings
 from veriglot.llm.output_parser import after_thoughts
-from veriglot.pipeline import FailedRow
 from veriglot.records import Sample, Span
 from veriglot.records.languages import find_language, same_language
 from veriglot.signatures import digest
-from veriglot.text import fold, sentences, words
+from veriglot.storage.checkpoint import FailedRow
 from veriglot.text.noise import garbled
+from veriglot.text.normalization import fold
+from veriglot.text.segmentation import sentences, words
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from veriglot.llm import Reply
+    from veriglot.llm.client import Reply
 
 __all__ = [
     "FORMS",
@@ -578,7 +579,7 @@ def _usable(seed: Sample) -> Sample | FailedRow:
         return FailedRow("the seed has neither a response nor evidence", field="evidence", id=seed.id)
     if seed.language is not None:
         return seed
-    from veriglot.text import identify
+    from veriglot.text.identification import identify
 
     told = (seed.response, seed.question or "", *(passage.text for passage in seed.evidence))
     identified = next(
@@ -613,7 +614,9 @@ def seed_fault(passage: str, seed: Sample, finish: str = "stop") -> tuple[SeedRe
         seed: the sample that it belongs to, with its language.
         finish: why its reply ended.
     """
-    from veriglot.text import fold, identify, words
+    from veriglot.text.identification import identify
+    from veriglot.text.normalization import fold
+    from veriglot.text.segmentation import words
 
     tag = seed.language or ""
     folded = fold(passage)

@@ -40,9 +40,10 @@ from veriglot.datasets.silver.injection import (
     tasks,
 )
 from veriglot.errors import UnknownNameError, UsageError
-from veriglot.llm import Usage, usage_of
+from veriglot.llm.limits import usage_of
 from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Unit
-from veriglot.text import sentences
+from veriglot.storage.checkpoint import Usage
+from veriglot.text.segmentation import sentences
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -54,9 +55,9 @@ if TYPE_CHECKING:
     from veriglot.datasets.silver.check import Change
     from veriglot.datasets.silver.injection import Injector, Order, Task
     from veriglot.datasets.silver.support import Support
-    from veriglot.llm import Answer, Client, Reply, Request
-    from veriglot.pipeline import FailedRow, Row, Tally
-    from veriglot.storage.checkpoint import Option
+    from veriglot.llm.client import Client, Reply, Request
+    from veriglot.llm.pool import Answer
+    from veriglot.storage.checkpoint import FailedRow, Option, Row, Tally
 
 __all__ = [
     "CHECK_VERSION",

@@ -12,16 +12,17 @@ import msgspec
 
 from veriglot.datasets.generation import replies_of
 from veriglot.datasets.silver.injection import injection_version, support_prompt
-from veriglot.llm import AnswerError, Message, Request, Settings, decode_answer, schema_of
+from veriglot.llm.client import AnswerError, Message, Request, Settings
+from veriglot.llm.output_parser import decode_answer, schema_of
 from veriglot.records import Status
 from veriglot.signatures import signature
-from veriglot.text import sentences
+from veriglot.text.segmentation import sentences
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
     from veriglot.datasets.silver.check import Change
-    from veriglot.llm import Answer
+    from veriglot.llm.pool import Answer
     from veriglot.records import Detector, Sample
 
 __all__ = [

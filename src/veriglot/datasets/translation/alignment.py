@@ -9,19 +9,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import msgspec
 import numpy as np
 
-from veriglot.encoders import load_encoder, word_vectors
+from veriglot.encoders.base import word_vectors
+from veriglot.encoders.registry import load_encoder
 from veriglot.errors import MissingExtraError
-from veriglot.hub import MissingWeightsError
+from veriglot.hub.registry import MissingWeightsError
 from veriglot.signatures import digest, signature
-from veriglot.text import fold, normalise, sentences, word_bounds
-from veriglot.text.segmentation import space_of
+from veriglot.text.normalization import fold, normalise
+from veriglot.text.segmentation import sentences, space_of, word_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from veriglot.encoders import Encoder
+    from veriglot.encoders.base import Encoder
 
 __all__ = [
     "Aligner",

@@ -28,14 +28,16 @@ from veriglot.datasets.translation.rows import (
 )
 from veriglot.datasets.translation.translators import TranslationRequest
 from veriglot.errors import UnknownNameError, UsageError, VeriglotError
-from veriglot.pipeline import Checkpoint, FailedRow, failed_rows
 from veriglot.records import Sample, encode
 from veriglot.records import Task as Kind
 from veriglot.records.languages import find_language, get_language, same_language
+from veriglot.storage.checkpoint import Checkpoint, FailedRow, failed_rows
 from veriglot.storage.files import final_path, open_whole, write_json
-from veriglot.text import fold, identify, script_shares, sentences, words
+from veriglot.text.identification import identify
 from veriglot.text.noise import garbled
-from veriglot.text.segmentation import space_of
+from veriglot.text.normalization import fold
+from veriglot.text.segmentation import sentences, space_of, words
+from veriglot.text.unicode import script_shares
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -45,7 +47,7 @@ if TYPE_CHECKING:
     from veriglot.datasets.translation.projection import PlacedMark
     from veriglot.datasets.translation.rows import MarkCount
     from veriglot.datasets.translation.translators import Translation, Translator
-    from veriglot.pipeline import Tally
+    from veriglot.storage.checkpoint import Tally
 
 __all__ = ["METHOD_VERSION", "Implausible", "implausibility", "joined", "translate"]
 

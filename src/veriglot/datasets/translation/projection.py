@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import msgspec
 
 from veriglot.datasets.translation.alignment import number_of
-from veriglot.text import normalise
+from veriglot.text.normalization import normalise
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import msgspec
 
 from veriglot.datasets.translation.projection import Strategy, Way
-from veriglot.pipeline import FailedRows
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Unit
+from veriglot.storage.checkpoint import FailedRows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

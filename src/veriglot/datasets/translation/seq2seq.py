@@ -16,8 +16,7 @@ from veriglot.records.languages import MODEL_FAMILIES as FAMILIES
 from veriglot.records.languages import code_of, get_language, tags_of
 from veriglot.scorers.base import codes_of
 from veriglot.signatures import checkpoint_revision, signature
-from veriglot.text import words
-from veriglot.text.segmentation import space_of
+from veriglot.text.segmentation import space_of, words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,9 +11,10 @@ import msgspec
 from veriglot.datasets.prompts import load_prompts
 from veriglot.datasets.quality import refusals_version, refuses
 from veriglot.datasets.silver.injection import bare
-from veriglot.llm import Message, Request, Settings, ask_all, usage_of
-from veriglot.llm.client import canonical
+from veriglot.llm.client import Message, Request, Settings, canonical
+from veriglot.llm.limits import usage_of
 from veriglot.llm.output_parser import after_thoughts
+from veriglot.llm.pool import ask_all
 from veriglot.plugins import Entry, Table
 from veriglot.records.languages import find_language
 from veriglot.signatures import digest, signature
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from veriglot.datasets.translation.alignment import Aligner
-    from veriglot.llm import Answer, Client
+    from veriglot.llm.client import Client
+    from veriglot.llm.pool import Answer
 
 __all__ = [
     "ALIGNERS",

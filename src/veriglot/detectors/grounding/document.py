@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from veriglot.text import word_bounds
 from veriglot.text.normalization import fold_codes
+from veriglot.text.segmentation import word_bounds
 from veriglot.text.unicode import Kind, code_points, kind_table
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import numpy as np
 from veriglot.detectors.grounding import matching
 from veriglot.detectors.grounding.document import Document, slots
 from veriglot.detectors.grounding.lexicon import MEANING
-from veriglot.text import sentences
+from veriglot.text.segmentation import sentences
 from veriglot.text.unicode import alphabet_tables, code_points
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from veriglot.detectors.judge.facts import FactJudge
-from veriglot.detectors.judge.pairs import PairJudge, confusion, gold_label, pair_label
+from veriglot.detectors.judge.pairs import PairJudge, confusion
 from veriglot.detectors.judge.spans import SpanJudge
 from veriglot.detectors.judge.translation import GuidedTranslationJudge, TranslationJudge
 from veriglot.errors import UnknownNameError
@@ -13,7 +13,7 @@ from veriglot.errors import UnknownNameError
 if TYPE_CHECKING:
     from veriglot.detectors.judge.base import Judge
 
-__all__ = ["confusion", "gold_label", "judge", "pair_label"]
+__all__ = ["confusion", "judge"]
 
 JUDGES: dict[str, type[Judge]] = {
     kind.kind: kind for kind in (SpanJudge, FactJudge, TranslationJudge, GuidedTranslationJudge, PairJudge)

@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 
-from veriglot.llm import AnswerError, Reply, decode_answer
-from veriglot.llm.output_parser import after_thoughts
+from veriglot.llm.client import AnswerError, Reply
+from veriglot.llm.output_parser import after_thoughts, decode_answer
 from veriglot.records import Span, Word
-from veriglot.text import normalise, sentences, words
+from veriglot.text.normalization import normalise
+from veriglot.text.segmentation import sentences, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from veriglot.llm import Token
+    from veriglot.llm.client import Token
 
 __all__ = [
     "ALTERNATIVES",

@@ -16,21 +16,24 @@ from veriglot.detectors.judge.prompts import load_prompt
 from veriglot.errors import UnknownNameError, UsageError, VeriglotError
 from veriglot.judging.base import BaseDetector, NotScored, admit, without_words
 from veriglot.judging.windows import group_units
-from veriglot.llm import Limits, Message, ModelError, Reply, Request, Settings, ask_all, connect, estimate_tokens
-from veriglot.llm import preset as preset_settings
-from veriglot.llm.client import Closing, canonical
+from veriglot.llm.client import Closing, Message, ModelError, Reply, Request, Settings, canonical
+from veriglot.llm.limits import Limits, estimate_tokens
+from veriglot.llm.pool import ask_all
+from veriglot.llm.presets import preset as preset_settings
+from veriglot.llm.registry import connect
 from veriglot.records import Status
 from veriglot.records.languages import find_language
 from veriglot.signatures import digest, signature
-from veriglot.text import sentences, words
+from veriglot.text.segmentation import sentences, words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from veriglot.detectors.judge.prompts import Prompt
     from veriglot.judging.language import ResolvedLanguage
-    from veriglot.llm import Client, Usage
+    from veriglot.llm.client import Client
     from veriglot.records import Evidence, JudgedUnit, Prediction, Sample, Span, Word
+    from veriglot.storage.checkpoint import Usage
 
 __all__ = [
     "Asked",

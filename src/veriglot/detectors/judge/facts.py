@@ -23,14 +23,16 @@ from veriglot.errors import UnknownNameError
 from veriglot.judging.base import NotScored, without_words
 from veriglot.judging.language import has_fact_rules
 from veriglot.judging.nli import Claim
-from veriglot.llm import AnswerError, schema_of
+from veriglot.llm.client import AnswerError
+from veriglot.llm.output_parser import schema_of
 from veriglot.records import JudgedUnit, Status, Word
-from veriglot.text import facts, words
+from veriglot.text.facts import facts
+from veriglot.text.segmentation import words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from veriglot.llm import Reply
+    from veriglot.llm.client import Reply
 
 __all__ = ["FactJudge"]
 

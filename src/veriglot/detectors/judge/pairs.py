@@ -10,13 +10,13 @@ import msgspec
 from veriglot.detectors.judge.answers import DIGITS, Mark, label_probabilities, read_answer, spans_of
 from veriglot.detectors.judge.base import Case, Judge, Outcome, Question
 from veriglot.detectors.judge.prompts import passage_blocks, tagged
-from veriglot.llm import AnswerError
+from veriglot.llm.client import AnswerError
 from veriglot.records import Status, taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from veriglot.llm import Reply
+    from veriglot.llm.client import Reply
     from veriglot.records import Prediction, Sample
 
 __all__ = ["Confusion", "PairJudge", "confusion", "gold_label", "pair_label"]

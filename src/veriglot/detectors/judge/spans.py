@@ -22,11 +22,11 @@ from veriglot.detectors.judge.answers import (
 )
 from veriglot.detectors.judge.base import Case, Outcome, Passages, Question, WindowedJudge
 from veriglot.detectors.judge.prompts import passage_blocks, question_block, tagged
-from veriglot.llm import AnswerError
+from veriglot.llm.client import AnswerError
 from veriglot.records import taxonomy
 
 if TYPE_CHECKING:
-    from veriglot.llm import Reply
+    from veriglot.llm.client import Reply
 
 __all__ = ["SpanJudge"]
 

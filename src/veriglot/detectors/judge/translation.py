@@ -11,10 +11,10 @@ from veriglot.detectors.judge.answers import DIGITS, Mark, label_probabilities, 
 from veriglot.detectors.judge.base import Case, Judge, Outcome, Question, language_name
 from veriglot.detectors.judge.prompts import passage_blocks, tagged
 from veriglot.judging.language import text_language
-from veriglot.llm import schema_of
+from veriglot.llm.output_parser import schema_of
 
 if TYPE_CHECKING:
-    from veriglot.llm import Reply
+    from veriglot.llm.client import Reply
     from veriglot.records import Sample
 
 __all__ = ["GuidedTranslationJudge", "TranslationJudge"]

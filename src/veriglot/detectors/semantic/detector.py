@@ -17,14 +17,15 @@ from veriglot.detectors.calibration import ScriptCalibration as Calibration
 from veriglot.detectors.grounding.detector import Model, session_of
 from veriglot.detectors.grounding.lexicon import Lexicon
 from veriglot.detectors.semantic.features import READING_VERSION, EncoderVectors, Held, base_of, read_sample
-from veriglot.encoders import load_encoder
 from veriglot.encoders.base import strength_among
+from veriglot.encoders.registry import load_encoder
 from veriglot.errors import UnknownNameError, WeightsError
 from veriglot.judging.language import evidence_notes
 from veriglot.records import Task
 from veriglot.records.languages import get_language
 from veriglot.signatures import digest, file_sha256, signature
-from veriglot.text import identify, script_of
+from veriglot.text.identification import identify
+from veriglot.text.unicode import script_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
     from veriglot.detectors.semantic.features import Reading
     from veriglot.detectors.semantic.reader import Reader
-    from veriglot.encoders import Encoder
+    from veriglot.encoders.base import Encoder
     from veriglot.judging.language import ResolvedLanguage
     from veriglot.records import Sample
 

@@ -18,8 +18,8 @@ from rapidfuzz.process import cdist
 from veriglot.detectors.grounding.document import Document, mixed
 from veriglot.detectors.grounding.features import Extract, extract
 from veriglot.detectors.grounding.matching import number_values
-from veriglot.encoders import word_vectors
-from veriglot.text import sentences
+from veriglot.encoders.base import word_vectors
+from veriglot.text.segmentation import sentences
 from veriglot.text.unicode import SCRIPT_SAMPLE, main_script, script_sample_of
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from veriglot.detectors.grounding.lexicon import Lexicon
-    from veriglot.encoders import Encoder
+    from veriglot.encoders.base import Encoder
 
 __all__ = [
     "ACROSS",

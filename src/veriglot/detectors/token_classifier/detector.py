@@ -33,7 +33,7 @@ from veriglot.records import Prediction, Span, Status, Word
 from veriglot.records.languages import base_tag, get_language
 from veriglot.records.taxonomy import taxonomies
 from veriglot.signatures import checkpoint_revision, signature
-from veriglot.text import sentences, word_bounds
+from veriglot.text.segmentation import sentences, word_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

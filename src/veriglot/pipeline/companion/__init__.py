@@ -15,15 +15,4 @@ long, another is started and the batch halved until the row that does it stands 
 
 from __future__ import annotations
 
-from veriglot.pipeline.companion.process import (
-    Companion,
-    CompanionError,
-    Keeper,
-    MissingEnvironmentError,
-    Refused,
-    Result,
-    ask,
-    python_of,
-)
-
-__all__ = ["Companion", "CompanionError", "Keeper", "MissingEnvironmentError", "Refused", "Result", "ask", "python_of"]
+__all__: list[str] = []

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from veriglot.rates import ESTIMATORS
+from veriglot.rates.estimators import ESTIMATORS
 from veriglot.records import Estimator, Reliability
 from veriglot.report.charts import Axis, interval_marks
 from veriglot.report.html import bdi, hidden, joined, tag

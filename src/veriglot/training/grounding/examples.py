@@ -16,9 +16,10 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from veriglot.formats import read
+from veriglot.formats.reader import read
 from veriglot.records import Kind, Task, taxonomy
-from veriglot.text import fold, words
+from veriglot.text.normalization import fold
+from veriglot.text.segmentation import words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

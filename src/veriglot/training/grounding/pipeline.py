@@ -20,7 +20,8 @@ import torch
 from veriglot.detectors.grounding.document import Document
 from veriglot.detectors.grounding.lexicon import MEANING, VECTOR_SCALE, Lexicon, vector_key
 from veriglot.errors import InputError, MissingExtraError
-from veriglot.text import fold, words
+from veriglot.text.normalization import fold
+from veriglot.text.segmentation import words
 from veriglot.training.grounding.dataset import Row, WordLabels, row_of
 from veriglot.training.grounding.examples import read_labelled, share_of
 from veriglot.training.grounding.export import ship

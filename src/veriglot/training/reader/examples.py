@@ -16,8 +16,7 @@ from veriglot.datasets.translation.alignment import side_of
 from veriglot.datasets.translation.projection import project
 from veriglot.detectors.semantic.features import Close, pieces
 from veriglot.detectors.semantic.reader import shown
-from veriglot.text import sentences, words
-from veriglot.text.segmentation import space_of
+from veriglot.text.segmentation import sentences, space_of, words
 from veriglot.training.grounding.examples import Answer, Example
 from veriglot.training.semantic.examples import Paragraph, answers_across, evidence_language, sentences_across
 
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from veriglot.datasets.translation.alignment import Aligner, Side
-    from veriglot.encoders import Encoder
+    from veriglot.encoders.base import Encoder
     from veriglot.encoders.e5 import Pair, Tokeniser
     from veriglot.training.grounding.synthetic_data import Commonness
 

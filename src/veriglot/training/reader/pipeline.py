@@ -35,8 +35,8 @@ from veriglot.detectors.semantic.detector import (
 )
 from veriglot.detectors.semantic.features import EncoderVectors, Held, read_sample
 from veriglot.detectors.semantic.reader import Reader, save_learned
-from veriglot.encoders import load_encoder
 from veriglot.encoders.e5 import E5, E5File, Tokeniser
+from veriglot.encoders.registry import load_encoder
 from veriglot.errors import InputError, WeightsError
 from veriglot.signatures import file_sha256
 from veriglot.storage.files import whole_folder, write_json
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from veriglot.encoders import Encoder
+    from veriglot.encoders.base import Encoder
     from veriglot.training.grounding.dataset import Labels
     from veriglot.training.grounding.examples import Example
     from veriglot.training.reader.examples import Row

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from veriglot.encoders import Encoder
+    from veriglot.encoders.base import Encoder
 
 __all__ = ["train"]
 
@@ -47,7 +47,7 @@ def train(
     """
     from pathlib import Path
 
-    from veriglot.encoders import load_encoder
+    from veriglot.encoders.registry import load_encoder
     from veriglot.errors import MissingExtraError
 
     try:

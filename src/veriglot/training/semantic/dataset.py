@@ -18,7 +18,7 @@ from veriglot.detectors.grounding.document import Document
 from veriglot.detectors.grounding.lexicon import Lexicon
 from veriglot.detectors.semantic.detector import shared_folder
 from veriglot.detectors.semantic.features import ACROSS, NAME, OTHER_SCRIPT, EncoderVectors, Held, pieces, read_sample
-from veriglot.encoders import word_vectors
+from veriglot.encoders.base import word_vectors
 from veriglot.errors import VeriglotError
 from veriglot.training.grounding.dataset import labels_of
 from veriglot.training.grounding.examples import share_of
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from veriglot.encoders import Encoder
+    from veriglot.encoders.base import Encoder
     from veriglot.training.grounding.examples import Example
 
 __all__ = ["Arrays", "Blinder", "Row", "Shelves", "principal_directions", "rows_of"]

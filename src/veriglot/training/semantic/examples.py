@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from veriglot.datasets.rules.material import quotable
 from veriglot.records import Kind
-from veriglot.text import fold, sentences, words
-from veriglot.text.segmentation import space_of
+from veriglot.text.normalization import fold
+from veriglot.text.segmentation import sentences, space_of, words
 from veriglot.training.grounding.examples import Example, Mark, majority, share_of
 from veriglot.training.grounding.pipeline import HELD_OUT
 from veriglot.training.grounding.synthetic_data import (

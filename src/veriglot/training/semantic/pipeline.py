@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from veriglot.detectors.calibration import ScriptCalibration as Calibration
-    from veriglot.encoders import Encoder
+    from veriglot.encoders.base import Encoder
     from veriglot.training.grounding.dataset import WordLabels
     from veriglot.training.semantic.dataset import Row
 

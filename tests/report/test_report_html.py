@@ -225,7 +225,7 @@ def test_standard_output(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_standard_output_is_utf8_in_any_locale() -> None:
     code = (
-        "from judged_samples import chinese; from veriglot.report import write_html;"
+        "from judged_samples import chinese; from veriglot.report.pages import write_html;"
         " write_html([chinese()], '-', title='x')"
     )
     environment = {"PYTHONIOENCODING": "ascii", "PYTHONPATH": str(Path(__file__).parent), "PATH": os.environ["PATH"]}

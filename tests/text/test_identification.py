@@ -97,7 +97,7 @@ def test_model_knows_its_labels() -> None:
 
 def test_the_model_is_loaded_only_when_asked() -> None:
     code = (
-        "import sys; from veriglot.text import identify; "
+        "import sys; from veriglot.text.identification import identify; "
         "identify('그 다리는 그해 봄에 개통되었다.'); print('py3langid' in sys.modules); "
         "identify('The bridge was opened.'); print('py3langid' in sys.modules)"
     )

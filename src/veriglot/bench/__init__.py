@@ -1,3 +1,1 @@
 """Detectors and scorers against labelled data."""
-
-__all__: list[str] = []

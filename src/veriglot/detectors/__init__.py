@@ -1,3 +1,1 @@
 """Detectors: samples in, predictions out. A module or folder each; `load_detector` finds them by name."""
-
-__all__: list[str] = []

@@ -1,3 +1,1 @@
 """Asking a web server politely: time-outs, retries with backoff, `Retry-After`, a rate, and keys that stay secret."""
-
-__all__: list[str] = []

@@ -2,7 +2,3 @@
 
 The functions here are pure: arrays in, numbers out. `veriglot.bench` joins them to detectors and data.
 """
-
-from __future__ import annotations
-
-__all__: list[str] = []

@@ -1,3 +1,1 @@
 """Stages over records: the local engine, the outputs it makes, and how they resume."""
-
-__all__: list[str] = []

@@ -1,3 +1,1 @@
 """Views of judged samples and of studies: the terminal, self-contained HTML files, and tables."""
-
-__all__: list[str] = []

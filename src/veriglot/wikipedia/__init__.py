@@ -1,3 +1,1 @@
 """Where texts come from: Wikipedia through its API and its dumps, Wikidata, page views."""
-
-__all__: list[str] = []

@@ -1,3 +1,1 @@
 """Silver data without a model: typed errors put into quoted passages by rule, in every language."""
-
-__all__: list[str] = []

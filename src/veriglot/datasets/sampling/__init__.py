@@ -1,3 +1,1 @@
 """Samples of translations for people to annotate, out of tens of millions of lines (HAT, section 2)."""
-
-__all__: list[str] = []

@@ -12,7 +12,3 @@ one JSON object a line in UTF-8, over standard input and output; what a package 
 The engine leaves when its input ends. A batch that raises is tried row by row. Where the process dies or takes too
 long, another is started and the batch halved until the row that does it stands alone: that one is `failed`.
 """
-
-from __future__ import annotations
-
-__all__: list[str] = []

@@ -11,7 +11,8 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task, encode, taxonomy
+from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task, encode
+from veriglot.records.taxonomy import taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

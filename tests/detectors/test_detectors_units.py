@@ -137,9 +137,9 @@ def test_words_of_another_segmentation_will_do() -> None:
 
 
 def test_units_survive_a_file_and_old_files_load() -> None:
-    from veriglot.records import decode_json, encode, prediction_from
+    from veriglot.records import decode_json, encode, from_mapping
 
     (found,) = with_units(load_detector(words=True), "fact").predict([sample()])
-    assert prediction_from(decode_json(encode(found))) == found
+    assert from_mapping(decode_json(encode(found)), Prediction) == found
     old = {key: value for key, value in decode_json(encode(found)).items() if key != "units"}
-    assert prediction_from(old) == msgspec.structs.replace(found, units=None)
+    assert from_mapping(old, Prediction) == msgspec.structs.replace(found, units=None)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from many_languages import TEXTS
 
 from veriglot.detectors.registry import detect, load_detector
-from veriglot.records import Detector, Evidence, Prediction, Sample, Status, decode_json, encode, prediction_from
+from veriglot.records import Detector, Evidence, Prediction, Sample, Status, decode_json, encode, from_mapping
 
 if TYPE_CHECKING:
     from detector_contract import Load
@@ -65,7 +65,7 @@ def test_half_of_a_surrogate_pair_is_refused_for_it_could_not_be_written(detecto
     found = detect(ENGLISH.evidence, TRICKY[name], language="en", detector=detector)
     assert (found.status, found.spans) == (Status.FAILED, None)
     assert "surrogate" in str(found.reason)
-    assert prediction_from(decode_json(encode(found))) == found
+    assert from_mapping(decode_json(encode(found)), Prediction) == found
 
 
 @pytest.mark.slow
@@ -81,7 +81,7 @@ def test_tricky_evidence_and_question(detector: Detector, name: str) -> None:
     tricky = TRICKY[name]
     found = detect([tricky, ENGLISH.evidence], ENGLISH.changed, tricky, language="en", detector=detector)
     check(found, ENGLISH.changed)
-    assert prediction_from(decode_json(encode(found))) == found
+    assert from_mapping(decode_json(encode(found)), Prediction) == found
 
 
 @pytest.mark.parametrize("name", ["NUL", "bidi controls", "carriage returns", "zero width", "emoji"])

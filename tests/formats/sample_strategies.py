@@ -17,8 +17,8 @@ from veriglot.records import (
     Task,
     Unit,
     Word,
-    taxonomies,
 )
+from veriglot.records.taxonomy import taxonomies
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)
 filled = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=30)

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from sample_strategies import ranges
 
 from veriglot.formats.tags import parse_tags, render_tags
-from veriglot.records import Span, taxonomy
+from veriglot.records import Span
+from veriglot.records.taxonomy import taxonomy
 
 TYPES = tuple(taxonomy("fava").types)
 

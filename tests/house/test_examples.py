@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from veriglot.errors import UnknownNameError
-from veriglot.records import Sample, Span, decode_json, sample_from, taxonomy
+from veriglot.records import Sample, Span, decode_json, sample_from
+from veriglot.records.taxonomy import taxonomy
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 MAKER = runpy.run_path(str(EXAMPLES / "make_samples.py"))

@@ -13,9 +13,10 @@ from veriglot.records import (
     DataSource,
     ErrorProfile,
     LanguageProfile,
+    Prediction,
     decode_json,
     encode,
-    prediction_from,
+    from_mapping,
     sample_from,
 )
 
@@ -84,7 +85,7 @@ def test_an_error_names_its_field(more: dict[str, Any], field: str) -> None:
 )
 def test_what_was_not_checked_cannot_look_clean(row: dict[str, Any]) -> None:
     with pytest.raises(InputError):
-        prediction_from({"id": "a", "detector": "d@1", **row})
+        from_mapping({"id": "a", "detector": "d@1", **row}, Prediction)
 
 
 def test_an_error_profile_is_read_back() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from veriglot.errors import InputError
-from veriglot.records import JudgedUnit, Prediction, Status, prediction_from
+from veriglot.records import JudgedUnit, Prediction, Status, from_mapping
 
 UNIT = {"start": 2, "end": 9, "kind": "clause", "score": 0.4}
 
@@ -26,7 +26,7 @@ UNIT = {"start": 2, "end": 9, "kind": "clause", "score": 0.4}
 def test_a_wrong_unit_is_named(change: dict[str, Any], said: str) -> None:
     row = {"id": "a", "status": "scored", "detector": "d@1", "score": 0.5, "spans": [], "units": [{**UNIT, **change}]}
     with pytest.raises(InputError, match=said) as caught:
-        prediction_from(row)
+        from_mapping(row, Prediction)
     assert "units[0]" in str(caught.value)
 
 
@@ -34,7 +34,7 @@ def test_parts_lie_in_their_unit() -> None:
     row = {"id": "a", "status": "scored", "detector": "d@1", "score": 0.5, "spans": [], "units": [
         {**UNIT, "parts": [[2, 4], [6, 9]]}
     ]}  # fmt: skip
-    assert prediction_from(row).units == (JudgedUnit(2, 9, "clause", 0.4, ((2, 4), (6, 9))),)
+    assert from_mapping(row, Prediction).units == (JudgedUnit(2, 9, "clause", 0.4, ((2, 4), (6, 9))),)
 
 
 def test_what_was_not_scored_has_no_units() -> None:

@@ -7,7 +7,7 @@ from itertools import permutations
 import pytest
 
 from veriglot.errors import UnknownNameError, UsageError
-from veriglot.records import taxonomies, taxonomy
+from veriglot.records.taxonomy import taxonomies, taxonomy
 
 FAVA = ("entity", "relation", "contradictory", "invented", "subjective", "unverifiable")
 WAYS = {

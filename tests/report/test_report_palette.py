@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from veriglot.records import taxonomies
+from veriglot.records.taxonomy import taxonomies
 from veriglot.report.palette import palette, slot_of
 
 AA = 4.5

@@ -12,7 +12,8 @@ from veriglot.bench.labels import OF_OTHERS, check_marks, quoted, tag_of
 from veriglot.bench.type_confusion import holding
 from veriglot.errors import InputError, UsageError
 from veriglot.formats.base import Losses
-from veriglot.records import Annotation, Kind, Sample, Status, taxonomy
+from veriglot.records import Annotation, Kind, Sample, Status
+from veriglot.records.taxonomy import taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

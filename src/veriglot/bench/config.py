@@ -17,8 +17,8 @@ from veriglot.errors import InputError, UnknownNameError, VeriglotError
 from veriglot.metrics.items import ITEM_MEASURES
 from veriglot.metrics.measures import RESAMPLES, SEED
 from veriglot.metrics.units import segmenter
-from veriglot.records.codec import read_toml_records
 from veriglot.records.languages import get_language
+from veriglot.records.settings import read_toml_records
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

@@ -21,7 +21,8 @@ from veriglot.metrics.items import Items
 from veriglot.metrics.reference import COMBINED, labelled, reference
 from veriglot.metrics.spans import marked
 from veriglot.metrics.units import segmenter
-from veriglot.records import Kind, languages, taxonomies, taxonomy
+from veriglot.records import Kind, languages
+from veriglot.records.taxonomy import taxonomies, taxonomy
 from veriglot.signatures import digest
 
 if TYPE_CHECKING:

@@ -19,7 +19,8 @@ from veriglot.bench.results import BenchConfusion
 from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.metrics.classification import ConfusionMatrix, confusion_matrix
 from veriglot.metrics.reference import reference
-from veriglot.records import Status, taxonomies, taxonomy
+from veriglot.records import Status
+from veriglot.records.taxonomy import taxonomies, taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

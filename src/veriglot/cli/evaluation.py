@@ -15,7 +15,8 @@ from veriglot.cli.inputs import STDIN, Input, count_rows, find_inputs, jobs_for,
 from veriglot.cli.progress import Account, Bar
 from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.metrics.counts import CountsFile, Coverage, is_counts, join, load, save
-from veriglot.records import Prediction, Sample, encode, taxonomy
+from veriglot.records import Prediction, Sample, encode
+from veriglot.records.taxonomy import taxonomy
 from veriglot.signatures import digest
 
 if TYPE_CHECKING:

@@ -89,7 +89,7 @@ def report(
 
 def _is_bench(run: Path) -> bool:
     """Whether these are the results of a bench, which have a leaderboard."""
-    from veriglot.records.codec import decode_json
+    from veriglot.records import decode_json
 
     path = run / "results.json" if run.is_dir() else run
     try:
@@ -106,7 +106,7 @@ def read_results(run: Path) -> StudyResults:
         InputError: there are none, or the file does not hold any.
     """
     from veriglot.errors import InputError
-    from veriglot.records.codec import decode_json, from_mapping
+    from veriglot.records import decode_json, from_mapping
     from veriglot.study.results import StudyResults
 
     path = run / "results.json" if run.is_dir() else run

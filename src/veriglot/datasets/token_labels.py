@@ -12,7 +12,8 @@ import msgspec
 
 from veriglot.errors import InputError, MissingExtraError, UsageError, WeightsError
 from veriglot.formats.containers import parquet_module
-from veriglot.records import Span, taxonomies
+from veriglot.records import Span
+from veriglot.records.taxonomy import taxonomies
 from veriglot.storage.checkpoint import Checkpoint, FailedRow, failed_rows
 from veriglot.storage.files import final_path, write_json
 

@@ -29,7 +29,8 @@ from veriglot.errors import InputError, MissingExtraError, UsageError
 from veriglot.hub.registry import MissingWeightsError
 from veriglot.judging.base import BaseDetector, NotScored
 from veriglot.judging.spans import SpanLabel, sentence_of_each, spans_from_words, words_from_confidences
-from veriglot.records import DataSource, Prediction, Status, taxonomy
+from veriglot.records import DataSource, Prediction, Status
+from veriglot.records.taxonomy import taxonomy
 from veriglot.signatures import digest, signature
 from veriglot.text.segmentation import word_bounds
 

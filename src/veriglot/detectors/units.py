@@ -14,8 +14,7 @@ import numpy as np
 from veriglot.judging.language import has_fact_rules
 from veriglot.metrics.facts import RULE, fact_scores, sentence_scores
 from veriglot.metrics.spans import probabilities, ranges
-from veriglot.records import Status
-from veriglot.records.sample import JudgedUnit
+from veriglot.records import JudgedUnit, Status
 from veriglot.text.facts import facts
 from veriglot.text.segmentation import sentences
 

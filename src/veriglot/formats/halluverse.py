@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from veriglot.errors import InputError
 from veriglot.formats.base import Format, Reading, Sniff, evidence_text
 from veriglot.formats.language import language_of_file, language_tag
-from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task, Unit, taxonomy
+from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task, Unit
+from veriglot.records.taxonomy import taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,7 +9,8 @@ from veriglot.errors import InputError
 from veriglot.formats.base import Format, Reading, Sniff, need, optional, present, spanned_annotation
 from veriglot.formats.language import identified, language_of_file, stated_language
 from veriglot.formats.tags import Edits, Tagged, parse_tags, render_tags
-from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Task, taxonomies, taxonomy
+from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Task
+from veriglot.records.taxonomy import taxonomies, taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

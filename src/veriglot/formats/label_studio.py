@@ -13,7 +13,8 @@ from veriglot.errors import InputError
 from veriglot.formats.base import Format, Reading, Sniff, need, optional
 from veriglot.formats.language import stated_language
 from veriglot.formats.spans import located, offsets_of, placed
-from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task, taxonomies
+from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task
+from veriglot.records.taxonomy import taxonomies
 from veriglot.text.unicode import from_utf16, to_utf16
 
 if TYPE_CHECKING:

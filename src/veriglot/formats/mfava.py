@@ -20,7 +20,8 @@ from veriglot.formats.base import Format, Reading, Sniff, evidence_text, need, o
 from veriglot.formats.language import in_the_script_of, language_of_file
 from veriglot.formats.spans import type_in
 from veriglot.formats.tags import parse_tags, render_tags
-from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task, taxonomy
+from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task
+from veriglot.records.taxonomy import taxonomy
 from veriglot.text.noise import garbled, looks_glued, words_of
 
 if TYPE_CHECKING:

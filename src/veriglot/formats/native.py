@@ -8,14 +8,14 @@ import msgspec
 
 from veriglot.errors import InputError
 from veriglot.formats.base import Format, Reading, Sniff
-from veriglot.records import Prediction, Sample, decode_json, prediction_from, sample_from
+from veriglot.records import Sample, decode_json, sample_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from veriglot.formats.containers import Head
 
-__all__ = ["prediction_columns", "prediction_from_columns", "sample_columns", "schema_of"]
+__all__ = ["sample_columns", "schema_of", "without_null"]
 
 
 # Records as columns of Parquet: the native keys, with open-ended objects (`meta`, `settings`, `ratings`) as JSON text.
@@ -45,7 +45,7 @@ def sample_from_columns(row: Mapping[str, Any]) -> Sample:
     Raises:
         InputError: a column is missing or of the wrong type.
     """
-    data = _without_null(dict(row))
+    data = without_null(dict(row))
     for key in ("meta",):
         _parse(data, key)
     if isinstance(data.get("generator"), dict):
@@ -54,21 +54,6 @@ def sample_from_columns(row: Mapping[str, Any]) -> Sample:
         if isinstance(annotation, dict):
             _parse(annotation, "ratings")
     return sample_from(data)
-
-
-def prediction_columns(prediction: Prediction) -> dict[str, Any]:
-    """A prediction as one row."""
-    row: dict[str, Any] = msgspec.to_builtins(prediction)
-    return row
-
-
-def prediction_from_columns(row: Mapping[str, Any]) -> Prediction:
-    """A prediction from one row.
-
-    Raises:
-        InputError: a column is missing or of the wrong type.
-    """
-    return prediction_from(_without_null(dict(row)))
 
 
 def _list(value: Any) -> list[Any]:
@@ -84,12 +69,12 @@ def _parse(data: dict[str, Any], key: str) -> None:
             raise error.at(field=key) from error
 
 
-def _without_null(value: Any) -> Any:
+def without_null(value: Any) -> Any:
     """The same data without null members: Parquet has a value for every member of a struct."""
     if isinstance(value, dict):
-        return {key: _without_null(each) for key, each in value.items() if each is not None}
+        return {key: without_null(each) for key, each in value.items() if each is not None}
     if isinstance(value, list):
-        return [_without_null(each) for each in value]
+        return [without_null(each) for each in value]
     return value
 
 

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from veriglot.errors import InputError
 from veriglot.formats.base import Format, Reading, Report
 from veriglot.formats.containers import MAX_LINE_BYTES, BadRow, Head, Source, look_at, read_container
-from veriglot.formats.native import prediction_from_columns
+from veriglot.formats.native import without_null
 from veriglot.formats.registry import FORMATS, load_format
-from veriglot.records import prediction_from
+from veriglot.records import Prediction, from_mapping
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from veriglot.records import Prediction, Sample
+    from veriglot.records import Sample
 
 __all__ = [
     "Guess",
@@ -314,7 +314,6 @@ def read_prediction_rows(path: str | Path, *, max_line_bytes: int = MAX_LINE_BYT
         return
     if container not in {"jsonl", "json", "parquet"}:
         container = "jsonl"  # each line will say what is wrong with it
-    convert = prediction_from_columns if container == "parquet" else prediction_from
     for record in read_container(container, source, max_line_bytes):
         if isinstance(record, BadRow):
             yield record
@@ -322,7 +321,8 @@ def read_prediction_rows(path: str | Path, *, max_line_bytes: int = MAX_LINE_BYT
         try:
             if not isinstance(record.data, dict):
                 raise InputError("a prediction is a JSON object")
-            yield convert(record.data)
+            data = without_null(record.data) if container == "parquet" else record.data
+            yield from_mapping(data, Prediction)
         except InputError as error:
             raw = record.raw.decode("utf-8", "replace") if record.raw is not None else ""
             yield BadRow(source.path, record.line, error.at(path=source.path, line=record.line), raw)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from veriglot.errors import InputError, UsageError
 from veriglot.formats.base import need
-from veriglot.records import taxonomy
+from veriglot.records.taxonomy import taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

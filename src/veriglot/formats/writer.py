@@ -19,7 +19,7 @@ import msgspec
 from veriglot.errors import InputError, UsageError
 from veriglot.formats.base import FileReport, Format, Losses, Reading
 from veriglot.formats.containers import Source, parquet_module
-from veriglot.formats.native import prediction_columns, sample_columns, schema_of
+from veriglot.formats.native import sample_columns, schema_of
 from veriglot.formats.registry import load_format
 from veriglot.records import Prediction, Sample, Task, decode_json
 from veriglot.storage.files import partial_path
@@ -472,7 +472,7 @@ class Writer:
             InputError: Parquet cannot hold a value, such as a number beyond 64 bits.
         """
         if isinstance(record, Prediction):
-            self._sink.write(prediction_columns(record) if self._container == "parquet" else record)
+            self._sink.write(msgspec.to_builtins(record) if self._container == "parquet" else record)
         elif self._format.name == "jsonl":
             self._sink.write(record)
         elif self._format.name == "parquet":

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 
 from veriglot.errors import InputError, UsageError
 from veriglot.metrics.spans import covered, probabilities, ranges
-from veriglot.records import Kind, Prediction, Span, Status, Word, taxonomies
+from veriglot.records import Kind, Prediction, Span, Status, Word
+from veriglot.records.taxonomy import taxonomies
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

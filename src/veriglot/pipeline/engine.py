@@ -644,7 +644,7 @@ def _stream(jobs: Sequence[OutputJob]) -> Iterator[Sample | FailedRow | _End]:
 
 def predictions_in(path: Path) -> Iterator[Prediction]:
     """The predictions of a file of finished rows, in order."""
-    from veriglot.records import decode_json, prediction_from
+    from veriglot.records import Prediction, decode_json, from_mapping
 
     for line in JsonLines(path).lines():
-        yield prediction_from(decode_json(line))
+        yield from_mapping(decode_json(line), Prediction)

@@ -1,23 +1,21 @@
-"""The data model and nothing else: samples, evidence, spans, annotations, predictions, profiles, taxonomies."""
+"""The data model: samples, evidence, spans, annotations, predictions, rates, profiles, and their JSON.
 
-from veriglot.records.codec import decode_json, encode, from_mapping, prediction_from, sample_from
-from veriglot.records.prediction import Detector, Direction, Prediction, Score, Scorer, Status
-from veriglot.records.profile import CONFIDENCE_BINS, Confusion, DataSource, ErrorProfile, LanguageProfile
-from veriglot.records.rate import Estimate, Estimator, Interval, Rate, Reliability
-from veriglot.records.sample import (
-    Annotation,
-    Evidence,
-    Generator,
-    JudgedUnit,
-    Kind,
-    Pointer,
-    Sample,
-    Span,
-    Task,
-    Unit,
-    Word,
-)
-from veriglot.records.taxonomy import Taxonomy, taxonomies, taxonomy
+Readers ignore keys they do not know and keep them in `meta`; writers leave out what is null (DESIGN, section 6). What
+was not checked is never reported as clean.
+"""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+
+import msgspec
+
+from veriglot.errors import InputError, VeriglotError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
 
 __all__ = [
     "CONFIDENCE_BINS",
@@ -45,14 +43,758 @@ __all__ = [
     "Span",
     "Status",
     "Task",
-    "Taxonomy",
     "Unit",
     "Word",
     "decode_json",
     "encode",
     "from_mapping",
-    "prediction_from",
     "sample_from",
-    "taxonomies",
-    "taxonomy",
 ]
+
+
+T = TypeVar("T")
+
+
+def _check_range(start: int, end: int, what: str) -> None:
+    if start < 0 or end <= start:
+        raise ValueError(f"a {what} is half-open and never empty, but this one is [{start}, {end})")
+
+
+def _check_share(value: float | None, what: str) -> None:
+    if value is not None and not 0.0 <= value <= 1.0:
+        raise ValueError(f"a {what} lies between 0 and 1, but this one is {value}")
+
+
+class Pointer(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A place in the evidence: which passage, and `[start, end)` in code points of its text."""
+
+    id: str
+    start: int
+    end: int
+
+    def __post_init__(self) -> None:
+        _check_range(self.start, self.end, "pointer")
+
+
+class Span(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A marked part of a response.
+
+    Attributes:
+        start: first code point, counted from 0.
+        end: one past the last code point; always greater than `start`.
+        type: a type of the taxonomy that the span belongs to, or None where spans carry no type.
+        confidence: probability between 0 and 1 that the span is what it says, or None where none is known.
+        text: the marked text, for readers; offsets are what counts.
+        evidence: the places in the evidence that the span was held against.
+    """
+
+    start: int
+    end: int
+    type: str | None = None
+    confidence: float | None = None
+    text: str | None = None
+    evidence: tuple[Pointer, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_range(self.start, self.end, "span")
+        _check_share(self.confidence, "confidence")
+
+
+class Unit(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A labelled unit of a response: a sentence, an atomic fact, a token.
+
+    Attributes:
+        start: first code point, counted from 0.
+        end: one past the last code point; always greater than `start`.
+        label: a label of the annotation's taxonomy, such as `supported`.
+        probability: the share of annotators who gave the label, where that is what the source holds (soft labels).
+    """
+
+    start: int
+    end: int
+    label: str
+    probability: float | None = None
+
+    def __post_init__(self) -> None:
+        _check_range(self.start, self.end, "unit")
+        _check_share(self.probability, "probability")
+
+
+class Word(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One word of a response with the probability (0 to 1) that the evidence does not support it.
+
+    Attributes:
+        start: first code point, counted from 0.
+        end: one past the last code point; always greater than `start`.
+        confidence: probability that the word is unsupported.
+        evidence: for a supported word, the places in the evidence that support it.
+    """
+
+    start: int
+    end: int
+    confidence: float
+    evidence: tuple[Pointer, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_range(self.start, self.end, "word")
+        _check_share(self.confidence, "confidence")
+
+
+class JudgedUnit(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One sentence or atomic fact of a response with the probability (0 to 1) that it holds anything unsupported.
+
+    Attributes:
+        start: first code point, counted from 0.
+        end: one past the last code point; always greater than `start`.
+        kind: `sentence`, or what kind of fact it is: `clause`, `aside`, `date`, `number`, `name`.
+        score: probability that the evidence does not support all of it.
+        parts: the places that it is made of, half-open and in order, where other units lie between them; empty where
+            it is all of `[start, end)`.
+    """
+
+    start: int
+    end: int
+    kind: str
+    score: float
+    parts: tuple[tuple[int, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_range(self.start, self.end, "unit")
+        _check_share(self.score, "score")
+        reached = self.start
+        for start, end in self.parts:
+            _check_range(start, end, "part of a unit")
+            if start < reached or end > self.end:
+                raise ValueError(f"the parts of a unit lie in it, in order, but [{start}, {end}) does not")
+            reached = end
+
+
+class Task(StrEnum):
+    """What the response was asked to do."""
+
+    QA = "qa"
+    SUMMARIZATION = "summarization"
+    TRANSLATION = "translation"
+    BIOGRAPHY = "biography"
+    DIALOGUE = "dialogue"
+    OPEN = "open"
+
+
+class Kind(StrEnum):
+    """Who made a label: a person (gold) or a model (silver)."""
+
+    HUMAN = "human"
+    MODEL = "model"
+
+
+class Evidence(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One passage that the response is held against; in a translation, the source text.
+
+    Attributes:
+        text: the passage.
+        id: its name inside the sample; `Sample` fills in `p0`, `p1` ... where it is None.
+        title: its heading, if any.
+        language: BCP 47 tag of the passage, if it is known; it may differ from the response's.
+        url: where it stands.
+    """
+
+    text: str
+    id: str | None = None
+    title: str | None = None
+    language: str | None = None
+    url: str | None = None
+
+
+class Generator(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The model that gave a response, with what is needed to ask it again."""
+
+    name: str
+    revision: str | None = None
+    seed: int | None = None
+    settings: dict[str, Any] = {}
+
+
+class Annotation(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What one annotator said of one sample.
+
+    Attributes:
+        annotator: who, by a chosen name ("gold", "annotator_1", "gpt-4").
+        kind: a person or a model.
+        taxonomy: the name of the taxonomy that types and labels belong to.
+        spans: the marked spans; `()` where the annotator looked and found nothing, None where spans were not asked for.
+        units: labelled units (sentences, facts, tokens), or None where units were not asked for.
+        ratings: named ratings, such as `{"fools_reader": 4}`.
+        flags: named flags, such as `context_conflict`.
+    """
+
+    annotator: str
+    kind: Kind
+    taxonomy: str
+    spans: tuple[Span, ...] | None = None
+    units: tuple[Unit, ...] | None = None
+    ratings: dict[str, float | str] = {}
+    flags: tuple[str, ...] = ()
+
+
+class Sample(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One response to judge.
+
+    Attributes:
+        id: unique inside a file.
+        response: the text to judge; offsets of spans are code points of this text.
+        task: what was asked for.
+        language: BCP 47 tag of the response, or None where it has to be detected.
+        question: the question or prompt, if there was one.
+        evidence: the passages, in order; each has an id once the sample exists.
+        generator: the model that gave the response.
+        annotations: one per annotator.
+        meta: everything else that the source held.
+
+    Raises:
+        ValueError: two passages share an id, or a span or unit ends beyond the response. Decoding reports it as an
+            `InputError` with file, line and field.
+    """
+
+    id: str
+    response: str
+    task: Task = Task.OPEN
+    language: str | None = None
+    question: str | None = None
+    evidence: tuple[Evidence, ...] = ()
+    generator: Generator | None = None
+    annotations: tuple[Annotation, ...] = ()
+    meta: dict[str, Any] = {}
+
+    def __post_init__(self) -> None:
+        if any(passage.id is None for passage in self.evidence):
+            named = tuple(
+                passage if passage.id is not None else msgspec.structs.replace(passage, id=f"p{index}")
+                for index, passage in enumerate(self.evidence)
+            )
+            msgspec.structs.force_setattr(self, "evidence", named)
+        if len({passage.id for passage in self.evidence}) < len(self.evidence):
+            raise ValueError("two passages share an id at `evidence`")
+        for index, annotation in enumerate(self.annotations):
+            self._check_marks(f"annotations[{index}].spans", annotation.spans or ())
+            self._check_marks(f"annotations[{index}].units", annotation.units or ())
+
+    def _check_marks(self, name: str, marks: Sequence[Span | Unit]) -> None:
+        length = len(self.response)
+        for position, mark in enumerate(marks):
+            if mark.end > length:
+                raise ValueError(
+                    f"[{mark.start}, {mark.end}) ends beyond the response of {length} code points"
+                    f" at `{name}[{position}]`"
+                )
+
+
+_CHOOSER = "chooser:"
+
+
+class Status(StrEnum):
+    """Whether the sample was checked, or why not.
+
+    `nothing_to_compare` is what scorers say of a share of nothing: a text without names has none that agree. It is no
+    failure, for nothing went wrong and no second try will help.
+    """
+
+    SCORED = "scored"
+    UNSUPPORTED_LANGUAGE = "unsupported_language"
+    NO_EVIDENCE = "no_evidence"
+    TOO_LONG = "too_long"
+    NOTHING_TO_COMPARE = "nothing_to_compare"
+    FAILED = "failed"
+
+
+class Prediction(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One detector's answer for one sample.
+
+    Attributes:
+        id: the sample's id.
+        status: `scored`, or why not.
+        detector: name and revision of the detector that judged the sample, such as `grounding@1.0`.
+        score: probability between 0 and 1 that the response holds any unsupported span; None unless scored.
+        spans: the unsupported spans, in order; None unless scored.
+        words: every word with its confidence, where they were asked for.
+        language: BCP 47 tag that the detector worked in (given or detected).
+        notes: what a reader of this prediction must know, such as `calibration:default`.
+        reason: why the sample was not scored.
+        signature: one line that says how the prediction was made.
+        units: the sentences or atomic facts of the response, each with its score, where they were asked for.
+
+    Raises:
+        ValueError: a scored prediction without spans, or spans or no reason on one that was not scored.
+    """
+
+    id: str
+    status: Status
+    detector: str
+    score: float | None = None
+    spans: tuple[Span, ...] | None = None
+    words: tuple[Word, ...] | None = None
+    language: str | None = None
+    notes: tuple[str, ...] = ()
+    reason: str | None = None
+    signature: str | None = None
+    units: tuple[JudgedUnit, ...] | None = None
+
+    @property
+    def asked(self) -> str:
+        """Name and revision of the detector that was asked; it may have handed the sample on to `detector`."""
+        parts = (self.signature or "").split("|")
+        return next((part.removeprefix(_CHOOSER) for part in parts if part.startswith(_CHOOSER)), self.detector)
+
+    def as_dicts(self) -> list[dict[str, Any]]:
+        """The spans as plain dictionaries with `start`, `end`, `text`, `confidence` and, where known, `type`.
+
+        Raises:
+            VeriglotError: the sample was not scored; an empty list would read as clean.
+        """
+        if self.spans is None:
+            raise VeriglotError(f"The sample {self.id!r} was not checked ({self.status}): {self.reason}.")
+        spans: list[dict[str, Any]] = msgspec.json.decode(msgspec.json.encode(self.spans))
+        return spans
+
+    def __post_init__(self) -> None:
+        if self.status is Status.SCORED:
+            if self.spans is None or self.score is None:
+                raise ValueError("a scored prediction has `spans` (possibly empty) and a `score`")
+            if not 0.0 <= self.score <= 1.0:
+                raise ValueError(f"a `score` lies between 0 and 1, but this one is {self.score}")
+        elif any(given is not None for given in (self.spans, self.score, self.words, self.units)):
+            raise ValueError(f"a prediction with status {self.status} has no `spans`, `words`, `units` or `score`")
+        elif not self.reason:
+            raise ValueError(f"a prediction with status {self.status} has a `reason`")
+
+
+class Direction(StrEnum):
+    """Which way a scorer's numbers go."""
+
+    HIGHER_IS_WORSE = "higher_is_worse"
+    HIGHER_IS_BETTER = "higher_is_better"
+
+
+class Score(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One scorer's number for one sample.
+
+    Attributes:
+        id: the sample's id.
+        status: `scored`, or why not.
+        scorer: name and revision, such as `top-ngram@1`.
+        value: the number; None unless scored. Its range is the scorer's own, and no probability.
+        parts: the numbers that it was made from, by name.
+        language: BCP 47 tag of the response that the scorer worked with (given or identified).
+        reason: why the sample was not scored.
+        signature: one line that says how the score was made.
+
+    Raises:
+        ValueError: a scored one without a finite value, or a value or no reason on one that was not scored.
+    """
+
+    id: str
+    status: Status
+    scorer: str
+    value: float | None = None
+    parts: dict[str, float] = {}
+    language: str | None = None
+    reason: str | None = None
+    signature: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.status is Status.SCORED:
+            if self.value is None or not abs(self.value) < float("inf"):
+                raise ValueError(f"a score with status scored has a finite `value`, not {self.value}")
+        elif self.value is not None:
+            raise ValueError(f"a score with status {self.status} has no `value`")
+        elif not self.reason:
+            raise ValueError(f"a score with status {self.status} has a `reason`")
+
+
+@runtime_checkable
+class Detector(Protocol):
+    """Samples in, predictions out: batch first, no state between calls.
+
+    `predict` gives one prediction per sample, in order. It never raises because of a sample: what it cannot
+    judge comes back with a status other than `scored` and a reason. The result for a sample does not depend
+    on the rest of its batch.
+
+    A detector that hands samples on to others names those in its predictions, and itself in their signature, as
+    `chooser:name`; `Prediction.asked` finds it there.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name and revision, such as `grounding@1.0`."""
+
+    @property
+    def taxonomy(self) -> str:
+        """Name of the taxonomy that its span types belong to."""
+
+    @property
+    def threshold(self) -> float:
+        """Confidence from which a word counts as marked."""
+
+    @property
+    def signature(self) -> str:
+        """One line that says how its predictions are made."""
+
+    def predict(self, samples: Sequence[Sample]) -> list[Prediction]:
+        """Judge a batch."""
+
+
+@runtime_checkable
+class Scorer(Protocol):
+    """Samples in, numbers out: like a detector, but with one number a sample, no spans, and no calibration.
+
+    `score` gives one score per sample, in order. It never raises because of a sample: what it cannot score comes back
+    with a status other than `scored` and a reason. The score of a sample does not depend on the rest of its batch.
+    """
+
+    @property
+    def name(self) -> str:
+        """Name and revision, such as `top-ngram@1`."""
+
+    @property
+    def direction(self) -> Direction:
+        """Whether a higher number speaks against a response or for it."""
+
+    @property
+    def signature(self) -> str:
+        """One line that says how its scores are made."""
+
+    def score(self, samples: Sequence[Sample]) -> list[Score]:
+        """Score a batch."""
+
+
+class Interval(msgspec.Struct, frozen=True, kw_only=True):
+    """The two ends of an interval, of level 0.95 unless its maker was asked for another; None where there is none.
+
+    What inherits it states the number that the interval is of, by the name that its readers know (`r`, `difference`).
+    """
+
+    low: float | None = None
+    high: float | None = None
+
+
+class Estimate(Interval, frozen=True, kw_only=True):
+    """A number with its interval; `value` is None where it is undefined."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+
+class Estimator(StrEnum):
+    """How a rate is made from what a detector marked.
+
+    `raw`: the share that was marked. `paper`: raw x precision / recall (mFAVA, equation 1). `label-shift`: from TPR
+    and FPR, which stay when prevalence changes. `em`: the mixture of the profile's confidence distributions that
+    explains the study's best. `ppi`: the marked share, rectified by labels from the study itself.
+    """
+
+    RAW = "raw"
+    PAPER = "paper"
+    LABEL_SHIFT = "label-shift"
+    EM = "em"
+    PPI = "ppi"
+
+
+class Reliability(StrEnum):
+    """Whether the data support the number."""
+
+    OK = "ok"
+    UNRELIABLE = "unreliable"
+
+
+class Rate(msgspec.Struct, frozen=True):
+    """One estimate. Shares lie between 0 and 1.
+
+    Attributes:
+        model: name of the generator; None where the samples name none.
+        language: BCP 47 tag, or `*` for all together.
+        rate: the estimate; None where there is nothing to estimate from.
+        low: lower end of the interval; None without one.
+        high: upper end of the interval; None without one.
+        estimator: how it was made.
+        unit: `char`, `word` or `hf:<tokenizer>`.
+        units: number of units judged.
+        responses: number of responses judged.
+        coverage: responses judged over responses given or, in a study, asked for, between 0 and 1.
+        status: `ok`, or `unreliable` with a reason.
+        reason: what the data do not support, one sentence for each finding; None where `status` is `ok`.
+        signature: one line that says how the figure was made.
+        detector: name and revision of the detector.
+        seed: seed of the responses, where the rate is of one seed; None where it is of all.
+
+    Raises:
+        ValueError: `unreliable` without a reason, or `ok` without a rate or with a reason.
+    """
+
+    model: str | None
+    language: str
+    rate: float | None
+    low: float | None
+    high: float | None
+    estimator: Estimator
+    unit: str
+    units: int
+    responses: int
+    coverage: float
+    status: Reliability
+    reason: str | None
+    signature: str
+    detector: str | None = None
+    seed: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.status is Reliability.UNRELIABLE and not self.reason:
+            raise ValueError("an unreliable rate has a `reason`")
+        if self.status is Reliability.OK and (self.reason or self.rate is None):
+            raise ValueError("a rate with status ok has a `rate` and no `reason`")
+
+
+CONFIDENCE_BINS = 20
+"""Equal bins on [0, 1] of a profile's confidences: bin k holds k/20 <= c < (k + 1)/20, the last one 1.0 as well."""
+
+
+class Confusion(NamedTuple):
+    """Counts of units in one response: true and false positives, false and true negatives."""
+
+    tp: int
+    fp: int
+    fn: int
+    tn: int
+
+
+def _ratio(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+class LanguageProfile(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Error rates over the responses of one language (or of all).
+
+    A rate whose denominator is zero is None: it was not measured.
+
+    Attributes:
+        tp: unsupported units that were marked.
+        fp: supported units that were marked.
+        fn: unsupported units that were not marked.
+        tn: supported units that were not marked.
+        tpr: tp / (tp + fn).
+        fpr: fp / (fp + tn).
+        precision: tp / (tp + fp).
+        recall: the same figure as `tpr`, under the name that the field uses beside precision.
+        prevalence: (tp + fn) / all units.
+        responses: the counts of each response, so that it can be resampled without inference.
+        clusters: what each response belongs to, as numbers: responses to one text share one. Empty where each is
+            its own.
+        confidences: units by confidence, in 20 equal bins on [0, 1], each `[unsupported, supported]`. Empty where the
+            detector gave no confidence of every word.
+        histograms: the same of each response, without its empty bins, each `[bin, unsupported, supported]`, so that
+            they can be resampled. Empty like `confidences`.
+    """
+
+    tp: int
+    fp: int
+    fn: int
+    tn: int
+    tpr: float | None
+    fpr: float | None
+    precision: float | None
+    recall: float | None
+    prevalence: float | None
+    responses: tuple[Confusion, ...]
+    clusters: tuple[int, ...] = ()
+    confidences: tuple[tuple[int, int], ...] = ()
+    histograms: tuple[tuple[tuple[int, int, int], ...], ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.clusters and len(self.clusters) != len(self.responses):
+            raise ValueError(f"{len(self.clusters)} `clusters` for {len(self.responses)} `responses`")
+        if self.confidences and len(self.confidences) != CONFIDENCE_BINS:
+            raise ValueError(f"`confidences` has {CONFIDENCE_BINS} bins, not {len(self.confidences)}")
+        if self.histograms and len(self.histograms) != len(self.responses):
+            raise ValueError(f"{len(self.histograms)} `histograms` for {len(self.responses)} `responses`")
+        if any(not 0 <= cell[0] < CONFIDENCE_BINS for cells in self.histograms for cell in cells):
+            raise ValueError(f"`histograms` names a bin outside 0 to {CONFIDENCE_BINS - 1}")
+
+    @classmethod
+    def of(
+        cls,
+        responses: Iterable[Confusion],
+        *,
+        clusters: Sequence[int] = (),
+        confidences: Iterable[tuple[int, int]] = (),
+        histograms: Iterable[Iterable[tuple[int, int, int]]] = (),
+    ) -> LanguageProfile:
+        """Sum the counts of responses into rates; the rest as the attributes.
+
+        Without `confidences`, those are summed from `histograms`.
+        """
+        counts = tuple(Confusion(*row) for row in responses)
+        cells = tuple(tuple(part) for part in histograms)
+        tp, fp, fn, tn = (sum(column) for column in zip(*counts, strict=True)) if counts else (0, 0, 0, 0)
+        return cls(
+            tp, fp, fn, tn,
+            tpr=_ratio(tp, tp + fn),
+            fpr=_ratio(fp, fp + tn),
+            precision=_ratio(tp, tp + fp),
+            recall=_ratio(tp, tp + fn),
+            prevalence=_ratio(tp + fn, tp + fp + fn + tn),
+            responses=counts,
+            clusters=tuple(clusters),
+            confidences=tuple(confidences) or _summed(cells),
+            histograms=cells,
+        )  # fmt: skip
+
+
+def _summed(histograms: Iterable[Iterable[tuple[int, int, int]]]) -> tuple[tuple[int, int], ...]:
+    """Units of all responses by confidence; empty where there are none."""
+    sums = [[0, 0] for _ in range(CONFIDENCE_BINS)]
+    for cells in histograms:
+        for index, unsupported, supported in cells:
+            sums[index][0] += unsupported
+            sums[index][1] += supported
+    return tuple((unsupported, supported) for unsupported, supported in sums) if any(map(any, sums)) else ()
+
+
+class DataSource(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Which data a profile was measured on: SHA-256, whose labels (`gold`, `silver`, `mixed`), and its name."""
+
+    sha256: str
+    kind: str
+    name: str | None = None
+
+
+class ErrorProfile(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A detector's error rates at one unit and one threshold.
+
+    Attributes:
+        unit: `char`, `word` or `hf:<tokenizer>`.
+        threshold: confidence from which a unit counts as marked.
+        languages: BCP 47 tag to rates; `pooled` are those over all languages.
+        signature: one line that says how it was measured.
+    """
+
+    unit: str
+    threshold: float
+    detector: str
+    languages: dict[str, LanguageProfile]
+    pooled: LanguageProfile
+    data: DataSource
+    signature: str
+
+
+_PARTS: dict[type[msgspec.Struct], dict[str, type[msgspec.Struct]]] = {
+    Sample: {"generator": Generator, "evidence": Evidence, "annotations": Annotation},
+    Annotation: {"spans": Span, "units": Unit},
+}
+_KEYS: dict[type[msgspec.Struct], frozenset[str]] = {
+    kind: frozenset(kind.__struct_fields__) for kind in (Sample, Generator, Evidence, Annotation, Span, Unit)
+}
+_PATH_IN_MESSAGE = re.compile(r" - at `\$\.?([^`]*)`$")
+_MISSING = re.compile(r"missing required field `([^`]*)`")
+_NAMED_PLACE = re.compile(r" at `([^`]*)`")
+_WRONG_KIND = re.compile(r"^Expected `([^`]*)`, got `([^`]*)`$")
+_KINDS = {
+    "array": "a list",
+    "bool": "true or false",
+    "float": "a number",
+    "int": "a whole number",
+    "null": "null",
+    "object": "an object",
+    "str": "a string",
+}
+_REMEDIES = {
+    "evidence": 'Write evidence as a list of objects: [{"text": "..."}].',
+    "id": "Every row needs an id of its own, a string.",
+}
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder()
+
+
+def decode_json(line: bytes | str) -> Any:
+    """Parse one JSON text.
+
+    Raises:
+        InputError: it is not valid JSON, or not valid UTF-8; the message says where it broke off.
+    """
+    try:
+        return _decoder.decode(line)
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"this is not valid UTF-8: byte {error.start} is 0x{error.object[error.start]:02x}",
+            remedy="Convert the file to UTF-8 first.",
+        ) from error
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise InputError(f"this is not valid JSON: {error}", remedy="Was the line cut off?") from error
+
+
+def from_mapping(data: Any, type_: type[T]) -> T:
+    """Check plain Python data against a record type.
+
+    Raises:
+        InputError: it does not fit; `field` names the place.
+    """
+    try:
+        return msgspec.convert(data, type_)
+    except msgspec.ValidationError as error:
+        message = str(error)
+        match = _PATH_IN_MESSAGE.search(message)
+        field = match.group(1) if match else ""
+        detail = message[: match.start()] if match else message
+        named = _NAMED_PLACE.search(detail)
+        missing = _MISSING.search(detail)
+        if missing:
+            field = f"{field}.{missing.group(1)}" if field else missing.group(1)
+            detail = "it is missing"
+        if named:  # a check that spans several fields names its own place
+            field, detail = named.group(1), detail.replace(named.group(0), "")
+        raise InputError(
+            _plain(detail), field=field or None, remedy=_REMEDIES.get(re.sub(r"\[\d+\]$", "", field), "")
+        ) from error
+
+
+def _plain(detail: str) -> str:
+    """What msgspec says of a wrong kind, in the words of JSON; `str | null` names more than one."""
+    match = _WRONG_KIND.match(detail)
+    if not match:
+        return detail
+    wanted, got = (" or ".join(_KINDS.get(kind, kind) for kind in text.split(" | ")) for text in match.groups())
+    return f"{wanted} is expected, and this is {got}"
+
+
+def sample_from(data: Any) -> Sample:
+    """A sample from a decoded JSON object; unknown keys go to `meta`.
+
+    Those inside an object of the sample go there under their path, such as `evidence[0].score`.
+
+    Raises:
+        InputError: a field is missing, of the wrong type, or out of range.
+    """
+    if isinstance(data, dict):
+        unknown = dict(_unknown_in(data, Sample, ""))
+        if unknown:
+            data = {key: value for key, value in data.items() if key in _KEYS[Sample]}
+            meta = data.get("meta")
+            data["meta"] = {**unknown, **meta} if isinstance(meta, dict) else unknown
+        data = {key: value for key, value in data.items() if value is not None}
+    return from_mapping(data, Sample)
+
+
+def _unknown_in(data: Any, kind: type[msgspec.Struct], path: str) -> Iterator[tuple[str, Any]]:
+    """The unknown keys of an object or a list of them, and of the objects in it, by path."""
+    if isinstance(data, list):
+        for index, item in enumerate(data):
+            yield from _unknown_in(item, kind, f"{path}[{index}]")
+    elif isinstance(data, dict):
+        prefix = f"{path}." if path else ""
+        if not data.keys() <= _KEYS[kind]:
+            yield from ((prefix + key, value) for key, value in data.items() if key not in _KEYS[kind])
+        for key, part in _PARTS.get(kind, {}).items():
+            yield from _unknown_in(data.get(key), part, prefix + key)
+
+
+def encode(record: msgspec.Struct) -> bytes:
+    """One record as one line of JSON, without the line break; null fields are left out."""
+    return _encoder.encode(record)

@@ -10,7 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from veriglot.errors import UsageError
-from veriglot.records import taxonomies
+from veriglot.records.taxonomy import taxonomies
 from veriglot.report.html import head_context, opened, script_safe, templates
 from veriglot.report.palette import UNTYPED, slot_of
 from veriglot.report.text_layout import direction, fits, language_name, misfits, unit_rows

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from veriglot.errors import InputError
-from veriglot.records import Annotation, Kind, Pointer, Span, Unit, from_mapping, taxonomy
+from veriglot.records import Annotation, Kind, Pointer, Span, Unit, from_mapping
+from veriglot.records.taxonomy import taxonomy
 from veriglot.studio.project import NO_HALLUCINATION, TaskKind
 from veriglot.text.segmentation import clusters
 

@@ -13,15 +13,15 @@ from urllib.parse import urlsplit
 import msgspec
 
 from veriglot.errors import InputError, UnknownNameError, UsageError, VeriglotError
-from veriglot.records import taxonomy
-from veriglot.records.codec import read_toml_records
 from veriglot.records.languages import get_language
+from veriglot.records.settings import read_toml_records
+from veriglot.records.taxonomy import taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from veriglot.records import Taxonomy
+    from veriglot.records.taxonomy import Taxonomy
 
 __all__ = [
     "LANGUAGE_TAG",

@@ -20,8 +20,7 @@ from veriglot.studio.tables import ItemRole
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from veriglot.records import Sample
-    from veriglot.records.prediction import Detector
+    from veriglot.records import Detector, Sample
     from veriglot.studio.layers import Layer
     from veriglot.studio.project import Project
     from veriglot.studio.tables import Assignment, Item

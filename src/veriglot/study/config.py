@@ -18,8 +18,8 @@ from veriglot.http.secrets import refuse_given_key, refuse_secret_headers
 from veriglot.llm.client import Settings
 from veriglot.rates.estimators import DRAWS, ESTIMATORS
 from veriglot.records import Estimator
-from veriglot.records.codec import read_toml_records
 from veriglot.records.languages import get_language
+from veriglot.records.settings import read_toml_records
 from veriglot.signatures import digest, file_sha256
 from veriglot.storage.files import partial_path
 

@@ -10,22 +10,22 @@ import msgspec
 from veriglot.records import (
     Detector,
     Direction,
+    Prediction,
     Score,
     Scorer,
     Status,
     decode_json,
     encode,
     from_mapping,
-    prediction_from,
-    taxonomies,
 )
+from veriglot.records.taxonomy import taxonomies
 from veriglot.testing.contract import Trial, differences, try_out
 from veriglot.testing.samples import BARE, EMPTY, hostile_samples
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from veriglot.records import Pointer, Prediction, Sample, Span
+    from veriglot.records import Pointer, Sample, Span
     from veriglot.testing.contract import Report
 
 __all__ = ["LoadDetector", "LoadScorer", "check_detector", "check_scorer"]
@@ -120,7 +120,7 @@ class _Trial(Trial):
             yield f"the prediction says that {prediction.asked!r} was asked, not {self.subject.name!r}"
         if prediction.signature != self.subject.signature:
             yield f"its signature is {prediction.signature!r}, not the detector's"
-        if prediction_from(decode_json(encode(prediction))) != prediction:
+        if from_mapping(decode_json(encode(prediction)), Prediction) != prediction:
             yield "the prediction is another one after it was written as JSON and read again"
         for span in prediction.spans or ():
             yield from _span(sample, span, self.subject.taxonomy)

@@ -26,7 +26,7 @@ from veriglot.datasets.silver.injection import (
     support_prompt,
 )
 from veriglot.llm.client import Closing, Message, Reply, Request
-from veriglot.records import taxonomy
+from veriglot.records.taxonomy import taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Generator

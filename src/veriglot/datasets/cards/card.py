@@ -18,7 +18,7 @@ from veriglot.errors import InputError, UsageError
 from veriglot.formats.base import Report
 from veriglot.formats.containers import BadRow
 from veriglot.formats.reader import read_rows
-from veriglot.records.codec import read_toml_records
+from veriglot.records.settings import read_toml_records
 from veriglot.signatures import __version__, file_sha256
 
 if TYPE_CHECKING:

@@ -15,8 +15,9 @@ import numpy as np
 
 from veriglot.datasets.near_duplicates import equal_runs
 from veriglot.errors import UnknownNameError
-from veriglot.records import Span, Task, Unit, taxonomies, taxonomy
+from veriglot.records import Span, Task, Unit
 from veriglot.records.languages import get_language
+from veriglot.records.taxonomy import taxonomies, taxonomy
 from veriglot.text.identification import identify
 from veriglot.text.noise import garbled
 from veriglot.text.normalization import fold

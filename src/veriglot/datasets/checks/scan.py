@@ -27,8 +27,9 @@ from veriglot.errors import InputError, UnknownNameError
 from veriglot.formats.containers import BadRow
 from veriglot.formats.reader import files_in, read_rows
 from veriglot.metrics.spans import covered
-from veriglot.records import Sample, Taxonomy, encode, taxonomy
+from veriglot.records import Sample, encode
 from veriglot.records.languages import languages
+from veriglot.records.taxonomy import Taxonomy, taxonomy
 from veriglot.signatures import digest
 from veriglot.text.segmentation import word_bounds
 

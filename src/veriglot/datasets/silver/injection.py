@@ -318,7 +318,7 @@ def _candidates(answer: str, passage: str) -> Iterator[str]:
 
 
 def _tagged(passage: str, answer: str, type_: str, taxonomy: str, language: str) -> Edited | Fault:
-    from veriglot.records import taxonomy as named
+    from veriglot.records.taxonomy import taxonomy as named
 
     parsed = parse_tags(answer, tuple(named(taxonomy).types), edits="mark")
     bad = next((fault for fault in parsed.faults if fault.kind not in _HARMLESS), None)

@@ -11,7 +11,8 @@ from veriglot.detectors.judge.answers import DIGITS, Mark, label_probabilities, 
 from veriglot.detectors.judge.base import Case, Judge, Outcome, Question
 from veriglot.detectors.judge.prompts import passage_blocks, tagged
 from veriglot.llm.client import AnswerError
-from veriglot.records import Status, taxonomy
+from veriglot.records import Status
+from veriglot.records.taxonomy import taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -23,7 +23,7 @@ from veriglot.detectors.judge.answers import (
 from veriglot.detectors.judge.base import Case, Outcome, Passages, Question, WindowedJudge
 from veriglot.detectors.judge.prompts import passage_blocks, question_block, tagged
 from veriglot.llm.client import AnswerError
-from veriglot.records import taxonomy
+from veriglot.records.taxonomy import taxonomy
 
 if TYPE_CHECKING:
     from veriglot.llm.client import Reply

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from veriglot.records import Sample
-    from veriglot.records.sample import Evidence
+    from veriglot.records import Evidence, Sample
 
 __all__ = [
     "FORMATS",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from veriglot.detectors.grounding.features import extract
-from veriglot.records import taxonomy
+from veriglot.records.taxonomy import taxonomy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

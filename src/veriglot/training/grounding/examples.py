@@ -17,7 +17,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from veriglot.formats.reader import read
-from veriglot.records import Kind, Task, taxonomy
+from veriglot.records import Kind, Task
+from veriglot.records.taxonomy import taxonomy
 from veriglot.text.normalization import fold
 from veriglot.text.segmentation import words
 

@@ -1,0 +1,101 @@
+"""A TOML file that people write, as records: every word of it is known, or it is refused with the nearest that is."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
+
+import msgspec
+
+from veriglot.errors import InputError, UnknownNameError
+from veriglot.records import from_mapping
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from veriglot.errors import UsageError
+
+__all__ = ["read_toml_records"]
+
+StructT = TypeVar("StructT", bound=msgspec.Struct)
+
+
+def read_toml_records(path: Path, kind: type[StructT], what: str) -> StructT:
+    """Read a file of settings.
+
+    Args:
+        path: the file.
+        kind: the record of the whole file, its tables as fields.
+        what: what the file is, in a word for messages ("study").
+
+    Raises:
+        InputError: it is no TOML, or a key or word is unknown (with the nearest that are known), missing or of a wrong
+            kind. Of records, it does not name the file; use `InputError.at`.
+    """
+    data = _toml(path, what)
+    _known(data, kind, "", what)
+    return from_mapping(data, kind)
+
+
+def _toml(path: Path, what: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise InputError("there is no such file", path=str(path), remedy="Check the path.") from None
+    except IsADirectoryError:
+        raise InputError(f"this is a folder; a {what} is a TOML file", path=str(path)) from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"this is not valid UTF-8: {error.reason}", path=str(path)) from None
+    except tomllib.TOMLDecodeError as error:
+        line = re.search(r"line (\d+)", str(error))
+        raise InputError(
+            f"this is not valid TOML: {error}", path=str(path), line=int(line[1]) if line else None
+        ) from None
+
+
+def _known(data: Any, kind: Any, path: str, what: str) -> None:
+    """Refuse a key or a word that the records do not know, with the nearest that they do; kinds are left to them."""
+    if isinstance(data, list):
+        for row in data:
+            _known(row, kind, path, what)
+        return
+    if not isinstance(data, dict):
+        return
+    fields = {field.name: field.type for field in msgspec.structs.fields(kind)}
+    for key, value in data.items():
+        inside = f"{path}.{key}" if path else key
+        if key not in fields:
+            name = f"key of [{path}]" if path else f"table of a {what} file"
+            raise _placed(UnknownNameError(name, key, fields), inside)
+        for word in value if isinstance(value, list) else [value]:
+            choice = _choice_in(fields[key])
+            if choice and isinstance(word, str) and word not in choice:
+                raise _placed(UnknownNameError(key.removesuffix("s"), word, choice), inside)
+        record = _record_in(fields[key])
+        if record is not None:
+            _known(value, record, inside, what)
+
+
+def _record_in(annotation: Any) -> Any:
+    """The record type inside `X`, `X | None` or `tuple[X, ...]`; None where there is none."""
+    if isinstance(annotation, type) and issubclass(annotation, msgspec.Struct):
+        return annotation
+    records = (_record_in(part) for part in get_args(annotation))
+    return next((kind for kind in records if kind is not None), None)
+
+
+def _choice_in(annotation: Any) -> tuple[str, ...]:
+    """The words of a `Literal` or an enumeration, or of a tuple of them; empty for anything else."""
+    if isinstance(annotation, type) and issubclass(annotation, StrEnum):
+        return tuple(annotation)
+    if get_origin(annotation) is Literal:
+        return get_args(annotation)
+    if get_origin(annotation) is tuple:
+        return _choice_in(get_args(annotation)[0])
+    return ()
+
+
+def _placed(error: UsageError, field: str) -> InputError:
+    return InputError(error.message, remedy=error.remedy, field=field)

@@ -22,7 +22,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before anything that starts thr
 import numpy as np
 
 import figures
-from veriglot.encoders.registry import load_encoder
+from veriglot.encoders.base import load_encoder
 from veriglot.errors import UnknownNameError
 from veriglot.records.languages import get_language
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from veriglot.detectors.grounding.lexicon import Lexicon
+from veriglot.detectors.grounding.features import Lexicon
 from veriglot.records import Prediction, Span, Status, Word, encode
 from veriglot.training.grounding.calibration import calibrate, script_of_tag
 from veriglot.training.grounding.examples import read_labelled
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from veriglot.detectors.calibration import ScriptCalibration as Calibration
+    from veriglot.detectors.grounding.detector import ScriptCalibration as Calibration
     from veriglot.training.grounding.dataset import Row
     from veriglot.training.grounding.network import Network
 

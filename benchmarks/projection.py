@@ -29,7 +29,7 @@ import numpy as np
 import figures
 from veriglot.datasets.translation.alignment import AlignmentWeights, LexicalAligner, VectorAligner, side_of
 from veriglot.datasets.translation.projection import project
-from veriglot.encoders.registry import load_encoder
+from veriglot.encoders.base import load_encoder
 from veriglot.records.languages import get_language
 from veriglot.text.segmentation import sentences
 

@@ -1,7 +1,7 @@
 """Tables from a short name to a class, imported on use; third parties join by entry point.
 
-`Table("detector", "veriglot.detectors", {"grounding": Entry("veriglot.detectors.grounding:Grounding")})` maps
-`grounding` to the class without importing it. A package that declares an entry point in the table's group adds a
+`Table("detector", "veriglot.detectors", {"grounding": Entry("veriglot.detectors.grounding.detector:Grounding")})`
+maps `grounding` to the class without importing it. A package that declares an entry point in the table's group adds a
 name; the names that Veriglot ships win. A name may take an argument after a colon: `hf:FOLDER` is the entry `hf`, with
 the folder as the option that the entry calls its `argument`.
 """

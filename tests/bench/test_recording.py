@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from veriglot.bench.leaderboard import recorded
 from veriglot.bench.results import BenchData, BenchFigure, BenchResults, BenchSystem
 from veriglot.cli.bench import app
-from veriglot.detectors.recorded import read_recorded
+from veriglot.detectors.auto import read_recorded
 from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.records import encode
 

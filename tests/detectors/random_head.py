@@ -8,10 +8,9 @@ import msgspec
 import numpy as np
 import torch
 
-from veriglot.detectors.calibration import Line
-from veriglot.detectors.calibration import ScriptCalibration as Calibration
-from veriglot.detectors.grounding.features import extract
-from veriglot.detectors.grounding.lexicon import Lexicon
+from veriglot.detectors.grounding.detector import Line
+from veriglot.detectors.grounding.detector import ScriptCalibration as Calibration
+from veriglot.detectors.grounding.features import Lexicon, extract
 from veriglot.detectors.semantic.detector import FILES, Calibrations, Manifest, shared_folder, shared_hash
 from veriglot.detectors.semantic.features import READING_VERSION
 from veriglot.signatures import file_sha256

@@ -15,7 +15,7 @@ from many_languages import TEXTS
 
 import veriglot.detectors
 from veriglot.detectors.registry import load_detector
-from veriglot.encoders.registry import load_encoder
+from veriglot.encoders.base import load_encoder
 from veriglot.errors import WeightsError
 from veriglot.hub.registry import MissingWeightsError
 from veriglot.records import Evidence, Prediction, Sample, Status, Task

@@ -10,8 +10,7 @@ import pytest
 from many_languages import TEXTS
 from told_words import plugged_in
 
-from veriglot.detectors.auto import runs_here
-from veriglot.detectors.recorded import RECORDED, Known, Recorded, RecordedFigure
+from veriglot.detectors.auto import RECORDED, Known, Recorded, RecordedFigure, runs_here
 from veriglot.detectors.registry import load_detector
 from veriglot.errors import UsageError
 from veriglot.records import Evidence, Sample, Task

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from veriglot import hub as weights
-from veriglot.encoders.registry import load_encoder
+from veriglot.encoders.base import load_encoder
 
 if TYPE_CHECKING:
     from pathlib import Path

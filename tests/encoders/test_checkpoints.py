@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from multilingual import ODD, SENTENCES
 
-from veriglot.encoders.registry import load_encoder
+from veriglot.encoders.base import load_encoder
 from veriglot.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def test_a_long_text_is_seen_in_windows(encoder: Encoder, checkpoint: Path) -> N
 @pytest.mark.parametrize("room", [8, 9, 22, 512])
 @pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 10, 23, 100, 513])
 def test_windows_part_the_tokens(count: int, room: int) -> None:
-    from veriglot.encoders.windows import windows
+    from veriglot.encoders.base import windows
 
     found = list(windows(count, room))
     assert [place for _, (low, high) in found for place in range(low, high)] == list(range(count))

@@ -11,8 +11,7 @@ from multilingual import ODD, SENTENCES, UNRELATED
 from tiny_e5 import BEGIN, END, HEADS, INNER, LAYERS, ROOM, WIDTH, write_e5
 
 from veriglot import hub as weights
-from veriglot.encoders.base import Encoder, word_vectors
-from veriglot.encoders.registry import load_encoder
+from veriglot.encoders.base import Encoder, load_encoder, word_vectors
 from veriglot.errors import WeightsError
 from veriglot.text.segmentation import sentences, word_bounds
 

@@ -7,8 +7,7 @@ import sys
 
 import pytest
 
-from veriglot.encoders.base import languages_of, strength_among, strength_of
-from veriglot.encoders.registry import ENCODERS, load_encoder
+from veriglot.encoders.base import ENCODERS, languages_of, load_encoder, strength_among, strength_of
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.plugins import Entry, Table
 

@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from multilingual import ODD, SENTENCES, UNRELATED
 
-from veriglot.encoders.base import Encoded, Encoder, word_vectors
-from veriglot.encoders.registry import load_encoder
+from veriglot.encoders.base import Encoded, Encoder, load_encoder, word_vectors
 from veriglot.errors import UnknownNameError, UsageError, WeightsError
 from veriglot.text.segmentation import sentences, word_bounds
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from veriglot.detectors.registry import load_detector
-from veriglot.encoders.registry import load_encoder
+from veriglot.encoders.base import load_encoder
 from veriglot.errors import VeriglotError
 from veriglot.hub.checkpoints import hub_options
 from veriglot.judging.nli import load_entailment

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from tiny_nli import POSITIONS, TEXTS, byte_tokenizer, write_nli
 
 from veriglot.errors import UnknownNameError, UsageError, WeightsError
+from veriglot.judging.classifiers import Tokens
 from veriglot.judging.nli import load_entailment
-from veriglot.judging.windows import Tokens
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veriglot.judging.windows import stretches
+from veriglot.judging.classifiers import stretches
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

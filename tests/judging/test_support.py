@@ -7,7 +7,7 @@ import pytest
 from scripted_nli import FindsWords, Scripted
 
 from veriglot.errors import UnknownNameError, UsageError
-from veriglot.judging.language import has_fact_rules
+from veriglot.judging.base import has_fact_rules
 from veriglot.judging.nli import check_reading, claims_of, declared_for, hold, premises_of
 from veriglot.records import Evidence
 from veriglot.text.segmentation import words

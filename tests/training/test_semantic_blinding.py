@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from hashed_encoder import HashedEncoder
 
-from veriglot.detectors.grounding.features import extract
-from veriglot.detectors.grounding.lexicon import Lexicon
+from veriglot.detectors.grounding.features import Lexicon, extract
 from veriglot.detectors.semantic.detector import shared_folder
 from veriglot.detectors.semantic.features import ACROSS, NAME, EncoderVectors, Held, read_sample
 from veriglot.training.grounding.examples import Example

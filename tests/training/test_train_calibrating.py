@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 
-from veriglot.detectors.calibration import ScriptCalibration as Calibration
 from veriglot.detectors.calibration import sigmoid
 from veriglot.training.grounding.calibration import calibrate
 from veriglot.training.grounding.dataset import TYPES, Row
 from veriglot.training.grounding.examples import Example
+
+if TYPE_CHECKING:
+    from veriglot.detectors.grounding.detector import ScriptCalibration as Calibration
 
 WORDS = 100
 

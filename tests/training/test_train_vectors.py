@@ -12,7 +12,7 @@ pytest.importorskip("onnxruntime_extensions", reason="needs the extra `vectors`"
 pytest.importorskip("wordfreq", reason="needs the extra `vectors`")
 
 from veriglot.detectors.grounding.document import Document  # noqa: E402
-from veriglot.detectors.grounding.lexicon import MEANING, Lexicon  # noqa: E402
+from veriglot.detectors.grounding.features import MEANING, Lexicon  # noqa: E402
 from veriglot.training.grounding import pipeline as vectors  # noqa: E402
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import numpy as np
 from veriglot.bench.comparison import Contender, correct_p_values, correlation_matrix, difference, too_few
 from veriglot.bench.figures import by_cell
 from veriglot.bench.results import MEAN, BenchComparison, BenchCorrelations, BenchWin
-from veriglot.detectors.recorded import RECORDED, Recorded, RecordedFigure
+from veriglot.detectors.auto import RECORDED, Recorded, RecordedFigure
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.metrics.bootstrap import percentile
 from veriglot.metrics.items import AT_THRESHOLD, ITEM_MEASURES
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from veriglot.bench.figures import DataMeasurements, Judgement
     from veriglot.bench.labels import ItemTable
     from veriglot.bench.results import At, BenchData, BenchFigure, BenchResults, Level
-    from veriglot.detectors.recorded import Setting
+    from veriglot.detectors.auto import Setting
     from veriglot.metrics.bootstrap import Resampling
 
 __all__ = ["Board", "comparisons", "correlations", "recorded", "wins"]

@@ -194,7 +194,7 @@ def load(
         made = load(name, threshold=threshold, words=True, calibration_file=calibration_file, **settings)
         return with_units(made, level, words=words)
     if calibration_file is not None:
-        from veriglot.detectors.calibrated import Calibrated
+        from veriglot.detectors.calibration import Calibrated
 
         return Calibrated(
             partial(load, name, **settings), calibration=calibration_file, threshold=threshold, words=words

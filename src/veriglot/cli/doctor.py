@@ -174,7 +174,7 @@ def _to_be_told(name: str) -> str | None:
 def _plugins() -> list[dict[str, Any]]:
     """What other packages add, by kind."""
     from veriglot.detectors.registry import DETECTORS
-    from veriglot.encoders.registry import ENCODERS
+    from veriglot.encoders.base import ENCODERS
     from veriglot.judging.nli import ENTAILMENTS
     from veriglot.llm.registry import CLIENTS
     from veriglot.scorers.registry import SCORERS

@@ -1,96 +1,63 @@
-"""Calibrations as files: Platt and isotonic curves by script, for which detector, on which data, how well they do."""
+"""Calibrations as files, curves by script fitted on labels, and the detector `calibrated` that applies one."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
 import msgspec
 import numpy as np
 
-from veriglot.errors import InputError
-from veriglot.records import DataSource, Estimate
-from veriglot.signatures import digest
+from veriglot.errors import InputError, UsageError
+from veriglot.judging.base import (
+    SpanLabel,
+    resolve_language,
+    sentence_of_each,
+    spans_from_words,
+    words_from_confidences,
+)
+from veriglot.metrics.spans import marked, probabilities, ranges, unit_probabilities
+from veriglot.plugins import Configured
+from veriglot.records import DataSource, Estimate, Status
+from veriglot.signatures import digest, signature
+from veriglot.text.segmentation import word_bounds
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
+
+    from veriglot.records import Detector, Pointer, Prediction, Sample, Span, Word
 
 __all__ = [
     "CALIBRATION",
     "DIGITS",
     "ByScript",
+    "Calibrated",
     "Calibration",
     "Curve",
     "Isotonic",
     "Level",
-    "Line",
+    "Make",
     "Measured",
     "Platt",
-    "ScriptCalibration",
+    "Reading",
     "Source",
     "WordCurve",
     "curved",
     "logit",
     "lowest",
+    "predicted_language",
     "read_calibration",
+    "read_over",
     "read_versioned",
-    "response_evidence",
+    "read_words",
     "settings_of",
     "sigmoid",
+    "span_of_each",
 ]
-
-
-# From logits to probabilities that mean what they say, by script, with a default for the rest.
-#
-# Each script has a slope and an offset fitted on held-out responses (`training/grounding/calibration.py`). A language
-# whose script has none of its own, or that no training text was in, gets the default, and its predictions say so.
-
-
-_TOP_SHARE = 0.1  # of a response's words: the most suspect ones
-
-
-class Line(msgspec.Struct, frozen=True):
-    """A probability as the logistic function of slope * logit + offset."""
-
-    slope: float
-    offset: float
-
-
-class ScriptCalibration(msgspec.Struct, frozen=True):
-    """Calibration by script.
-
-    Attributes:
-        scripts: ISO 15924 code to line.
-        languages: base tags of the languages that the lines were fitted on.
-        default: the line for every other language.
-        response: weights of `response_evidence`, in its order, the constant last.
-    """
-
-    scripts: dict[str, Line]
-    languages: tuple[str, ...]
-    default: Line
-    response: tuple[float, ...]
-
-    def covers(self, tag: str, script: str | None) -> bool:
-        """Whether a language has a calibration of its own."""
-        return tag.split("-")[0] in self.languages and script in self.scripts
-
-    def confidences(self, logits: NDArray[np.float32], tag: str, script: str | None) -> NDArray[np.float64]:
-        """Probability that each word is unsupported, shape (n,)."""
-        line = self.scripts[script] if script is not None and self.covers(tag, script) else self.default
-        return sigmoid(line.slope * logits.astype(np.float64) + line.offset)
-
-    def score(self, logits: NDArray[np.float32]) -> float:
-        """Probability that the response holds any unsupported span."""
-        evidence = np.append(response_evidence(logits), 1.0)
-        return float(sigmoid(np.array([evidence @ np.array(self.response)]))[0])
-
-
-def response_evidence(logits: NDArray[np.float32]) -> NDArray[np.float64]:
-    """What a response's score is made from: highest logit, mean of the highest tenth, mean of all, log of the words."""
-    ordered = np.sort(logits.astype(np.float64))
-    top = max(1, round(len(ordered) * _TOP_SHARE))
-    return np.array([ordered[-1], ordered[-top:].mean(), ordered.mean(), np.log(len(ordered))])
 
 
 def sigmoid(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -362,3 +329,257 @@ def settings_of(signature: str | None) -> str | None:
     if signature is None:
         return None
     return "|".join(part for part in signature.split("|") if not part.startswith("threshold:"))
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The words of a response as a prediction sees them.
+
+    Attributes:
+        bounds: half-open ranges in the response, shape (n, 2).
+        confidences: probability that each word is unsupported, shape (n,); NaN where the detector gave none.
+        marked: which words a span overlaps, shape (n,).
+        source: whether the detector gave confidences of words, or spans alone.
+    """
+
+    bounds: NDArray[np.int32]
+    confidences: NDArray[np.float64]
+    marked: NDArray[np.bool_]
+    source: Source
+
+
+def predicted_language(sample: Sample, prediction: Prediction | None = None) -> tuple[str | None, str | None]:
+    """The BCP 47 tag and the script of a response: as the detector said, as given, or told from the text; or None."""
+    tag = (prediction.language if prediction is not None else None) or sample.language
+    resolved = resolve_language(msgspec.structs.replace(sample, language=tag))
+    return (None, None) if resolved is None else (resolved.tag, resolved.script)
+
+
+def read_words(sample: Sample, prediction: Prediction) -> Reading:
+    """The words of a scored prediction; where it has none, those of the response, with the confidences of its spans.
+
+    A word that several spans overlap takes the greatest of their confidences.
+    """
+    spans = prediction.spans or ()
+    if prediction.words is not None:
+        bounds = ranges(prediction.words)
+        given = np.array([word.confidence for word in prediction.words], dtype=np.float64)
+        return Reading(bounds, given, marked(bounds, ranges(spans)), "words")
+    tag, _ = predicted_language(sample, prediction)
+    return read_over(sample, prediction, word_bounds(sample.response, tag))
+
+
+def read_over(sample: Sample, prediction: Prediction, bounds: NDArray[np.int32]) -> Reading:
+    """What a scored prediction says of given words, so that several detectors can be laid over each other.
+
+    Args:
+        sample: what was judged.
+        prediction: of any detector, with status `scored`.
+        bounds: half-open ranges in the response, in order, shape (n, 2).
+    """
+    spans = prediction.spans or ()
+    inside = marked(bounds, ranges(spans))
+    if prediction.words is not None:
+        given = np.array([word.confidence for word in prediction.words], dtype=np.float64)
+        by_character = probabilities(len(sample.response), ranges(prediction.words), given)
+        return Reading(bounds, unit_probabilities(bounds, by_character), inside, "words")
+    confidences = np.full(len(bounds), np.nan)
+    for span in spans:
+        if span.confidence is not None:
+            here = marked(bounds, ranges([span]))
+            confidences[here] = np.fmax(confidences[here], span.confidence)
+    return Reading(bounds, confidences, inside, "spans")
+
+
+def span_of_each(bounds: NDArray[np.int32], spans: Sequence[Span]) -> NDArray[np.int64]:
+    """The first span that overlaps each word, or -1; shape (n,)."""
+    indices = np.full(len(bounds), -1, dtype=np.int64)
+    for index in reversed(range(len(spans))):
+        indices[(bounds[:, 0] < spans[index].end) & (bounds[:, 1] > spans[index].start)] = index
+    return indices
+
+
+_HALF_A_STEP = 0.5e-4
+_OVERTAKEN = ("calibration:", "words:no confidences")  # notes that hold of what was given, and no more
+
+
+class Make(Protocol):
+    """Makes a detector. Has to be picklable: a function or class of a module, or a `partial` of one."""
+
+    def __call__(self, *, threshold: float | None, words: bool) -> Detector:
+        """The detector at a threshold (None for its own), with words or without."""
+
+
+class Calibrated(Configured):
+    """Puts a calibration that was fitted on labels between a detector and whoever reads its confidences.
+
+    Words get calibrated probabilities, spans are made of them anew, and the score of the response is calibrated where
+    the labels allowed it. A detector that gives spans alone gets words: those outside its spans have the share of such
+    words that was unsupported in the labels. A prediction of a language that the calibration was not fitted on
+    carries the note `calibration:default`. See `docs/ensembles.md`.
+
+    Args:
+        detector: the name of the detector, or what makes it.
+        calibration: a file that `veriglot evaluate --calibrate` wrote for that detector.
+        threshold: calibrated confidence from which a word is marked, 0 to 1; None takes that of the file.
+        words: whether predictions carry every word.
+        options: further options of a detector that is named.
+
+    Raises:
+        InputError: the file is missing or no calibration.
+        UsageError: it was fitted for another detector, or for other settings of this one.
+    """
+
+    def __init__(
+        self,
+        detector: str | Make,
+        *,
+        calibration: str | Path,
+        threshold: float | None = None,
+        words: bool = False,
+        **options: Any,
+    ) -> None:
+        self._file = read_calibration(calibration)
+        self._threshold = self._file.threshold if threshold is None else threshold
+        self._words = words
+        make = _named(detector, options) if isinstance(detector, str) else detector
+        self._inner = make(threshold=self._threshold_within(), words=True)
+        self._check(calibration)
+
+    @cached_property
+    def name(self) -> str:
+        """`calibrated@`, the detector within and its revision, and a hash of the calibration."""
+        return f"calibrated@{self._inner.name.replace('@', '-')}+{self._file.revision}"
+
+    @property
+    def taxonomy(self) -> str:
+        """Taxonomy of the detector within."""
+        return self._inner.taxonomy
+
+    @property
+    def threshold(self) -> float:
+        """Calibrated confidence from which a word is marked."""
+        return self._threshold
+
+    @cached_property
+    def signature(self) -> str:
+        """Name, the settings of the detector within as a hash, calibration, threshold and unit in one line."""
+        return signature(
+            detector=self.name,
+            within=digest([self._settings or ""])[:12],
+            calibration=self._file.revision,
+            threshold=self._threshold,
+            unit="word",
+        )
+
+    def predict(self, samples: Sequence[Sample]) -> list[Prediction]:
+        """Judge a batch: one prediction per sample, in order."""
+        predictions = self._inner.predict(samples)
+        if [prediction.id for prediction in predictions] != [sample.id for sample in samples]:
+            return predictions  # the detector breaks its protocol; whoever holds it to that is to see how
+        return [self._calibrated(sample, own) for sample, own in zip(samples, predictions, strict=True)]
+
+    @property
+    def _settings(self) -> str | None:
+        own = self._inner.signature
+        return settings_of(own) if self._file.source == "words" else own
+
+    def _threshold_within(self) -> float | None:
+        """The threshold at which the detector marks at least what is marked here, so that all of it has a type.
+
+        Spans alone are asked for at the detector's own threshold, as when they were calibrated.
+        """
+        if self._file.source == "spans":
+            return None
+        curves = [self._file.words.default, *self._file.words.scripts.values()]
+        first = min(lowest(own.curve, self._threshold) for own in curves if own.curve is not None)
+        return max(0.0, first - _HALF_A_STEP)
+
+    def _check(self, path: str | Path) -> None:
+        if self._file.detector != self._inner.name:
+            raise UsageError(
+                f"The calibration {path} was fitted for {self._file.detector}, not for {self._inner.name}.",
+                remedy="Fit one for this detector with veriglot evaluate --calibrate.",
+            )
+        if self._file.settings is not None and self._file.settings != self._settings:
+            raise UsageError(
+                f"The calibration {path} was fitted for other settings of {self._inner.name}: {self._file.settings},"
+                f" where these are {self._settings}.",
+                remedy="Give the options that it was fitted with, or fit one for these.",
+            )
+
+    def _calibrated(self, sample: Sample, prediction: Prediction) -> Prediction:
+        if prediction.status is not Status.SCORED:
+            return msgspec.structs.replace(prediction, detector=self.name, signature=self.signature)
+        tag, script = predicted_language(sample, prediction)
+        reading = read_words(sample, prediction)
+        curve = self._file.words.of(tag, script)
+        confidences = curve.probabilities(reading.confidences, reading.marked, reading.source)
+        notes = tuple(note for note in prediction.notes if not note.startswith(_OVERTAKEN))
+        if not self._file.words.covers(tag, script):
+            notes = (*notes, "calibration:default")
+        return msgspec.structs.replace(
+            prediction,
+            detector=self.name,
+            score=self._score(prediction, tag, script),
+            spans=self._spans(sample, prediction, reading, confidences, tag, script),
+            words=self._word_list(prediction, reading, confidences) if self._words else None,
+            units=None,
+            notes=notes,
+            signature=self.signature,
+        )
+
+    def _score(self, prediction: Prediction, tag: str | None, script: str | None) -> float | None:
+        curve = self._file.responses.of(tag, script).curve if self._file.responses is not None else None
+        if curve is None or prediction.score is None:
+            return prediction.score
+        return float(curved(curve, np.array([prediction.score]))[0])
+
+    def _spans(
+        self,
+        sample: Sample,
+        prediction: Prediction,
+        reading: Reading,
+        confidences: NDArray[np.float64],
+        tag: str | None,
+        script: str | None,
+    ) -> tuple[Span, ...]:
+        before = prediction.spans or ()
+        of_word = span_of_each(reading.bounds, before)
+        by_sentence = -1 - sentence_of_each(sample.response, tag, reading.bounds)
+        parts = np.where(of_word >= 0, of_word, by_sentence)
+
+        def label(low: int, _: int) -> SpanLabel:
+            index = int(of_word[low])
+            return SpanLabel(before[index].type, before[index].evidence) if index >= 0 else SpanLabel(None)
+
+        spans = spans_from_words(sample.response, reading.bounds, confidences, self._threshold, parts, label)
+        if reading.source == "words":
+            return spans
+        curve = self._file.words.of(tag, script)
+        wordless = [span for span in before if not marked(reading.bounds, ranges([span])).any()]
+        recalibrated = [self._recalibrated(span, curve) for span in wordless]
+        spans += tuple(span for span in recalibrated if span is not None)
+        return tuple(sorted(spans, key=lambda span: span.start))
+
+    def _recalibrated(self, span: Span, curve: WordCurve) -> Span | None:
+        """A span without a word in it, such as one of a bracket, calibrated; None where that is below the threshold."""
+        given = np.array([np.nan if span.confidence is None else span.confidence])
+        confidence = float(curve.probabilities(given, np.array([True]), "spans")[0])
+        return msgspec.structs.replace(span, confidence=confidence) if confidence >= self._threshold else None
+
+    def _word_list(
+        self, prediction: Prediction, reading: Reading, confidences: NDArray[np.float64]
+    ) -> tuple[Word, ...]:
+        words = prediction.words
+
+        def pointers(word: int) -> tuple[Pointer, ...]:
+            return words[word].evidence if words is not None else ()
+
+        return words_from_confidences(reading.bounds, confidences, self._threshold, pointers)
+
+
+def _named(name: str, options: dict[str, Any]) -> Make:
+    from veriglot.detectors.registry import load_named
+
+    return partial(load_named, name, **options)

@@ -14,21 +14,29 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from veriglot.detectors.calibrated import predicted_language, read_over, span_of_each
 from veriglot.detectors.calibration import (
     DIGITS,
     ByScript,
     Measured,
     Source,
     logit,
+    predicted_language,
+    read_over,
     read_versioned,
     settings_of,
     sigmoid,
+    span_of_each,
 )
 from veriglot.errors import InputError, MissingExtraError, UsageError
 from veriglot.hub.registry import MissingWeightsError
-from veriglot.judging.base import BaseDetector, NotScored
-from veriglot.judging.spans import SpanLabel, sentence_of_each, spans_from_words, words_from_confidences
+from veriglot.judging.base import (
+    BaseDetector,
+    NotScored,
+    SpanLabel,
+    sentence_of_each,
+    spans_from_words,
+    words_from_confidences,
+)
 from veriglot.records import DataSource, Prediction, Status
 from veriglot.records.taxonomy import taxonomy
 from veriglot.signatures import digest, signature
@@ -37,7 +45,7 @@ from veriglot.text.segmentation import word_bounds
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from veriglot.detectors.calibrated import Make
+    from veriglot.detectors.calibration import Make
     from veriglot.records import Detector, Pointer, Sample, Span, Word
 
 __all__ = [
@@ -124,7 +132,7 @@ def _beside(member: Member, folder: Path) -> Member:
 
 def made(member: Member, *, threshold: float | None) -> Detector:
     """The detector of a member, calibrated where it has a calibration, with the confidences of words."""
-    from veriglot.detectors.calibrated import Calibrated
+    from veriglot.detectors.calibration import Calibrated
     from veriglot.detectors.registry import load_named
 
     make: Make = partial(load_named, member.detector, **member.options)

@@ -7,8 +7,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from veriglot.judging.base import BaseDetector, NotScored, admit, check_threshold, without_words
-from veriglot.judging.language import ResolvedLanguage, evidence_notes, has_fact_rules
+from veriglot.judging.base import (
+    BaseDetector,
+    NotScored,
+    ResolvedLanguage,
+    admit,
+    check_threshold,
+    evidence_notes,
+    has_fact_rules,
+    without_words,
+)
 from veriglot.judging.nli import ClaimReader, Claims, Support
 from veriglot.records import Pointer, Prediction, Span, Word
 from veriglot.signatures import digest, signature

@@ -31,7 +31,7 @@ DETECTORS = Table(
             summary="the best that is here for the language, by recorded figures or what the encoder knows; says which",
         ),
         "calibrated": Entry(
-            "veriglot.detectors.calibrated:Calibrated",
+            "veriglot.detectors.calibration:Calibrated",
             summary="another detector with a calibration on labels of one's own: calibrated:NAME, calibration=FILE",
             argument="detector",
         ),
@@ -41,7 +41,7 @@ DETECTORS = Table(
             argument="members",
         ),
         "grounding": Entry(
-            "veriglot.detectors.grounding:Grounding",
+            "veriglot.detectors.grounding.detector:Grounding",
             summary="words held against the evidence, offline, in every language; the default",
         ),
         "hf": Entry(
@@ -51,7 +51,7 @@ DETECTORS = Table(
             argument="model",
         ),
         "judge": Entry(
-            "veriglot.detectors.judge:judge",
+            "veriglot.detectors.judge.judges:judge",
             summary="a language model as judge: judge:spans, facts, translation, translation-guided, pairs",
             argument="kind",
         ),

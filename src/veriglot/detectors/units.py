@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 import numpy as np
 
-from veriglot.judging.language import has_fact_rules
+from veriglot.judging.base import has_fact_rules
 from veriglot.metrics.facts import RULE, fact_scores, sentence_scores
 from veriglot.metrics.spans import probabilities, ranges
 from veriglot.records import JudgedUnit, Status

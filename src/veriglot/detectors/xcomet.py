@@ -10,9 +10,16 @@ import numpy as np
 from veriglot.errors import UsageError, WeightsError
 from veriglot.hub.cache import offline
 from veriglot.hub.cards import agree
-from veriglot.judging.base import BaseDetector, NotScored, admit, check_threshold, without_words
-from veriglot.judging.language import ResolvedLanguage
-from veriglot.judging.spans import DIGITS, runs
+from veriglot.judging.base import (
+    DIGITS,
+    BaseDetector,
+    NotScored,
+    ResolvedLanguage,
+    admit,
+    check_threshold,
+    runs,
+    without_words,
+)
 from veriglot.pipeline.companion.process import Companion, Keeper, Refused, ask, python_of
 from veriglot.pipeline.companion.process import Result as Answered
 from veriglot.records import Prediction, Span, Status, Task, Word

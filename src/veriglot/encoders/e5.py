@@ -13,8 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 
 from veriglot import hub
-from veriglot.encoders.base import languages_of, strength_of
-from veriglot.encoders.windows import WindowEncoder, without_space
+from veriglot.encoders.base import WindowEncoder, languages_of, strength_of, without_space
 from veriglot.errors import UsageError, WeightsError
 from veriglot.hub.checkpoints import batches, onnx_session
 from veriglot.signatures import file_sha256, signature

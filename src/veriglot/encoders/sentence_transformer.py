@@ -8,7 +8,7 @@ import sentence_transformers
 import torch
 import transformers
 
-from veriglot.encoders.windows import WindowEncoder, fast_tokenizer
+from veriglot.encoders.base import WindowEncoder, fast_tokenizer
 from veriglot.errors import UsageError
 from veriglot.hub.checkpoints import hub_options, room_for, without_bars
 from veriglot.signatures import checkpoint_revision, signature

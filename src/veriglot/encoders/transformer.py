@@ -9,7 +9,7 @@ import msgspec
 import torch
 import transformers
 
-from veriglot.encoders.windows import WindowEncoder, fast_tokenizer
+from veriglot.encoders.base import WindowEncoder, fast_tokenizer
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.hub.checkpoints import device_for, hub_options, positions, room_for, without_bars
 from veriglot.signatures import checkpoint_revision, signature

@@ -17,8 +17,7 @@ import sentencepiece
 from onnx import helper
 
 from veriglot import hub
-from veriglot.encoders.base import Piece, PieceEncoder, languages_of, strength_of
-from veriglot.encoders.windows import without_space
+from veriglot.encoders.base import Piece, PieceEncoder, languages_of, strength_of, without_space
 from veriglot.errors import WeightsError
 from veriglot.hub.checkpoints import onnx_session
 from veriglot.signatures import signature

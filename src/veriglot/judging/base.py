@@ -1,31 +1,136 @@
-"""What detectors and scorers share: why a sample is not scored, and one prediction per sample."""
+"""What detectors and scorers share: the language of a sample, why it is not scored, and spans from words."""
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
+import numpy as np
+
 from veriglot.errors import UsageError
-from veriglot.judging.language import resolve_language
 from veriglot.plugins import Configured
-from veriglot.records import Prediction, Status
+from veriglot.records import Pointer, Prediction, Span, Status, Task, Word
+from veriglot.records.languages import base_tag, find_language
+from veriglot.text.facts import fact_languages
+from veriglot.text.identification import identify
+from veriglot.text.segmentation import sentences
+from veriglot.text.unicode import SCRIPT_SAMPLE, main_script, script_of, script_sample_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from veriglot.judging.language import ResolvedLanguage
-    from veriglot.records import JudgedUnit, Sample, Span, Word
+    from veriglot.records import JudgedUnit, Sample
 
 __all__ = [
+    "DIGITS",
     "UNKNOWN_LANGUAGE",
     "BaseDetector",
     "NotScored",
+    "ResolvedLanguage",
+    "SpanLabel",
     "TooLongError",
     "admit",
     "check_threshold",
+    "evidence_notes",
     "has_evidence",
+    "has_fact_rules",
+    "resolve_language",
+    "runs",
+    "sentence_of_each",
+    "spans_from_words",
+    "text_language",
     "without_words",
+    "words_from_confidences",
 ]
+
+
+_TAG = re.compile(r"[A-Za-z0-9]+(?:[-_][A-Za-z0-9]+)*|[A-Za-z ()]+")
+_EAST_ASIAN = frozenset({"Hani", "Hira", "Kana", "Hang", "Bopo"})  # parts of Hans, Hant, Jpan and Kore
+
+
+@dataclass(frozen=True)
+class ResolvedLanguage:
+    """The language of a response.
+
+    Attributes:
+        tag: BCP 47 tag.
+        script: ISO 15924 code, or None where the text has no letters.
+        notes: how the language was identified, where it was not given.
+    """
+
+    tag: str
+    script: str | None
+    notes: tuple[str, ...] = ()
+
+
+def resolve_language(sample: Sample) -> ResolvedLanguage | None:
+    """The language of a sample's response; None where it is neither given nor identified.
+
+    A tag that the language table does not hold is kept as it is: the script of the text is what counts.
+    """
+    if sample.language is not None:
+        return _given_language(sample.language, sample.response)
+    evidence = next((p.text for p in sample.evidence if p.text.strip()), "")
+    script = script_of(sample.response)
+    sources = [("response", sample.response), ("question", sample.question or ""), ("evidence", evidence)]
+    if sample.task is Task.TRANSLATION:  # question and evidence are in the source's language there
+        del sources[1:]
+    for source, text in sources:
+        identified = identify(text)
+        # A bare number or name has the language of what surrounds it; a text in another script has not.
+        if identified is not None and script in {None, script_of(text)}:
+            return ResolvedLanguage(identified.tag, identified.script, (f"language:from_{source}",))
+    return None
+
+
+def _given_language(tag: str, response: str) -> ResolvedLanguage | None:
+    """A given language in the script of the response, with a note where that is not the language's own."""
+    if not _TAG.fullmatch(tag):
+        return None
+    known = find_language(tag)
+    if known is None:
+        return ResolvedLanguage(tag, script_of(response), ("language:unknown_tag",))
+    script = main_script(response[:SCRIPT_SAMPLE])
+    if script is None or script in _EAST_ASIAN or script == known.script:
+        return ResolvedLanguage(known.tag, known.script)
+    return ResolvedLanguage(known.tag, script, ("language:other_script",))
+
+
+def text_language(text: str, given: str | None = None) -> str | None:
+    """The BCP 47 tag of a text: `given` if there is one, else identified; None where it cannot be identified."""
+    if given:
+        return given
+    identified = identify(text)
+    return identified.tag if identified else None
+
+
+def has_fact_rules(tag: str | None) -> bool:
+    """Whether there are rules that part sentences of a language into facts."""
+    return tag is not None and tag.partition("-")[0].lower() in fact_languages()
+
+
+def evidence_notes(sample: Sample, resolved: ResolvedLanguage) -> tuple[str, ...]:
+    """The note that evidence in another language gets: only names, numbers and similar words can be compared then.
+
+    The evidence's language counts where it is given, and else its script.
+    """
+    given = {base_tag(passage.language).lower() for passage in sample.evidence if passage.language is not None}
+    if given and base_tag(resolved.tag).lower() not in given:
+        return ("evidence:other_language",)
+    response_script = _mixed_script(sample.response[:SCRIPT_SAMPLE])
+    evidence_script = _mixed_script(script_sample_of([passage.text for passage in sample.evidence]))
+    if not given and None not in {response_script, evidence_script} and response_script != evidence_script:
+        return ("evidence:other_script",)
+    return ()
+
+
+def _mixed_script(text: str) -> str | None:
+    """The script of a text; those of Chinese and Japanese, which mix, as one."""
+    script = main_script(text)
+    return "Hani" if script in {"Hira", "Kana"} else script
+
 
 PlanT = TypeVar("PlanT")
 ResultT = TypeVar("ResultT")
@@ -189,3 +294,80 @@ class BaseDetector(Configured, ABC, Generic[PlanT, ResultT]):
             signature=self.signature,
             units=units,
         )
+
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    Bounds = NDArray[np.int32] | NDArray[np.int64]
+
+
+DIGITS = 4  # of a confidence
+
+
+class SpanLabel(NamedTuple):
+    """The type of a span, and where in the evidence it was held against."""
+
+    type: str | None
+    evidence: tuple[Pointer, ...] = ()
+
+
+def runs(marked: NDArray[np.bool_], parts: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """Runs of marked words that lie in one part, as half-open word ranges, in order."""
+    padded = np.concatenate([[False], marked, [False]])
+    for low, high in np.flatnonzero(padded[1:] != padded[:-1]).reshape(-1, 2).tolist():
+        cuts = (np.flatnonzero(np.diff(parts[low:high])) + 1 + low).tolist()
+        yield from zip([low, *cuts], [*cuts, high], strict=True)
+
+
+def sentence_of_each(text: str, language: str | None, bounds: Bounds) -> NDArray[np.int64]:
+    """The sentence that each word begins in, counted from 1; shape (n,)."""
+    starts = np.array([start for start, _ in sentences(text, language)], dtype=np.int64)
+    numbers: NDArray[np.int64] = np.searchsorted(starts, bounds[:, 0], side="right")
+    return numbers
+
+
+def spans_from_words(
+    text: str,
+    bounds: Bounds,
+    confidences: NDArray[np.float64],
+    threshold: float,
+    parts: NDArray[np.int64],
+    label: Callable[[int, int], SpanLabel],
+    *,
+    digits: int = DIGITS,
+) -> tuple[Span, ...]:
+    """Runs of words from a confidence on as spans, in order.
+
+    Args:
+        text: the response.
+        bounds: its words, half-open code point ranges in order, shape (n, 2).
+        confidences: probability that each word is unsupported, shape (n,).
+        threshold: a word is marked from it on.
+        parts: what a span may not cross the border of, such as sentences, shape (n,).
+        label: type and pointers of the words from one to another, half-open.
+        digits: of a span's confidence, the mean of its words'.
+    """
+    spans = []
+    for low, high in runs(confidences >= threshold, parts):
+        start, end = int(bounds[low, 0]), int(bounds[high - 1, 1])
+        type_, evidence = label(low, high)
+        mean = round(float(confidences[low:high].mean()), digits)
+        spans.append(Span(start, end, type_, mean, text[start:end], evidence))
+    return tuple(spans)
+
+
+def words_from_confidences(
+    bounds: Bounds,
+    confidences: NDArray[np.float64] | Sequence[float],
+    threshold: float,
+    pointers: Callable[[int], tuple[Pointer, ...]],
+) -> tuple[Word, ...]:
+    """Every word with its confidence; those below the threshold with the places that support them."""
+    pairs = zip(bounds.tolist(), np.asarray(confidences).tolist(), strict=True)
+    return tuple(
+        Word(start, end, confidence, pointers(index) if confidence < threshold else ())
+        for index, ((start, end), confidence) in enumerate(pairs)
+    )

@@ -13,7 +13,7 @@ import numpy as np
 
 from veriglot.errors import UnknownNameError, UsageError, WeightsError
 from veriglot.judging.base import NotScored
-from veriglot.judging.labels import label_aliases, label_names, normalised_label
+from veriglot.judging.classifiers import label_aliases, label_names, normalised_label
 from veriglot.plugins import Entry, Table
 from veriglot.records import Status
 from veriglot.records.languages import base_tag

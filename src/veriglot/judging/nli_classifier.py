@@ -13,8 +13,8 @@ import transformers
 from veriglot.errors import UsageError, WeightsError
 from veriglot.hub.checkpoints import batches, checkpoint, device_for, hub_options, loading, positions, room_for
 from veriglot.hub.registry import models
+from veriglot.judging.classifiers import Tokens
 from veriglot.judging.nli import COLUMNS, Memory, labels_of
-from veriglot.judging.windows import Tokens
 from veriglot.plugins import Configured
 from veriglot.records.languages import get_language
 from veriglot.signatures import checkpoint_revision, signature

@@ -6,8 +6,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from veriglot.errors import UsageError
-from veriglot.judging.base import NotScored, has_evidence
-from veriglot.judging.language import text_language
+from veriglot.judging.base import NotScored, has_evidence, text_language
 from veriglot.plugins import Configured
 from veriglot.records import Direction, Score, Status
 from veriglot.records.languages import code_of, find_language, get_language

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from veriglot.encoders.registry import load_encoder
+from veriglot.encoders.base import load_encoder
 from veriglot.hub.cards import agree
 from veriglot.judging.base import NotScored
 from veriglot.records import Status

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from veriglot.errors import UsageError
-from veriglot.judging.base import NotScored
-from veriglot.judging.language import text_language
+from veriglot.judging.base import NotScored, text_language
 from veriglot.records import Direction, Status
 from veriglot.records.languages import find_language
 from veriglot.scorers.base import Measured, SampleScorer

@@ -13,7 +13,7 @@ from veriglot.errors import UsageError, WeightsError
 from veriglot.hub.cards import agree
 from veriglot.hub.checkpoints import batches, checkpoint, device_for, hub_options, loading, positions, room_for
 from veriglot.judging.base import NotScored
-from veriglot.judging.windows import Tokens
+from veriglot.judging.classifiers import Tokens
 from veriglot.records import Direction, Status
 from veriglot.scorers.base import Measured, Pair, PairScorer
 from veriglot.signatures import checkpoint_revision, signature

@@ -7,8 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from veriglot.errors import UnknownNameError, UsageError
-from veriglot.judging.base import UNKNOWN_LANGUAGE, NotScored, has_evidence
-from veriglot.judging.language import has_fact_rules
+from veriglot.judging.base import UNKNOWN_LANGUAGE, NotScored, has_evidence, has_fact_rules
 from veriglot.judging.nli import ClaimReader
 from veriglot.records import Direction, Status
 from veriglot.scorers.base import BaseScorer, Measured, response_language

@@ -8,8 +8,13 @@
 `python -m veriglot.testing NAME` does the same for what is installed; docs/plugins.md says what is checked.
 """
 
-from veriglot.testing.checks import LoadDetector, check_detector, check_scorer
-from veriglot.testing.contract import ContractError
-from veriglot.testing.samples import hostile_samples, ordinary_samples
+from veriglot.testing.checks import (
+    ContractError,
+    LoadDetector,
+    check_detector,
+    check_scorer,
+    hostile_samples,
+    ordinary_samples,
+)
 
 __all__ = ["ContractError", "LoadDetector", "check_detector", "check_scorer", "hostile_samples", "ordinary_samples"]

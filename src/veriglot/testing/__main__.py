@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from veriglot.detectors.registry import DETECTORS
 from veriglot.errors import VeriglotError
 from veriglot.scorers.registry import SCORERS
-from veriglot.testing.checks import check_detector, check_scorer
-from veriglot.testing.contract import ContractError
+from veriglot.testing.checks import ContractError, check_detector, check_scorer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 import numpy as np
 
 from veriglot.datasets.near_duplicates import UnionFind
-from veriglot.detectors.calibrated import predicted_language, read_words
+from veriglot.detectors.calibration import predicted_language, read_words
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.metrics.bootstrap import percentile, stream, weights
 from veriglot.metrics.classification import f1, ratio
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from veriglot.detectors.calibrated import Reading
+    from veriglot.detectors.calibration import Reading
     from veriglot.records import Prediction, Sample
 
 __all__ = ["ALL", "FOLDS", "Judged", "Row", "Rows", "ScriptFits", "best_threshold", "check_texts", "judged"]

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from veriglot.detectors.calibrated import predicted_language, read_over
-from veriglot.detectors.calibration import Measured, settings_of
+from veriglot.detectors.calibration import Measured, predicted_language, read_over, settings_of
 from veriglot.detectors.ensemble import STACKING, Mean, Mix, Mixes, Stacked, Stacking, features, made
 from veriglot.errors import UsageError
 from veriglot.pipeline.engine import judge

@@ -11,8 +11,16 @@ import numpy as np
 import pytest
 from told_words import ToldWords, told
 
-from veriglot.detectors.calibrated import Calibrated
-from veriglot.detectors.calibration import CALIBRATION, Calibration, Level, Platt, WordCurve, curved, settings_of
+from veriglot.detectors.calibration import (
+    CALIBRATION,
+    Calibrated,
+    Calibration,
+    Level,
+    Platt,
+    WordCurve,
+    curved,
+    settings_of,
+)
 from veriglot.detectors.registry import load_detector
 from veriglot.errors import InputError, UsageError
 from veriglot.records import DataSource, Status
@@ -22,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from veriglot.detectors.calibrated import Make
+    from veriglot.detectors.calibration import Make
     from veriglot.records import Detector
 
     Write = Callable[..., str]

@@ -7,8 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from veriglot.detectors.calibration import Line, response_evidence, sigmoid
-from veriglot.detectors.calibration import ScriptCalibration as Calibration
+from veriglot.detectors.calibration import sigmoid
+from veriglot.detectors.grounding.detector import Line, response_evidence
+from veriglot.detectors.grounding.detector import ScriptCalibration as Calibration
 
 CALIBRATION = Calibration({"Latn": Line(2.0, -1.0)}, ("en", "de"), Line(0.5, 0.25), (0.7, 0.3, 0.2, 0.1, -0.4))
 LOGITS = np.array([-3, -0.5, 0, 1.5, 4], np.float32)

@@ -9,7 +9,7 @@ import pytest
 from small_lexicon import SHARES, VECTORS, hashes_of
 
 from veriglot.detectors.grounding.document import Document
-from veriglot.detectors.grounding.lexicon import FREQUENCY_SCALE, MEANING, Lexicon
+from veriglot.detectors.grounding.features import FREQUENCY_SCALE, MEANING, Lexicon
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small_lexicon import small_lexicon
 
-from veriglot.detectors.base import mark, word_list
+from veriglot.detectors.grounding.detector import mark, word_list
 from veriglot.detectors.grounding.features import Extract, extract
 from veriglot.records import Evidence, Pointer, Sample
 

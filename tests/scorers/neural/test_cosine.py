@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from veriglot.encoders.registry import load_encoder
+from veriglot.encoders.base import load_encoder
 from veriglot.records import Evidence, Sample, Status
 from veriglot.scorers.registry import load_scorer
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import msgspec
 import numpy as np
 
-from veriglot.encoders.base import word_vectors
-from veriglot.encoders.registry import load_encoder
+from veriglot.encoders.base import load_encoder, word_vectors
 from veriglot.errors import MissingExtraError
 from veriglot.hub.registry import MissingWeightsError
 from veriglot.signatures import digest, signature

@@ -1,31 +1,256 @@
-"""The grounding detector: a sample's way from text to prediction."""
+"""The grounding detector: from text to logits of words to spans that point at the evidence."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 import numpy as np
 
-from veriglot.detectors.base import Seen, WordDetector
-from veriglot.detectors.calibration import ScriptCalibration as Calibration
-from veriglot.detectors.grounding.features import FEATURES_VERSION, extract
-from veriglot.detectors.grounding.lexicon import Lexicon
+from veriglot.detectors.calibration import sigmoid
+from veriglot.detectors.grounding.features import FEATURES_VERSION, Lexicon, extract
 from veriglot.errors import WeightsError
 from veriglot.hub.checkpoints import onnx_session
-from veriglot.judging.language import evidence_notes
+from veriglot.judging.base import (
+    DIGITS,
+    BaseDetector,
+    NotScored,
+    ResolvedLanguage,
+    SpanLabel,
+    admit,
+    evidence_notes,
+    spans_from_words,
+    without_words,
+    words_from_confidences,
+)
+from veriglot.records import Pointer, Prediction, Span, Status, Word
 from veriglot.signatures import digest, file_sha256, signature
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
     from numpy.typing import NDArray
 
-    from veriglot.judging.language import ResolvedLanguage
+    from veriglot.detectors.grounding.features import Extract
     from veriglot.records import Sample
 
-__all__ = ["OUTPUTS", "Grounding", "Manifest", "Model", "session_of"]
+__all__ = [
+    "FILES",
+    "OUTPUTS",
+    "Grounding",
+    "Line",
+    "Manifest",
+    "Model",
+    "ScriptCalibration",
+    "Seen",
+    "WordDetector",
+    "check_files",
+    "read_manifest",
+    "response_evidence",
+    "session_of",
+]
+
+
+# From logits to probabilities that mean what they say, by script, with a default for the rest.
+#
+# Each script has a slope and an offset fitted on held-out responses (`training/grounding/calibration.py`). A language
+# whose script has none of its own, or that no training text was in, gets the default, and its predictions say so.
+
+
+_TOP_SHARE = 0.1  # of a response's words: the most suspect ones
+
+
+class Line(msgspec.Struct, frozen=True):
+    """A probability as the logistic function of slope * logit + offset."""
+
+    slope: float
+    offset: float
+
+
+class ScriptCalibration(msgspec.Struct, frozen=True):
+    """Calibration by script.
+
+    Attributes:
+        scripts: ISO 15924 code to line.
+        languages: base tags of the languages that the lines were fitted on.
+        default: the line for every other language.
+        response: weights of `response_evidence`, in its order, the constant last.
+    """
+
+    scripts: dict[str, Line]
+    languages: tuple[str, ...]
+    default: Line
+    response: tuple[float, ...]
+
+    def covers(self, tag: str, script: str | None) -> bool:
+        """Whether a language has a calibration of its own."""
+        return tag.split("-")[0] in self.languages and script in self.scripts
+
+    def confidences(self, logits: NDArray[np.float32], tag: str, script: str | None) -> NDArray[np.float64]:
+        """Probability that each word is unsupported, shape (n,)."""
+        line = self.scripts[script] if script is not None and self.covers(tag, script) else self.default
+        return sigmoid(line.slope * logits.astype(np.float64) + line.offset)
+
+    def score(self, logits: NDArray[np.float32]) -> float:
+        """Probability that the response holds any unsupported span."""
+        evidence = np.append(response_evidence(logits), 1.0)
+        return float(sigmoid(np.array([evidence @ np.array(self.response)]))[0])
+
+
+def response_evidence(logits: NDArray[np.float32]) -> NDArray[np.float64]:
+    """What a response's score is made from: highest logit, mean of the highest tenth, mean of all, log of the words."""
+    ordered = np.sort(logits.astype(np.float64))
+    top = max(1, round(len(ordered) * _TOP_SHARE))
+    return np.array([ordered[-1], ordered[-top:].mean(), ordered.mean(), np.log(len(ordered))])
+
+
+def mark(
+    sample: Sample,
+    extract: Extract,
+    confidences: NDArray[np.float64],
+    types: NDArray[np.float64],
+    names: tuple[str, ...],
+    threshold: float,
+) -> tuple[Span, ...]:
+    """The unsupported spans of a response, in order.
+
+    Neighbouring marked words of one sentence make one span; its type is the likeliest on the average of its words, its
+    confidence the mean of theirs.
+
+    Args:
+        sample: the sample.
+        extract: its features, for words, sentences and windows.
+        confidences: probability that each word is unsupported, shape (n,).
+        types: probability of each type given that the word is unsupported, shape (n, t).
+        names: the types.
+        threshold: a word is marked from this confidence on.
+    """
+
+    def label(low: int, high: int) -> SpanLabel:
+        window = int(extract.sentence_window[extract.sentence[low]])
+        first, last = int(extract.windows.first[window]), int(extract.windows.last[window])
+        # The window of a passage without words is empty.
+        evidence = (_pointer(sample, extract, first, last - 1),) if last > first else ()
+        return SpanLabel(names[int(types[low:high].mean(axis=0).argmax())], evidence)
+
+    return spans_from_words(sample.response, extract.response.bounds, confidences, threshold, extract.sentence, label)
+
+
+def word_list(
+    sample: Sample,
+    extract: Extract,
+    confidences: NDArray[np.float64],
+    threshold: float,
+    places: NDArray[np.int64] | None = None,
+) -> tuple[Word, ...]:
+    """Every word with its confidence; supported words with the place in the evidence that supports them best.
+
+    Args:
+        sample: the sample.
+        extract: its features.
+        confidences: probability that each word is unsupported, shape (n,).
+        threshold: a word counts as supported below it.
+        places: an evidence word for words that do not stand in the evidence as they are, or -1, shape (n,).
+    """
+
+    def pointers(word: int) -> tuple[Pointer, ...]:
+        index = _supporting_word(extract, word)
+        if index < 0 and places is not None:
+            index = int(places[word])
+        return (_pointer(sample, extract, index, index),) if index >= 0 else ()
+
+    return words_from_confidences(extract.response.bounds, confidences, threshold, pointers)
+
+
+def _pointer(sample: Sample, extract: Extract, first: int, last: int) -> Pointer:
+    """The stretch of evidence from its word `first` to its word `last`, both included."""
+    evidence = extract.evidence
+    passage = int(evidence.passage[first])
+    offset = int(evidence.offsets[passage])
+    start, end = int(evidence.bounds[first, 0]) - offset, int(evidence.bounds[last, 1]) - offset
+    return Pointer(str(sample.evidence[passage].id), start, end)
+
+
+def _supporting_word(extract: Extract, word: int) -> int:
+    """The same word, or else one of its stem, in the evidence window that supports it; -1 where no window holds it."""
+    window = int(extract.word_window[word])
+    if window < 0:
+        return -1
+    first, last = int(extract.windows.first[window]), int(extract.windows.last[window])
+    response, evidence = extract.response, extract.evidence
+    for hash_, hashes in ((response.word[word], evidence.word), (response.stem[word], evidence.stem)):
+        matches = np.flatnonzero(hashes[first:last] == hash_)
+        if len(matches):
+            return first + int(matches[0])
+    return -1
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What a detector makes of one response, before thresholds.
+
+    Attributes:
+        extract: words, sentences and windows.
+        logits: unsupported, then one per type, shape (n, 1 + t).
+        calibration: what makes probabilities of the logits.
+        types: the span types, in the order of the logits.
+        notes: what a reader of the prediction must know.
+        places: the evidence word that supports each word best, or -1, shape (n,); None where only words that stand in
+            the evidence as they are can be pointed at.
+    """
+
+    extract: Extract
+    logits: NDArray[np.float32]
+    calibration: ScriptCalibration
+    types: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    places: NDArray[np.int64] | None = None
+
+
+class WordDetector(BaseDetector[ResolvedLanguage, Seen]):
+    """A detector that gives every word of a response logits, one response at a time."""
+
+    taxonomy = "fava"
+
+    @abstractmethod
+    def _see(self, sample: Sample, resolved: ResolvedLanguage) -> Seen | None:
+        """Look at a sample that has response, evidence and language; None where one of the two texts has no word."""
+
+    def _plan(self, sample: Sample) -> ResolvedLanguage | NotScored:
+        return admit(sample)
+
+    def _run(self, plans: Sequence[tuple[Sample, ResolvedLanguage]]) -> Iterator[Seen | NotScored]:
+        return (self._guarded(self._seen, sample, resolved) for sample, resolved in plans)
+
+    def _seen(self, sample: Sample, resolved: ResolvedLanguage) -> Seen | NotScored:
+        seen = self._see(sample, resolved)
+        if seen is None:
+            return without_words(sample)
+        if seen.extract.markup.all():
+            return NotScored(Status.FAILED, "the response holds nothing but control tokens")
+        return seen
+
+    def _scored(self, sample: Sample, plan: ResolvedLanguage, result: Seen) -> Prediction:
+        extract, logits, calibration = result.extract, result.logits, result.calibration
+        confidences = calibration.confidences(logits[:, 0], plan.tag, plan.script)
+        confidences[extract.markup] = 0.0
+        confidences = confidences.round(DIGITS)  # first, so that what is shown and what is marked agree
+        types = sigmoid(logits[:, 1:].astype(np.float64))
+        uncovered = () if calibration.covers(plan.tag, plan.script) else ("calibration:default",)
+        threshold = self._threshold
+        return self._prediction(
+            sample,
+            score=round(calibration.score(logits[~extract.markup, 0]), DIGITS),
+            spans=mark(sample, extract, confidences, types, result.types, threshold),
+            words=word_list(sample, extract, confidences, threshold, result.places) if self._words else None,
+            language=plan.tag,
+            notes=(*plan.notes, *result.notes, *uncovered),
+        )
 
 
 # Running the trained network with ONNX Runtime, on one thread, one response at a time.
@@ -158,8 +383,8 @@ class Grounding(WordDetector):
         return Lexicon.load(self._folder)
 
     @cached_property
-    def _calibration(self) -> Calibration:
-        return msgspec.json.decode((self._folder / "calibration.json").read_bytes(), type=Calibration)
+    def _calibration(self) -> ScriptCalibration:
+        return msgspec.json.decode((self._folder / "calibration.json").read_bytes(), type=ScriptCalibration)
 
     def _see(self, sample: Sample, resolved: ResolvedLanguage) -> Seen | None:
         passages = [passage.text for passage in sample.evidence]
@@ -170,37 +395,51 @@ class Grounding(WordDetector):
         return Seen(extracted, logits, self._calibration, self._manifest.types, evidence_notes(sample, resolved))
 
 
-def _manifest(folder: Path) -> Manifest:
+ManifestT = TypeVar("ManifestT")
+
+
+def read_manifest(folder: Path, type_: type[ManifestT], what: str) -> ManifestT:
+    """What a folder of weights says of itself in `weights.json`.
+
+    Args:
+        folder: the folder.
+        type_: what the file holds.
+        what: name of the detector whose weights they are, for messages.
+
+    Raises:
+        WeightsError: there is no such file, or it is something else.
+    """
     path = folder / "weights.json"
     try:
-        manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
+        return msgspec.json.decode(path.read_bytes(), type=type_)
     except FileNotFoundError as error:
         raise WeightsError(
-            f"There are no grounding weights in {folder}.",
-            remedy="Give a folder that `veriglot train grounding` made, or install Veriglot again.",
+            f"There are no {what} weights in {folder}.",
+            remedy=f"Give a folder that `veriglot train {what}` made, or install Veriglot again.",
         ) from error
     except msgspec.MsgspecError as error:
-        raise WeightsError(f"{path} is not a manifest of grounding weights: {error}.") from error
+        raise WeightsError(f"{path} is not a manifest of {what} weights: {error}.") from error
+
+
+def check_files(folder: Path, names: Iterable[str], sha256: Mapping[str, str]) -> None:
+    """Compare files of a folder with their hashes, some 20 ms, against results that are wrong in silence.
+
+    Raises:
+        WeightsError: one is missing or damaged.
+    """
+    for name in names:
+        path = folder / name
+        if not path.is_file() or file_sha256(path) != sha256.get(name):
+            raise WeightsError(f"{path} is missing or damaged.", remedy="Install Veriglot again, or train anew.")
+
+
+def check_weights(folder: Path) -> Manifest:
+    """What a folder of weights says of itself, once it was seen to be whole and for these features."""
+    manifest = read_manifest(folder, Manifest, "grounding")
     if manifest.features_version != FEATURES_VERSION:
         raise WeightsError(
             f"The weights in {folder} are for features {manifest.features_version}, not for {FEATURES_VERSION}.",
             remedy="Train them anew with `veriglot train grounding`.",
         )
-    return manifest
-
-
-def check_weights(folder: Path) -> Manifest:
-    """Compare every file of a folder of weights with its hash, some 20 ms, against results that are wrong in silence.
-
-    Returns:
-        What the folder says of itself.
-
-    Raises:
-        WeightsError: a file is missing or damaged, or the weights are for other features.
-    """
-    manifest = _manifest(folder)
-    for name, expected in manifest.sha256.items():
-        path = folder / name
-        if not path.is_file() or file_sha256(path) != expected:
-            raise WeightsError(f"{path} is missing or damaged.", remedy="Install Veriglot again, or train anew.")
+    check_files(folder, manifest.sha256, manifest.sha256)
     return manifest

@@ -12,15 +12,20 @@ import msgspec
 import numpy as np
 
 from veriglot import hub as weights
-from veriglot.detectors.base import Seen, WordDetector
-from veriglot.detectors.calibration import ScriptCalibration as Calibration
-from veriglot.detectors.grounding.detector import Model, session_of
-from veriglot.detectors.grounding.lexicon import Lexicon
+from veriglot.detectors.grounding.detector import (
+    Model,
+    ScriptCalibration,
+    Seen,
+    WordDetector,
+    check_files,
+    read_manifest,
+    session_of,
+)
+from veriglot.detectors.grounding.features import Lexicon
 from veriglot.detectors.semantic.features import READING_VERSION, EncoderVectors, Held, base_of, read_sample
-from veriglot.encoders.base import strength_among
-from veriglot.encoders.registry import load_encoder
+from veriglot.encoders.base import load_encoder, strength_among
 from veriglot.errors import UnknownNameError, WeightsError
-from veriglot.judging.language import evidence_notes
+from veriglot.judging.base import evidence_notes
 from veriglot.records import Task
 from veriglot.records.languages import get_language
 from veriglot.signatures import digest, file_sha256, signature
@@ -35,7 +40,7 @@ if TYPE_CHECKING:
     from veriglot.detectors.semantic.features import Reading
     from veriglot.detectors.semantic.reader import Reader
     from veriglot.encoders.base import Encoder
-    from veriglot.judging.language import ResolvedLanguage
+    from veriglot.judging.base import ResolvedLanguage
     from veriglot.records import Sample
 
 __all__ = [
@@ -78,7 +83,7 @@ class Together(msgspec.Struct, frozen=True):
 
     head: float
     reader: float
-    calibration: Calibration
+    calibration: ScriptCalibration
 
 
 class Calibrations(msgspec.Struct, frozen=True):
@@ -87,9 +92,9 @@ class Calibrations(msgspec.Struct, frozen=True):
     `read_across` is for evidence in another language where the reader has judged too.
     """
 
-    same: Calibration
-    across: Calibration
-    translation: Calibration
+    same: ScriptCalibration
+    across: ScriptCalibration
+    translation: ScriptCalibration
     read_across: Together | None = None
 
 
@@ -146,25 +151,13 @@ def check_weights(folder: Path) -> Manifest:
     Raises:
         WeightsError: a file is missing or damaged, or the weights are for other features or another lexicon.
     """
-    path = folder / "weights.json"
-    try:
-        manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
-    except FileNotFoundError as error:
-        raise WeightsError(
-            f"There are no semantic weights in {folder}.",
-            remedy="Give a folder that `veriglot train semantic` made, or install Veriglot again.",
-        ) from error
-    except msgspec.MsgspecError as error:
-        raise WeightsError(f"{path} is not a manifest of semantic weights: {error}.") from error
+    manifest = read_manifest(folder, Manifest, "semantic")
     if manifest.reading_version != READING_VERSION or manifest.shared != shared_hash():
         raise WeightsError(
             f"The weights in {folder} are for other features than this version of Veriglot takes.",
             remedy="Train them anew with `veriglot train semantic`.",
         )
-    for name in (*FILES, *([READER] if manifest.reads_with else [])):
-        file = folder / name
-        if not file.is_file() or file_sha256(file) != manifest.sha256.get(name):
-            raise WeightsError(f"{file} is missing or damaged.", remedy="Install Veriglot again, or train anew.")
+    check_files(folder, (*FILES, *([READER] if manifest.reads_with else [])), manifest.sha256)
     return manifest
 
 

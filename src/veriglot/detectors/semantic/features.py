@@ -15,9 +15,8 @@ from anyascii import anyascii
 from rapidfuzz import fuzz
 from rapidfuzz.process import cdist
 
-from veriglot.detectors.grounding.document import Document, mixed
+from veriglot.detectors.grounding.document import Document, mixed, number_values
 from veriglot.detectors.grounding.features import Extract, extract
-from veriglot.detectors.grounding.matching import number_values
 from veriglot.encoders.base import word_vectors
 from veriglot.text.segmentation import sentences
 from veriglot.text.unicode import SCRIPT_SAMPLE, main_script, script_sample_of
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from veriglot.detectors.grounding.lexicon import Lexicon
+    from veriglot.detectors.grounding.features import Lexicon
     from veriglot.encoders.base import Encoder
 
 __all__ = [

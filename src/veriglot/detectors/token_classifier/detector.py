@@ -21,14 +21,21 @@ from veriglot.detectors.token_classifier.inputs import (
     prompt_for,
     wordings_version,
 )
-from veriglot.encoders.windows import fast_tokenizer
+from veriglot.encoders.base import fast_tokenizer
 from veriglot.errors import UnknownNameError, WeightsError
 from veriglot.hub.cards import agree
 from veriglot.hub.checkpoints import batches, checkpoint, device_for, hub_options, loading, positions, room_for
-from veriglot.judging.base import BaseDetector, NotScored, admit, without_words
-from veriglot.judging.labels import label_aliases, label_names, normalised_label
-from veriglot.judging.language import evidence_notes
-from veriglot.judging.spans import SpanLabel, spans_from_words, words_from_confidences
+from veriglot.judging.base import (
+    BaseDetector,
+    NotScored,
+    SpanLabel,
+    admit,
+    evidence_notes,
+    spans_from_words,
+    without_words,
+    words_from_confidences,
+)
+from veriglot.judging.classifiers import label_aliases, label_names, normalised_label
 from veriglot.records import Prediction, Span, Status, Word
 from veriglot.records.languages import base_tag, get_language
 from veriglot.records.taxonomy import taxonomies

@@ -18,7 +18,7 @@ import numpy as np
 
 from veriglot.errors import UnknownNameError
 from veriglot.judging.base import TooLongError
-from veriglot.judging.windows import stretches
+from veriglot.judging.classifiers import stretches
 from veriglot.records import Pointer, Task
 from veriglot.text.unicode import without_surrogates
 

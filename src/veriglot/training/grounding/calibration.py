@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from veriglot.detectors.calibration import Line, response_evidence
-from veriglot.detectors.calibration import ScriptCalibration as Calibration
+from veriglot.detectors.grounding.detector import Line, response_evidence
+from veriglot.detectors.grounding.detector import ScriptCalibration as Calibration
 from veriglot.errors import UnknownNameError
 from veriglot.records.languages import get_language
 from veriglot.training.regression import logistic

@@ -19,7 +19,7 @@ import torch
 
 from veriglot import hub as models
 from veriglot.datasets.translation.alignment import VectorAligner
-from veriglot.detectors.grounding.lexicon import Lexicon
+from veriglot.detectors.grounding.features import Lexicon
 from veriglot.detectors.semantic.detector import (
     FILES,
     READER,
@@ -35,8 +35,8 @@ from veriglot.detectors.semantic.detector import (
 )
 from veriglot.detectors.semantic.features import EncoderVectors, Held, read_sample
 from veriglot.detectors.semantic.reader import Reader, save_learned
+from veriglot.encoders.base import load_encoder
 from veriglot.encoders.e5 import E5, E5File, Tokeniser
-from veriglot.encoders.registry import load_encoder
 from veriglot.errors import InputError, WeightsError
 from veriglot.signatures import file_sha256
 from veriglot.storage.files import whole_folder, write_json

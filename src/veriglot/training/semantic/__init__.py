@@ -47,7 +47,7 @@ def train(
     """
     from pathlib import Path
 
-    from veriglot.encoders.registry import load_encoder
+    from veriglot.encoders.base import load_encoder
     from veriglot.errors import MissingExtraError
 
     try:

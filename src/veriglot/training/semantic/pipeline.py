@@ -22,8 +22,7 @@ import onnxruntime
 import torch
 from torch import Tensor, nn
 
-from veriglot.detectors.grounding.features import extract
-from veriglot.detectors.grounding.lexicon import Lexicon
+from veriglot.detectors.grounding.features import Lexicon, extract
 from veriglot.detectors.semantic.detector import (
     FILES,
     Calibrations,
@@ -59,7 +58,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from veriglot.detectors.calibration import ScriptCalibration as Calibration
+    from veriglot.detectors.grounding.detector import ScriptCalibration as Calibration
     from veriglot.encoders.base import Encoder
     from veriglot.training.grounding.dataset import WordLabels
     from veriglot.training.semantic.dataset import Row

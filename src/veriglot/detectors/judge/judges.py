@@ -1,0 +1,656 @@
+"""Language models as judges: of spans, of atomic facts, of translations, of pairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+
+import msgspec
+
+from veriglot.detectors.judge.answers import (
+    DIGITS,
+    Ballot,
+    Mark,
+    Quote,
+    excerpt,
+    label_probabilities,
+    list_probability,
+    locate,
+    location_notes,
+    read_answer,
+    spans_of,
+)
+from veriglot.detectors.judge.base import (
+    Asked,
+    Case,
+    Judge,
+    Outcome,
+    Passages,
+    Question,
+    WindowedJudge,
+    language_name,
+    load_prompt,
+    passage_blocks,
+    question_block,
+    tagged,
+)
+from veriglot.errors import UnknownNameError
+from veriglot.judging.base import NotScored, has_fact_rules, text_language, without_words
+from veriglot.judging.nli import Claim
+from veriglot.llm.client import AnswerError
+from veriglot.llm.output_parser import schema_of
+from veriglot.records import JudgedUnit, Status, Word
+from veriglot.records.taxonomy import taxonomy
+from veriglot.text.facts import facts
+from veriglot.text.segmentation import words
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from veriglot.llm.client import Reply
+    from veriglot.records import Sample
+
+__all__ = ["judge"]
+
+
+class _Quoted(msgspec.Struct, frozen=True):
+    text: str
+    type: str
+    before: str = ""
+
+
+class _SpansAnswer(msgspec.Struct, frozen=True):
+    spans: tuple[_Quoted, ...]
+
+
+@dataclass(frozen=True)
+class _SpansOpinion:
+    """What one reply says: the marks that were located, the probability that there are any, and what to note."""
+
+    marks: tuple[Mark, ...]
+    probability: float | None
+    notes: tuple[str, ...]
+
+
+class SpanJudge(WindowedJudge):
+    """`judge:spans`: unsupported spans with types, quoted by the model and located in the response.
+
+    Args:
+        taxonomy: the taxonomy of the types; their meanings are told to the model as the taxonomy has them.
+        options: of `WindowedJudge` and `Judge`.
+    """
+
+    kind: ClassVar[str] = "spans"
+    prompt_name: ClassVar[str] = "spans"
+    fields: ClassVar[frozenset[str]] = frozenset({"language", "types", "question", "evidence", "response"})
+
+    def __init__(self, *, taxonomy: str = "fava", **options: Any) -> None:
+        self.taxonomy = taxonomy
+        self._types = _types_of(taxonomy)
+        super().__init__(**options)
+
+    @classmethod
+    def _own_options(cls) -> tuple[str, ...]:
+        return ("taxonomy", *super()._own_options())
+
+    def _default_threshold(self) -> float:
+        """Half of several opinions; of a single one all that it marks: doubt of a type is no doubt of the mark."""
+        return 0.0 if self._asking.samples == 1 else super()._default_threshold()
+
+    def _parts(self) -> dict[str, object]:
+        voted = self._asking.samples > 1 or self._window is not None
+        return {**super()._parts(), "taxonomy": self.taxonomy, "unit": "word" if voted else "char"}
+
+    def _questions(self, case: Case) -> list[Question]:
+        return [
+            Question(self._filled(case, window), _spans_schema(list(self._types))) for window in self._windows(case)
+        ]
+
+    def _filled(self, case: Case, window: Passages) -> str:
+        sample = case.sample
+        return self._prompt.filled(
+            language=case.language,
+            types="\n".join(f"- {name}: {meaning}" for name, meaning in self._types.items()),
+            question=question_block(sample),
+            evidence=passage_blocks(window, sample.response, sample.question or ""),
+            response=tagged("response", sample.response, *(passage.text for passage in sample.evidence)),
+        )
+
+    def _opinion(self, case: Case, replies: list[Reply]) -> _SpansOpinion:
+        opinions = [self._reading(case, reply) for reply in replies]
+        return opinions[0] if len(opinions) == 1 else self._in_every_window(case, opinions)
+
+    def _in_every_window(self, case: Case, opinions: list[_SpansOpinion]) -> _SpansOpinion:
+        """What no window supports. How sure the model was of each window says little of all of them together."""
+        ballot = Ballot(case.sample.response, case.resolved.tag, [opinion.marks for opinion in opinions])
+        spans = ballot.spans(1.0, list(self._types))
+        marks = tuple(Mark(span.start, span.end, str(span.type)) for span in spans)
+        notes = dict.fromkeys(note for opinion in opinions for note in opinion.notes)
+        return _SpansOpinion(marks, None, (f"evidence:{len(opinions)} windows", *notes))
+
+    def _reading(self, case: Case, reply: Reply) -> _SpansOpinion:
+        """What the reply on one window says."""
+        quoted = read_answer(reply, _SpansAnswer).spans
+        for span in quoted:
+            if span.type not in self._types:
+                raise AnswerError(
+                    f"The judge names the type {span.type!r}, which the taxonomy {self.taxonomy!r} lacks."
+                )
+        quotes = [Quote(span.text, span.before) for span in quoted]
+        locations = locate(case.sample.response, quotes, case.resolved.tag)
+        if quoted and not any(locations):
+            shown = excerpt(quoted[0].text)
+            raise AnswerError(
+                f"None of the judge's {len(quoted)} quotes stands in the response; the first is {shown!r}."
+            )
+        known = label_probabilities(reply, "type", [span.type for span in quoted], list(self._types))
+        sure = [None if known is None else known[n][span.type] for n, span in enumerate(quoted)]
+        marks = tuple(
+            Mark(location.start, location.end, span.type, p)
+            for location, span, p in zip(locations, quoted, sure, strict=True)
+            if location is not None
+        )
+        return _SpansOpinion(marks, list_probability(reply, "spans"), location_notes(quotes, locations))
+
+    def _outcome(self, case: Case, opinions: list[_SpansOpinion]) -> Outcome:
+        notes = tuple(dict.fromkeys(note for opinion in opinions for note in opinion.notes))
+        if self._asking.samples > 1:
+            return self._voted(case, opinions, notes)
+        (opinion,) = opinions
+        spans, crossing = spans_of(case.sample.response, opinion.marks)
+        if crossing:
+            notes = (*notes, f"spans:{crossing} crossing ones parted")
+        marked = tuple(span for span in spans if span.confidence is None or span.confidence >= self._threshold)
+        if len(marked) < len(spans):
+            notes = (*notes, f"spans:{len(spans) - len(marked)} below the threshold")
+        if opinion.probability is None:
+            return Outcome(float(bool(opinion.marks)), marked, "verdict", notes=notes)
+        return Outcome(round(opinion.probability, DIGITS), marked, "token_probabilities", notes=notes)
+
+    def _voted(self, case: Case, opinions: list[_SpansOpinion], notes: tuple[str, ...]) -> Outcome:
+        ballot = Ballot(case.sample.response, case.resolved.tag, [opinion.marks for opinion in opinions])
+        return Outcome(
+            score=round(sum(bool(opinion.marks) for opinion in opinions) / len(opinions), DIGITS),
+            spans=ballot.spans(self._threshold, list(self._types)),
+            confidence="samples",
+            words=ballot.words(),
+            notes=notes,
+        )
+
+
+def _types_of(name: str) -> dict[str, str]:
+    entry = taxonomy(name)
+    return {type_: meaning for type_, meaning in entry.types.items() if type_ not in entry.clean}
+
+
+def _spans_schema(types: list[str]) -> dict[str, Any]:
+    text = {"type": "string"}
+    fields = {"before": text, "text": text, "type": {"type": "string", "enum": types}}
+    span = {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
+    spans = {"type": "array", "items": span}
+    return {"type": "object", "properties": {"spans": spans}, "required": ["spans"], "additionalProperties": False}
+
+
+class _Claimed(msgspec.Struct, frozen=True):
+    claim: str
+    text: str
+    before: str = ""
+
+
+class Answered(msgspec.Struct, frozen=True):
+    """The facts that a model parted a response into."""
+
+    facts: tuple[_Claimed, ...]
+
+
+def claims_by_rules(response: str, language: str) -> tuple[list[Claim], tuple[str, ...]]:
+    """The atomic facts of a response, which hold each of its words once, and what to note.
+
+    Args:
+        response: the text.
+        language: BCP 47 tag; without rules for it each sentence is one fact, which the note `facts:sentences` says.
+    """
+    claims = [Claim(fact.text(response), fact.kind, fact.parts) for fact in facts(response, language)]
+    return claims, () if has_fact_rules(language) else ("facts:sentences",)
+
+
+def claims_of_model(response: str, language: str, answered: Answered) -> tuple[list[Claim], tuple[str, ...]]:
+    """The facts that a model found, in order of their places, and what to note.
+
+    A fact whose words do not stand in the response is left out and noted; so is how many words of the response stand
+    in no fact, which nobody checks.
+    """
+    quotes = [Quote(fact.text, fact.before) for fact in answered.facts]
+    locations = locate(response, quotes, language)
+    notes = location_notes(quotes, locations)
+    claims = [
+        Claim(fact.claim.strip() or fact.text, "claim", ((location.start, location.end),))
+        for fact, location in zip(answered.facts, locations, strict=True)
+        if location is not None
+    ]
+    held = {offset for claim in claims for start, end in claim.parts for offset in range(start, end)}
+    outside = sum(start not in held for start, _ in words(response, language))
+    if outside:
+        notes = (*notes, f"facts:{outside} words in no fact")
+    return sorted(claims, key=lambda claim: claim.parts), notes
+
+
+def decomposition_schema() -> dict[str, Any]:
+    """The JSON schema of the answer of a model that parts a response."""
+    text = {"type": "string"}
+    fields = {"claim": text, "before": text, "text": text}
+    fact = {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
+    listed = {"type": "array", "items": fact}
+    return {"type": "object", "properties": {"facts": listed}, "required": ["facts"], "additionalProperties": False}
+
+
+Verdict = Literal["supported", "contradicted", "unverified"]
+
+_AT_ONCE = 20  # claims in one question: longer lists make models skip some
+_DECOMPOSING = ("rules", "model")
+_DECOMPOSITION_FIELDS = frozenset({"language", "response"})
+
+
+class _Judged(msgspec.Struct, frozen=True):
+    claim: int
+    verdict: Verdict
+
+
+class _FactsAnswer(msgspec.Struct, frozen=True):
+    verdicts: tuple[_Judged, ...]
+
+
+@dataclass(frozen=True)
+class _Verdicts:
+    """A verdict per claim and the probability that it is unsupported; None where these are not known."""
+
+    verdicts: tuple[Verdict, ...]
+    probabilities: tuple[float, ...] | None
+
+
+class FactJudge(WindowedJudge):
+    """`judge:facts`: a verdict per atomic fact, in `units`; what is not supported is marked.
+
+    Args:
+        decompose: `rules` for the facts of `veriglot.text.facts`, `model` to have the model part the response first.
+        decompose_prompt: a TOML file in place of the shipped prompt for that.
+        options: of `WindowedJudge` and `Judge`.
+    """
+
+    kind: ClassVar[str] = "facts"
+    taxonomy = "support"
+    prompt_name: ClassVar[str] = "facts"
+    fields: ClassVar[frozenset[str]] = frozenset({"language", "question", "evidence", "facts"})
+
+    def __init__(self, *, decompose: str = "rules", decompose_prompt: str | None = None, **options: Any) -> None:
+        if decompose not in _DECOMPOSING:
+            raise UnknownNameError("way to decompose", decompose, _DECOMPOSING)
+        super().__init__(**options)
+        self._by_model = decompose == "model"
+        self._parting = load_prompt("decompose", _DECOMPOSITION_FIELDS, decompose_prompt)
+
+    @classmethod
+    def _own_options(cls) -> tuple[str, ...]:
+        return ("decompose", "decompose_prompt", *super()._own_options())
+
+    def _parts(self) -> dict[str, object]:
+        return {**super()._parts(), "facts": self._parting.signature if self._by_model else "rules", "unit": "fact"}
+
+    def _prepared(self, cases: list[Case]) -> Sequence[Case | NotScored]:
+        return self._parted_by_model(cases) if self._by_model else [self._parted_by_rules(case) for case in cases]
+
+    def _parted_by_rules(self, case: Case) -> Case | NotScored:
+        claims, notes = claims_by_rules(case.sample.response, case.resolved.tag)
+        if not claims:
+            return without_words(case.sample)
+        return replace(case, state=claims, notes=(*case.notes, *notes))
+
+    def _parted_by_model(self, cases: list[Case]) -> list[Case | NotScored]:
+        questions = [[self._parting_question(case)] for case in cases]
+        settings = self._asking.generation(self._parting.max_tokens)
+        answers = self._asked(questions, self._asking.seeds[:1], settings)
+        return [self._with_claims(case, answer[0][0]) for case, answer in zip(cases, answers, strict=True)]
+
+    def _parting_question(self, case: Case) -> Question:
+        response = tagged("response", case.sample.response)
+        return Question(self._parting.filled(language=case.language, response=response), decomposition_schema())
+
+    def _with_claims(self, case: Case, answer: Asked) -> Case | NotScored:
+        if answer.reply is None:
+            return self._failed([answer.error or AnswerError("The judge gave no reply.")])
+        try:
+            answered = read_answer(answer.reply, Answered)
+        except AnswerError as error:
+            return self._failed([error])
+        claims, notes = claims_of_model(case.sample.response, case.resolved.tag, answered)
+        if not claims:
+            reason = f"none of the {len(answered.facts)} facts that the judge found stands in the response"
+            return NotScored(Status.FAILED, reason)
+        return replace(case, state=claims, notes=(*case.notes, *notes))
+
+    def _questions(self, case: Case) -> list[Question]:
+        """All lists of claims about the first window, then all about the next."""
+        lists = [_numbered(case.state, first) for first in range(0, len(case.state), _AT_ONCE)]
+        texts = [self._filled(case, window, listed) for window in self._windows(case) for listed in lists]
+        return [Question(text, schema_of(_FactsAnswer)) for text in texts]
+
+    def _filled(self, case: Case, window: Passages, listed: str) -> str:
+        sample = case.sample
+        return self._prompt.filled(
+            language=case.language,
+            question=question_block(sample),
+            evidence=passage_blocks(window, listed, sample.question or ""),
+            facts=tagged("claims", listed, *(passage.text for passage in sample.evidence)),
+        )
+
+    def _opinion(self, case: Case, replies: list[Reply]) -> _Verdicts:
+        lists = -(-len(case.state) // _AT_ONCE)
+        windows = [
+            _fact_verdicts(replies[first : first + lists], len(case.state)) for first in range(0, len(replies), lists)
+        ]
+        return windows[0] if len(windows) == 1 else _over_windows(windows)
+
+    def _outcome(self, case: Case, opinions: list[_Verdicts]) -> Outcome:
+        confidence, shares = _fact_shares(opinions)
+        types = [_verdict_type([opinion.verdicts[n] for opinion in opinions]) for n in range(len(shares))]
+        known = confidence != "verdict"
+        marks = [
+            Mark(start, end, type_, share if known else None)
+            for claim, type_, share in zip(case.state, types, shares, strict=True)
+            for start, end in claim.parts
+            if share >= self._threshold
+        ]
+        spans, _ = spans_of(case.sample.response, marks)
+        if confidence == "samples":
+            score = sum(set(opinion.verdicts) != {"supported"} for opinion in opinions) / len(opinions)
+        else:
+            score = max(shares)
+        words_ = None if self._by_model or not known else _fact_words(case, shares)
+        windows = len(self._windows(case))
+        notes = (f"evidence:{windows} windows",) if windows > 1 else ()
+        return Outcome(round(score, DIGITS), spans, confidence, words_, _fact_units(case.state, shares), notes)
+
+
+def _numbered(claims: list[Claim], first: int) -> str:
+    lines = (" ".join(claim.text.split()) for claim in claims[first : first + _AT_ONCE])
+    return "\n".join(f"{number}. {line}" for number, line in enumerate(lines, first + 1))
+
+
+def _fact_verdicts(replies: list[Reply], claims: int) -> _Verdicts:
+    """The verdicts on all claims by one window of the evidence."""
+    verdicts: list[Verdict] = []
+    supported: list[float] | None = []
+    for reply in replies:
+        answers = read_answer(reply, _FactsAnswer).verdicts
+        _check_complete([answer.claim for answer in answers], len(verdicts) + 1, min(_AT_ONCE, claims - len(verdicts)))
+        names = [answer.verdict for answer in answers]
+        known = label_probabilities(reply, "verdict", names, get_args(Verdict))
+        if supported is None or known is None:
+            supported = None
+        else:
+            supported += [_of_support(shares, name) for shares, name in zip(known, names, strict=True)]
+        verdicts += names
+    return _Verdicts(tuple(verdicts), None if supported is None else tuple(1.0 - share for share in supported))
+
+
+def _of_support(shares: dict[str, float], verdict: Verdict) -> float:
+    """The probability that a claim is supported; where only that of another verdict is known, all that it leaves."""
+    if "supported" in shares:
+        return shares["supported"]
+    return 1.0 - shares[verdict] if len(shares) == 1 else 0.0
+
+
+def _over_windows(windows: list[_Verdicts]) -> _Verdicts:
+    """Support by any window is support; of those that do not support a claim, one that contradicts it says more."""
+    ranks: tuple[Verdict, ...] = ("supported", "contradicted", "unverified")
+    by_claim = zip(*(window.verdicts for window in windows), strict=True)
+    verdicts = tuple(min(of_windows, key=ranks.index) for of_windows in by_claim)
+    known = [window.probabilities for window in windows if window.probabilities is not None]
+    if len(known) < len(windows):
+        return _Verdicts(verdicts, None)
+    return _Verdicts(verdicts, tuple(map(min, zip(*known, strict=True))))
+
+
+def _check_complete(numbers: list[int], first: int, count: int) -> None:
+    """Every claim has exactly one verdict, in order; a claim without one was not checked."""
+    if numbers != list(range(first, first + count)):
+        wanted = f"{first} to {first + count - 1}" if count > 1 else str(first)
+        raise AnswerError(f"The judge was asked for verdicts on claims {wanted}, in order, and gave them on {numbers}.")
+
+
+def _fact_shares(opinions: list[_Verdicts]) -> tuple[str, list[float]]:
+    """Where confidences come from, and per claim the probability that it is unsupported."""
+    if len(opinions) > 1:
+        votes = zip(*(opinion.verdicts for opinion in opinions), strict=True)
+        counts = [sum(verdict != "supported" for verdict in verdicts) for verdicts in votes]
+        return "samples", [round(count / len(opinions), DIGITS) for count in counts]
+    (opinion,) = opinions
+    if opinion.probabilities is not None:
+        return "token_probabilities", [round(p, DIGITS) for p in opinion.probabilities]
+    return "verdict", [float(verdicts != "supported") for verdicts in opinion.verdicts]
+
+
+def _verdict_type(verdicts: list[Verdict]) -> str:
+    """What most of those say that do not support it; the weaker claim, `unverified`, where as many say either."""
+    contradicted, unverified = verdicts.count("contradicted"), verdicts.count("unverified")
+    return "contradicted" if contradicted > unverified else "unverified"
+
+
+def _fact_words(case: Case, shares: list[float]) -> tuple[Word, ...]:
+    """Every word with the probability of the fact that it stands in."""
+    by_place = {
+        offset: share
+        for claim, share in zip(case.state, shares, strict=True)
+        for start, end in claim.parts
+        for offset in range(start, end)
+    }
+    bounds = words(case.sample.response, case.resolved.tag)
+    return tuple(Word(start, end, by_place[start]) for start, end in bounds)
+
+
+def _fact_units(claims: list[Claim], shares: list[float]) -> tuple[JudgedUnit, ...]:
+    units = []
+    for claim, share in zip(claims, shares, strict=True):
+        parts = claim.parts if len(claim.parts) > 1 else ()
+        units.append(JudgedUnit(claim.parts[0][0], claim.parts[-1][1], claim.kind, share, parts))
+    return tuple(units)
+
+
+_UNKNOWN = "another language"
+
+
+class _TranslationAnswer(msgspec.Struct, frozen=True):
+    reason: str
+    hallucination: bool
+
+
+@dataclass(frozen=True)
+class _TranslationOpinion:
+    """One verdict, and the probability of hallucination that its token had, where that is known."""
+
+    hallucination: bool
+    probability: float | None
+
+
+class TranslationJudge(Judge):
+    """`judge:translation`: does the translation hold a hallucination? Plainly asked (HAT, Figure 9).
+
+    The evidence is the source. A verdict of yes is one span over the whole response: the judge is not asked where.
+
+    Args:
+        options: of `Judge`.
+    """
+
+    kind: ClassVar[str] = "translation"
+    taxonomy = "hat"
+    prompt_name: ClassVar[str] = "translation"
+    fields: ClassVar[frozenset[str]] = frozenset({"source_language", "language", "evidence", "response"})
+
+    def _parts(self) -> dict[str, object]:
+        return {"unit": "response"}
+
+    def _questions(self, case: Case) -> list[Question]:
+        sample = case.sample
+        sources = [passage.text for passage in sample.evidence]
+        filled = self._prompt.filled(
+            source_language=_source_language(sample),
+            language=case.language,
+            evidence=passage_blocks([("", text) for text in sources], sample.response, tag="source"),
+            response=tagged("translation", sample.response, *sources),
+        )
+        return [Question(filled, schema_of(_TranslationAnswer))]
+
+    def _opinion(self, case: Case, replies: list[Reply]) -> _TranslationOpinion:  # noqa: ARG002
+        (reply,) = replies
+        verdict = read_answer(reply, _TranslationAnswer).hallucination
+        sure = label_probabilities(reply, "hallucination", ["true" if verdict else "false"], ("true", "false"))
+        return _TranslationOpinion(
+            verdict, None if sure is None else sure[0]["true"] if verdict else 1.0 - sure[0]["false"]
+        )
+
+    def _outcome(self, case: Case, opinions: list[_TranslationOpinion]) -> Outcome:
+        known = [opinion.probability for opinion in opinions if opinion.probability is not None]
+        if len(opinions) > 1:
+            score, confidence = sum(opinion.hallucination for opinion in opinions) / len(opinions), "samples"
+        elif known:
+            score, confidence = known[0], "token_probabilities"
+        else:
+            score, confidence = float(opinions[0].hallucination), "verdict"
+        score = round(score, DIGITS)
+        mark = Mark(0, len(case.sample.response), "hallucination", None if confidence == "verdict" else score)
+        spans, _ = spans_of(case.sample.response, [mark] if score >= self._threshold else [])
+        return Outcome(score, spans, confidence)
+
+
+class GuidedTranslationJudge(TranslationJudge):
+    """`judge:translation-guided`: as `judge:translation`, with guidelines and contrasted examples (HAT, Figure 8)."""
+
+    kind: ClassVar[str] = "translation-guided"
+    prompt_name: ClassVar[str] = "translation_guided"
+
+
+def _source_language(sample: Sample) -> str:
+    """The language of the source for the prompt: as given, or as identified."""
+    given = next((passage.language for passage in sample.evidence if passage.language), None)
+    tag = text_language(" ".join(passage.text for passage in sample.evidence), given)
+    return _UNKNOWN if tag is None else language_name(tag)
+
+
+NO_ERROR = "none"
+_MEANING_OF_NONE = "the edited sentence says the same as the true one, or nothing that could be checked"
+
+
+class _PairAnswer(msgspec.Struct, frozen=True):
+    type: str
+
+
+@dataclass(frozen=True)
+class _PairLabel:
+    """One label, and the probabilities of labels where these are known."""
+
+    label: str
+    shares: dict[str, float] | None
+
+
+class PairJudge(Judge):
+    """`judge:pairs`: the type of the error that an edit brought in, as a span over the whole edited sentence.
+
+    The evidence is the true sentence, the response the edited one.
+
+    Args:
+        none: whether the model may say that there is no error, as the annotators of HalluVerse25 could (label `0`). Its
+            paper's models could not: with False every pair has one of the three types, and its score is 1 by the
+            question, which the note `verdict:type only` says.
+        options: of `Judge`.
+    """
+
+    kind: ClassVar[str] = "pairs"
+    taxonomy = "halluverse"
+    prompt_name: ClassVar[str] = "pairs"
+    fields: ClassVar[frozenset[str]] = frozenset({"language", "types", "evidence", "response"})
+
+    def __init__(self, *, none: bool = True, **options: Any) -> None:
+        self._meanings = dict(taxonomy(self.taxonomy).types) | ({NO_ERROR: _MEANING_OF_NONE} if none else {})
+        super().__init__(**options)
+
+    @classmethod
+    def _own_options(cls) -> tuple[str, ...]:
+        return ("none", *super()._own_options())
+
+    def _default_threshold(self) -> float:
+        """The likeliest label is taken, however likely it is."""
+        return 0.0
+
+    def _parts(self) -> dict[str, object]:
+        return {"labels": ",".join(self._meanings), "unit": "response"}
+
+    def _questions(self, case: Case) -> list[Question]:
+        sample = case.sample
+        originals = [passage.text for passage in sample.evidence]
+        filled = self._prompt.filled(
+            language=case.language,
+            types="\n".join(f"- {name}: {meaning}" for name, meaning in self._meanings.items()),
+            evidence=passage_blocks([("", text) for text in originals], sample.response, tag="true-sentence"),
+            response=tagged("edited-sentence", sample.response, *originals),
+        )
+        label = {"type": "string", "enum": list(self._meanings)}
+        schema = {"type": "object", "properties": {"type": label}, "required": ["type"], "additionalProperties": False}
+        return [Question(filled, schema)]
+
+    def _opinion(self, case: Case, replies: list[Reply]) -> _PairLabel:  # noqa: ARG002
+        (reply,) = replies
+        label = read_answer(reply, _PairAnswer).type
+        if label not in self._meanings:
+            raise AnswerError(f"The judge names the type {label!r}; it was asked for {', '.join(self._meanings)}.")
+        sure = label_probabilities(reply, "type", [label], list(self._meanings))
+        return _PairLabel(label, None if sure is None else sure[0])
+
+    def _outcome(self, case: Case, opinions: list[_PairLabel]) -> Outcome:
+        labels = [opinion.label for opinion in opinions]
+        label = max(self._meanings, key=labels.count)  # of equals the first in the order of the taxonomy
+        shares = {name: labels.count(name) / len(labels) for name in self._meanings}
+        confidence = "samples"
+        if len(opinions) == 1:
+            shares = opinions[0].shares or {}
+            confidence = "token_probabilities" if shares else "verdict"
+        sure = round(shares[label], DIGITS) if shares else None
+        notes: tuple[str, ...] = () if NO_ERROR in self._meanings else ("verdict:type only",)
+        marks = [] if label == NO_ERROR else [Mark(0, len(case.sample.response), label, sure)]
+        if marks and sure is not None and sure < self._threshold:
+            marks, notes = [], (*notes, "spans:1 below the threshold")
+        spans, _ = spans_of(case.sample.response, marks)
+        return Outcome(round(_pair_score(label, shares), DIGITS), spans, confidence, notes=notes)
+
+
+def _pair_score(label: str, shares: dict[str, float]) -> float:
+    """The probability of an error; where only that of a type is known, or nothing, the verdict."""
+    if NO_ERROR in shares:
+        return 1.0 - shares[NO_ERROR]
+    return float(label != NO_ERROR)
+
+
+JUDGES: dict[str, type[Judge]] = {
+    kind.kind: kind for kind in (SpanJudge, FactJudge, TranslationJudge, GuidedTranslationJudge, PairJudge)
+}
+
+
+def judge(kind: str, *, threshold: float | None = None, words: bool = False, **options: Any) -> Judge:
+    """A judge by name: `load_detector("judge:spans", model=..., url=...)`.
+
+    Args:
+        kind: a name of `JUDGES`.
+        threshold: confidence from which something is marked, 0 to 1; None for the judge's own.
+        words: whether predictions carry every word, where its confidence is known.
+        options: of the judge and of `Asking`; see `docs/judges.md`.
+
+    Raises:
+        UnknownNameError: no such judge or option; the error suggests the nearest.
+        UsageError: options that make no sense, or no model.
+        InputError: a prompt of one's own, or a script, that cannot be used.
+        MissingExtraError: the client's packages are not installed.
+    """
+    try:
+        made = JUDGES[kind]
+    except KeyError:
+        raise UnknownNameError("judge", kind, JUDGES) from None
+    return made(threshold=threshold, words=words, **options)

@@ -19,10 +19,9 @@ import numpy as np
 import veriglot
 from figures import show
 from veriglot.detectors.registry import load_detector
-from veriglot.metrics import ranking as histogram
-from veriglot.metrics.facts import fact_marks, gathered
+from veriglot.metrics import scores as histogram
 from veriglot.metrics.reference import reference
-from veriglot.metrics.spans import marked, probabilities, ranges
+from veriglot.metrics.spans import fact_marks, gathered, marked, probabilities, ranges
 from veriglot.text.facts import facts
 from veriglot.text.segmentation import sentences
 from veriglot.training.grounding.examples import share_of

@@ -18,8 +18,8 @@ import numpy as np
 
 from figures import show
 from veriglot.bench.comparison import Contender, difference
-from veriglot.metrics.bootstrap import Resampling, percentile
-from veriglot.metrics.items import Items, draws
+from veriglot.metrics.estimate import Resampling, percentile
+from veriglot.metrics.measures import Items, draws
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

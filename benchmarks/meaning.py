@@ -27,9 +27,8 @@ from veriglot.bench.evaluation import Evaluator, Settings
 from veriglot.detectors.registry import load_detector, stream
 from veriglot.encoders.base import strength_of
 from veriglot.formats.reader import read_predictions
-from veriglot.metrics.bootstrap import percentile
-from veriglot.metrics.counts import sums_of
-from veriglot.metrics.measures import measures
+from veriglot.metrics.estimate import percentile
+from veriglot.metrics.measures import measures, sums_of
 from veriglot.records import Prediction, Sample, Status
 
 if TYPE_CHECKING:
@@ -39,7 +38,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from held_out import HeldOut, Measured
-    from veriglot.metrics.counts import Counts, Sums
+    from veriglot.metrics.counts import Counts
+    from veriglot.metrics.measures import Sums
     from veriglot.records import Detector
 
     Array = NDArray[np.float64]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from veriglot.metrics.bootstrap import percentile, stream, weights
+from veriglot.metrics.estimate import percentile, stream, weights
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

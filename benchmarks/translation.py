@@ -44,7 +44,7 @@ from translation_data import (
 )
 from translation_systems import Said, System, systems
 from veriglot.formats.guerreiro import HALLUCINATIONS
-from veriglot.metrics.classification import f1, mcc
+from veriglot.metrics.scores import f1, mcc
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

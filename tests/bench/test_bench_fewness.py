@@ -9,9 +9,8 @@ import pytest
 from small_bench import BENCH, ran, samples, written
 
 from veriglot.bench.comparison import Contender, difference, few, too_few, without_unsure_interval
-from veriglot.metrics.bootstrap import Resampling
-from veriglot.metrics.estimate import ClusteredEstimate
-from veriglot.metrics.items import Items
+from veriglot.metrics.estimate import ClusteredEstimate, Resampling
+from veriglot.metrics.measures import Items
 from veriglot.records import encode
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from scipy.stats import pearsonr, spearmanr
 
 from veriglot.bench.comparison import associate, correlation_matrix
 from veriglot.errors import UnknownNameError
-from veriglot.metrics.bootstrap import Resampling
-from veriglot.metrics.items import Items
+from veriglot.metrics.estimate import Resampling
+from veriglot.metrics.measures import Items
 
 
 def items_of(size: int, seed: int) -> Items:

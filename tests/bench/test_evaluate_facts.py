@@ -12,8 +12,8 @@ from absent_words import AbsentWords
 from labelled_texts import samples
 
 from veriglot.bench.evaluation import Evaluator, Settings, evaluate, measured
-from veriglot.metrics.counts import load, save
-from veriglot.metrics.facts import gathered
+from veriglot.metrics.counts import CountsFile
+from veriglot.metrics.spans import gathered
 from veriglot.text.facts import facts
 from veriglot.text.segmentation import sentences
 
@@ -99,13 +99,13 @@ def test_languages_without_rules_are_named() -> None:
 
 def test_counts_of_before_there_were_facts_still_load(tmp_path: Path) -> None:
     stored = evaluate(samples(), AbsentWords(), resamples=0).stored
-    save(stored, tmp_path / "c.json")
+    stored.save(tmp_path / "c.json")
     old = json.loads((tmp_path / "c.json").read_bytes())
     for name in ("fact", "support"):
         del old["blocks"][name]
     del old["histograms"]["fact"]
     (tmp_path / "old.json").write_text(json.dumps(old, separators=(",", ":")))
-    found = measured(load(tmp_path / "old.json"), resamples=0)
+    found = measured(CountsFile.load(tmp_path / "old.json"), resamples=0)
     assert found.figure("unit", "f1", "pooled").value is not None
     support = found.figure("fact", "support", "pooled")
     assert (support.value, support.reason) == (None, "no facts were counted")

@@ -14,9 +14,9 @@ from veriglot.bench.evaluation import Evaluator, Settings
 from veriglot.bench.labels import cluster_of, item_labels, tag_of
 from veriglot.detectors.registry import load_detector
 from veriglot.formats.reader import read
-from veriglot.metrics.bootstrap import Resampling
-from veriglot.metrics.items import Items, measure
-from veriglot.metrics.ranking import bin_of
+from veriglot.metrics.estimate import Resampling
+from veriglot.metrics.measures import Items, described, draws
+from veriglot.metrics.scores import bin_of
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples" / "samples.jsonl"
 
@@ -40,7 +40,7 @@ def test_responses_of_the_examples() -> None:
         mask = np.array([name == tag for name in tags])
         by_mark, by_score = (Items(part[mask], nonfactual[mask]) for part in (marks, scores))
         for name, items in (("precision", by_mark), ("recall", by_mark), ("f1", by_mark), ("auroc", by_score)):
-            ours = measure(name, items, resampling.select(mask), cut=0.5)
+            ours = described(name, items, resampling.select(mask), draws(name, items, resampling.select(mask), cut=0.5))
             theirs = evaluation.figure("response", name, tag)
             for one, other in ((ours.value, theirs.value), (ours.low, theirs.low), (ours.high, theirs.high)):
                 assert one == (None if other is None else pytest.approx(other, abs=1e-9)), (tag, name)

@@ -14,8 +14,8 @@ from veriglot.bench.comparison import (
     difference,
 )
 from veriglot.errors import UnknownNameError
-from veriglot.metrics.bootstrap import Resampling
-from veriglot.metrics.items import Items, draws
+from veriglot.metrics.estimate import Resampling
+from veriglot.metrics.measures import Items, draws
 
 
 def judged(labels: np.ndarray, noise: float, seed: int) -> Contender:

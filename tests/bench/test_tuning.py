@@ -10,7 +10,7 @@ from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
 
 from veriglot.bench.thresholds import TUNED, fixed, tune, tune_all
 from veriglot.errors import UnknownNameError
-from veriglot.metrics.items import AT_THRESHOLD
+from veriglot.metrics.measures import AT_THRESHOLD
 from veriglot.records import Direction
 
 REFERENCES = {"f1": f1_score, "mcc": matthews_corrcoef, "accuracy": accuracy_score}

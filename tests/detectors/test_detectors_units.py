@@ -10,7 +10,7 @@ import pytest
 
 from veriglot.detectors.registry import load_detector
 from veriglot.detectors.units import Level, judged_units, with_units
-from veriglot.metrics.facts import gathered
+from veriglot.metrics.spans import gathered
 from veriglot.records import Detector, Evidence, JudgedUnit, Prediction, Sample, Span, Status, Word
 
 if TYPE_CHECKING:

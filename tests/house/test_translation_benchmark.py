@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from veriglot.metrics.classification import f1, mcc
+from veriglot.metrics.scores import f1, mcc
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task, Unit
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from veriglot.errors import VeriglotError
 from veriglot.hub.checkpoints import hub_options
 from veriglot.judging.nli import load_entailment
 from veriglot.llm.registry import connect
-from veriglot.metrics.units import token_bounds
+from veriglot.metrics.spans import token_bounds
 from veriglot.scorers.registry import load_scorer
 
 if TYPE_CHECKING:

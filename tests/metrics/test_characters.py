@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veriglot.metrics.spans import intersection_over_union, soft_correlation, spearman
+from veriglot.metrics.counts import intersection_over_union, soft_correlation, spearman
 
 masks = st.integers(1, 30).flatmap(
     lambda n: st.tuples(*[st.lists(st.booleans(), min_size=n, max_size=n).map(np.array)] * 2)

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veriglot.metrics.spans import covered, marked, marked_types, probabilities, unit_probabilities
-from veriglot.metrics.units import char_bounds
+from veriglot.metrics.counts import marked_types
+from veriglot.metrics.spans import char_bounds, covered, marked, probabilities, unit_probabilities
 
 LENGTH = 40
 _starts = st.tuples(st.integers(0, LENGTH - 1), st.integers(1, 12))

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from veriglot.metrics import spans as spans_module
 from veriglot.metrics.spans import exact, overlap, pairwise_iou, partial
 
 Rows = list[tuple[int, int]]
@@ -42,7 +43,9 @@ def test_pairwise_iou_is_the_set_definition(first: Rows, second: Rows) -> None:
 @pytest.mark.fuzz
 @given(spans, spans, st.sampled_from([0.1, 0.34, 0.5, 1.0]))
 def test_overlap_finds_the_most_pairs(first: Rows, second: Rows, threshold: float) -> None:
-    got = overlap(array(first), array(second), threshold=threshold)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(spans_module, "IOU_THRESHOLD", threshold)
+        got = overlap(array(first), array(second))
     assert got == (best_pairing(first, second, threshold), len(first), len(second))
 
 
@@ -78,6 +81,7 @@ def test_partial_gives_half_for_a_touch() -> None:
     assert partial(array([(0, 5), (6, 20), (30, 31)]), array([(0, 5), (18, 40)])).matched == 1.5
 
 
-def test_many_spans_that_chain_do_not_exhaust_the_stack() -> None:
+def test_many_spans_that_chain_do_not_exhaust_the_stack(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spans_module, "IOU_THRESHOLD", 0.3)
     rows = [(step, step + 2) for step in range(3000)]
-    assert overlap(array(rows[:-1]), array(rows[1:]), threshold=0.3).matched == 2999
+    assert overlap(array(rows[:-1]), array(rows[1:])).matched == 2999

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from veriglot.errors import InputError, UsageError
-from veriglot.metrics.bootstrap import percentile, stream, weights
-from veriglot.metrics.classification import f1
-from veriglot.metrics.counts import Builder, Counts, CountsFile, Coverage, JudgedResponse, is_counts, join, load, save
+from veriglot.metrics.counts import Builder, Counts, CountsFile, Coverage, JudgedResponse
+from veriglot.metrics.estimate import percentile, stream, weights
 from veriglot.metrics.measures import figures, reliability_tables
 from veriglot.metrics.reference import Marks
-from veriglot.metrics.units import char_bounds
+from veriglot.metrics.scores import f1
+from veriglot.metrics.spans import char_bounds
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -118,7 +118,7 @@ def test_counts_add_up_and_order_is_nothing(given_rows: list[JudgedResponse]) ->
 @given(rows)
 def test_joined_counts_equal_counts_at_once(given_rows: list[JudgedResponse]) -> None:
     half = len(given_rows) // 2
-    joined = join([counted(*given_rows[:half]), counted(*given_rows[half:])])
+    joined = Counts.join([counted(*given_rows[:half]), counted(*given_rows[half:])])
     whole = counted(*given_rows)
     assert joined.ids == whole.ids
     assert table(joined) == table(whole)
@@ -260,7 +260,7 @@ def test_many_clusters_are_summed_in_blocks(monkeypatch: pytest.MonkeyPatch) -> 
         for i in range(10)
     ]  # fmt: skip
     whole = table(counted(*made))
-    monkeypatch.setattr("veriglot.metrics.counts._CLUSTERS", 3)
+    monkeypatch.setattr("veriglot.metrics.measures._CLUSTERS", 3)
     blocked = table(counted(*made))
     for key, figure in whole.items():
         assert (figure.low, figure.high) == pytest.approx((blocked[key].low, blocked[key].high)), key
@@ -299,28 +299,28 @@ def test_stored_counts_give_the_same_figures(tmp_path: Path) -> None:
     )
     path = tmp_path / "counts.json"
     stored = CountsFile(counts, {"de": Coverage(3, 2, 2, {"failed": 0})}, {"data": "00", "threshold": 0.5})
-    save(stored, path)
-    assert is_counts(path)
-    back = load(path)
+    stored.save(path)
+    assert CountsFile.is_at(path)
+    back = CountsFile.load(path)
     assert table(back.counts) == table(counts)
     assert (back.coverage, back.about) == (stored.coverage, stored.about)
 
 
 def test_damaged_counts_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "counts.json"
-    save(CountsFile(counted(judged(marks(), marks(), score=0.4)), {}, {}), path)
+    CountsFile(counted(judged(marks(), marks(), score=0.4)), {}, {}).save(path)
     whole = path.read_text()
     for damaged in (whole[:-20], whole.replace('"ids":["r"]', '"ids":[]'), whole.replace('"bin":[', '"bin":[99999,')):
         path.write_text(damaged)
         with pytest.raises(InputError, match=r"counts\.json: these are no counts"):
-            load(path)
-    assert not is_counts(tmp_path / "absent.json")
+            CountsFile.load(path)
+    assert not CountsFile.is_at(tmp_path / "absent.json")
 
 
 def test_counts_of_different_units_do_not_add() -> None:
     one = counted(judged(marks(), marks()))
     with pytest.raises(UsageError, match="cannot be added"):
-        join([one, replace(one, unit="word")])
+        Counts.join([one, replace(one, unit="word")])
 
 
 def test_intervals_mostly_contain_the_point() -> None:

@@ -7,16 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veriglot.metrics.facts import (
-    SUPPORT,
-    correlation,
-    fact_marks,
-    fact_scores,
-    gathered,
-    mean_of,
-    sentence_scores,
-    support,
-)
+from veriglot.metrics.counts import SUPPORT, support
+from veriglot.metrics.measures import Sums, measures
+from veriglot.metrics.spans import fact_marks, fact_scores, gathered, sentence_scores
 from veriglot.text.facts import facts
 
 TEXT = "Mira Holt was born in Odense in 1902. She died in 1988."
@@ -67,6 +60,11 @@ def test_a_sentence_gathers_the_facts_that_begin_in_it() -> None:
     assert sentence_scores(sentences, [], np.zeros(0), by_character).tolist() == [by_character[36], 1.0]
 
 
+def value(name: str, sums: np.ndarray) -> float:
+    (measure,) = (measure for measure in measures(()) if (measure.level, measure.name) == ("fact", name))
+    return float(measure.value(Sums({"support": sums}, {})))
+
+
 def test_shares_of_supported_facts_and_their_correlation() -> None:
     random = np.random.default_rng(5)
     gold = [random.random(n) < 0.4 for n in (3, 8, 5, 1, 12)]
@@ -74,16 +72,16 @@ def test_shares_of_supported_facts_and_their_correlation() -> None:
     sums = np.sum([support(g, s >= 0.5, s) for g, s in zip(gold, scores, strict=True)], axis=0)
     true = np.array([1 - row.mean() for row in gold])
     expected = np.array([1 - row.mean() for row in scores])
-    assert mean_of(sums, "gold") == pytest.approx(true.mean())
-    assert mean_of(sums, "marked") == pytest.approx(np.mean([1 - (row >= 0.5).mean() for row in scores]))
-    assert mean_of(sums, "off") == pytest.approx(np.abs(true - expected).mean())
-    assert correlation(sums) == pytest.approx(np.corrcoef(true, expected)[0, 1])
+    assert value("support", sums) == pytest.approx(true.mean())
+    assert value("support_found", sums) == pytest.approx(np.mean([1 - (row >= 0.5).mean() for row in scores]))
+    assert value("support_error", sums) == pytest.approx(np.abs(true - expected).mean())
+    assert value("support_correlation", sums) == pytest.approx(np.corrcoef(true, expected)[0, 1])
 
 
 def test_a_response_without_facts_or_spread_has_no_share_or_correlation() -> None:
     nothing = np.array(support(np.zeros(0, bool), np.zeros(0, bool), np.zeros(0)))
     assert nothing.tolist() == [0.0] * len(SUPPORT)
-    assert np.isnan(mean_of(nothing, "gold"))
+    assert np.isnan(value("support", nothing))
     same = 2 * np.array(support(np.array([True, False]), np.array([True, True]), None))
-    assert mean_of(same, "expected") == 0.0
-    assert np.isnan(correlation(same))
+    assert value("support_expected", same) == 0.0
+    assert np.isnan(value("support_correlation", same))

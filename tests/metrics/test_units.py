@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from veriglot.errors import InputError, UnknownNameError, UsageError
-from veriglot.metrics.units import char_bounds, is_space, segmenter, token_bounds
+from veriglot.metrics.spans import char_bounds, is_space, segmenter, token_bounds
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import pearsonr, rankdata, spearmanr
 
-from veriglot.metrics.ranking import mid_ranks, pearson, spearman
+from veriglot.metrics.scores import mid_ranks, pearson, spearman
 
 triples = st.lists(st.tuples(st.integers(-3, 3), st.integers(0, 4), st.integers(0, 3)), min_size=1, max_size=30)
 

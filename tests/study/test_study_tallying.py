@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from veriglot.errors import InputError, UnknownNameError
-from veriglot.metrics.ranking import bin_of, coarse_bin
+from veriglot.metrics.scores import bin_of, coarse_bin
 from veriglot.rates.proportion import BINS
 from veriglot.records import Evidence, Generator, Prediction, Sample, Span, Status, Word
 from veriglot.study.counts import Group, Key, Tallying, histogram_of, query_of, together

@@ -18,9 +18,8 @@ from msgspec.structs import replace
 
 from veriglot.errors import UnknownNameError
 from veriglot.metrics.agreement import kappa
-from veriglot.metrics.bootstrap import percentile
-from veriglot.metrics.estimate import FEWEST_TEXTS, mean_of_draws, too_few
-from veriglot.metrics.items import CORRELATIONS, ITEM_MEASURES, draws
+from veriglot.metrics.estimate import FEWEST_TEXTS, mean_of_draws, percentile, too_few
+from veriglot.metrics.measures import CORRELATIONS, ITEM_MEASURES, draws
 from veriglot.rates.correlation import correlate
 from veriglot.rates.significance import adjust
 from veriglot.records import Interval
@@ -30,9 +29,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from veriglot.metrics.bootstrap import Resampling
-    from veriglot.metrics.estimate import ClusteredEstimate
-    from veriglot.metrics.items import Items
+    from veriglot.metrics.estimate import ClusteredEstimate, Resampling
+    from veriglot.metrics.measures import Items
 
 __all__ = [
     "FEWEST_TEXTS",
@@ -208,7 +206,7 @@ def _pair(first: Array, second: Array, method: str) -> tuple[float, float] | Non
 # Where a threshold marks everything or nothing while items of both classes are there, Matthews' coefficient is 0 (as
 # scikit-learn has it) and not undefined: a system must not be averaged, or compared, over the languages alone in which
 # its threshold parts anything. The rule holds in each resample by itself; where a resample holds one class of items
-# alone, the coefficient stays undefined. `metrics.item_measures` and `veriglot evaluate` keep to the definition and
+# alone, the coefficient stays undefined. `metrics.measures` and `veriglot evaluate` keep to the definition and
 # call both undefined.
 
 
@@ -217,7 +215,7 @@ def bench_draws(
 ) -> tuple[Array, bool]:
     """The draws of a measure, and whether the rule above made the value of the data itself.
 
-    Arguments and errors are those of `metrics.items.draws`; the draws have shape `(1 + resamples,)`.
+    Arguments and errors are those of `metrics.measures.draws`; the draws have shape `(1 + resamples,)`.
     """
     drawn = draws(name, items, resampling, cut=cut)
     undefined = np.isnan(drawn)

@@ -14,9 +14,8 @@ import msgspec
 
 from veriglot.bench.results import Level
 from veriglot.errors import InputError, UnknownNameError, VeriglotError
-from veriglot.metrics.items import ITEM_MEASURES
-from veriglot.metrics.measures import RESAMPLES, SEED
-from veriglot.metrics.units import segmenter
+from veriglot.metrics.measures import ITEM_MEASURES, RESAMPLES, SEED
+from veriglot.metrics.spans import segmenter
 from veriglot.records.languages import get_language
 from veriglot.records.settings import read_toml_records
 
@@ -39,7 +38,7 @@ class BenchEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         title: heading of the leaderboard; None for the name of the file.
-        measures: names of `metrics.items.ITEM_MEASURES`, in the order of the tables; empty for the usual ones.
+        measures: names of `metrics.measures.ITEM_MEASURES`, in the order of the tables; empty for the usual ones.
         rank_by: the measure that systems are sorted and compared by.
         baseline: the system (its label) that others are held against; None for the first that can be made.
         thresholds: what a threshold is tuned on: the dev samples of each `language` (HAT), or of the whole `data` set.

@@ -20,8 +20,7 @@ from veriglot.errors import InputError
 from veriglot.formats.containers import BadRow
 from veriglot.formats.reader import SeenIds, read_rows
 from veriglot.metrics.reference import reference
-from veriglot.metrics.spans import covered
-from veriglot.metrics.units import segmenter
+from veriglot.metrics.spans import covered, segmenter
 from veriglot.records import encode
 from veriglot.signatures import digest
 
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from veriglot.bench.config import Config, DataEntry
-    from veriglot.metrics.units import Segmenter
+    from veriglot.metrics.spans import Segmenter
     from veriglot.records import Sample
 
 __all__ = ["DataSet", "DataStatistics", "read_data", "statistics_by_language", "statistics_of"]
@@ -249,7 +248,7 @@ class DataStatistics:
     """Counts of one data set, or of one language of it. Lengths are in code points.
 
     Attributes:
-        unit: of `evidence_units` and `response_units`: `word` or another that `metrics.units` knows.
+        unit: of `evidence_units` and `response_units`: `word` or another that `segmenter` knows.
         samples: all of them.
         labelled: those with labels; everything below is of these alone.
         with_evidence: labelled ones with evidence and a response, over which length ratios are taken.

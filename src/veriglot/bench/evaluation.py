@@ -17,9 +17,9 @@ from veriglot.bench.type_confusion import Types, compare_types
 from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.metrics.counts import Builder, Counts, CountsFile, Coverage, JudgedResponse
 from veriglot.metrics.measures import RESAMPLES, SEED, figures, reliability_tables
-from veriglot.metrics.ranking import coarse_bin
 from veriglot.metrics.reference import COMBINED, Marks, Reference, answer, at_threshold, labelled, reference
-from veriglot.metrics.units import segmenter
+from veriglot.metrics.scores import coarse_bin
+from veriglot.metrics.spans import segmenter
 from veriglot.records import CONFIDENCE_BINS, Confusion, DataSource, ErrorProfile, Kind, LanguageProfile, Status, encode
 from veriglot.signatures import __version__, digest, signature
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from veriglot.metrics.estimate import MetricResult
-    from veriglot.metrics.ranking import ReliabilityBin
+    from veriglot.metrics.scores import ReliabilityBin
     from veriglot.records import Detector, Prediction, Sample
 
 __all__ = ["Evaluation", "Evaluator", "Settings", "evaluate", "measured"]

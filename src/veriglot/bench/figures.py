@@ -18,10 +18,8 @@ from veriglot.bench.evaluation import Evaluator, Settings
 from veriglot.bench.evaluation import measured as evaluated
 from veriglot.bench.results import MEAN, BenchAnswers, BenchFigure, BenchThreshold
 from veriglot.bench.thresholds import Threshold, tune
-from veriglot.metrics.bootstrap import percentile
-from veriglot.metrics.estimate import POOLED, ClusteredEstimate, estimated, mean_of_draws
-from veriglot.metrics.items import AT_THRESHOLD, CORRELATIONS, ITEM_MEASURES, described
-from veriglot.metrics.measures import SPAN_MEASURES
+from veriglot.metrics.estimate import POOLED, ClusteredEstimate, estimated, mean_of_draws, percentile
+from veriglot.metrics.measures import AT_THRESHOLD, CORRELATIONS, ITEM_MEASURES, SPAN_MEASURES, described
 from veriglot.records import Direction, Estimate
 
 if TYPE_CHECKING:
@@ -33,9 +31,8 @@ if TYPE_CHECKING:
     from veriglot.bench.results import At
     from veriglot.bench.systems import System
     from veriglot.bench.thresholds import Opinion
-    from veriglot.metrics.bootstrap import Resampling
-    from veriglot.metrics.estimate import MetricResult
-    from veriglot.metrics.items import Items
+    from veriglot.metrics.estimate import MetricResult, Resampling
+    from veriglot.metrics.measures import Items
     from veriglot.records import Prediction, Sample
 
 __all__ = ["UNTUNED", "DataMeasurements", "Judgement", "by_cell", "measured", "span_figures", "unlabelled_answers"]

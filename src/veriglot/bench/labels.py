@@ -16,11 +16,9 @@ import msgspec
 import numpy as np
 
 from veriglot.errors import InputError, UnknownNameError, UsageError
-from veriglot.metrics.facts import fact_marks
-from veriglot.metrics.items import Items
+from veriglot.metrics.measures import Items
 from veriglot.metrics.reference import COMBINED, labelled, reference
-from veriglot.metrics.spans import marked
-from veriglot.metrics.units import segmenter
+from veriglot.metrics.spans import fact_marks, marked, segmenter
 from veriglot.records import Kind, languages
 from veriglot.records.taxonomy import taxonomies, taxonomy
 from veriglot.signatures import digest

@@ -17,8 +17,8 @@ from veriglot.bench.figures import by_cell
 from veriglot.bench.results import MEAN, BenchComparison, BenchCorrelations, BenchWin
 from veriglot.detectors.auto import RECORDED, Recorded, RecordedFigure
 from veriglot.errors import UnknownNameError, UsageError
-from veriglot.metrics.bootstrap import percentile
-from veriglot.metrics.items import AT_THRESHOLD, ITEM_MEASURES
+from veriglot.metrics.estimate import percentile
+from veriglot.metrics.measures import AT_THRESHOLD
 from veriglot.records import Interval
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from veriglot.bench.labels import ItemTable
     from veriglot.bench.results import At, BenchData, BenchFigure, BenchResults, Level
     from veriglot.detectors.auto import Setting
-    from veriglot.metrics.bootstrap import Resampling
+    from veriglot.metrics.estimate import Resampling
 
 __all__ = ["Board", "comparisons", "correlations", "recorded", "wins"]
 
@@ -182,7 +182,7 @@ def _drawn_rates(
 # What is said over all data sets of a bench: win rates, comparisons with the baseline, how systems go together.
 
 
-_LESS_IS_BETTER = frozenset(name for name, entry in ITEM_MEASURES.items() if not entry.greater_is_better)
+_LESS_IS_BETTER = frozenset({"fpr"})
 
 
 class Board:

@@ -197,7 +197,7 @@ class BenchFigure(Estimate, frozen=True, omit_defaults=True, kw_only=True):
     Attributes:
         system, data, level: the cell.
         language: BCP 47 tag of the responses, or `mean`: over the data set's languages in which it is defined.
-        measure: a name of `metrics.items.ITEM_MEASURES`; at level `word` also `iou`, `soft_correlation`, `ece`.
+        measure: a name of `metrics.measures.ITEM_MEASURES`; at level `word` also `iou`, `soft_correlation`, `ece`.
         at: `tuned` on the dev part for this measure, `own` (the system's own threshold); None where none is needed.
         items, positives, clusters: scored items behind it, the positive ones among them, and texts.
         chance: what a system that knows nothing would get; None where that depends on how much it marks.

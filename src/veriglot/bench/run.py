@@ -23,8 +23,8 @@ from veriglot.bench.thresholds import Opinion, opinion_of_detector, opinion_of_s
 from veriglot.bench.type_confusion import type_confusions
 from veriglot.detectors.registry import load_detector
 from veriglot.errors import InputError, MissingExtraError, VeriglotError
-from veriglot.metrics.bootstrap import Resampling
-from veriglot.metrics.items import CORRELATIONS
+from veriglot.metrics.estimate import Resampling
+from veriglot.metrics.measures import CORRELATIONS
 from veriglot.pipeline.progress import Silent
 from veriglot.records import Prediction, encode
 from veriglot.signatures import __version__, digest, signature

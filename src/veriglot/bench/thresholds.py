@@ -15,14 +15,13 @@ import numpy as np
 
 from veriglot.detectors.units import judged_units
 from veriglot.errors import UnknownNameError
-from veriglot.metrics import classification as scores
-from veriglot.metrics.items import AT_THRESHOLD, badness_of
-from veriglot.metrics.ranking import Ranked
+from veriglot.metrics.measures import AT_THRESHOLD, badness_of
+from veriglot.metrics.scores import COUNT_SCORES, Ranked
 from veriglot.metrics.spans import marked, probabilities, ranges, unit_probabilities
 from veriglot.records import Direction, Prediction, Status
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -37,8 +36,7 @@ if TYPE_CHECKING:
     Mask = NDArray[np.bool_]
 
 
-_SCORES: dict[str, Callable[[Array], Array]] = {"f1": scores.f1, "mcc": scores.mcc, "accuracy": scores.accuracy}
-TUNED = tuple(_SCORES)
+TUNED = ("f1", "mcc", "accuracy")
 _LIKE_F1 = "f1"
 _DIGITS = 12  # in which figures of different thresholds have to differ
 
@@ -67,7 +65,7 @@ class Threshold:
 
     @property
     def cut(self) -> float | None:
-        """The badness (greater is worse) from which items are marked, as `metrics.item_measures` takes it."""
+        """The badness (greater is worse) from which items are marked, as `ItemMeasure` takes it."""
         if self.value is None:
             return None
         return self.value if self.direction is Direction.HIGHER_IS_WORSE else -self.value
@@ -160,7 +158,7 @@ def _candidates(badness: Array, labels: Mask, aim: str) -> tuple[Array, Array]:
     middle = lower + (upper - lower) / 2.0
     middle = np.where(middle > lower, middle, upper)  # neighbours among floating-point numbers have no middle
     nothing = np.nextafter(ranked.cuts[0], np.inf)
-    return np.concatenate([[nothing], middle, [ranked.cuts[-1]]]), _SCORES[aim](counts)
+    return np.concatenate([[nothing], middle, [ranked.cuts[-1]]]), COUNT_SCORES[aim](counts)
 
 
 # What a system said of each item: a number that is greater the worse the item is, and its own verdict.

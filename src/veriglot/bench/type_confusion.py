@@ -12,12 +12,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
-import numpy as np
 
 from veriglot.bench.labels import tag_of
 from veriglot.bench.results import BenchConfusion
-from veriglot.errors import InputError, UnknownNameError, UsageError
-from veriglot.metrics.classification import ConfusionMatrix, confusion_matrix
+from veriglot.errors import InputError, UsageError
 from veriglot.metrics.reference import reference
 from veriglot.records import Status
 from veriglot.records.taxonomy import taxonomies, taxonomy
@@ -121,27 +119,36 @@ def compare_types(data: str | None, detector: str | None, asked: str | None, giv
     return Types(None, (), {}, f"types are not compared: none of {data} and {detector} leads to the other")
 
 
-LEVELS = ("response", "mark")
 UNMARKED = "none"  # the class of clean responses, and the answer where a detector marks nothing
 UNTYPED = "other type"  # an answer: marked, but as nothing that the data has a type for
+NO_ANSWER = "no answer"  # the column of what the detector did not score
 
 
 class TypeConfusion(NamedTuple):
-    """A confusion matrix of types, and what is not in it.
+    """Counts of types, as fields of `BenchConfusion`; `answers` are the classes, `none`, and what is no class."""
 
-    Attributes:
-        matrix: rows are the types of the data, and `none` where there are clean responses; `NO_ANSWER` is a column
-            for what the detector did not score.
-        taxonomy: what the types belong to.
-        left_out: responses without labels, and with several types where one is asked for; marks without a type, or of
-            one that has no counterpart in the taxonomy.
-        note: how types were mapped; empty where they were not.
-    """
-
-    matrix: ConfusionMatrix
     taxonomy: str
+    classes: tuple[str, ...]
+    answers: tuple[str, ...]
+    counts: tuple[tuple[int, ...], ...]
     left_out: int
-    note: str = ""
+    reason: str | None
+
+
+def confusion_matrix(
+    pairs: Iterable[tuple[str, str | None]], classes: Sequence[str]
+) -> tuple[tuple[str, ...], tuple[tuple[int, ...], ...]]:
+    """The answers and, for each class, how often each was given, from pairs of the true class and what was said."""
+    counted = Counter((gold, NO_ANSWER if answer is None else answer) for gold, answer in pairs)
+    strange = sorted({gold for gold, _ in counted} - set(classes))
+    if strange:
+        raise UsageError(
+            f"Items are of classes that the matrix does not have: {', '.join(strange)}.",
+            remedy=f"Its classes are {', '.join(classes)}.",
+        )
+    extra = {answer for _, answer in counted} - {*classes, UNMARKED}
+    answers = (*dict.fromkeys((*classes, UNMARKED)), *sorted(extra, key=lambda name: (name == NO_ANSWER, name)))
+    return answers, tuple(tuple(counted[gold, answer] for answer in answers) for gold in classes)
 
 
 def type_confusion(
@@ -152,23 +159,14 @@ def type_confusion(
     annotator: str | None = None,
     detector_taxonomy: str | None = None,
 ) -> TypeConfusion:
-    """Count what was said of the items of each type.
+    """Count what was said of the items of each type, in predictions that are one per sample, in order.
 
-    Args:
-        samples: labelled.
-        predictions: one per sample, in order.
-        level: `response`: its one type against the type that most of the detector's marked characters have; `mark`: the
-            type of each mark of the reference against the type of most of its characters that the detector marks.
-        annotator: whose labels; see `metrics.reference`.
-        detector_taxonomy: what the detector's types belong to; None to find the taxonomy that holds them.
+    Level `response` holds its one type against the type that most of the detector's marked characters have; `mark` the
+    type of each mark of the reference against the type of most of its characters that the detector marks.
 
     Raises:
-        UnknownNameError: no such level or taxonomy.
-        InputError: a prediction belongs to another sample.
         UsageError: no labels, or types that cannot be compared.
     """
-    if level not in LEVELS:
-        raise UnknownNameError("level", level, LEVELS)
     rows = [_row(sample, prediction, annotator) for sample, prediction in zip(samples, predictions, strict=True)]
     name = next((row.labels.taxonomy for row in rows if row.labels is not None and row.labels.taxonomy), None)
     if name is None:
@@ -180,10 +178,9 @@ def type_confusion(
     ask = _of_response if level == "response" else _of_marks
     pairs = [pair for row in rows for pair in ask(row, types)]
     known = [(gold, answer) for gold, answer in pairs if gold is not None]
-    classes = list(types.names)
-    if any(gold == UNMARKED for gold, _ in known):
-        classes.append(UNMARKED)
-    return TypeConfusion(confusion_matrix(known, classes), types.taxonomy, len(pairs) - len(known), types.why)
+    classes = types.names + ((UNMARKED,) if any(gold == UNMARKED for gold, _ in known) else ())
+    answers, counts = confusion_matrix(known, classes)
+    return TypeConfusion(types.taxonomy, classes, answers, counts, len(pairs) - len(known), types.why or None)
 
 
 class _Row(NamedTuple):
@@ -308,25 +305,4 @@ def type_confusions(
                 yield msgspec.structs.replace(empty, reason=error.message)
                 return
             continue  # a language whose labels have no types
-        yield _filled(empty, confusion)
-
-
-def _filled(empty: BenchConfusion, confusion: TypeConfusion) -> BenchConfusion:
-    """The record with its counts; the column `none` is always there."""
-    classes, answers, counts = confusion.matrix.classes, confusion.matrix.answers, confusion.matrix.counts
-    if UNMARKED not in answers:
-        answers = (*classes, UNMARKED, *answers[len(classes) :])
-        counts = np.insert(counts, len(classes), 0, axis=1)
-    else:
-        others = [answer for answer in answers[len(classes) :] if answer != UNMARKED]
-        order = [*classes, *([] if UNMARKED in classes else [UNMARKED]), *others]
-        counts, answers = counts[:, [answers.index(answer) for answer in order]], tuple(order)
-    return msgspec.structs.replace(
-        empty,
-        taxonomy=confusion.taxonomy,
-        classes=classes,
-        answers=answers,
-        counts=tuple(tuple(row) for row in counts.tolist()),
-        left_out=confusion.left_out,
-        reason=confusion.note or None,
-    )
+        yield msgspec.structs.replace(empty, **confusion._asdict())

@@ -14,7 +14,7 @@ from veriglot.cli.detectors import Calibrating, detector_recipe, plain, show_cal
 from veriglot.cli.inputs import STDIN, Input, count_rows, find_inputs, jobs_for, known_tag, rows_of
 from veriglot.cli.progress import Account, Bar
 from veriglot.errors import InputError, UnknownNameError, UsageError
-from veriglot.metrics.counts import CountsFile, Coverage, is_counts, join, load, save
+from veriglot.metrics.counts import Counts, CountsFile, Coverage
 from veriglot.records import Prediction, Sample, encode
 from veriglot.records.taxonomy import taxonomy
 from veriglot.signatures import digest
@@ -72,7 +72,7 @@ def carry_out(request: Request) -> int:
     if request.taxonomy is not None:
         taxonomy(request.taxonomy)
     known_tag(request.language)
-    stored = [name for name in request.data if name != STDIN and is_counts(Path(name))]
+    stored = [name for name in request.data if name != STDIN and CountsFile.is_at(Path(name))]
     if stored and len(stored) < len(request.data):
         raise UsageError("Counts and samples cannot be given together.", remedy="Evaluate the samples first.")
     if stored:
@@ -99,7 +99,7 @@ def _refuse_to_calibrate_predictions(request: Request) -> None:
 
 
 def _from_counts(request: Request) -> Evaluation:
-    parts = [load(Path(name)) for name in request.data]
+    parts = [CountsFile.load(Path(name)) for name in request.data]
     coverage: dict[str, Coverage] = {}
     for part in parts:
         for tag, row in part.coverage.items():
@@ -110,7 +110,7 @@ def _from_counts(request: Request) -> Evaluation:
     }
     if len(parts) > 1:
         about["data"] = digest(str(part.about.get("data")) for part in parts)
-    joined = CountsFile(join([part.counts for part in parts]), coverage, about)
+    joined = CountsFile(Counts.join([part.counts for part in parts]), coverage, about)
     return measured(joined, seed=request.seed, resamples=request.resamples, levels=request.levels)
 
 
@@ -295,7 +295,7 @@ def _share(text: str | None) -> float | None:
 def _show(request: Request, evaluation: Evaluation, calibration: Calibration | None = None) -> None:
     profile = evaluation.profile() if request.output else None
     if request.counts:
-        save(evaluation.stored, Path(request.counts))
+        evaluation.stored.save(Path(request.counts))
     if profile is not None and request.output:
         Path(request.output).write_bytes(encode(profile) + b"\n")
     if request.json:

@@ -11,8 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from veriglot.metrics.agreement import FEWEST_TEXTS
-from veriglot.metrics.estimate import MEAN, POOLED
+from veriglot.metrics.estimate import FEWEST_TEXTS, MEAN, POOLED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

@@ -12,8 +12,7 @@ import msgspec
 import numpy as np
 
 from veriglot.judging.base import has_fact_rules
-from veriglot.metrics.facts import RULE, fact_scores, sentence_scores
-from veriglot.metrics.spans import probabilities, ranges
+from veriglot.metrics.spans import RULE, fact_scores, probabilities, ranges, sentence_scores
 from veriglot.records import JudgedUnit, Status
 from veriglot.text.facts import facts
 from veriglot.text.segmentation import sentences

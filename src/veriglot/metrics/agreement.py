@@ -16,8 +16,7 @@ import msgspec
 import numpy as np
 
 from veriglot.errors import MissingExtraError, UsageError
-from veriglot.metrics.bootstrap import Resampling, stream
-from veriglot.metrics.estimate import FEWEST_TEXTS, ClusteredEstimate, estimated, mean_of_draws, too_few
+from veriglot.metrics.estimate import ClusteredEstimate, Resampling, estimated, mean_of_draws, stream, too_few
 from veriglot.metrics.spans import exact, overlap
 
 if TYPE_CHECKING:
@@ -27,17 +26,14 @@ if TYPE_CHECKING:
 
     from veriglot.metrics.reference import Marks
 
-__all__ = ["ALL", "FEWEST_TEXTS", "SAMPLES", "AgreementFigure", "Layered", "agreement_figures", "alpha", "kappa", "pi"]
+    Array = NDArray[np.float64]
+
+__all__ = ["ALL", "SAMPLES", "AgreementFigure", "Layered", "agreement_figures", "kappa"]
 
 
-# Chance-corrected coefficients from counts: Cohen's kappa, Scott's pi and Krippendorff's alpha.
-#
-# All take counts that have already been summed, one draw after another, so that a thousand resamples cost one matrix
-# product. Each coefficient is 1 - observed / expected disagreement; where the expected one is 0 (everybody gave every
+# Chance-corrected coefficients, from counts that have been summed, draw after draw, so that a thousand resamples cost
+# one matrix product. Each is 1 - observed / expected disagreement; where the expected one is 0 (everybody gave every
 # unit the same label) it is undefined, and NaN here.
-
-
-Scale = Literal["nominal", "ordinal", "interval"]
 
 
 def kappa(tables: Array) -> Array:
@@ -49,27 +45,18 @@ def kappa(tables: Array) -> Array:
     Returns:
         Shape `(...)`; NaN where there are no units, or where chance alone explains them all.
     """
-    total = tables.sum(axis=(-2, -1))
-    same = np.trace(tables, axis1=-2, axis2=-1)
-    expected = (tables.sum(axis=-1) * tables.sum(axis=-2)).sum(axis=-1)
-    return _corrected(same * total, expected, total * total)
+    return _corrected(tables, (tables.sum(axis=-1) * tables.sum(axis=-2)).sum(axis=-1))
 
 
 def pi(tables: Array) -> Array:
-    """Scott's pi (Scott 1955): both are expected to label by the shares of their labels together.
-
-    It does not ask who of the two is who, so it is what can be had where annotators have no names.
-
-    Args:
-        tables: as for `kappa`; turned round, they give the same.
-    """
-    total = tables.sum(axis=(-2, -1))
-    same = np.trace(tables, axis1=-2, axis2=-1)
+    """Scott's pi (Scott 1955): both are expected to label by the shares of their labels together, whoever is who."""
     both = tables.sum(axis=-1) + tables.sum(axis=-2)
-    return _corrected(same * total, (both * both).sum(axis=-1) / 4, total * total)
+    return _corrected(tables, (both * both).sum(axis=-1) / 4)
 
 
-def _corrected(observed: Array, expected: Array, most: Array) -> Array:
+def _corrected(tables: Array, expected: Array) -> Array:
+    total = tables.sum(axis=(-2, -1))
+    observed, most = np.trace(tables, axis1=-2, axis2=-1) * total, total * total
     room = most - expected
     with np.errstate(divide="ignore", invalid="ignore"):
         coefficient: Array = np.where(room > 1e-12 * most, (observed - expected) / room, np.nan)
@@ -77,13 +64,9 @@ def _corrected(observed: Array, expected: Array, most: Array) -> Array:
 
 
 def coincidences(labels: NDArray[np.int64], values: int) -> Array:
-    """Pairs of labels inside units, as Krippendorff counts them (2004, section 11.3): shape `(values, values)`.
+    """Ordered pairs of labels inside units, each weighted by 1 / (labels - 1) (Krippendorff 2004, section 11.3).
 
-    Each unit gives each ordered pair of its labels, weighted by 1 / (labels - 1); a unit with one label gives none.
-
-    Args:
-        labels: which value each annotator gave each unit, shape `(annotators, units)`; negative where none.
-        values: how many values there are.
+    `labels` has the shape `(annotators, units)`, negative where there is none; the result `(values, values)`.
     """
     given = np.stack([(labels == value).sum(axis=0) for value in range(values)]).astype(np.float64)
     raters = given.sum(axis=0)
@@ -93,39 +76,11 @@ def coincidences(labels: NDArray[np.int64], values: int) -> Array:
     return pairs
 
 
-def distances(counts: Array, scale: Scale, numbers: Sequence[float] | None = None) -> Array:
-    """The squared difference of each two values, shape `(..., values, values)` (Krippendorff 2004, section 11.3).
-
-    Args:
-        counts: how often each value was given, shape `(..., values)`; an ordinal difference depends on it.
-        scale: nominal (0 or 1), ordinal (how many labels lie between), interval (of `numbers`).
-        numbers: what the values stand for, shape `(values,)`; only for intervals, 0, 1, 2 ... where None.
-    """
-    size = counts.shape[-1]
-    if scale == "nominal":
-        return np.broadcast_to(1.0 - np.eye(size), (*counts.shape, size))
-    if scale == "interval":
-        points = np.arange(size, dtype=np.float64) if numbers is None else np.asarray(numbers, np.float64)
-        return np.broadcast_to((points[:, None] - points[None, :]) ** 2, (*counts.shape, size))
-    middle = np.cumsum(counts, axis=-1) - counts / 2
-    between: Array = (middle[..., :, None] - middle[..., None, :]) ** 2
-    return between
-
-
-def alpha(tables: Array, scale: Scale = "nominal", numbers: Sequence[float] | None = None) -> Array:
-    """Krippendorff's alpha of any number of annotators.
-
-    Args:
-        tables: sums of `coincidences`, shape `(..., values, values)`.
-        scale: how far apart two values are; see `distances`.
-        numbers: what the values stand for, for the interval scale.
-
-    Returns:
-        Shape `(...)`; NaN where fewer than two labels can be paired, or all are the same.
-    """
+def alpha(tables: Array) -> Array:
+    """Krippendorff's alpha of any number of annotators, from sums of `coincidences`; NaN where all labels are alike."""
     counts = tables.sum(axis=-1)
     total = counts.sum(axis=-1)
-    apart = distances(counts, scale, numbers)
+    apart = 1.0 - np.eye(counts.shape[-1])
     observed = (tables * apart).sum(axis=(-2, -1))
     expected = (counts[..., :, None] * counts[..., None, :] * apart).sum(axis=(-2, -1))
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -140,66 +95,32 @@ def alpha(tables: Array, scale: Scale = "nominal", numbers: Sequence[float] | No
 # random step (section 5.2). With equal weights for place and type, as the paper's software has it by default.
 
 
-SAMPLES = 30  # random annotations a text, as in the paper's section 5.3
+SAMPLES = 30
+"""Random annotations of a text that gamma is held against, as in the paper's section 5.3."""
+
 _EMPTY = 1.0  # dissimilarity of a span and no span
 _MOST = 2_000_000  # groups of spans that are weighed against each other at most
 
 
-@dataclass(frozen=True)
-class Placed:
-    """One annotator's spans of a text.
-
-    Attributes:
-        spans: half-open ranges, shape `(n, 2)`.
-        types: shape `(n,)`, numbers of types; all the same where types do not matter.
-    """
+class Placed(NamedTuple):
+    """One annotator's spans of a text, shape `(n, 2)`, with numbers of their types, shape `(n,)`."""
 
     spans: NDArray[np.int64]
     types: NDArray[np.int64]
 
 
-@dataclass(frozen=True)
-class Disorder:
-    """How far the spans of one text are from an alignment without gaps and differences, and from chance.
-
-    Attributes:
-        observed: of the best alignment, per span of an average annotator; 0 is perfect.
-        expected: the mean of that over random annotations.
-        spans: of an average annotator.
-    """
-
-    observed: float
-    expected: float
-    spans: float
-
-    @property
-    def gamma(self) -> float:
-        """1 - observed / expected; at most 1, and 0 is what chance gives."""
-        return 1.0 if self.observed == 0 else 1 - self.observed / self.expected
+def disorder(annotators: Sequence[Placed]) -> float:
+    """The disorder of the best alignment, per span of an average annotator (equations 4 to 6); 0 is perfect."""
+    sizes = [len(annotator.spans) for annotator in annotators]
+    total = _pair_disorder(*annotators) if len(annotators) == 2 else _group_disorder(annotators, sizes)
+    return total / (sum(sizes) / len(sizes))
 
 
-def _optimize(what: str) -> Any:
+def _optimize() -> Any:
     try:
         return import_module("scipy.optimize")
     except ModuleNotFoundError as error:
-        raise MissingExtraError(what, "stats") from error
-
-
-def disorder(annotators: Sequence[Placed]) -> float:
-    """The disorder of the best alignment, per span of an average annotator (equations 4 to 6).
-
-    Args:
-        annotators: two or more; one of them may have marked nothing, but not all of them.
-
-    Raises:
-        MissingExtraError: scipy is not installed.
-        UsageError: so many annotators marked so much that the alignment cannot be computed.
-    """
-    sizes = [len(annotator.spans) for annotator in annotators]
-    if len(sizes) < 2 or not any(sizes):
-        raise ValueError("an alignment takes two annotators, and a span")
-    total = _two(*annotators) if len(annotators) == 2 else _many(annotators)
-    return total / (sum(sizes) / len(sizes))
+        raise MissingExtraError("Gamma", "stats") from error
 
 
 def _dissimilarity(first: Placed, second: Placed) -> Array:
@@ -209,37 +130,30 @@ def _dissimilarity(first: Placed, second: Placed) -> Array:
         a, b = first.spans[:, None, :].astype(np.float64), second.spans[None, :, :].astype(np.float64)
         lengths = (a[..., 1] - a[..., 0]) + (b[..., 1] - b[..., 0])
         position = (np.abs(a - b).sum(axis=-1) / lengths) ** 2
-        kind = first.types[:, None] != second.types[None, :]
-        table[:-1, :-1] = (position + kind) * _EMPTY
+        table[:-1, :-1] = (position + (first.types[:, None] != second.types[None, :])) * _EMPTY
     return table
 
 
-def _two(first: Placed, second: Placed) -> float:
+def _pair_disorder(first: Placed, second: Placed) -> float:
     """Spans are matched one to one, or left alone."""
-    optimize = _optimize("Gamma")
-    table = _dissimilarity(first, second)
     n, m = len(first.spans), len(second.spans)
     costs = np.full((n + m, n + m), _EMPTY)
-    costs[:n, :m] = table[:n, :m]
+    costs[:n, :m] = _dissimilarity(first, second)[:n, :m]
     costs[n:, m:] = 0.0  # what stands for no span on both sides
-    rows, columns = optimize.linear_sum_assignment(costs)
+    rows, columns = _optimize().linear_sum_assignment(costs)
     return float(costs[rows, columns].sum())
 
 
-def _many(annotators: Sequence[Placed]) -> float:
+def _group_disorder(annotators: Sequence[Placed], sizes: Sequence[int]) -> float:
     """Every span is in exactly one group of at most one span an annotator; the groups' costs are least."""
-    optimize = _optimize("Gamma")
-    groups, costs = _groups(annotators)
-    sizes = [len(annotator.spans) for annotator in annotators]
+    optimize = _optimize()
+    groups, costs = _groups(annotators, sizes)
     before = np.concatenate([[0], np.cumsum(sizes)])
-    sparse = import_module("scipy.sparse")
-    rows, columns = [], []
-    for column, size in enumerate(sizes):
-        real = np.flatnonzero(groups[:, column] < size)
-        rows.append(before[column] + groups[real, column])
-        columns.append(real)
-    row, member = np.concatenate(rows), np.concatenate(columns)
-    members = sparse.csr_array((np.ones(len(row)), (row, member)), shape=(int(before[-1]), len(groups)))
+    member, column = np.nonzero(groups < np.array(sizes))
+    row = before[column] + groups[member, column]
+    members = import_module("scipy.sparse").csr_array(
+        (np.ones(len(row)), (row, member)), shape=(int(before[-1]), len(groups))
+    )
     solution = optimize.milp(
         costs,
         integrality=np.ones(len(groups)),
@@ -251,7 +165,7 @@ def _many(annotators: Sequence[Placed]) -> float:
     return float(costs @ np.round(solution.x))
 
 
-def _groups(annotators: Sequence[Placed]) -> tuple[NDArray[np.int64], Array]:
+def _groups(annotators: Sequence[Placed], sizes: Sequence[int]) -> tuple[NDArray[np.int64], Array]:
     """All groups that may be in a best alignment, with their mean dissimilarity over pairs of annotators.
 
     A group that costs more than its spans cost alone is in none. Costs only grow as annotators are added, so a group
@@ -259,23 +173,21 @@ def _groups(annotators: Sequence[Placed]) -> tuple[NDArray[np.int64], Array]:
     """
     number = len(annotators)
     pairs = number * (number - 1) / 2
-    groups, costs = np.arange(len(annotators[0].spans) + 1)[:, None], np.zeros(len(annotators[0].spans) + 1)
+    groups, costs = np.arange(sizes[0] + 1)[:, None], np.zeros(sizes[0] + 1)
     for column in range(1, number):
-        size = len(annotators[column].spans) + 1
+        size = sizes[column] + 1
         if len(groups) * size > _MOST:
             raise UsageError(
                 f"{number} annotators marked too many spans of one text for gamma.",
                 remedy="Leave out gamma, or compute it for fewer annotators.",
             )
-        more = np.repeat(costs, size)
+        costs = np.repeat(costs, size)
         groups = np.column_stack([np.repeat(groups, size, axis=0), np.tile(np.arange(size), len(groups))])
         for other in range(column):
-            table = _dissimilarity(annotators[other], annotators[column])
-            more += table[groups[:, other], groups[:, column]]
-        possible = more <= pairs * _EMPTY * number
-        groups, costs = groups[possible], more[possible]
-    sizes = np.array([len(annotator.spans) for annotator in annotators])
-    spans = (groups < sizes).sum(axis=1)
+            costs += _dissimilarity(annotators[other], annotators[column])[groups[:, other], groups[:, column]]
+        possible = costs <= pairs * _EMPTY * number
+        groups, costs = groups[possible], costs[possible]
+    spans = (groups < np.array(sizes)).sum(axis=1)
     costs = costs / pairs
     possible = (spans > 0) & ((spans == 1) | (costs <= spans * _EMPTY))
     return groups[possible], costs[possible]
@@ -287,15 +199,8 @@ def expected_disorder(
     """The mean disorder of random annotations: each is one of the given, turned round the text by a random step.
 
     Steps of one sample lie at least half a span's mean length apart, so that no annotation is drawn beside itself.
-
-    Args:
-        annotators: as for `disorder`.
-        length: of the text, in the unit of the spans.
-        generator: of the random steps.
-        samples: how many random annotations.
     """
-    filled = [annotator for annotator in annotators if len(annotator.spans)]
-    widths = np.concatenate([annotator.spans[:, 1] - annotator.spans[:, 0] for annotator in filled])
+    widths = np.concatenate([annotator.spans[:, 1] - annotator.spans[:, 0] for annotator in annotators])
     apart = float(widths.mean()) / 2
     disorders: list[float] = []
     while len(disorders) < samples:
@@ -322,8 +227,7 @@ def _steps(number: int, length: int, apart: float, generator: np.random.Generato
 def _turned(annotator: Placed, step: int, length: int) -> Placed:
     """Spans moved on by a step; what would begin beyond the end begins at the start. None is parted."""
     moved = annotator.spans + step
-    moved = np.where((moved[:, :1] > length), moved - length, moved)
-    return Placed(moved, annotator.types)
+    return Placed(np.where(moved[:, :1] > length, moved - length, moved), annotator.types)
 
 
 # What several annotators marked in one text, as labels of units and as sums that agreement is computed from.
@@ -351,35 +255,12 @@ class Layered:
     layers: Mapping[str, Marks]
 
 
-@dataclass(frozen=True)
-class PairSums:
-    """What two annotators of one text have in common.
-
-    Attributes:
-        pair: who.
-        table: how many units the one gave which label and the other which, shape `(labels, labels)`; 0 is unmarked.
-        spans: spans of both; `overlapping` and `exact` count matched ones of both, so that F1 is matched / spans.
-    """
-
-    pair: Pair
-    table: Array
-    spans: float
-    overlapping: float
-    exact: float
-
-
-def labels_of(text: Layered, names: Sequence[str] | None, annotator: str) -> NDArray[np.int64]:
-    """What one annotator says of each unit, shape `(n,)`: 0 where it is unmarked, else 1 and up.
+def _labels(text: Layered, names: Sequence[str] | None, marks: Marks) -> NDArray[np.int64]:
+    """What one annotator says of each unit, shape `(n,)`: 0 where it is unmarked, else 1 and up in order of `names`.
 
     A unit is marked when a span overlaps it in at least one code point. Of several spans over a unit the shortest gives
     the type: it says the most about this very unit. Of equally short ones the first does.
-
-    Args:
-        text: the text.
-        names: types in order, of which the first is 1; None for 1 wherever a unit is marked.
-        annotator: whose marks.
     """
-    marks = text.layers[annotator]
     labels = np.zeros(len(text.bounds), np.int64)
     order = sorted(range(len(marks.spans)), key=lambda i: (int(marks.spans[i, 0] - marks.spans[i, 1]), -i))
     for index in order:  # the shortest last
@@ -389,49 +270,48 @@ def labels_of(text: Layered, names: Sequence[str] | None, annotator: str) -> NDA
     return labels
 
 
-def pair_sums(text: Layered, names: Sequence[str] | None) -> list[PairSums]:
-    """Sums of every two annotators of a text, in the order of their names.
+class _Sums(NamedTuple):
+    """What one text gives.
 
-    Args:
-        text: the text.
-        names: types in order, or None to leave types aside.
+    `pairs` holds for each two annotators how many units the one gave which label and the other which, and how many
+    spans they have together, matched by overlap and exactly, so that F1 is matched / spans. `disorder` is observed and
+    expected disorder, and the spans of an average annotator.
     """
-    labels = {annotator: labels_of(text, names, annotator) for annotator in sorted(text.layers)}
-    return [_pair(text, names, (a, b), labels[a], labels[b]) for a, b in combinations(labels, 2)]
+
+    units: int
+    annotators: list[str]
+    pairs: dict[Pair, tuple[Array, tuple[float, ...]]]
+    labels: Array
+    disorder: tuple[float, float, float] | None
 
 
-def _pair(
-    text: Layered, names: Sequence[str] | None, pair: Pair, first: NDArray[np.int64], second: NDArray[np.int64]
-) -> PairSums:
+def _sums(
+    text: Layered, names: Sequence[str] | None, wanted: Callable[[Pair], bool] | None, gamma: int, seed: int
+) -> _Sums:
     values = 1 + (1 if names is None else len(names))
-    table = np.bincount(first * values + second, minlength=values * values).reshape(values, values)
-    first_marks, second_marks = text.layers[pair[0]], text.layers[pair[1]]
-    types = (None, None) if names is None else (first_marks.types, second_marks.types)
-    return PairSums(
-        pair,
-        table.astype(np.float64),
-        float(len(first_marks.spans) + len(second_marks.spans)),
-        2.0 * overlap(first_marks.spans, second_marks.spans, *types).matched,
-        2.0 * exact(first_marks.spans, second_marks.spans, *types).matched,
-    )
+    annotators = sorted(text.layers)
+    labels = {annotator: _labels(text, names, text.layers[annotator]) for annotator in annotators}
+    pairs: dict[Pair, tuple[Array, tuple[float, ...]]] = {}
+    for pair in combinations(annotators, 2):
+        if wanted is not None and not wanted(pair):
+            continue
+        first, second = (text.layers[annotator] for annotator in pair)
+        flat = labels[pair[0]] * values + labels[pair[1]]
+        table = np.bincount(flat, minlength=values * values).reshape(values, values).astype(np.float64)
+        matched = [
+            2.0 * match(first.spans, second.spans, *((None, None) if names is None else (first.types, second.types)))[0]
+            for match in (overlap, exact)
+        ]
+        pairs[pair] = table, (float(len(first.spans) + len(second.spans)), *matched)
+    together = coincidences(np.stack(list(labels.values())), values)
+    disordered = _disorders(text, names, gamma, seed) if wanted is None and gamma else None
+    return _Sums(len(text.bounds), annotators, pairs, together, disordered)
 
 
-def label_sums(text: Layered, names: Sequence[str] | None) -> Array:
-    """Coincidences of the labels of all annotators of a text, shape `(labels, labels)`."""
-    values = 1 + (1 if names is None else len(names))
-    labels = np.stack([labels_of(text, names, annotator) for annotator in sorted(text.layers)])
-    return coincidences(labels, values)
-
-
-def gamma_of(text: Layered, names: Sequence[str] | None, *, seed: int = 1, samples: int = SAMPLES) -> Disorder | None:
-    """Observed and expected disorder of a text; None where nobody marked anything, so that nothing can be aligned.
-
-    Args:
-        text: with two annotators or more.
-        names: types in order, or None to leave types aside.
-        seed: of the random annotations; a text gets the same whatever stands beside it.
-        samples: how many random annotations.
-    """
+def _disorders(
+    text: Layered, names: Sequence[str] | None, samples: int, seed: int
+) -> tuple[float, float, float] | None:
+    """None where nobody marked anything, so that nothing can be aligned."""
     placed = [
         Placed(
             marks.spans.astype(np.int64),
@@ -443,27 +323,22 @@ def gamma_of(text: Layered, names: Sequence[str] | None, *, seed: int = 1, sampl
     if not spans:
         return None
     chance = expected_disorder(placed, text.length, stream(seed, f"gamma {text.id}"), samples)
-    return Disorder(disorder(placed), chance, spans / len(placed))
+    return disorder(placed), chance, spans / len(placed)
 
 
-if TYPE_CHECKING:
-    Array = NDArray[np.float64]
-
-
-Scope = Literal["binary", "typed"]
-MEASURES = ("kappa", "pi", "alpha", "span_f1", "span_f1_exact", "gamma")
 ALL = "all"
 """Stands for all languages, and for all annotators of a text."""
 
 _ALONE = "nobody shares a text with another annotator"
 _CONSTANT = "every unit has the same label, so that chance explains it all"
+_UNMARKED = "nobody marked anything"
 
 
 class AgreementFigure(NamedTuple):
     """One figure.
 
     Attributes:
-        measure: of `MEASURES`.
+        measure: `kappa`, `pi`, `alpha`, `span_f1`, `span_f1_exact` or `gamma`.
         scope: `binary` (marked or not), or `typed` (as which type).
         language: BCP 47 tag, or `ALL`.
         between: two annotators, or `(ALL, ALL)`.
@@ -473,7 +348,7 @@ class AgreementFigure(NamedTuple):
     """
 
     measure: str
-    scope: Scope
+    scope: Literal["binary", "typed"]
     language: str
     between: Pair
     pairs: int
@@ -514,7 +389,7 @@ def agreement_figures(
         work = _Work([sums[index] for index in places], drawn.cluster[places], drawn, language, names is not None)
         results += work.pairs(anonymous)
         if wanted is None:
-            results.append(work.alpha(1 + (1 if names is None else len(names))))
+            results.append(work.alpha())
         if wanted is None and gamma:
             results.append(work.gamma())
     return results
@@ -528,39 +403,8 @@ def _strata(texts: Sequence[Layered]) -> list[str]:
     return [text.language if len(ids[text.language]) > 1 else "single texts" for text in texts]
 
 
-class _Sums(NamedTuple):
-    """What one text gives: see `PairSums`, `label_sums` and `Disorder`."""
-
-    units: int
-    annotators: tuple[str, ...]
-    pairs: list[PairSums]
-    labels: Array | None
-    disorder: Disorder | None
-
-
-def _sums(
-    text: Layered, names: Sequence[str] | None, wanted: Callable[[Pair], bool] | None, gamma: int, seed: int
-) -> _Sums:
-    everyone = wanted is None
-    return _Sums(
-        len(text.bounds),
-        tuple(sorted(text.layers)),
-        [sums for sums in pair_sums(text, names) if wanted is None or wanted(sums.pair)],
-        label_sums(text, names) if everyone else None,
-        gamma_of(text, names, seed=seed, samples=gamma) if everyone and gamma else None,
-    )
-
-
 class _Work:
-    """The figures of one language.
-
-    Args:
-        texts: what each text gives.
-        clusters: the cluster of each text, shape `(n,)`.
-        drawn: how often each resample draws each cluster.
-        language: what the figures say they are of.
-        typed: whether types count.
-    """
+    """The figures of one language: what each of its texts gives, its cluster, and how often resamples draw that."""
 
     def __init__(
         self, texts: Sequence[_Sums], clusters: NDArray[np.int64], drawn: Resampling, language: str, typed: bool
@@ -569,121 +413,82 @@ class _Work:
         self._clusters = clusters
         self._drawn = drawn
         self._language = language
-        self._scope: Scope = "typed" if typed else "binary"
+        self._scope: Literal["binary", "typed"] = "typed" if typed else "binary"
 
-    def _figure(self, measure: str, between: Pair, pairs: int, estimate: ClusteredEstimate) -> AgreementFigure:
-        return AgreementFigure(measure, self._scope, self._language, between, pairs, _honest(estimate))
+    def _figure(
+        self, measure: str, between: Pair, pairs: int, draws: Array, sizes: tuple[int, int], places: Iterable[int]
+    ) -> AgreementFigure:
+        clusters = len({int(self._clusters[index]) for index in places})
+        alone = not (self._texts if measure == "gamma" else clusters)
+        why = _ALONE if alone else _CONSTANT if measure in {"kappa", "pi", "alpha"} else _UNMARKED
+        estimate = estimated(draws, items=sizes[0], positives=sizes[1], clusters=clusters, why=why)
+        reason = too_few(clusters)
+        if estimate.value is not None and reason is not None:
+            estimate = msgspec.structs.replace(estimate, low=None, high=None, reason=reason)
+        return AgreementFigure(measure, self._scope, self._language, between, pairs, estimate)
 
     def _add(self, rows: Array, places: Sequence[int]) -> Array:
         """Sums over texts, draw by draw: `(texts, ...)` to `(1 + resamples, ...)`."""
         weights = self._drawn.table[:, self._clusters[list(places)]].astype(np.float64)
         return np.tensordot(weights, rows, axes=1)
 
-    def _count(self, places: Iterable[int]) -> int:
-        return len({int(self._clusters[index]) for index in places})
-
     def pairs(self, anonymous: bool) -> list[AgreementFigure]:
         """Kappa (or pi) and the F1 of spans, of each pair and of all."""
-        by_pair: dict[Pair, list[tuple[int, PairSums]]] = defaultdict(list)
+        by_pair: dict[Pair, list[tuple[int, Array, tuple[float, ...]]]] = defaultdict(list)
         for index, text in enumerate(self._texts):
-            for sums in text.pairs:
-                by_pair[(ALL, ALL) if anonymous else sums.pair].append((index, sums))
-        cells = {pair: _Cell(self._add, rows) for pair, rows in sorted(by_pair.items())}
-        chosen = ("pi" if anonymous else "kappa", "span_f1", "span_f1_exact")
+            for pair, (table, spans) in text.pairs.items():
+                by_pair[(ALL, ALL) if anonymous else pair].append((index, table, spans))
+        cells = {pair: self._cell(rows, anonymous) for pair, rows in sorted(by_pair.items())}
+        measures = ("pi" if anonymous else "kappa", "span_f1", "span_f1_exact")
         each = [
-            self._figure(measure, pair, 1, cell.estimate(measure, self._count(cell.places)))
+            self._figure(measure, pair, 1, *cell[measure])
             for pair, cell in cells.items()
-            for measure in chosen
+            for measure in measures
             if not anonymous
         ]
-        return each + [self._mean(measure, list(cells.values())) for measure in chosen]
+        return each + [self._mean(measure, [cell[measure] for cell in cells.values()]) for measure in measures]
 
-    def _mean(self, measure: str, cells: Sequence[_Cell]) -> AgreementFigure:
-        defined = [cell for cell in cells if not np.isnan(cell.draws(measure)[0])]
-        draws = mean_of_draws([cell.draws(measure) for cell in cells]) if cells else np.array([np.nan])
-        counts = [cell.sizes(measure) for cell in cells]
-        estimate = estimated(
-            draws,
-            items=sum(size for size, _ in counts),
-            positives=sum(marked for _, marked in counts),
-            clusters=self._count(index for cell in cells for index in cell.places),
-            why=_why(measure) if cells else _ALONE,
-        )
-        return self._figure(measure, (ALL, ALL), len(defined), estimate)
+    def _cell(
+        self, rows: Sequence[tuple[int, Array, tuple[float, ...]]], anonymous: bool
+    ) -> dict[str, tuple[Array, tuple[int, int], list[int]]]:
+        """Of one pair over the texts that both annotated: measure to its draws, what is counted and marked, places."""
+        places = [index for index, *_ in rows]
+        tables = self._add(np.stack([table for _, table, _ in rows]), places)
+        spans = self._add(np.array([counts for *_, counts in rows]), places)
+        units = int(tables[0].sum())
+        marked = units, units - int(tables[0, 0, 0])
+        counted = int(spans[0, 0]), int(spans[0, 0])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            f1 = [np.where(spans[:, 0] > 0, spans[:, column] / spans[:, 0], np.nan) for column in (1, 2)]
+        return {
+            "pi" if anonymous else "kappa": ((pi if anonymous else kappa)(tables), marked, places),
+            "span_f1": (f1[0], counted, places),
+            "span_f1_exact": (f1[1], counted, places),
+        }
 
-    def alpha(self, values: int) -> AgreementFigure:
+    def _mean(self, measure: str, cells: Sequence[tuple[Array, tuple[int, int], list[int]]]) -> AgreementFigure:
+        draws = mean_of_draws([draws for draws, _, _ in cells]) if cells else np.array([np.nan])
+        sizes = sum(items for _, (items, _), _ in cells), sum(marked for _, (_, marked), _ in cells)
+        defined = sum(not np.isnan(draws[0]) for draws, _, _ in cells)
+        return self._figure(measure, (ALL, ALL), defined, draws, sizes, (i for *_, places in cells for i in places))
+
+    def alpha(self) -> AgreementFigure:
         """Of all annotators of a text."""
-        rows = [text.labels for text in self._texts if text.labels is not None]
-        table = np.stack(rows) if rows else np.zeros((0, values, values))
-        estimate = estimated(
-            alpha(self._add(table, range(len(rows)))),
-            items=sum(text.units for text in self._texts),
-            positives=round(float(table.sum(axis=0)[1:].sum())),
-            clusters=self._count(range(len(rows))),
-            why=_CONSTANT if rows else _ALONE,
-        )
-        return self._figure("alpha", (ALL, ALL), self._all_pairs(), estimate)
+        table = np.stack([text.labels for text in self._texts]) if self._texts else np.zeros((0, 2, 2))
+        places = range(len(self._texts))
+        sizes = sum(text.units for text in self._texts), round(float(table.sum(axis=0)[1:].sum()))
+        return self._figure("alpha", (ALL, ALL), self._all_pairs(), alpha(self._add(table, places)), sizes, places)
 
     def gamma(self) -> AgreementFigure:
         """1 - observed / expected disorder, both summed over texts, each weighted by its spans."""
         disorders = [(index, text.disorder) for index, text in enumerate(self._texts) if text.disorder is not None]
+        rows = np.array([(observed * spans, chance * spans) for _, (observed, chance, spans) in disorders])
         places = [index for index, _ in disorders]
-        rows = np.array([(text.observed * text.spans, text.expected * text.spans) for _, text in disorders]).reshape(
-            -1, 2
-        )
-        sums = self._add(rows, places)
+        sums = self._add(rows.reshape(-1, 2), places)
         with np.errstate(divide="ignore", invalid="ignore"):
             draws = np.where(sums[:, 1] > 0, 1 - sums[:, 0] / sums[:, 1], np.nan)
-        spans = round(sum(d.spans * len(self._texts[index].annotators) for index, d in disorders))
-        why = "nobody marked anything" if self._texts else _ALONE
-        estimate = estimated(draws, items=spans, positives=spans, clusters=self._count(places), why=why)
-        return self._figure("gamma", (ALL, ALL), self._all_pairs(), estimate)
+        spans = round(sum(spans * len(self._texts[index].annotators) for index, (_, _, spans) in disorders))
+        return self._figure("gamma", (ALL, ALL), self._all_pairs(), draws, (spans, spans), places)
 
     def _all_pairs(self) -> int:
         return len({pair for text in self._texts for pair in combinations(text.annotators, 2)})
-
-
-def _honest(estimate: ClusteredEstimate) -> ClusteredEstimate:
-    """Without an interval where too few texts were drawn from."""
-    reason = too_few(estimate.clusters)
-    if estimate.value is None or reason is None:
-        return estimate
-    return msgspec.structs.replace(estimate, low=None, high=None, reason=reason)
-
-
-def _why(measure: str) -> str:
-    return "nobody marked anything" if measure.startswith("span") else _CONSTANT
-
-
-class _Cell:
-    """One pair of annotators over the texts that both annotated."""
-
-    def __init__(self, add: Callable[[Array, Sequence[int]], Array], texts: Iterable[tuple[int, PairSums]]) -> None:
-        rows = list(texts)
-        self.places = [index for index, _ in rows]
-        self._tables = add(np.stack([sums.table for _, sums in rows]), self.places)
-        spans = np.array([(sums.spans, sums.overlapping, sums.exact) for _, sums in rows])
-        self._spans = add(spans, self.places)
-
-    def draws(self, measure: str) -> Array:
-        """The data first, resamples after it."""
-        if measure == "kappa":
-            return kappa(self._tables)
-        if measure == "pi":
-            return pi(self._tables)
-        matched = self._spans[:, 1 if measure == "span_f1" else 2]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            f1: Array = np.where(self._spans[:, 0] > 0, matched / self._spans[:, 0], np.nan)
-        return f1
-
-    def sizes(self, measure: str) -> tuple[int, int]:
-        """What is counted, and how much of it is marked."""
-        if measure.startswith("span"):
-            return int(self._spans[0, 0]), int(self._spans[0, 0])
-        units = int(self._tables[0].sum())
-        return units, units - int(self._tables[0, 0, 0])
-
-    def estimate(self, measure: str, texts: int) -> ClusteredEstimate:
-        """Of this pair alone, over so many texts."""
-        items, positives = self.sizes(measure)
-        return estimated(self.draws(measure), items=items, positives=positives, clusters=texts, why=_why(measure))

@@ -13,16 +13,16 @@ import msgspec
 import numpy as np
 
 from veriglot.errors import InputError, UsageError
-from veriglot.metrics import spans as matching
-from veriglot.metrics.bootstrap import stream, weights
-from veriglot.metrics.facts import SUPPORT, fact_marks, fact_scores, sentence_scores, support
-from veriglot.metrics.ranking import BINS, EDGES, bin_of
+from veriglot.metrics.scores import BINS, EDGES, bin_of, mid_ranks
 from veriglot.metrics.spans import (
     covered,
-    intersection_over_union,
+    exact,
+    fact_marks,
+    fact_scores,
     marked,
-    marked_types,
-    soft_correlation,
+    overlap,
+    partial,
+    sentence_scores,
     unit_probabilities,
 )
 from veriglot.signatures import digest
@@ -36,29 +36,28 @@ if TYPE_CHECKING:
     from veriglot.metrics.reference import Marks
     from veriglot.text.facts import Fact
 
+    Array = NDArray[np.float64]
+    Bounds = NDArray[np.int32]
+    Mask = NDArray[np.bool_]
+
 __all__ = [
+    "HISTOGRAMS",
+    "SUPPORT",
     "Builder",
     "Counts",
     "CountsFile",
     "Coverage",
+    "Histogram",
     "JudgedResponse",
-    "Sums",
-    "added",
-    "dense",
-    "is_counts",
-    "join",
-    "load",
-    "save",
-    "sums_of",
 ]
 
 
-if TYPE_CHECKING:
-    Array = NDArray[np.float64]
-    Bounds = NDArray[np.int32]
+# Responses with facts; the share supported by the labels, as marked, and as the scores expect; how far the latter is
+# off; and the products that a correlation of the first with the last takes. The share is that of FActScore (Min et al.
+# 2023), the support rate of Kang et al.
+SUPPORT = ("responses", "gold", "marked", "expected", "off", "gold_squared", "expected_squared", "product")
 
-
-# Name of a block to its columns. `types` has four columns for each type and is added by `block_widths`.
+# Name of a block to its columns. `types` has four columns for each type and is added by `_widths`.
 BLOCKS: dict[str, tuple[str, ...]] = {
     "unit": ("tp", "fp", "fn", "tn"),
     "typing": ("right", "both"),
@@ -80,7 +79,7 @@ _COLUMNS = ("positives", "negatives", "confidence", "error")
 
 
 class Histogram(NamedTuple):
-    """Confidences of many responses on the grid of `metrics.histogram`, without the empty cells.
+    """Confidences of many responses on the grid of `metrics.scores`, without the empty cells.
 
     Attributes:
         response: index of the response of each cell, shape `(cells,)`.
@@ -155,24 +154,113 @@ class Counts:
     def __len__(self) -> int:
         return len(self.ids)
 
+    @classmethod
+    def join(cls, parts: Sequence[Counts]) -> Counts:
+        """The counts of several runs, at least one, as one.
 
-def block_widths(types: Sequence[str]) -> dict[str, int]:
-    """Columns of each block, `types` among them."""
+        Raises:
+            UsageError: they count different units or types.
+        """
+        first = parts[0]
+        for part in parts[1:]:
+            if (part.unit, part.types) != (first.unit, first.types):
+                raise UsageError(
+                    f"Counts of {part.unit} with {len(part.types)} types cannot be added to counts of {first.unit} with"
+                    f" {len(first.types)} types.",
+                    remedy="Evaluate both at the same unit and in the same taxonomy.",
+                )
+        offsets = np.cumsum([0, *(len(part) for part in parts)]).tolist()
+        histograms = {}
+        for level in HISTOGRAMS:
+            pieces = [part.histograms[level] for part in parts]
+            shifted = [piece._replace(response=piece.response + o) for piece, o in zip(pieces, offsets, strict=False)]
+            histograms[level] = Histogram(*(np.concatenate(columns) for columns in zip(*shifted, strict=True)))
+        return replace(
+            first,
+            ids=tuple(i for part in parts for i in part.ids),
+            languages=tuple(tag for part in parts for tag in part.languages),
+            clusters=tuple(key for part in parts for key in part.clusters),
+            blocks={name: np.concatenate([part.blocks[name] for part in parts]) for name in first.blocks},
+            histograms=histograms,
+        )
+
+
+def _widths(types: Sequence[str]) -> dict[str, int]:
+    """How many columns each block has, `types` among them."""
     return {**{name: len(columns) for name, columns in BLOCKS.items()}, "types": 4 * len(types)}
 
 
-def _confusion(gold: NDArray[np.bool_], predicted: NDArray[np.bool_]) -> list[int]:
+def _confusion(gold: Mask, predicted: Mask) -> list[int]:
     tp = int(np.count_nonzero(gold & predicted))
     fp, fn = int(np.count_nonzero(predicted)) - tp, int(np.count_nonzero(gold)) - tp
     return [tp, fp, fn, len(gold) - tp - fp - fn]
 
 
-def _cells(confidence: Array, gold: NDArray[np.bool_]) -> tuple[NDArray[np.int64], Array]:
+def _cells(confidence: Array, gold: Mask) -> tuple[NDArray[np.int64], Array]:
     """The non-empty bins of one response and their four sums."""
     bins, index = np.unique(bin_of(confidence), return_inverse=True)
     positive = gold.astype(np.float64)
     columns = (positive, 1.0 - positive, confidence, (confidence - positive) ** 2)
     return bins, np.stack([np.bincount(index, weights=c, minlength=len(bins)) for c in columns], axis=1)
+
+
+def marked_types(bounds: Bounds, spans: Bounds, types: Sequence[str | None], names: Sequence[str]) -> Mask:
+    """Which units overlap a span of which type, shape `(n, len(names))`; a unit may hold several types.
+
+    A span whose type is None or not in `names` marks no column.
+    """
+    table = np.zeros((len(bounds), len(names)), dtype=bool)
+    labels = np.array([name if name is not None else "" for name in types], dtype=object)
+    for column, name in enumerate(names):
+        chosen = labels == name
+        if chosen.any():
+            table[:, column] = marked(bounds, spans[chosen])
+    return table
+
+
+# Character-level agreement of one response, as the Mu-SHROOM shared task defines it (SemEval-2025 task 3).
+#
+# Both figures count every code point of the response, white space included, as the task's scorer does.
+
+_DIGITS = 8  # the task's scorer rounds to 8 digits before it asks whether a vector is constant
+
+
+def intersection_over_union(gold: Mask, predicted: Mask) -> float:
+    """Characters marked by both over characters marked by either; 1.0 where neither marks any."""
+    either = int(np.count_nonzero(gold | predicted))
+    return int(np.count_nonzero(gold & predicted)) / either if either else 1.0
+
+
+def spearman(first: Array, second: Array) -> float:
+    """Spearman's rank correlation with ties at their mean rank; NaN where either is constant."""
+    a, b = (mid_ranks(values, np.ones((1, len(values))))[0] for values in (first, second))
+    a, b = a - a.mean(), b - b.mean()
+    scale = float(np.sqrt((a @ a) * (b @ b)))
+    return float(a @ b) / scale if scale > 0 else float("nan")
+
+
+def soft_correlation(gold: Array, predicted: Array) -> float:
+    """Spearman's correlation of predicted probabilities with soft labels, per code point of one response.
+
+    Where either vector is constant the correlation is undefined, and the task's scorer gives 1.0 if both are constant
+    (both say that nothing stands out) and 0.0 if only one is. An empty response counts as constant on both sides.
+    """
+    constant = [len(np.unique(np.round(vector, _DIGITS))) <= 1 for vector in (gold, predicted)]
+    if any(constant):
+        return float(all(constant))
+    return spearman(gold, predicted)
+
+
+def support(gold: Mask, predicted: Mask, scores: Array | None) -> list[float]:
+    """The columns `SUPPORT` of one response, from which of its facts are unsupported; zeros where it has none.
+
+    Where the detector gives no `scores` (the probability that each is unsupported), marks stand for them.
+    """
+    if not len(gold):
+        return [0.0] * len(SUPPORT)
+    true, marked = 1.0 - float(gold.mean()), 1.0 - float(predicted.mean())
+    expected = marked if scores is None else 1.0 - float(scores.mean())
+    return [1.0, true, marked, expected, abs(expected - true), true**2, expected**2, true * expected]
 
 
 @dataclass
@@ -204,11 +292,11 @@ class Builder:
     def _row(self, block: str, values: Sequence[float]) -> None:
         self._rows.setdefault(block, []).append(values)
 
-    def _histogram(self, level: str, index: int, confidence: Array, gold: NDArray[np.bool_]) -> None:
+    def _histogram(self, level: str, index: int, confidence: Array, gold: Mask) -> None:
         if len(confidence):
             self._cells.setdefault(level, []).append((index, *_cells(confidence, gold)))
 
-    def _units(self, judged: JudgedResponse) -> NDArray[np.bool_]:
+    def _units(self, judged: JudgedResponse) -> Mask:
         gold, predicted = judged.gold, judged.predicted
         in_gold, in_marked = marked(judged.bounds, gold.spans), marked(judged.bounds, predicted.spans)
         self._row("unit", _confusion(in_gold, in_marked))
@@ -243,12 +331,11 @@ class Builder:
 
     def _spans(self, gold: Marks, predicted: Marks) -> None:
         left, right = predicted.spans, gold.spans
-        self._row("exact", matching.exact(left, right))
-        self._row("overlap", matching.overlap(left, right))
-        self._row("partial", matching.partial(left, right))
-        typed = (left, right, predicted.types, gold.types) if self.types else None
-        self._row("typed_exact", matching.exact(*typed) if typed else (0, 0, 0))
-        self._row("typed_overlap", matching.overlap(*typed) if typed else (0, 0, 0))
+        self._row("exact", exact(left, right))
+        self._row("overlap", overlap(left, right))
+        self._row("partial", partial(left, right))
+        for block, match in (("typed_exact", exact), ("typed_overlap", overlap)):
+            self._row(block, match(left, right, predicted.types, gold.types) if self.types else (0, 0, 0))
 
     def _characters(self, judged: JudgedResponse) -> None:
         gold = covered(judged.length, judged.gold.spans)
@@ -265,7 +352,7 @@ class Builder:
         number = len(self._names)
         blocks = {
             name: np.array(self._rows.get(name, []), dtype=np.float64).reshape(number, width)
-            for name, width in block_widths(self.types).items()
+            for name, width in _widths(self.types).items()
         }
         ids, languages, clusters = zip(*self._names, strict=True) if self._names else ((), (), ())
         histograms = {level: _stack(self._cells.get(level, [])) for level in HISTOGRAMS}
@@ -281,60 +368,6 @@ def _stack(cells: Sequence[tuple[int, NDArray[np.int64], Array]]) -> Histogram:
         np.concatenate([bins for _, bins, _ in cells]).astype(np.int64),
         np.concatenate([values for _, _, values in cells]),
     )
-
-
-def join(parts: Sequence[Counts]) -> Counts:
-    """The counts of several runs as one.
-
-    Raises:
-        UsageError: there are none, or they count different units or types.
-    """
-    if not parts:
-        raise UsageError("There are no counts to join.")
-    first = parts[0]
-    for part in parts[1:]:
-        if (part.unit, part.types) != (first.unit, first.types):
-            raise UsageError(
-                f"Counts of {part.unit} with {len(part.types)} types cannot be added to counts of {first.unit} with"
-                f" {len(first.types)} types.",
-                remedy="Evaluate both at the same unit and in the same taxonomy.",
-            )
-    offsets = np.cumsum([0, *(len(part) for part in parts)])
-    histograms = {}
-    for level in HISTOGRAMS:
-        pieces = [part.histograms[level] for part in parts]
-        shifted = [piece.response + offset for piece, offset in zip(pieces, offsets[:-1], strict=True)]
-        histograms[level] = Histogram(
-            np.concatenate(shifted),
-            np.concatenate([piece.bin for piece in pieces]),
-            np.concatenate([piece.values for piece in pieces]),
-        )
-    return replace(
-        first,
-        ids=tuple(i for part in parts for i in part.ids),
-        languages=tuple(tag for part in parts for tag in part.languages),
-        clusters=tuple(key for part in parts for key in part.clusters),
-        blocks={name: np.concatenate([part.blocks[name] for part in parts]) for name in first.blocks},
-        histograms=histograms,
-    )
-
-
-def dense(histogram: Histogram, group: NDArray[np.int64], groups: int) -> Array:
-    """Histograms summed over groups of responses, shape `(groups, 4, BINS)`.
-
-    Args:
-        histogram: the cells.
-        group: the group of each response, or -1 to leave it out.
-        groups: how many groups there are.
-    """
-    home = group[histogram.response] if len(histogram.response) else np.zeros(0, np.int64)
-    inside = home >= 0
-    cell = home[inside] * BINS + histogram.bin[inside]
-    columns = [
-        np.bincount(cell, weights=histogram.values[inside, column], minlength=groups * BINS).reshape(groups, BINS)
-        for column in range(len(_COLUMNS))
-    ]
-    return np.stack(columns, axis=1)
 
 
 class Coverage(msgspec.Struct, frozen=True):
@@ -378,9 +411,6 @@ class Coverage(msgspec.Struct, frozen=True):
         return cls(samples, labelled, scored, unscored)
 
 
-# Counts as a file, so that figures can be drawn again with another seed, or added to others, without inference.
-
-
 FORMAT = "veriglot-counts-1"
 _GRID = digest([np.round(EDGES, 9).tobytes()])[:12]  # rounded: libraries differ in the last bit
 
@@ -406,7 +436,7 @@ class _File(msgspec.Struct, kw_only=True):
 
 
 class CountsFile(msgspec.Struct, frozen=True):
-    """Counts with what they were taken from.
+    """Counts with what they were taken from; as a file, figures can be drawn again with another seed, or added up.
 
     Attributes:
         counts: the counts.
@@ -418,50 +448,47 @@ class CountsFile(msgspec.Struct, frozen=True):
     coverage: dict[str, Coverage]
     about: dict[str, str | float | None]
 
+    def save(self, path: Path) -> None:
+        """Write the counts as one JSON object."""
+        counts = self.counts
+        plain = _File(
+            format=FORMAT,
+            about=self.about,
+            coverage=self.coverage,
+            unit=counts.unit,
+            types=counts.types,
+            grid=_GRID,
+            ids=counts.ids,
+            languages=counts.languages,
+            clusters=counts.clusters,
+            blocks={name: block.tolist() for name, block in counts.blocks.items()},
+            histograms={
+                level: _Cells(*(column.tolist() for column in cells)) for level, cells in counts.histograms.items()
+            },
+        )
+        path.write_bytes(msgspec.json.encode(plain) + b"\n")
 
-def save(stored: CountsFile, path: Path) -> None:
-    """Write counts as one JSON object."""
-    counts = stored.counts
-    plain = _File(
-        format=FORMAT,
-        about=stored.about,
-        coverage=stored.coverage,
-        unit=counts.unit,
-        types=counts.types,
-        grid=_GRID,
-        ids=counts.ids,
-        languages=counts.languages,
-        clusters=counts.clusters,
-        blocks={name: block.tolist() for name, block in counts.blocks.items()},
-        histograms={
-            level: _Cells(h.response.tolist(), h.bin.tolist(), h.values.tolist())
-            for level, h in counts.histograms.items()
-        },
-    )
-    path.write_bytes(msgspec.json.encode(plain) + b"\n")
+    @staticmethod
+    def is_at(path: Path) -> bool:
+        """Whether a file begins as `save` writes it."""
+        head = f'{{"format":"{FORMAT}"'.encode()
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            return file.read(len(head)) == head
 
+    @classmethod
+    def load(cls, path: Path) -> CountsFile:
+        """Read what `save` wrote.
 
-def is_counts(path: Path) -> bool:
-    """Whether a file begins as `save` writes it."""
-    head = f'{{"format":"{FORMAT}"'.encode()
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        return file.read(len(head)) == head
-
-
-def load(path: Path) -> CountsFile:
-    """Read what `save` wrote.
-
-    Raises:
-        InputError: the file is not of this kind, or its parts do not fit together.
-    """
-    try:
-        plain = msgspec.json.decode(path.read_bytes(), type=_File)
-        counts = _checked(plain)
-    except (OSError, msgspec.DecodeError, ValueError) as error:
-        raise InputError(f"these are no counts: {error}", path=str(path)) from error
-    return CountsFile(counts, plain.coverage, plain.about)
+        Raises:
+            InputError: the file is not of this kind, or its parts do not fit together.
+        """
+        try:
+            plain = msgspec.json.decode(path.read_bytes(), type=_File)
+            return cls(_checked(plain), plain.coverage, plain.about)
+        except (OSError, msgspec.DecodeError, ValueError) as error:
+            raise InputError(f"these are no counts: {error}", path=str(path)) from error
 
 
 def _checked(plain: _File) -> Counts:
@@ -474,7 +501,7 @@ def _checked(plain: _File) -> Counts:
         raise ValueError("`ids`, `languages` and `clusters` differ in length")
     blocks = {
         name: np.array(plain.blocks.get(name, [[0.0] * width] * size), dtype=np.float64).reshape(size, width)
-        for name, width in block_widths(plain.types).items()
+        for name, width in _widths(plain.types).items()
     }
     histograms = {}
     for level in HISTOGRAMS:
@@ -489,81 +516,3 @@ def _checked(plain: _File) -> Counts:
             raise ValueError(f"the histogram {level!r} names a response or bin that does not exist")
         histograms[level] = Histogram(response, bins, values)
     return Counts(plain.unit, plain.types, plain.ids, plain.languages, plain.clusters, blocks, histograms)
-
-
-# Counts summed over a language and over its resamples.
-
-
-_CLUSTERS = 1024  # clusters laid out densely at a time: about 70 MB
-
-
-@dataclass(frozen=True)
-class Sums:
-    """Summed counts: the data in draw 0, resamples after it.
-
-    Attributes:
-        blocks: name of a block of `Counts` to sums, shape `(draws, k)`.
-        histograms: level to sums, shape `(draws, 4, BINS)`; the four are those of `Histogram.values`.
-    """
-
-    blocks: dict[str, Array]
-    histograms: dict[str, Array]
-
-
-def _clusters(counts: Counts, language: str) -> tuple[NDArray[np.int64], int]:
-    """The cluster of each response of a language (-1 for others), and how many there are."""
-    group = np.full(len(counts), -1, dtype=np.int64)
-    number: dict[str, int] = {}
-    for index, (tag, key) in enumerate(zip(counts.languages, counts.clusters, strict=True)):
-        if tag == language:
-            group[index] = number.setdefault(key, len(number))
-    return group, len(number)
-
-
-def _table(counts: Counts, group: NDArray[np.int64], clusters: int) -> Array:
-    """Every count of each cluster in one row: the blocks side by side, then the histograms."""
-    chosen = group >= 0
-    columns = []
-    for block in counts.blocks.values():
-        sums = np.zeros((clusters, block.shape[1]))
-        np.add.at(sums, group[chosen], block[chosen])
-        columns.append(sums)
-    columns += [dense(counts.histograms[level], group, clusters).reshape(clusters, -1) for level in HISTOGRAMS]
-    return np.concatenate(columns, axis=1)
-
-
-def sums_of(counts: Counts, language: str, *, resamples: int, seed: int) -> tuple[Sums, int]:
-    """The sums of one language and the number of its clusters.
-
-    A language that the counts do not hold has sums of zero and no clusters.
-    """
-    group, clusters = _clusters(counts, language)
-    drawn_weights = weights(clusters, resamples, stream(seed, language)) if clusters else None
-    widths = [block.shape[1] for block in counts.blocks.values()] + [4 * BINS] * len(HISTOGRAMS)
-    drawn = np.zeros((1 + resamples, sum(widths)))
-    for first in range(0, clusters, _CLUSTERS):
-        size = min(_CLUSTERS, clusters - first)
-        inside = (group >= first) & (group < first + size)
-        table = _table(counts, np.where(inside, group - first, -1), size)
-        drawn[0] += table.sum(axis=0)
-        used = np.flatnonzero(table.any(axis=0))  # most bins are empty: only what is used is multiplied
-        if drawn_weights is not None:
-            block = drawn_weights[:, first : first + size].astype(np.float64)
-            drawn[1:, used] += block @ table[:, used]
-    parts = np.split(drawn, np.cumsum(widths)[:-1], axis=1)
-    blocks = dict(zip(counts.blocks, parts, strict=False))
-    tables = [part.reshape(-1, 4, BINS) for part in parts[len(blocks) :]]
-    return Sums(blocks, dict(zip(HISTOGRAMS, tables, strict=True))), clusters
-
-
-def added(first: Sums | None, second: Sums) -> Sums:
-    """The sums of two strata draw by draw; `first` is added to in place, and None stands for nothing yet."""
-    if first is None:
-        return Sums(
-            {name: part.copy() for name, part in second.blocks.items()},
-            {name: part.copy() for name, part in second.histograms.items()},
-        )
-    for mine, other in ((first.blocks, second.blocks), (first.histograms, second.histograms)):
-        for name, part in other.items():
-            mine[name] += part
-    return first

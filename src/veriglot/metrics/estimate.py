@@ -1,18 +1,27 @@
-"""A number with what stands behind it: its interval, how many items and texts, and what chance alone would give."""
+"""A number with what stands behind it, and the clustered bootstrap that gives its interval.
+
+Texts are drawn again, whole and within each stratum (usually a language): units of one response go wrong together, and
+the same text labelled several times is one text; drawing units or rows instead would give intervals that are too narrow
+(Efron and Tibshirani 1993, chapter 8). A resample is a vector of weights: how often each text was drawn. Counts of a
+resample are weights times counts, so a thousand resamples are one matrix product and no response is judged twice.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from veriglot.metrics.bootstrap import LEVEL, percentile
 from veriglot.records import Estimate
+from veriglot.signatures import digest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
 
 __all__ = [
     "FEWEST_TEXTS",
@@ -20,17 +29,105 @@ __all__ = [
     "POOLED",
     "ClusteredEstimate",
     "MetricResult",
+    "Resampling",
     "estimated",
     "mean_of_draws",
+    "percentile",
+    "stream",
     "too_few",
+    "weights",
 ]
 
+_LEVEL = 0.95
+_CELLS_DRAWN = 4_000_000  # numbers drawn at a time: 32 MB
+_CELLS_OF_RESAMPLES = 2_000_000  # numbers at a time: 16 MB
 
-if TYPE_CHECKING:
-    Array = NDArray[np.float64]
+
+def stream(seed: int, stratum: str) -> np.random.Generator:
+    """The random numbers of one stratum: the same whichever other strata are measured beside it."""
+    return np.random.default_rng([seed, int(digest([stratum])[:15], 16)])
 
 
-_TOO_FEW = "one text: no interval"
+def weights(clusters: int, resamples: int, generator: np.random.Generator) -> NDArray[np.uint16]:
+    """How often each resample draws each cluster, shape `(resamples, clusters)`: multinomial rows of sum `clusters`."""
+    table = np.empty((resamples, clusters), dtype=np.uint16)
+    block = max(1, _CELLS_DRAWN // max(clusters, 1))
+    for start in range(0, resamples, block):
+        rows = min(block, resamples - start)
+        picked = generator.integers(0, clusters, size=(rows, clusters))
+        picked += clusters * np.arange(rows)[:, None]
+        table[start : start + rows] = np.bincount(picked.ravel(), minlength=rows * clusters).reshape(rows, clusters)
+    return table
+
+
+def percentile(values: Array) -> tuple[float | None, float | None, int]:
+    """The ends of the middle 95% of resampled values, shape `(resamples,)`, and how many of these are NaN.
+
+    The NaN ones, of resamples in which the figure was undefined, are left out; without others there are no ends.
+    """
+    defined = values[~np.isnan(values)]
+    undefined = len(values) - len(defined)
+    if not len(defined):
+        return None, None, undefined
+    low, high = np.quantile(defined, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
+    return float(low), float(high), undefined
+
+
+@dataclass(frozen=True)
+class Resampling:
+    """How often each resample draws each text: one set of resamples for all systems that judged the same items.
+
+    A hard text is in or out for all of them at once, which makes a comparison paired (Koehn 2004). A stratum draws the
+    same whatever stands beside it.
+
+    Attributes:
+        table: shape `(1 + resamples, clusters)`; row 0 is the data itself, ones.
+        cluster: the cluster of each item, shape `(n,)`.
+    """
+
+    table: NDArray[np.uint16]
+    cluster: NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls, clusters: Sequence[str | int], strata: Sequence[str] | None = None, *, resamples: int = 1000, seed: int = 1
+    ) -> Resampling:
+        """Draw the resamples of a data set.
+
+        Args:
+            clusters: what each item belongs to (its text), shape `(n,)`; the same name in two strata is two clusters.
+            strata: the stratum of each item, or None for one.
+            resamples: how many, at least 0.
+            seed: of the random numbers.
+        """
+        names = [""] * len(clusters) if strata is None else list(strata)
+        cluster = np.zeros(len(clusters), dtype=np.int64)
+        tables: list[NDArray[np.uint16]] = []
+        before = 0
+        for stratum in sorted(set(names)):
+            number: dict[str | int, int] = {}
+            for index in (i for i, name in enumerate(names) if name == stratum):
+                cluster[index] = before + number.setdefault(clusters[index], len(number))
+            tables.append(weights(len(number), resamples, stream(seed, stratum)))
+            before += len(number)
+        drawn = np.concatenate(tables, axis=1) if tables else np.zeros((resamples, 0), dtype=np.uint16)
+        return cls(np.concatenate([np.ones((1, before), dtype=np.uint16), drawn]), cluster)
+
+    def select(self, mask: NDArray[np.bool_]) -> Resampling:
+        """The same draws for some of the items; `mask` has shape `(n,)`."""
+        return replace(self, cluster=self.cluster[mask])
+
+    def clusters(self) -> int:
+        """How many clusters the items belong to."""
+        return len(np.unique(self.cluster))
+
+    def blocks(self) -> Iterator[Array]:
+        """Weights of the items, a block of draws after another, each of shape `(draws, n)`; the data comes first."""
+        rows = max(1, _CELLS_OF_RESAMPLES // max(len(self.cluster), 1))
+        for start in range(0, len(self.table), rows):
+            yield self.table[start : start + rows][:, self.cluster].astype(np.float64)
+
+
 FEWEST_TEXTS = 5
 """Texts under which no interval is given: a bootstrap of two to four texts says next to nothing of their spread."""
 
@@ -60,15 +157,21 @@ class ClusteredEstimate(Estimate, frozen=True):
     reason: str | None = None
 
 
+def interval_of(draws: Array, resampled: bool) -> tuple[float | None, float | None, str | None]:
+    """The ends of an interval and what to know about it, from draws whose first, the data itself, is defined.
+
+    `resampled` is false where a single text was drawn from itself.
+    """
+    if not resampled:
+        return None, None, "one text: no interval"
+    if len(draws) < 2:
+        return None, None, None
+    low, high, undefined = percentile(draws[1:])
+    return low, high, f"undefined in {undefined} of {len(draws) - 1} resamples" if undefined else None
+
+
 def estimated(
-    draws: Array,
-    *,
-    items: int,
-    positives: int,
-    clusters: int,
-    why: str,
-    chance: float | None = None,
-    level: float = LEVEL,
+    draws: Array, *, items: int, positives: int, clusters: int, why: str, chance: float | None = None
 ) -> ClusteredEstimate:
     """The estimate that draws make.
 
@@ -76,32 +179,22 @@ def estimated(
         draws: the data in draw 0, resamples after it, shape `(1 + resamples,)`; NaN where undefined.
         items, positives, clusters, chance: see `ClusteredEstimate`.
         why: the reason that stands beside an undefined value.
-        level: of the interval, between 0 and 1.
     """
     if np.isnan(draws[0]):
         return ClusteredEstimate(items, positives, clusters, chance, why, value=None)
-    value = float(draws[0])
-    if clusters < 2 or len(draws) < 2:
-        reason = _TOO_FEW if clusters < 2 else None
-        return ClusteredEstimate(items, positives, clusters, chance, reason, value=value)
-    low, high, undefined = percentile(draws[1:], level)
-    gap = f"undefined in {undefined} of {len(draws) - 1} resamples" if undefined else None
-    return ClusteredEstimate(items, positives, clusters, chance, gap, value=value, low=low, high=high)
+    low, high, reason = interval_of(draws, clusters > 1)
+    return ClusteredEstimate(items, positives, clusters, chance, reason, value=float(draws[0]), low=low, high=high)
 
 
 def mean_of_draws(parts: Sequence[Array]) -> Array:
     """The mean over cells, draw by draw, of those that are defined in the data; NaN where none is.
 
     Args:
-        parts: one array of shape `(1 + resamples,)` a cell. A resample in which one of the cells that count is
-            undefined is undefined.
+        parts: one array of shape `(1 + resamples,)` a cell, at least one. A resample in which one of the cells that
+            count is undefined is undefined.
     """
-    if not parts:
-        raise ValueError("a mean is taken over one cell or more")
     defined = [part for part in parts if not np.isnan(part[0])]
-    if not defined:
-        return np.full(len(parts[0]), np.nan)
-    mean: Array = np.mean(defined, axis=0)
+    mean: Array = np.mean(defined, axis=0) if defined else np.full(len(parts[0]), np.nan)
     return mean
 
 

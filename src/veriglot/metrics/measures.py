@@ -1,6 +1,7 @@
-"""The table of measures: from summed counts to figures with intervals at every level, and reliability tables.
+"""The tables of measures: figures with intervals from summed counts, and from items that systems gave a score.
 
-A measure maps `Sums` (the data in draw 0, resamples after it) to one value per draw.
+A `Measure` maps `Sums` (the data in draw 0, resamples after it) to one value per draw; an `ItemMeasure` maps scores,
+labels and weights to the same. Both are listed here alone, with their names and why they may be undefined.
 
 Level `unit` is the Binary task of mFAVA (section 3.2, Table 3), `category` and `type:<type>` its Category task. Where
 typed spans overlap, a unit holds several types, so each type is judged against the rest: a unit is right for a type
@@ -17,13 +18,21 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from veriglot.metrics import classification as scores
-from veriglot.metrics import facts as support
-from veriglot.metrics import ranking as histogram
-from veriglot.metrics.bootstrap import percentile
-from veriglot.metrics.counts import Coverage, Sums, added, dense, sums_of
-from veriglot.metrics.estimate import MEAN, POOLED, MetricResult
-from veriglot.metrics.ranking import BINS, ReliabilityBin, reliability
+from veriglot.errors import UnknownNameError, UsageError
+from veriglot.metrics import scores
+from veriglot.metrics.counts import HISTOGRAMS, SUPPORT, Coverage, Histogram
+from veriglot.metrics.estimate import (
+    MEAN,
+    POOLED,
+    ClusteredEstimate,
+    MetricResult,
+    estimated,
+    interval_of,
+    stream,
+    weights,
+)
+from veriglot.metrics.scores import BINS, COUNT_SCORES, Ranked, ReliabilityBin, ratio, reliability
+from veriglot.records import Direction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,31 +40,113 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from veriglot.metrics.counts import Counts
+    from veriglot.metrics.estimate import Resampling
 
-__all__ = ["RESAMPLES", "SEED", "SPAN_MEASURES", "Measure", "figures", "measures", "reliability_tables"]
-
-
-if TYPE_CHECKING:
     Array = NDArray[np.float64]
+    Mask = NDArray[np.bool_]
+    Cut = float | Array
+
+__all__ = [
+    "AT_THRESHOLD",
+    "CORRELATIONS",
+    "ITEM_MEASURES",
+    "RESAMPLES",
+    "SEED",
+    "SPAN_MEASURES",
+    "ItemMeasure",
+    "Items",
+    "Measure",
+    "badness_of",
+    "described",
+    "draws",
+    "figures",
+    "reliability_tables",
+]
 
 
-NO_POSITIVES = "the reference marks nothing"
-NO_MARKS = "the detector marks nothing"
-NEITHER = "neither the reference nor the detector marks anything"
-NO_NEGATIVES = "the reference marks everything"
-ONE_CLASS = "the confidences are missing, or the reference marks nothing or everything"
-NO_CONFIDENCES = "the predictions carry no confidences"
-FLAT = "the reference or the detector marks nothing or everything"
-NO_TYPES = "the types of the data and of the detector cannot be compared, or nothing typed was marked"
-NO_SOFT = "there are no soft labels, or no confidences"
-NOTHING = "there is nothing to count"
-NO_FACTS = "no facts were counted"
-ALIKE = "every response has the same share of supported facts, in the labels or by the detector"
+# Counts summed over a language and over its resamples.
+
+_CLUSTERS = 1024  # clusters laid out densely at a time: about 70 MB
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Summed counts: the data in draw 0, resamples after it.
+
+    Attributes:
+        blocks: name of a block of `Counts` to sums, shape `(draws, k)`.
+        histograms: level to sums, shape `(draws, 4, BINS)`; the four are those of `Histogram.values`.
+    """
+
+    blocks: dict[str, Array]
+    histograms: dict[str, Array]
+
+    def first(self) -> Sums:
+        """The data alone."""
+        return Sums(*({name: part[:1] for name, part in parts.items()} for parts in (self.blocks, self.histograms)))
+
+    def __add__(self, other: Sums) -> Sums:
+        """The sums of two strata, draw by draw."""
+        pairs = ((self.blocks, other.blocks), (self.histograms, other.histograms))
+        return Sums(*({name: part + more[name] for name, part in parts.items()} for parts, more in pairs))
+
+
+def _dense(histogram: Histogram, group: NDArray[np.int64], groups: int) -> Array:
+    """Histograms summed over groups of responses (-1 for none of them), shape `(groups, 4, BINS)`."""
+    home = group[histogram.response] if len(histogram.response) else np.zeros(0, np.int64)
+    inside = home >= 0
+    cell = home[inside] * BINS + histogram.bin[inside]
+    columns = [
+        np.bincount(cell, weights=histogram.values[inside, column], minlength=groups * BINS).reshape(groups, BINS)
+        for column in range(4)
+    ]
+    return np.stack(columns, axis=1)
+
+
+def _table(counts: Counts, group: NDArray[np.int64], clusters: int) -> Array:
+    """Every count of each cluster in one row: the blocks side by side, then the histograms."""
+    chosen = group >= 0
+    columns = []
+    for block in counts.blocks.values():
+        sums = np.zeros((clusters, block.shape[1]))
+        np.add.at(sums, group[chosen], block[chosen])
+        columns.append(sums)
+    columns += [_dense(counts.histograms[level], group, clusters).reshape(clusters, -1) for level in HISTOGRAMS]
+    return np.concatenate(columns, axis=1)
+
+
+def sums_of(counts: Counts, language: str, *, resamples: int, seed: int) -> tuple[Sums, int]:
+    """The sums of one language and the number of its clusters: of none and 0 where the counts do not hold it."""
+    group = np.full(len(counts), -1, dtype=np.int64)
+    number: dict[str, int] = {}
+    for index, (tag, key) in enumerate(zip(counts.languages, counts.clusters, strict=True)):
+        if tag == language:
+            group[index] = number.setdefault(key, len(number))
+    clusters = len(number)
+    drawn_weights = weights(clusters, resamples, stream(seed, language)) if clusters else None
+    widths = [block.shape[1] for block in counts.blocks.values()] + [4 * BINS] * len(HISTOGRAMS)
+    drawn = np.zeros((1 + resamples, sum(widths)))
+    for first in range(0, clusters, _CLUSTERS):
+        size = min(_CLUSTERS, clusters - first)
+        inside = (group >= first) & (group < first + size)
+        table = _table(counts, np.where(inside, group - first, -1), size)
+        drawn[0] += table.sum(axis=0)
+        used = np.flatnonzero(table.any(axis=0))  # most bins are empty: only what is used is multiplied
+        if drawn_weights is not None:
+            block = drawn_weights[:, first : first + size].astype(np.float64)
+            drawn[1:, used] += block @ table[:, used]
+    parts = np.split(drawn, np.cumsum(widths)[:-1], axis=1)
+    blocks = dict(zip(counts.blocks, parts, strict=False))
+    tables = [part.reshape(-1, 4, BINS) for part in parts[len(blocks) :]]
+    return Sums(blocks, dict(zip(HISTOGRAMS, tables, strict=True))), clusters
+
+
+# Measures of counts.
 
 
 @dataclass(frozen=True)
 class Measure:
-    """One measure.
+    """One measure of counts.
 
     Attributes:
         level: see `MetricResult.level`.
@@ -74,70 +165,77 @@ class Measure:
     prevalence: Callable[[Sums], Array]
 
 
-def _block(name: str) -> Callable[[Sums], Array]:
-    return lambda sums: sums.blocks[name]
+_NO_TYPES = "the types of the data and of the detector cannot be compared, or nothing typed was marked"
+_NO_CONFIDENCES = "the predictions carry no confidences"
+_ONE_CLASS = "the confidences are missing, or the reference marks nothing or everything"
+_WHY = {
+    "precision": "the detector marks nothing",
+    "recall": "the reference marks nothing",
+    "tpr": "the reference marks nothing",
+    "f1": "neither the reference nor the detector marks anything",
+    "fpr": "the reference marks everything",
+    "accuracy": "there is nothing to count",
+    "mcc": "the reference or the detector marks nothing or everything",
+}
 
 
-def _type_block(index: int) -> Callable[[Sums], Array]:
-    return lambda sums: sums.blocks["types"][..., 4 * index : 4 * index + 4]
-
-
-def _confusion_measures(level: str, get: Callable[[Sums], Array], *, more: bool) -> Iterator[Measure]:
-    table: list[tuple[str, Callable[[Array], Array], str]] = [
-        ("precision", scores.precision, NO_MARKS),
-        ("recall", scores.recall, NO_POSITIVES),
-        ("f1", scores.f1, NEITHER),
-        ("fpr", scores.fpr, NO_NEGATIVES),
-    ]
-    if more:
-        table += [
-            ("tpr", scores.recall, NO_POSITIVES),
-            ("accuracy", scores.accuracy, NOTHING),
-            ("mcc", scores.mcc, FLAT),
-        ]
-    for name, score, why in table:
+def _confusion(level: str, get: Callable[[Sums], Array], *more: str) -> Iterator[Measure]:
+    for name in ("precision", "recall", "f1", "fpr", *more):
+        score = COUNT_SCORES["recall" if name == "tpr" else name]
         yield Measure(
             level,
             name,
             lambda sums, score=score: score(get(sums)),  # type: ignore[misc]
-            why,
+            _WHY[name],
             lambda sums: get(sums).sum(axis=-1),
             lambda sums: scores.prevalence(get(sums)),
         )
 
 
-def _ranking_measures(level: str, *, calibration: bool, supported: bool = False) -> Iterator[Measure]:
-    def parts(sums: Sums) -> tuple[Array, Array, Array, Array]:
+def _block(name: str, first: int = 0, size: int | None = None) -> Callable[[Sums], Array]:
+    return lambda sums: sums.blocks[name][..., first : None if size is None else first + size]
+
+
+def _ratio(name: str, part: int, whole: int) -> Callable[[Sums], Array]:
+    """One column of a block over another."""
+    return lambda sums: ratio(sums.blocks[name][..., part], sums.blocks[name][..., whole])
+
+
+def _column(name: str, index: int) -> Callable[[Sums], Array]:
+    return lambda sums: sums.blocks[name][..., index]
+
+
+def _confidences(level: str, *, calibration: bool = True, supported: bool = False) -> Iterator[Measure]:
+    """Ranking and calibration."""
+
+    def parts(sums: Sums) -> tuple[Array, Array, Array]:
         table = sums.histograms[level]
-        return table[..., 0, :], table[..., 1, :], table[..., 2, :], table[..., 3, :]
+        return table[..., 0, :], table[..., 1, :], table[..., 2, :]
 
     def size(sums: Sums) -> Array:
         total: Array = sums.histograms[level][..., :2, :].sum(axis=(-1, -2))
         return total
 
     def prevalence(sums: Sums) -> Array:
-        return scores.ratio(sums.histograms[level][..., 0, :].sum(axis=-1), size(sums))
+        return ratio(parts(sums)[0].sum(axis=-1), size(sums))
+
+    def of_supported(sums: Sums) -> Array:
+        return scores.average_precision(*(part[..., ::-1] for part in parts(sums)[1::-1]))
 
     def brier(sums: Sums) -> Array:
-        return scores.ratio(parts(sums)[3].sum(axis=-1), size(sums))
+        return ratio(sums.histograms[level][..., 3, :].sum(axis=-1), size(sums))
 
     table: list[tuple[str, Callable[[Sums], Array], str]] = [
-        ("average_precision", lambda sums: histogram.average_precision(*parts(sums)[:2]), ONE_CLASS),
-        ("auroc", lambda sums: histogram.auroc(*parts(sums)[:2]), ONE_CLASS),
+        ("average_precision", lambda sums: scores.average_precision(*parts(sums)[:2]), _ONE_CLASS),
+        ("auroc", lambda sums: scores.auroc(*parts(sums)[:2]), _ONE_CLASS),
     ]
     if supported:
-        table.append(
-            (
-                "average_precision_supported",
-                lambda sums: histogram.average_precision(*(part[..., ::-1] for part in parts(sums)[1::-1])),
-                ONE_CLASS,
-            )
-        )
+        table.append(("average_precision_supported", of_supported, _ONE_CLASS))
     if calibration:
         table += [
-            ("ece", lambda sums: histogram.ece_equal_width(*parts(sums)[:3]), NO_CONFIDENCES),
-            ("ece_equal_mass", lambda sums: histogram.ece_equal_mass(*parts(sums)[:3]), NO_CONFIDENCES),
-            ("brier", brier, NO_CONFIDENCES),
+            ("ece", lambda sums: scores.ece_equal_width(*parts(sums)), _NO_CONFIDENCES),
+            ("ece_equal_mass", lambda sums: scores.ece_equal_mass(*parts(sums)), _NO_CONFIDENCES),
+            ("brier", brier, _NO_CONFIDENCES),
         ]
     for name, value, why in table:
         yield Measure(level, name, value, why, size, prevalence)
@@ -152,7 +250,7 @@ def _unit_prevalence(sums: Sums) -> Array:
     return scores.prevalence(sums.blocks["unit"])
 
 
-def _category_measures(types: Sequence[str]) -> Iterator[Measure]:
+def _category(types: Sequence[str]) -> Iterator[Measure]:
     def by_type(sums: Sums) -> Array:
         table = sums.blocks["types"]
         return table.reshape(*table.shape[:-1], len(types), 4)
@@ -163,89 +261,76 @@ def _category_measures(types: Sequence[str]) -> Iterator[Measure]:
         def mean(sums: Sums) -> Array:
             values = score(by_type(sums))
             known = ~np.isnan(values)
-            return scores.ratio(np.where(known, values, 0.0).sum(axis=-1), known.sum(axis=-1))
+            return ratio(np.where(known, values, 0.0).sum(axis=-1), known.sum(axis=-1))
 
         return mean
 
     def micro(score: Callable[[Array], Array]) -> Callable[[Sums], Array]:
         return lambda sums: score(by_type(sums).sum(axis=-2))
 
-    for name, score in (("precision", scores.precision), ("recall", scores.recall), ("f1", scores.f1)):
-        yield Measure("category", f"{name}_macro", macro(score), NO_TYPES, _unit_size, _unit_prevalence)
-        yield Measure("category", f"{name}_micro", micro(score), NO_TYPES, _unit_size, _unit_prevalence)
-    typing = _block("typing")
-    yield Measure(
-        "category",
-        "type_accuracy",
-        lambda sums: scores.ratio(typing(sums)[..., 0], typing(sums)[..., 1]),
-        NO_TYPES,
-        lambda sums: typing(sums)[..., 1],
-        _unit_prevalence,
-    )
+    for name in ("precision", "recall", "f1"):
+        for suffix, over in (("macro", macro), ("micro", micro)):
+            value = over(COUNT_SCORES[name])
+            yield Measure("category", f"{name}_{suffix}", value, _NO_TYPES, _unit_size, _unit_prevalence)
+    typing = _ratio("typing", 0, 1), _NO_TYPES, _column("typing", 1), _unit_prevalence
+    yield Measure("category", "type_accuracy", *typing)
     for index, name in enumerate(types):
-        yield from _confusion_measures(f"type:{name}", _type_block(index), more=False)
+        yield from _confusion(f"type:{name}", _block("types", 4 * index, 4))
 
 
-def _span_measures() -> Iterator[Measure]:
-    for block, prefix, typed in (
-        ("exact", "exact", False),
-        ("overlap", "overlap", False),
-        ("partial", "partial", False),
-        ("typed_exact", "typed_exact", True),
-        ("typed_overlap", "typed_overlap", True),
+def _spans() -> Iterator[Measure]:
+    for block in ("exact", "overlap", "partial", "typed_exact", "typed_overlap"):
+
+        def f1(sums: Sums, block: str = block) -> Array:
+            matched, predicted, gold = np.moveaxis(sums.blocks[block], -1, 0)
+            return ratio(2.0 * matched, predicted + gold)
+
+        for name, value in (("precision", _ratio(block, 0, 1)), ("recall", _ratio(block, 0, 2)), ("f1", f1)):
+            why = _NO_TYPES if block.startswith("typed") else _WHY[name]
+            yield Measure("span", f"{block}_{name}", value, why, _column(block, 2), _unit_prevalence)
+
+
+def _characters() -> Iterator[Measure]:
+    for name, block, why in (
+        ("iou", "iou", _WHY["accuracy"]),
+        ("soft_correlation", "soft", "there are no soft labels, or no confidences"),
     ):
-        get = _block(block)
-        for name, score, why in (
-            ("precision", lambda c: scores.ratio(c[..., 0], c[..., 1]), NO_MARKS),
-            ("recall", lambda c: scores.ratio(c[..., 0], c[..., 2]), NO_POSITIVES),
-            ("f1", lambda c: scores.f1_of(c[..., 0], c[..., 1], c[..., 2]), NEITHER),
-        ):
-            yield Measure(
-                "span",
-                f"{prefix}_{name}",
-                lambda sums, get=get, score=score: score(get(sums)),  # type: ignore[misc]
-                NO_TYPES if typed else why,
-                lambda sums, get=get: get(sums)[..., 2],  # type: ignore[misc]
-                _unit_prevalence,
-            )
+        yield Measure("char", name, _ratio(block, 0, 1), why, _column("extent", 1), _ratio("extent", 0, 1))
 
 
-def _character_measures() -> Iterator[Measure]:
-    extent = _block("extent")
-    for name, block, why in (("iou", "iou", NOTHING), ("soft_correlation", "soft", NO_SOFT)):
-        get = _block(block)
-        yield Measure(
-            "char",
-            name,
-            lambda sums, get=get: scores.ratio(get(sums)[..., 0], get(sums)[..., 1]),  # type: ignore[misc]
-            why,
-            lambda sums: extent(sums)[..., 1],
-            lambda sums: scores.ratio(extent(sums)[..., 0], extent(sums)[..., 1]),
-        )
+def _mean_support(column: str) -> Callable[[Sums], Array]:
+    """The mean over responses of one column of `SUPPORT`."""
+    return _ratio("support", SUPPORT.index(column), 0)
 
 
-def _support_measures() -> Iterator[Measure]:
-    def responses(sums: Sums) -> Array:
-        count: Array = sums.blocks["support"][..., 0]
-        return count
+def support_correlation(sums: Sums) -> Array:
+    """Pearson's correlation over responses of the share that the labels support with the one that the scores expect.
 
-    def unsupported(sums: Sums) -> Array:
-        return 1.0 - support.mean_of(sums.blocks["support"], "gold")
+    NaN where either is the same in every response (Kang et al., Table 6, column Pearson).
+    """
+    gold, expected, gold_squared, expected_squared, product = (
+        _mean_support(name)(sums) for name in ("gold", "expected", "gold_squared", "expected_squared", "product")
+    )
+    spread = np.maximum(gold_squared - gold**2, 0.0) * np.maximum(expected_squared - expected**2, 0.0)
+    coefficient = ratio(product - gold * expected, np.sqrt(np.where(spread > 1e-18, spread, 0.0)))
+    return np.clip(coefficient, -1.0, 1.0)
 
-    for name, column in (("support", "gold"), ("support_found", "marked"), ("support_expected", "expected")):
+
+def _support() -> Iterator[Measure]:
+    for name, column in (
+        ("support", "gold"), ("support_found", "marked"), ("support_expected", "expected"), ("support_error", "off"),
+        ("support_correlation", ""),
+    ):  # fmt: skip
         yield Measure(
             "fact",
             name,
-            lambda sums, column=column: support.mean_of(sums.blocks["support"], column),  # type: ignore[misc]
-            NO_FACTS,
-            responses,
-            unsupported,
+            _mean_support(column) if column else support_correlation,
+            "no facts were counted"
+            if column
+            else "every response has the same share of supported facts, in the labels or by the detector",
+            _column("support", 0),
+            lambda sums: 1.0 - _mean_support("gold")(sums),
         )
-    for name, value, why in (
-        ("support_error", lambda sums: support.mean_of(sums.blocks["support"], "off"), NO_FACTS),
-        ("support_correlation", lambda sums: support.correlation(sums.blocks["support"]), ALIKE),
-    ):
-        yield Measure("fact", name, value, why, responses, unsupported)
 
 
 def measures(types: Sequence[str]) -> list[Measure]:
@@ -255,18 +340,18 @@ def measures(types: Sequence[str]) -> list[Measure]:
         types: the types at level `category`; where empty, category figures are undefined.
     """
     return [
-        *_confusion_measures("unit", _block("unit"), more=True),
-        *_ranking_measures("unit", calibration=True),
-        *_category_measures(types),
-        *_span_measures(),
-        *_character_measures(),
-        *_confusion_measures("fact", _block("fact"), more=False),
-        *_ranking_measures("fact", calibration=True, supported=True),
-        *_support_measures(),
-        *_confusion_measures("sentence", _block("sentence"), more=False),
-        *_ranking_measures("sentence", calibration=False, supported=True),
-        *_confusion_measures("response", _block("response"), more=False),
-        *_ranking_measures("response", calibration=True),
+        *_confusion("unit", _block("unit"), "tpr", "accuracy", "mcc"),
+        *_confidences("unit"),
+        *_category(types),
+        *_spans(),
+        *_characters(),
+        *_confusion("fact", _block("fact")),
+        *_confidences("fact", supported=True),
+        *_support(),
+        *_confusion("sentence", _block("sentence")),
+        *_confidences("sentence", calibration=False, supported=True),
+        *_confusion("response", _block("response")),
+        *_confidences("response"),
     ]
 
 
@@ -276,11 +361,8 @@ SPAN_MEASURES = {"iou": "char", "soft_correlation": "char", "ece": "unit"}
 
 # From counts to figures: per language, the mean over languages, and pooled, each with its interval.
 
-
 RESAMPLES = 1000
 SEED = 1
-_TOO_FEW = "one text: no interval"
-_NONE = "no labelled response was scored"
 
 
 class _Behind(NamedTuple):
@@ -292,8 +374,7 @@ class _Behind(NamedTuple):
     resampled: bool
 
 
-@dataclass(frozen=True)
-class _Drawn:
+class _Drawn(NamedTuple):
     """One measure in one language: its values (the data in draw 0), size and prevalence."""
 
     values: Array
@@ -306,14 +387,8 @@ def _number(value: float) -> float | None:
 
 
 def _draw(table: Sequence[Measure], sums: Sums) -> list[_Drawn]:
-    plain = Sums(
-        {name: part[:1] for name, part in sums.blocks.items()},
-        {name: part[:1] for name, part in sums.histograms.items()},
-    )
-    return [
-        _Drawn(measure.value(sums), float(measure.size(plain)[0]), float(measure.prevalence(plain)[0]))
-        for measure in table
-    ]
+    data = sums.first()
+    return [_Drawn(m.value(sums), float(m.size(data)[0]), float(m.prevalence(data)[0])) for m in table]
 
 
 @dataclass(frozen=True)
@@ -327,14 +402,10 @@ class _Maker:
         value = _number(drawn.values[0])
         low = high = None
         if value is None:
-            note = measure.why if behind.responses else _NONE
-        elif not behind.resampled:
-            note = f"{note}; {_TOO_FEW}" if note else _TOO_FEW
-        elif len(drawn.values) > 1:
-            low, high, undefined = percentile(drawn.values[1:])
-            if undefined:
-                gap = f"undefined in {undefined} of {len(drawn.values) - 1} resamples"
-                note = f"{note}; {gap}" if note else gap
+            note = measure.why if behind.responses else "no labelled response was scored"
+        else:
+            low, high, gap = interval_of(drawn.values, behind.resampled)
+            note = "; ".join(part for part in (note, gap) if part) or None
         return MetricResult(
             level=measure.level,
             name=measure.name,
@@ -378,7 +449,6 @@ def figures(
     """
     table = [m for m in measures(counts.types) if levels is None or m.level.split(":")[0] in levels]
     maker = _Maker(counts.unit, signature)
-    result: list[MetricResult] = []
     drawn: dict[str, list[_Drawn]] = {}
     behind: dict[str, _Behind] = {}
     pooled: Sums | None = None
@@ -387,8 +457,7 @@ def figures(
         share = coverage[tag].share if tag in coverage else None
         behind[tag] = _Behind(counts.languages.count(tag), clusters, share, clusters > 1)
         drawn[tag] = _draw(table, sums)
-        result += [maker.figure(m, tag, d, behind[tag]) for m, d in zip(table, drawn[tag], strict=True)]
-        pooled = added(pooled, sums)
+        pooled = sums if pooled is None else pooled + sums
     if pooled is None:
         pooled, _ = sums_of(counts, "", resamples=0, seed=seed)
     whole = _Behind(
@@ -397,9 +466,11 @@ def figures(
         Coverage.total(coverage.values()).share,
         any(part.resampled for part in behind.values()),
     )
-    result += _means(maker, table, drawn, behind, whole)
-    result += [maker.figure(m, POOLED, d, whole) for m, d in zip(table, _draw(table, pooled), strict=True)]
-    return result
+    return [
+        *(maker.figure(m, tag, d, behind[tag]) for tag, row in drawn.items() for m, d in zip(table, row, strict=True)),
+        *_means(maker, table, drawn, behind, whole),
+        *(maker.figure(m, POOLED, d, whole) for m, d in zip(table, _draw(table, pooled), strict=True)),
+    ]
 
 
 def _means(
@@ -433,11 +504,232 @@ def _means(
 
 def reliability_tables(counts: Counts, level: str = "unit") -> dict[str, list[ReliabilityBin]]:
     """The reliability table of each language and of all (`pooled`): 15 groups of equal width with their counts."""
-    table: dict[str, list[ReliabilityBin]] = {}
+    tables: dict[str, list[ReliabilityBin]] = {}
     whole = np.zeros((4, BINS))
     for tag in sorted(set(counts.languages)):
         group = np.where(np.array(counts.languages) == tag, 0, -1)
-        histogram = dense(counts.histograms[level], group, 1)[0]
+        histogram = _dense(counts.histograms[level], group, 1)[0]
         whole += histogram
-        table[tag] = reliability(*histogram[:3])
-    return {**table, POOLED: reliability(*whole[:3])}
+        tables[tag] = reliability(*histogram[:3])
+    return {**tables, POOLED: reliability(*whole[:3])}
+
+
+# Measures of judged items: scores of responses or sentences beside their labels.
+#
+# Every measure but `fpr` is the better the greater. In the papers, `auc_pr_factual` and `auc_pr_nonfactual` are
+# AUC_F and AUC_NF (Kang et al., Table 6), `auc_pr_verified` and `auc_pr_unverified` AUC_V and AUC_UNV (their Table 7);
+# precision, recall, F1 and MCC are HAT's (section 4.1), of the positive class, which is hallucination.
+#
+# Correlations are taken with the sign that makes a good system positive: the system's opinion of how good an item is
+# with the support rate, of how bad it is with the unverified rate. Kang et al. correlate the numbers as they are, so
+# their CON has the other sign (Table 6).
+
+
+def badness_of(values: Sequence[float | None] | Array, direction: Direction | str) -> Array:
+    """Scores turned so that greater is worse; NaN where there is none.
+
+    Args:
+        values: a system's own numbers, shape `(n,)`; None or NaN where it gave none.
+        direction: which way they go.
+    """
+    numbers = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+    return numbers if Direction(direction) is Direction.HIGHER_IS_WORSE else -numbers
+
+
+@dataclass(frozen=True)
+class Items:
+    """The items of a data set, in an order that all systems share.
+
+    Attributes:
+        badness: the system's score, greater is worse, of any range; NaN where it gave none. Shape `(n,)`.
+        nonfactual: whether the labels call anything in the item unsupported, shape `(n,)`.
+        support: share of the item's facts that the evidence supports (Kang et al.'s N_vs / N_t), NaN where it has no
+            facts; None where it is not known.
+        unverified: share that the evidence neither supports nor contradicts (Kang et al.'s N_nv / N_t), NaN where it
+            has no facts or the labels do not tell; None where it is not known.
+
+    Raises:
+        ValueError: arrays of different lengths.
+    """
+
+    badness: Array
+    nonfactual: Mask
+    support: Array | None = None
+    unverified: Array | None = None
+
+    def __post_init__(self) -> None:
+        given = [self.badness, self.nonfactual, self.support, self.unverified]
+        sizes = {len(part) for part in given if part is not None}
+        if len(sizes) > 1:
+            raise ValueError(f"items have as many scores as labels, not {sorted(sizes)}")
+
+    def __len__(self) -> int:
+        return len(self.badness)
+
+    @property
+    def scored(self) -> Mask:
+        """Which items the system scored, shape `(n,)`; figures stand on these alone."""
+        scored: Mask = ~np.isnan(self.badness)
+        return scored
+
+    def select(self, mask: Mask) -> Items:
+        """Some of the items; `mask` has shape `(n,)`."""
+        return Items(
+            self.badness[mask],
+            self.nonfactual[mask],
+            None if self.support is None else self.support[mask],
+            None if self.unverified is None else self.unverified[mask],
+        )
+
+
+@dataclass(frozen=True)
+class ItemMeasure:
+    """One measure of judged items.
+
+    Attributes:
+        kind: `threshold` (needs one), `ranking` or `correlation`.
+        summary: what it is, in a line.
+        why: the reason that stands beside an undefined value.
+        truth: which part of `Items` it is held against: `nonfactual`, `support` or `unverified`.
+        value: scores, truth, weights of shape `(draws, n)` and the cut of each item to one value per draw.
+        positive: which items count as positive, from the truth.
+        chance: what a system that knows nothing gets, from the share of positives; None where there is no such value.
+    """
+
+    kind: str
+    summary: str
+    why: str
+    truth: str
+    value: Callable[[Array, Array, Array, Array], Array]
+    positive: Callable[[Array], Mask]
+    chance: Callable[[float], float] | None
+
+
+def _is(truth: Array) -> Mask:
+    positive: Mask = truth > 0
+    return positive
+
+
+def _is_not(truth: Array) -> Mask:
+    positive: Mask = truth <= 0
+    return positive
+
+
+def _below_one(truth: Array) -> Mask:
+    positive: Mask = truth < 1
+    return positive
+
+
+def _at(score: Callable[[Array], Array]) -> Callable[[Array, Array, Array, Array], Array]:
+    def value(bad: Array, truth: Array, weights: Array, cut: Array) -> Array:
+        marked, positive = bad >= cut, _is(truth)
+        cells = (marked & positive, marked & ~positive, ~marked & positive, ~marked & ~positive)
+        return score(weights @ np.stack(cells, axis=1).astype(np.float64))
+
+    return value
+
+
+def _item_measures() -> Iterator[tuple[str, ItemMeasure]]:
+    for name, summary, why in (
+        ("precision", "share of marked items that are non-factual", "nothing is marked"),
+        ("recall", "share of non-factual items that are marked", "no item is non-factual"),
+        ("f1", "harmonic mean of precision and recall", "nothing is non-factual and nothing marked"),
+        ("mcc", "Matthews correlation coefficient", "the labels or the marks are all the same"),
+        ("accuracy", "share of items judged as labelled", "there are no items"),
+        ("fpr", "share of factual items that are marked", "no item is factual"),
+    ):
+        yield name, ItemMeasure("threshold", summary, why, "nonfactual", _at(COUNT_SCORES[name]), _is, None)
+    alike = "all labels are the same"
+    no_rates = "the labels do not tell what is unverified, or all items are the same in it"
+    for truth, good, bad, why in (
+        ("nonfactual", "factual", "nonfactual", alike),
+        ("unverified", "verified", "unverified", no_rates),
+    ):
+        for name, sign, positive in ((good, -1.0, _is_not), (bad, 1.0, _is)):
+            summary = f"area under precision and recall, positives are {name}"
+            precise = _ranked(sign, positive, Ranked.average_precision)
+            yield f"auc_pr_{name}", ItemMeasure("ranking", summary, why, truth, precise, positive, lambda share: share)
+    summary, auroc = "chance that a non-factual item has the worse score than a factual one", Ranked.auroc
+    yield "auroc", ItemMeasure("ranking", summary, alike, "nonfactual", _ranked(1.0, _is, auroc), _is, lambda _: 0.5)
+    unknown = "all scores or all rates are the same, or the rates are not known"
+    for truth, sign, positive, why in (("support", -1.0, _below_one, unknown), ("unverified", 1.0, _is, no_rates)):
+        for kind, correlation in (("pearson", scores.pearson), ("spearman", scores.spearman)):
+            summary = f"{kind.title()} correlation with the {truth} rate"
+            value = _correlated(correlation, sign)
+            yield f"{kind}_{truth}", ItemMeasure("correlation", summary, why, truth, value, positive, lambda _: 0.0)
+
+
+def _ranked(
+    sign: float, positive: Callable[[Array], Mask], score: Callable[[Ranked, Array], Array]
+) -> Callable[[Array, Array, Array, Array], Array]:
+    return lambda bad, truth, weights, _: score(Ranked.of(sign * bad, positive(truth)), weights)
+
+
+def _correlated(
+    correlation: Callable[[Array, Array, Array], Array], sign: float
+) -> Callable[[Array, Array, Array, Array], Array]:
+    return lambda bad, truth, weights, _: correlation(sign * bad, truth, weights)
+
+
+ITEM_MEASURES: dict[str, ItemMeasure] = dict(_item_measures())
+AT_THRESHOLD = tuple(name for name, entry in ITEM_MEASURES.items() if entry.kind == "threshold")
+CORRELATIONS = tuple(name for name, entry in ITEM_MEASURES.items() if entry.kind == "correlation")
+
+
+def _known(name: str, items: Items) -> tuple[ItemMeasure, Array, Mask]:
+    """A measure, the truth of each item, and which items are scored and have a truth."""
+    if name not in ITEM_MEASURES:
+        raise UnknownNameError("measure", name, ITEM_MEASURES)
+    entry = ITEM_MEASURES[name]
+    values = getattr(items, entry.truth)
+    truth = np.full(len(items), np.nan) if values is None else np.asarray(values, dtype=np.float64)
+    return entry, truth, items.scored & ~np.isnan(truth)
+
+
+def draws(name: str, items: Items, resampling: Resampling, *, cut: Cut | None = None) -> Array:
+    """A measure of the data (draw 0) and of every resample, shape `(1 + resamples,)`; NaN where undefined.
+
+    Args:
+        name: one of `ITEM_MEASURES`.
+        items: of one system.
+        resampling: of the same items.
+        cut: badness from which an item counts as marked, one for all or one for each, shape `(n,)`; for the measures of
+            `AT_THRESHOLD`.
+
+    Raises:
+        UnknownNameError: no such measure.
+        UsageError: a measure at a threshold without one.
+        ValueError: items, resampling and cuts are not of the same length, or a cut is NaN.
+    """
+    entry, truth, known = _known(name, items)
+    if entry.kind == "threshold" and cut is None:
+        raise UsageError(f"The measure {name!r} needs a threshold.", remedy="Tune one on a dev split, or give one.")
+    if len(items) != len(resampling.cluster):
+        raise ValueError(f"{len(items)} items, but resamples of {len(resampling.cluster)}")
+    bad, labels = items.badness[known], truth[known]
+    if not len(bad):
+        return np.full(len(resampling.table), np.nan)
+    cuts = np.broadcast_to(np.asarray(0.0 if cut is None else cut, dtype=np.float64), known.shape)[known]
+    if np.isnan(cuts).any():
+        raise ValueError("a cut is a number: leave out the items for which there is none")
+    return np.concatenate([entry.value(bad, labels, weights, cuts) for weights in resampling.select(known).blocks()])
+
+
+def described(name: str, items: Items, resampling: Resampling, drawn: Array) -> ClusteredEstimate:
+    """The estimate that draws of a measure make, with what stands behind it."""
+    entry, truth, known = _known(name, items)
+    positives = int(np.count_nonzero(entry.positive(truth[known])))
+    total = int(np.count_nonzero(known))
+    why = entry.why
+    if not items.scored.any():
+        why = "no labelled item was scored"
+    elif not total:
+        why = f"the labels do not tell the {entry.truth} rate of any scored item"
+    return estimated(
+        drawn,
+        items=total,
+        positives=positives,
+        clusters=resampling.select(known).clusters(),
+        why=why,
+        chance=entry.chance(positives / total) if entry.chance is not None and total else None,
+    )

@@ -14,7 +14,7 @@ import msgspec
 from veriglot.errors import InputError
 from veriglot.metrics.agreement import ALL, SAMPLES, Layered, agreement_figures
 from veriglot.metrics.reference import Marks, labelled, reference
-from veriglot.metrics.units import segmenter
+from veriglot.metrics.spans import segmenter
 from veriglot.records import Estimate, Kind
 from veriglot.signatures import digest, signature
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from veriglot.metrics.agreement import AgreementFigure
-    from veriglot.metrics.units import Segmenter
+    from veriglot.metrics.spans import Segmenter
     from veriglot.records import Sample
 
 __all__ = ["AgreementReport", "AgreementRow", "agreement", "agreement_rows", "best_with_silver"]

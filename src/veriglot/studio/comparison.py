@@ -14,7 +14,7 @@ from sqlalchemy import select
 
 from veriglot.metrics.agreement import Layered
 from veriglot.metrics.reference import Marks
-from veriglot.metrics.units import char_bounds, segmenter
+from veriglot.metrics.spans import char_bounds, segmenter
 from veriglot.records.taxonomy import taxonomy
 from veriglot.studio import tables as t
 from veriglot.studio.layers import units_of

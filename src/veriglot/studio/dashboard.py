@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from veriglot.metrics.agreement import FEWEST_TEXTS, agreement_figures
+from veriglot.metrics.agreement import agreement_figures
+from veriglot.metrics.estimate import FEWEST_TEXTS
 from veriglot.records import Estimate
 from veriglot.studio import exam, review
 from veriglot.studio.agreement import AgreementRow, agreement_rows, best_with_silver

@@ -286,7 +286,7 @@ def _check(config: Config) -> None:
 
 
 def _check_study(config: Config) -> None:
-    from veriglot.metrics.units import segmenter
+    from veriglot.metrics.spans import segmenter
 
     study = config.study
     segmenter(study.unit)

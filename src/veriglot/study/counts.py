@@ -12,11 +12,10 @@ import numpy as np
 
 from veriglot.datasets.quality import Quality, QualityTally
 from veriglot.errors import InputError
-from veriglot.metrics.ranking import BINS as FINE_BINS
-from veriglot.metrics.ranking import bin_of, coarse_bin
 from veriglot.metrics.reference import answer, reference
-from veriglot.metrics.spans import marked, ranges, unit_probabilities
-from veriglot.metrics.units import segmenter
+from veriglot.metrics.scores import BINS as FINE_BINS
+from veriglot.metrics.scores import bin_of, coarse_bin
+from veriglot.metrics.spans import marked, ranges, segmenter, unit_probabilities
 from veriglot.rates.proportion import BINS, Labels, Tallies
 from veriglot.records import Status
 from veriglot.records.languages import UNDETERMINED, tag_of

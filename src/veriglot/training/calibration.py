@@ -18,7 +18,7 @@ from veriglot.detectors.calibration import (
     settings_of,
 )
 from veriglot.errors import UsageError
-from veriglot.metrics.bootstrap import percentile
+from veriglot.metrics.estimate import percentile
 from veriglot.signatures import __version__, signature
 from veriglot.training.confidences import FOLDS, Judged, ScriptFits, best_threshold, check_texts, judged
 from veriglot.training.regression import fit_isotonic, logistic_rising

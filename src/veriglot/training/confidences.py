@@ -11,10 +11,9 @@ import numpy as np
 from veriglot.datasets.near_duplicates import UnionFind
 from veriglot.detectors.calibration import predicted_language, read_words
 from veriglot.errors import UnknownNameError, UsageError
-from veriglot.metrics.bootstrap import percentile, stream, weights
-from veriglot.metrics.classification import f1, ratio
-from veriglot.metrics.ranking import BINS, auroc, average_precision, bin_of, ece_equal_mass
+from veriglot.metrics.estimate import percentile, stream, weights
 from veriglot.metrics.reference import COMBINED, labelled, reference
+from veriglot.metrics.scores import BINS, auroc, average_precision, bin_of, ece_equal_mass, f1, ratio
 from veriglot.metrics.spans import marked
 from veriglot.records import DataSource, Estimate, Kind, Status, encode
 from veriglot.signatures import digest

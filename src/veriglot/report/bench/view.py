@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from veriglot.bench.comparison import FEWEST_TEXTS, SURE_TEXTS, few, too_few
 from veriglot.bench.figures import UNTUNED
 from veriglot.bench.results import MEAN
-from veriglot.metrics.items import AT_THRESHOLD, ITEM_MEASURES
-from veriglot.metrics.measures import SPAN_MEASURES
+from veriglot.metrics.measures import AT_THRESHOLD, ITEM_MEASURES, SPAN_MEASURES
 from veriglot.report.text_layout import count
 
 if TYPE_CHECKING:

@@ -1,9 +1,11 @@
-"""Ranking and calibration on a grid of confidences: average precision, AUROC, ECE, reliability and correlations.
+"""Scores from counts, from confidences on a grid, and from ranks: for the data and all its resamples at once.
 
 Keeping every confidence would make a bootstrap sort again for each resample. Instead each response keeps, per bin of
 one fixed grid, how many units are positive and negative and the sum of their confidences; histograms of responses
 add, and a resample costs additions. The grid has steps of 1/600, finer towards 0 and 1 (down to 1e-6), where
 calibrated confidences crowd. Ranking figures treat confidences of one bin as ties.
+
+Where a denominator is zero the value is NaN: it was not measured. Figures turn NaN into None with the reason.
 """
 
 from __future__ import annotations
@@ -13,13 +15,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from veriglot.metrics.classification import ratio
-
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+    Mask = NDArray[np.bool_]
 
 __all__ = [
     "BINS",
+    "COUNT_SCORES",
     "EDGES",
     "Ranked",
     "ReliabilityBin",
@@ -29,16 +35,76 @@ __all__ = [
     "coarse_bin",
     "ece_equal_mass",
     "ece_equal_width",
+    "f1",
     "mid_ranks",
     "pearson",
+    "prevalence",
+    "ratio",
     "reliability",
     "spearman",
 ]
 
 
-if TYPE_CHECKING:
-    Array = NDArray[np.float64]
+# Scores from counts of true and false positives and negatives: arrays whose last axis is `(tp, fp, fn, tn)`.
 
+
+def ratio(part: Array, whole: Array) -> Array:
+    """`part / whole`, NaN where `whole` is 0."""
+    part, whole = np.asarray(part, dtype=np.float64), np.asarray(whole, dtype=np.float64)
+    out = np.full(np.broadcast_shapes(part.shape, whole.shape), np.nan)
+    divided: Array = np.divide(part, whole, out=out, where=whole != 0)
+    return divided
+
+
+def precision(counts: Array) -> Array:
+    """tp / (tp + fp): the share of marked units that are unsupported."""
+    return ratio(counts[..., 0], counts[..., 0] + counts[..., 1])
+
+
+def recall(counts: Array) -> Array:
+    """tp / (tp + fn): the share of unsupported units that are marked; also called TPR."""
+    return ratio(counts[..., 0], counts[..., 0] + counts[..., 2])
+
+
+def fpr(counts: Array) -> Array:
+    """fp / (fp + tn): the share of supported units that are marked."""
+    return ratio(counts[..., 1], counts[..., 1] + counts[..., 3])
+
+
+def f1(counts: Array) -> Array:
+    """2 tp / (2 tp + fp + fn); NaN only where nothing is unsupported and nothing marked."""
+    return ratio(2.0 * counts[..., 0], 2.0 * counts[..., 0] + counts[..., 1] + counts[..., 2])
+
+
+def accuracy(counts: Array) -> Array:
+    """(tp + tn) / all."""
+    return ratio(counts[..., 0] + counts[..., 3], counts.sum(axis=-1))
+
+
+def prevalence(counts: Array) -> Array:
+    """(tp + fn) / all: the share of units that are unsupported."""
+    return ratio(counts[..., 0] + counts[..., 2], counts.sum(axis=-1))
+
+
+def mcc(counts: Array) -> Array:
+    """Matthews correlation coefficient, in [-1, 1]; NaN where a row or column of the table is empty."""
+    tp, fp, fn, tn = (counts[..., index].astype(np.float64) for index in range(4))
+    root = np.sqrt(tp + fp) * np.sqrt(tp + fn) * np.sqrt(tn + fp) * np.sqrt(tn + fn)
+    return ratio(tp * tn - fp * fn, root)
+
+
+COUNT_SCORES: dict[str, Callable[[Array], Array]] = {
+    "precision": precision,
+    "recall": recall,
+    "f1": f1,
+    "fpr": fpr,
+    "accuracy": accuracy,
+    "mcc": mcc,
+}
+"""Name of a score to its function, from counts of shape `(..., 4)` to values of shape `(...)`."""
+
+
+# Ranking and calibration on the grid of confidences.
 
 GROUPS = 15
 _STEPS = 600  # a multiple of GROUPS
@@ -52,7 +118,14 @@ def _grid() -> Array:
 
 EDGES = _grid()
 BINS = len(EDGES) - 1
-_GROUP_STARTS = np.searchsorted(EDGES, np.linspace(0.0, 1.0, _STEPS + 1)[: _STEPS : _STEPS // GROUPS])
+
+
+def _starts(bins: int) -> NDArray[np.intp]:
+    """The first bin of the grid in each of so many equal bins on [0, 1]; their number divides the grid's steps."""
+    return np.searchsorted(EDGES, np.linspace(0.0, 1.0, _STEPS + 1)[: _STEPS : _STEPS // bins])
+
+
+_GROUP_STARTS = _starts(GROUPS)
 
 
 def bin_of(confidences: Array) -> NDArray[np.int64]:
@@ -65,13 +138,10 @@ def coarse_bin(fine: NDArray[np.int64], bins: int) -> NDArray[np.int64]:
     """The equal bin on [0, 1] that each bin of the grid lies in.
 
     Args:
-        place: bins of the grid.
+        fine: bins of the grid.
         bins: how many equal ones; a divisor of 600, so that no bin of the grid lies in two.
     """
-    if _STEPS % bins:
-        raise ValueError(f"{bins} bins do not divide the grid's {_STEPS} steps")
-    starts = np.searchsorted(EDGES, np.linspace(0.0, 1.0, _STEPS + 1)[: _STEPS : _STEPS // bins])
-    coarse: NDArray[np.int64] = np.searchsorted(starts, fine, side="right") - 1
+    coarse: NDArray[np.int64] = np.searchsorted(_starts(bins), fine, side="right") - 1
     return coarse
 
 
@@ -120,29 +190,23 @@ def ece_equal_width(positives: Array, negatives: Array, confidence: Array) -> Ar
     return _error(observed, promised, (positives + negatives).sum(axis=-1))
 
 
-def _mass_groups(mass: Array) -> NDArray[np.int64]:
-    """The group (0 to 14) of each bin so that groups hold nearly equal mass; a bin is never split."""
-    total = mass.sum(axis=-1, keepdims=True)
-    centre = np.cumsum(mass, axis=-1) - mass / 2.0
-    share = np.divide(centre, total, out=np.zeros_like(centre), where=total > 0)
-    group: NDArray[np.int64] = np.minimum((share * GROUPS).astype(np.int64), GROUPS - 1)
-    return group
-
-
-def _by_group(values: Array, groups: NDArray[np.int64]) -> Array:
-    flat = groups.reshape(-1, groups.shape[-1]) + GROUPS * np.arange(groups[..., 0].size)[:, None]
-    sums = np.bincount(flat.ravel(), weights=values.ravel(), minlength=GROUPS * len(flat))
-    return sums.astype(np.float64).reshape(*groups.shape[:-1], GROUPS)
-
-
 def ece_equal_mass(positives: Array, negatives: Array, confidence: Array) -> Array:
     """Expected calibration error over 15 groups of nearly equal mass (Nixon et al. 2019), in [0, 1].
 
     The arguments are those of `ece_equal_width`. A bin of the grid is never split between groups.
     """
     mass = positives + negatives
-    groups = _mass_groups(mass)
-    return _error(_by_group(positives, groups), _by_group(confidence, groups), mass.sum(axis=-1))
+    total = mass.sum(axis=-1, keepdims=True)
+    centre = np.cumsum(mass, axis=-1) - mass / 2.0
+    share = np.divide(centre, total, out=np.zeros_like(centre), where=total > 0)
+    groups = np.minimum((share * GROUPS).astype(np.int64), GROUPS - 1)
+    flat = groups.reshape(-1, groups.shape[-1]) + GROUPS * np.arange(groups[..., 0].size)[:, None]
+
+    def by_group(values: Array) -> Array:
+        sums = np.bincount(flat.ravel(), weights=values.ravel(), minlength=GROUPS * len(flat))
+        return sums.astype(np.float64).reshape(*groups.shape[:-1], GROUPS)
+
+    return _error(by_group(positives), by_group(confidence), total[..., 0])
 
 
 class ReliabilityBin(NamedTuple):
@@ -174,10 +238,6 @@ def reliability(positives: Array, negatives: Array, confidence: Array) -> list[R
 #
 # Scores are sorted once. A resample gives each item a weight, so that it costs cumulative sums and no sorting. Items
 # with equal scores are one step: their order among each other says nothing.
-
-
-if TYPE_CHECKING:
-    Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -212,11 +272,10 @@ class Ranked:
         """
         if not len(self.order):
             return np.zeros((len(weights), 0)), np.zeros((len(weights), 0))
-        sorted_ = weights[:, self.order]
+        ordered = weights[:, self.order]
         yes = self.positive[self.order].astype(np.float64)
-        return np.add.reduceat(sorted_ * yes, self.starts, axis=1), np.add.reduceat(
-            sorted_ * (1.0 - yes), self.starts, axis=1
-        )
+        positives, negatives = (np.add.reduceat(ordered * part, self.starts, axis=1) for part in (yes, 1.0 - yes))
+        return positives, negatives
 
     def average_precision(self, weights: Array) -> Array:
         """The mean precision at each positive, shape `(draws,)`; NaN where a class is empty.
@@ -235,7 +294,6 @@ class Ranked:
 
 # Correlations of the data and all its resamples at once: a resample gives each pair of numbers a weight.
 
-
 _DUST = 1e-12  # a variance below this share of the values' squares is rounding
 
 
@@ -247,11 +305,18 @@ def pearson(x: Array, y: Array, weights: Array) -> Array:
         weights: how often each pair counts, shape `(draws, n)`.
     """
     total = weights.sum(axis=1)
-    x, y = _centred(x, weights, total), _centred(y, weights, total)
+    x, y = (side - ratio((weights * side).sum(axis=1), total)[:, None] for side in (x, y))
     spread_x, spread_y = (ratio((weights * side * side).sum(axis=1), total) for side in (x, y))
     product = ratio((weights * x * y).sum(axis=1), total)
     root = np.sqrt(np.where(_varies(x, spread_x) & _varies(y, spread_y), spread_x * spread_y, 0.0))
     return np.clip(ratio(product, root), -1.0, 1.0)
+
+
+def _varies(centred: Array, spread: Array) -> Mask:
+    """Whether a variance is more than rounding, held against the largest value that it is of."""
+    largest = np.abs(centred).max(axis=1, initial=0.0) ** 2
+    varies: Mask = spread > _DUST * np.maximum(largest, np.finfo(np.float64).tiny)
+    return varies
 
 
 def spearman(x: Array, y: Array, weights: Array) -> Array:
@@ -266,26 +331,13 @@ def mid_ranks(values: Array, weights: Array) -> Array:
         values: shape `(n,)`.
         weights: shape `(draws, n)`.
     """
-    order = np.argsort(values, kind="stable")
-    ordered = values[order]
-    new = np.concatenate([[True], ordered[1:] != ordered[:-1]]) if len(values) else np.zeros(0, dtype=bool)
     if not len(values):
         return np.zeros_like(weights)
+    order = np.argsort(values, kind="stable")
+    ordered = values[order]
+    new = np.concatenate([[True], ordered[1:] != ordered[:-1]])
     mass = np.add.reduceat(weights[:, order], np.flatnonzero(new), axis=1)
     rank = np.cumsum(mass, axis=1) - (mass - 1.0) / 2.0
     ranks = np.empty_like(weights)
     ranks[:, order] = rank[:, np.cumsum(new) - 1]
     return ranks
-
-
-def _centred(values: Array, weights: Array, total: Array) -> Array:
-    mean = ratio((weights * values).sum(axis=1), total)
-    centred: Array = values - mean[:, None]
-    return centred
-
-
-def _varies(centred: Array, spread: Array) -> NDArray[np.bool_]:
-    """Whether a variance is more than rounding, held against the largest value that it is of."""
-    largest = np.abs(centred).max(axis=1, initial=0.0) ** 2
-    varies: NDArray[np.bool_] = spread > _DUST * np.maximum(largest, np.finfo(np.float64).tiny)
-    return varies

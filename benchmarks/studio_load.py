@@ -227,8 +227,8 @@ def examine(store: Store, sent: Sent) -> list[str]:
     wrong = list(sent.refused[:5])
     with store.reading() as tx:
         project = tx.project("load")
-        saves = list(tx.events(project.id, kinds=["save"]))
-        conflicts = sum(1 for _ in tx.events(project.id, kinds=["conflict"]))
+        saves = list(tx.events(project.id, kind=["save"]))
+        conflicts = sum(1 for _ in tx.events(project.id, kind=["conflict"]))
         assignments = {one.id: one for one in tx.assignments(project.id)}
     kept = {event.event_id: event for event in saves}
     if len(kept) != len(saves):

@@ -35,7 +35,7 @@ def test_shared_items_go_to_everybody_and_own_ones_to_one(store, make_project):
     counts = Counter((item, role) for _, item, role in _given(work))
     assert all(count == 1 for (_, role), count in counts.items() if role is ItemRole.NORMAL)
     with store.reading() as tx:
-        assert {item.language for item in tx.items(work.id, ids=done[0])} == {"de"}
+        assert {item.language for item in tx.items(work.id, id=done[0])} == {"de"}
         assert len(tx.items(work.id, role=ItemRole.OVERLAP)) == 6
 
 
@@ -87,7 +87,7 @@ def test_somebody_who_is_let_in_again_finds_what_they_had(store, make_project):
         restore(tx, person.id)
     assert work.next(person) is None  # the other one has it now
     with store.writing() as tx:
-        withdraw(tx, tx.assignments(work.id, person_id=other.id)[0].id)
+        withdraw(tx, tx.assignments(work.id, person_id=other.id)[0].id, reason="test")
     again = work.next(person)
     assert (again.id, again.state, again.layer) == (begun.id, State.OPEN, spans((0, 3)))
 
@@ -98,7 +98,7 @@ def test_an_item_that_was_taken_from_somebody_comes_to_them_last(store, make_pro
     person = work.person()
     begun = work.next(person)
     with store.writing() as tx:
-        withdraw(tx, begun.id)
+        withdraw(tx, begun.id, reason="test")
     assert [row.item_id for row in work.do(person)] == [ids[1], ids[2], ids[0]]
 
 

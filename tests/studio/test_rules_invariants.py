@@ -119,7 +119,7 @@ class Play:
         if mine is not None and what % 3 == 0 and mine.purpose is not Purpose.VALIDATE:
             with self.work.store.writing(lock=f"assign {self.work.project.slug}") as tx:
                 if tx.assignment(mine.id).state in {State.OPEN, State.RETURNED}:
-                    withdraw(tx, mine.id)
+                    withdraw(tx, mine.id, reason="test")
 
     def _validate(self, person, what) -> None:
         with self.work.store.reading() as tx:

@@ -9,10 +9,11 @@ from rule_rows import RULES, TEXTS, spans, team
 from veriglot.errors import InputError
 from veriglot.formats.reader import read
 from veriglot.records import Evidence, Sample
+from veriglot.studio.assignment import suggestions_for
+from veriglot.studio.comparison import SuggestionCounts, suggested_id, verdict
 from veriglot.studio.dashboard import overview
 from veriglot.studio.export import export
 from veriglot.studio.layers import Layer, LayerSpan, check, to_data
-from veriglot.studio.suggestions import SuggestionCounts, suggested_id, suggestions_for, verdict
 from veriglot.studio.tables import ItemRole
 
 WRONG = "Ada Lovelace wurde 1915 in Rom geboren und schrieb über Maschinen."

@@ -83,7 +83,7 @@ def test_two_tabs_lose_nothing(studio: Running) -> None:
     assert said["layer"]["spans"][0]["start"] == 0
     here = studio.studio()
     with here.store.reading() as tx:
-        (kept,) = tx.events(here.id, kinds=["conflict"])
+        (kept,) = tx.events(here.id, kind=["conflict"])
     assert kept.layer is not None
     assert kept.layer.spans[0].start == 1
 

@@ -200,13 +200,16 @@ def make_invitations(
     if json:
         _print(
             [
-                {"link": link, "expires": invitation.expires_at, "role": role}
+                {"link": link, "expires": invitation.person.key_expires_at, "role": role}
                 for link, invitation in zip(links, made, strict=True)
             ]
         )
         return
     print("\n".join(links))
-    print(f"Each is for one {role}, and ends on {made[0].expires_at:%Y-%m-%d} unless taken up.", file=sys.stderr)
+    print(
+        f"Each is for one {role}, and ends on {made[0].person.key_expires_at:%Y-%m-%d} unless taken up.",
+        file=sys.stderr,
+    )
 
 
 def show_status(path: Path, database: str | None, *, json: bool) -> None:

@@ -4,13 +4,12 @@ The map, by file:
 
 - the project: `project` (its file, read by `load(path) -> Project`; `Form`, what there is to fill in; presets), `items`
   (from files of any readable format), `people` (invitations, joining, roles);
-- what is filled in: `layers` (a `Layer`, checked against its form, to and from records), `suggestions` (marks shown
-  beforehand), `comparison` (layers held against each other);
-- the store: `tables` (with rows as records), `transaction` (all that reads and writes; every change of a row comes with
-  its event, and events are only ever added), `store` (opened on SQLite or PostgreSQL, migrated), `backup`;
-- the rules: `queue` (which item is next), `assignment` (who gets what, and does what with it), `exam`, `review` (of one
-  annotation and of batches), `adjudication`, `dashboard` (figures for the lead), `agreement` (in any annotated file),
-  `export`;
+- what is filled in: `layers` (a `Layer`, checked against its form, to and from records), `comparison` (layers held
+  against each other and against the marks shown beforehand);
+- the store: `tables` (rows as records), `store` (opened on SQLite or PostgreSQL, migrated; every change of a row comes
+  with its event, and events are only ever added), `backup`;
+- the rules: `assignment` (who gets what, and does what with it), `exam`, `review` (of one annotation and of batches),
+  `adjudication`, `dashboard` (figures for the lead), `agreement` (in any annotated file), `export`;
 - HTTP: `settings` (of the operator, and the projects served), `sessions` (who is asking, how often), `schemas` (what is
   sent and received), `responses` (JSON in and out, failures), `api` (the calls), `texts` (guidelines,
   words of the interface), `app` (all put together: guard, files of `page/`, uvicorn).

@@ -9,18 +9,23 @@ what a rule settled or came with the data, only where it is told to.
 from __future__ import annotations
 
 from collections import Counter
-from itertools import pairwise
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 import msgspec
-from sqlalchemy import func, select
 
 from veriglot.metrics.agreement import agreement_figures
-from veriglot.studio import tables as t
 from veriglot.studio.agreement import agreement_rows, best_with_silver
-from veriglot.studio.comparison import SETTLED_BY_HAND, SILVER, gold_origins, similarity, texts_with_layers
+from veriglot.studio.comparison import (
+    SETTLED_BY_HAND,
+    SILVER,
+    annotations_by_item,
+    gold_origins,
+    mean_similarity,
+    texts_with_layers,
+)
 from veriglot.studio.layers import Layer, LayerSpan, LayerUnit
-from veriglot.studio.queue import can_judge
+from veriglot.studio.people import can_judge
 from veriglot.studio.review import final_layer
 from veriglot.studio.tables import AT_WORK, DONE, WORK_ROLES, Item, NotFound, Purpose, Refused, Role, State
 
@@ -29,9 +34,8 @@ if TYPE_CHECKING:
 
     from veriglot.records import Sample
     from veriglot.studio.project import Form, Project
-    from veriglot.studio.store import Store
-    from veriglot.studio.tables import Assignment, NewEvent
-    from veriglot.studio.transaction import ReadTransaction, WriteTransaction
+    from veriglot.studio.store import ReadTransaction, Store, WriteTransaction
+    from veriglot.studio.tables import Assignment
 
 __all__ = ["Rule", "Settled", "adjudicate", "after_adjudication", "disagreements", "settle", "submissions_of"]
 
@@ -252,9 +256,11 @@ class Settled(msgspec.Struct, frozen=True):
 
 def submissions_of(tx: ReadTransaction, item: Item) -> list[Submission]:
     """What everybody said of an item who has handed it in, in the order in which it was given; skips too."""
-    states = (State.SUBMITTED, State.ACCEPTED, State.SKIPPED)
-    rows = tx.assignments(item.project_id, item_id=item.id, purpose=Purpose.ANNOTATE, states=states)
-    return [Submission(row.id, row.person_id, row.layer, final_layer(tx, row).layer) for row in rows]
+    return _submissions(tx, tx.assignments(item.project_id, item_id=item.id, purpose=Purpose.ANNOTATE, state=DONE))
+
+
+def _submissions(tx: ReadTransaction, rows: list[Assignment]) -> list[Submission]:
+    return [Submission(row.id, row.person_id, row.layer, final_layer(tx, row)) for row in rows]
 
 
 def disagreements(
@@ -269,39 +275,18 @@ def disagreements(
         language: of the items; None for all.
         settled: also those that have a gold layer, and those on which all agree.
     """
+    handed_in = annotations_by_item(tx, project_id)
     result = []
-    for item in _shared_items(tx, project_id, language):
-        submissions = submissions_of(tx, item)
-        if len(submissions) < 2 or (item.has_gold and not settled):
+    for item in tx.items(project_id, role=WORK_ROLES, language=language):
+        rows = handed_in.get(item.id, [])
+        if len({row.person_id for row in rows}) < 2 or (item.has_gold and not settled):
             continue
-        alike = _mean_similarity(tx, project, item, submissions)
+        submissions = _submissions(tx, rows)
+        pairs = combinations([submission.final for submission in submissions], 2)
+        alike = mean_similarity(pairs, project.form, tx.sample(item.id)) or 0.0
         if settled or alike < 1.0:
             result.append(Disagreement(item, alike, tuple(submissions), item.has_gold))
     return sorted(result, key=lambda disagreement: (disagreement.likeness, disagreement.item.position))
-
-
-def _shared_items(tx: ReadTransaction, project_id: int, language: str | None) -> list[Item]:
-    """Items of the work that two people or more handed in."""
-    many = (
-        select(t.assignments.c.item_id)
-        .where(
-            t.assignments.c.project_id == project_id,
-            t.assignments.c.purpose == Purpose.ANNOTATE,
-            t.assignments.c.state.in_(DONE),
-        )
-        .group_by(t.assignments.c.item_id)
-        .having(func.count(t.assignments.c.person_id.distinct()) > 1)
-    )
-    ids = {row[0] for row in tx.connection.execute(many)}
-    items = [item for role in WORK_ROLES for item in tx.items(project_id, role=role, language=language)]
-    return [item for item in items if item.id in ids]
-
-
-def _mean_similarity(tx: ReadTransaction, project: Project, item: Item, submissions: list[Submission]) -> float:
-    sample = tx.sample(item.id)
-    layers = [submission.final for submission in submissions]
-    pairs = [(a, b) for number, a in enumerate(layers) for b in layers[number + 1 :]]
-    return sum(similarity(a, b, project.form, sample) for a, b in pairs) / len(pairs)
 
 
 def adjudicate(store: Store, project: Project, person_id: int, item_id: int) -> Assignment:
@@ -327,27 +312,27 @@ def _adjudicate(tx: WriteTransaction, person_id: int, item_id: int) -> Assignmen
         elif assignment.state in AT_WORK:
             raise Refused("Another lead is settling this item.")
     if mine is not None:
-        return mine if mine.state in AT_WORK else tx.move(mine.id, State.OPEN, "reopened", by=person.id)
+        return mine if mine.state in AT_WORK else tx.move(mine.id, State.OPEN, kind="reopened", by=person.id)
     if len(submissions_of(tx, item)) < 2:
         raise Refused("Fewer than two people have handed this item in.", remedy="Wait, or export what there is.")
     return tx.assign(item, person.id, Purpose.ADJUDICATE, by=person.id)
 
 
-def after_adjudication(tx: WriteTransaction, assignment: Assignment, new: NewEvent) -> None:
+def after_adjudication(tx: WriteTransaction, assignment: Assignment) -> None:
     """What a lead hands in becomes gold, and what it settles is accepted."""
-    if new.kind == "submit":
-        tx.set_gold(assignment.item_id, assignment.layer, SETTLED_BY_HAND, by=assignment.person_id)
-        _accept(tx, tx.item(assignment.item_id), by=assignment.person_id)
+    item = tx.item(assignment.item_id)
+    tx.set_gold(item, assignment.layer, SETTLED_BY_HAND, by=assignment.person_id)
+    _accept(tx, item, by=assignment.person_id)
 
 
 def _accept(tx: WriteTransaction, item: Item, *, by: int | None) -> None:
     """The annotations of a settled item are final; reviews of them are no longer needed."""
     for annotation in tx.assignments(
-        item.project_id, item_id=item.id, purpose=Purpose.ANNOTATE, states=(State.SUBMITTED,)
+        item.project_id, item_id=item.id, purpose=Purpose.ANNOTATE, state=(State.SUBMITTED,)
     ):
-        for review in tx.assignments(item.project_id, subject_id=annotation.id, purpose=Purpose.REVIEW, states=AT_WORK):
-            tx.move(review.id, State.WITHDRAWN, "withdrawn", by=by, payload={"reason": "item settled"})
-        tx.move(annotation.id, State.ACCEPTED, "accepted", by=by, payload={"reason": "item settled"})
+        for review in tx.assignments(item.project_id, subject_id=annotation.id, purpose=Purpose.REVIEW, state=AT_WORK):
+            tx.move(review.id, State.WITHDRAWN, by=by, reason="item settled")
+        tx.move(annotation.id, State.ACCEPTED, by=by, reason="item settled")
 
 
 def settle(
@@ -398,7 +383,7 @@ def _settle(
         else:
             counts["settled"] += 1
             counts["replaced"] += disagreement.settled
-            tx.set_gold(disagreement.item.id, gold, f"settled_{rule}"[:32], by=by)
+            tx.set_gold(disagreement.item, gold, f"settled_{rule}"[:32], by=by)
             _accept(tx, disagreement.item, by=by)
     names = {tag: tx.person(person_id).public_id for tag, person_id in best.items()}
     return Settled(**counts, best=names)

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from veriglot.studio.layers import Layer
     from veriglot.studio.people import Invitation
     from veriglot.studio.settings import Settings, Studio, Studios
+    from veriglot.studio.store import ReadTransaction
     from veriglot.studio.tables import Assignment, Person
-    from veriglot.studio.transaction import ReadTransaction
 
 __all__ = ["router"]
 
@@ -277,9 +277,7 @@ def _subject(tx: ReadTransaction, caller: Caller, assignment: Assignment, number
     """What is reviewed: the annotator's work, with the correction of whoever reviewed it before."""
     subject = tx.assignment(number)
     layer = (
-        review.final_layer(tx, subject, before=assignment.id).layer
-        if assignment.purpose is Purpose.REVIEW
-        else subject.layer
+        review.final_layer(tx, subject, before=assignment.id) if assignment.purpose is Purpose.REVIEW else subject.layer
     )
     return _other(tx, caller, subject.person_id, layer, subject.id)
 
@@ -590,4 +588,4 @@ def _person(tx: ReadTransaction, caller: Caller, public_id: str) -> int:
 def _link(request: Request, made: Invitation) -> schemas.Link:
     settings: Settings = request.app.state.settings
     base = settings.base_url or f"{request.url.scheme}://{request.url.netloc}"
-    return schemas.Link(f"{base.rstrip('/')}/join/{made.token}", made.expires_at, made.person.public_id)
+    return schemas.Link(f"{base.rstrip('/')}/join/{made.token}", made.person.key_expires_at, made.person.public_id)

@@ -13,16 +13,19 @@ begun goes to others; it is withdrawn, with its event, and taken up where it was
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from sqlalchemy import exists, or_, select
 
+from veriglot.records import Annotation, Kind, Status
 from veriglot.studio import exam
 from veriglot.studio import tables as t
 from veriglot.studio.adjudication import after_adjudication
-from veriglot.studio.queue import begun_assignment, can_judge, draw, item_round, next_item
+from veriglot.studio.exam import draw, uniform
+from veriglot.studio.layers import from_annotation, to_data
+from veriglot.studio.people import can_judge, can_work, in_languages
 from veriglot.studio.review import (
     after_review,
     after_validation,
@@ -34,24 +37,23 @@ from veriglot.studio.review import (
     next_validation,
     refuse_while_reviewed,
 )
-from veriglot.studio.suggestions import suggestions_for
 from veriglot.studio.tables import AT_WORK, BatchState, Item, ItemRole, Purpose, Refused, State, now
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection
 
+    from sqlalchemy import ColumnElement, Select
+
+    from veriglot.records import Detector, Sample
     from veriglot.studio.layers import Layer
     from veriglot.studio.project import Project
-    from veriglot.studio.store import Store
+    from veriglot.studio.store import ReadTransaction, Store, WriteTransaction
     from veriglot.studio.tables import Assignment, EventResult, NewEvent, Person
-    from veriglot.studio.transaction import ReadTransaction, WriteTransaction
 
 __all__ = ["apply_event", "count_left", "next_assignment"]
 
 
 # What somebody does to an assignment of theirs, with everything that follows from it, in one transaction.
-#
-# `act` is `Store.append` with the rules: the server and everybody else who carries out people's events call this one.
 
 
 _ALONE = frozenset({"opened", "save"})  # these change nothing but their own assignment, and are frequent
@@ -70,9 +72,21 @@ def apply_event(store: Store, project: Project, person_id: int, assignment_id: i
     """
     if new.kind == "confirm":
         new = msgspec.structs.replace(new, layer=_reviewed_layer(store, assignment_id, new.layer))
-    rules = _Rules(project, new)
+
+    def after(tx: WriteTransaction, assignment: Assignment) -> None:
+        if assignment.purpose is Purpose.REVIEW:
+            after_review(tx, project, assignment, new)
+        elif assignment.purpose is Purpose.VALIDATE:
+            after_validation(tx, project, assignment)
+        elif assignment.purpose is Purpose.ADJUDICATE and new.kind == "submit":
+            after_adjudication(tx, assignment)
+
+    def before(tx: WriteTransaction, assignment: Assignment) -> None:
+        if new.kind != "opened":
+            _before(tx, assignment, new)
+
     lock = None if new.kind in _ALONE else project.lock
-    return store.append(assignment_id, person_id, new, before=rules.before, after=rules.after, lock=lock)
+    return store.append(assignment_id, person_id, new, before=before, after=after, lock=lock)
 
 
 def _reviewed_layer(store: Store, assignment_id: int, sent: Layer | None) -> Layer | None:
@@ -81,40 +95,23 @@ def _reviewed_layer(store: Store, assignment_id: int, sent: Layer | None) -> Lay
         review = tx.assignment(assignment_id)
         if review.subject_id is None:
             return sent
-        return final_layer(tx, tx.assignment(review.subject_id), before=review.id).layer
+        return final_layer(tx, tx.assignment(review.subject_id), before=review.id)
 
 
-@dataclass(frozen=True)
-class _Rules:
-    project: Project
-    new: NewEvent
-
-    def before(self, tx: WriteTransaction, assignment: Assignment) -> None:
-        if self.new.kind == "opened":
-            return
-        if assignment.purpose is Purpose.REVIEW:
-            before_review(tx, assignment, self.new)
-        elif assignment.purpose is Purpose.VALIDATE:
-            before_validation(tx, assignment)
-        elif assignment.purpose is Purpose.EXAM and self.new.kind == "skip":
-            raise Refused("An item of the exam cannot be left out.", remedy="Hand it in with what you can say.")
-        elif assignment.purpose is Purpose.ANNOTATE and self.new.kind == "reopen":
-            refuse_while_reviewed(tx, assignment)
-            _refuse_decided(tx, assignment)
-
-    def after(self, tx: WriteTransaction, assignment: Assignment) -> None:
-        if assignment.purpose is Purpose.REVIEW:
-            after_review(tx, self.project, assignment, self.new)
-        elif assignment.purpose is Purpose.VALIDATE:
-            after_validation(tx, self.project, assignment)
-        elif assignment.purpose is Purpose.ADJUDICATE:
-            after_adjudication(tx, assignment, self.new)
-
-
-def _refuse_decided(tx: ReadTransaction, assignment: Assignment) -> None:
-    batch_id = tx.item(assignment.item_id).batch_id
-    if batch_id is not None and tx.batch(batch_id).state in {BatchState.VALIDATING, BatchState.ACCEPTED}:
-        raise Refused("The batch of this item is validated, or was accepted.", remedy="Tell the lead what to change.")
+def _before(tx: WriteTransaction, assignment: Assignment, new: NewEvent) -> None:
+    if assignment.purpose is Purpose.REVIEW:
+        before_review(tx, assignment, new)
+    elif assignment.purpose is Purpose.VALIDATE:
+        before_validation(tx, assignment)
+    elif assignment.purpose is Purpose.EXAM and new.kind == "skip":
+        raise Refused("An item of the exam cannot be left out.", remedy="Hand it in with what you can say.")
+    elif assignment.purpose is Purpose.ANNOTATE and new.kind == "reopen":
+        refuse_while_reviewed(tx, assignment)
+        batch_id = tx.item(assignment.item_id).batch_id
+        if batch_id is not None and tx.batch(batch_id).state in {BatchState.VALIDATING, BatchState.ACCEPTED}:
+            raise Refused(
+                "The batch of this item is validated, or was accepted.", remedy="Tell the lead what to change."
+            )
 
 
 # What items are for, said once before the work: shared by all, for the exam, or hidden checks.
@@ -123,73 +120,41 @@ def _refuse_decided(tx: ReadTransaction, assignment: Assignment) -> None:
 # data. It is done when somebody first asks for work, and again when more items were imported; what was said stays.
 
 
-def prepare(store: Store, project: Project) -> None:
-    """Say what every item is for. Does no harm when it is called again.
-
-    Raises:
-        NotFound: the store does not know the project.
-    """
-    with store.writing(lock=project.lock) as tx:
-        prepare_in(tx, project, tx.project(project.slug).id)
-
-
-def is_prepared(tx: ReadTransaction, project: Project, project_id: int) -> bool:
-    """Whether there is nothing to prepare: every language has its shared items, and what was to be drawn is."""
-    counts = tx.tally(project_id, "items", "language", "role")
-    languages = {language for language, _ in counts if language is not None}
-    return all(not _lacks(tx, project, project_id, counts, language) for language in languages)
-
-
-def _lacks(
-    tx: ReadTransaction, project: Project, project_id: int, counts: dict[tuple[str | None, str], int], language: str
-) -> bool:
-    entries = project.entries
-
-    def of(role: ItemRole) -> int:
-        return counts.get((language, role), 0)
-
-    if not of(ItemRole.NORMAL):
-        return False
-    if of(ItemRole.OVERLAP) < entries.work.overlap:
-        return True
-    exam_entry, checks = entries.exam, entries.checks
-    if exam_entry is not None and not exam_entry.path and not of(ItemRole.EXAM):
-        return bool(_unassigned_with(tx, project_id, language, exam_entry.against))
-    if checks is not None and not checks.path and not of(ItemRole.CHECK):
-        return bool(_unassigned_with(tx, project_id, language, "gold"))
-    return False
-
-
-def prepare_in(tx: WriteTransaction, project: Project, project_id: int) -> None:
-    """`prepare` inside a transaction, which has to hold the lock `assign SLUG`."""
+def _prepare(tx: WriteTransaction, project: Project, project_id: int) -> None:
     entries = project.entries
     counts = tx.tally(project_id, "items", "language", "role")
-    for language in sorted({language for language, _ in counts if language is not None}):
+    for language in sorted({language for language, role in counts if language is not None and role == ItemRole.NORMAL}):
         roles = {role: counts.get((language, role), 0) for role in ItemRole}
-        free = tx.items(project_id, role=ItemRole.NORMAL, language=language)
+        for_exam, for_checks = set[int](), set[int]()
         if entries.exam is not None and not entries.exam.path and not roles[ItemRole.EXAM]:
-            usable = _unassigned_with(tx, project_id, language, entries.exam.against)
-            chosen = exam.draw_pool(tx, project, [item for item in free if item.id in usable])
-            free = _set_role(tx, free, chosen, ItemRole.EXAM)
+            for_exam = _unassigned_with(tx, project_id, language, entries.exam.against)
         if entries.checks is not None and not entries.checks.path and not roles[ItemRole.CHECK]:
-            usable = _unassigned_with(tx, project_id, language, "gold")
-            most = math.ceil(entries.checks.share * (len(free) + roles[ItemRole.OVERLAP]))
-            fitting = draw([item for item in free if item.id in usable], _key, project.slug, "checks")
-            chosen = {item.id for item in fitting[: min(most, max(1, len(fitting) // 2))]}
-            free = _set_role(tx, free, chosen, ItemRole.CHECK)
+            for_checks = _unassigned_with(tx, project_id, language, "gold")
         missing = max(0, entries.work.overlap - roles[ItemRole.OVERLAP])
-        _set_role(tx, free, {item.id for item in free[:missing]}, ItemRole.OVERLAP)
+        if not (for_exam or for_checks or missing):
+            continue
+        free = tx.items(project_id, role=ItemRole.NORMAL, language=language)
+        if for_exam:
+            chosen = exam.draw_pool(tx, project, [item for item in free if item.id in for_exam])
+            free = _set_role(tx, free, chosen, ItemRole.EXAM)
+        if for_checks and entries.checks is not None:
+            most = math.ceil(entries.checks.share * (len(free) + roles[ItemRole.OVERLAP]))
+            fitting = draw([item for item in free if item.id in for_checks], _key, project.slug, "checks")
+            drawn = fitting[: min(most, max(1, len(fitting) // 2))]
+            free = _set_role(tx, free, [item.id for item in drawn], ItemRole.CHECK)
+        _set_role(tx, free, [item.id for item in free[:missing]], ItemRole.OVERLAP)
 
 
 def _key(item: Item) -> str:
     return item.key
 
 
-def _set_role(tx: WriteTransaction, items: list[Item], chosen: Iterable[int], role: ItemRole) -> list[Item]:
+def _set_role(tx: WriteTransaction, items: list[Item], chosen: Collection[int], role: ItemRole) -> list[Item]:
     """Give a role to the chosen ones; the rest."""
-    ids = set(chosen)
-    tx.set_role(sorted(ids), role)
-    return [item for item in items if item.id not in ids]
+    for item in sorted(items, key=lambda item: item.id):
+        if item.id in chosen:
+            tx.set_role(item, role)
+    return [item for item in items if item.id not in chosen]
 
 
 def _unassigned_with(tx: ReadTransaction, project_id: int, language: str, layer: str) -> set[int]:
@@ -202,7 +167,10 @@ def _unassigned_with(tx: ReadTransaction, project_id: int, language: str, layer:
         t.items.c[layer].is_not(None),
         ~given,
     )
-    return {row[0] for row in tx.connection.execute(statement)}
+    return set(tx.connection.execute(statement).scalars())
+
+
+# What comes next for somebody.
 
 
 def next_assignment(store: Store, project: Project, person_id: int) -> Assignment | None:
@@ -225,42 +193,46 @@ def next_assignment(store: Store, project: Project, person_id: int) -> Assignmen
         person = tx.person(person_id)
         if person.revoked_at is not None:
             return None
-        begun = begun_assignment(tx, person)
+        begun = _begun(tx, person)
     if begun is not None:
         return begun
-    return store.transact(lambda tx: assign_next(tx, project, person_id), lock=project.lock)
+    return store.transact(lambda tx: _assign_next(tx, project, person_id), lock=project.lock)
 
 
-def assign_next(tx: WriteTransaction, project: Project, person_id: int) -> Assignment | None:
-    """`next_assignment` inside a transaction, which has to hold the lock `assign SLUG`."""
+def _assign_next(tx: WriteTransaction, project: Project, person_id: int) -> Assignment | None:
     person = tx.person(person_id)
-    begun = begun_assignment(tx, person)
+    begun = _begun(tx, person)
     if begun is not None or person.revoked_at is not None:
         return begun
-    if not is_prepared(tx, project, person.project_id):
-        prepare_in(tx, project, person.project_id)
-    withdraw_from_absent(tx, person.project_id)
+    _prepare(tx, project, person.project_id)
+    _withdraw_from_absent(tx, person.project_id)
     if can_judge(person):
         return next_review(tx, project, person) or next_validation(tx, project, person)
     if exam.is_due(person, project):
         return exam.begin(tx, project, person)
-    item = next_item(tx, project, person)
-    return None if item is None else assign_item(tx, project, item, person)
+    item = _next_item(tx, project, person)
+    return None if item is None else _assign_item(tx, project, item, person)
 
 
-def assign_item(tx: WriteTransaction, project: Project, item: Item, person: Person) -> Assignment:
+def _begun(tx: ReadTransaction, person: Person) -> Assignment | None:
+    """What somebody has to go on with: what was sent back first, then what is open, the oldest first."""
+    rows = tx.assignments(person.project_id, person_id=person.id, state=AT_WORK)
+    return min(rows, key=lambda row: (row.state is not State.RETURNED, row.id), default=None)
+
+
+def _assign_item(tx: WriteTransaction, project: Project, item: Item, person: Person) -> Assignment:
     """Give an item to annotate; where it was withdrawn from them, they find what they had."""
-    round_ = item_round(tx, item)
+    round_ = 0 if item.batch_id is None else tx.batch(item.batch_id).round
     earlier = tx.assignments(
         item.project_id, item_id=item.id, person_id=person.id, purpose=Purpose.ANNOTATE, round=round_
     )
     if earlier:
-        return tx.move(earlier[0].id, State.OPEN, "assigned_again")
+        return tx.move(earlier[0].id, State.OPEN, kind="assigned_again")
     suggestions = suggestions_for(tx, project, item)
     return tx.assign(item, person.id, Purpose.ANNOTATE, round=round_, suggestions=suggestions)
 
 
-def withdraw(tx: WriteTransaction, assignment_id: int, *, by: int | None = None, reason: str = "lead") -> Assignment:
+def withdraw(tx: WriteTransaction, assignment_id: int, *, reason: str) -> Assignment:
     """Withdraw an assignment: the item can go to somebody else. What was done stays in it and in the history.
 
     Open reviews of it are withdrawn too. One that is withdrawn already stays as it is.
@@ -268,40 +240,164 @@ def withdraw(tx: WriteTransaction, assignment_id: int, *, by: int | None = None,
     old = tx.assignment(assignment_id, lock=True)
     if old.state is State.WITHDRAWN:
         return old
-    for review in tx.assignments(old.project_id, subject_id=old.id, states=AT_WORK):
-        tx.move(review.id, State.WITHDRAWN, "withdrawn", by=by, payload={"reason": "subject withdrawn"})
-    return tx.move(old.id, State.WITHDRAWN, "withdrawn", by=by, payload={"reason": reason})
+    for review in tx.assignments(old.project_id, subject_id=old.id, state=AT_WORK):
+        tx.move(review.id, State.WITHDRAWN, reason="subject withdrawn")
+    return tx.move(old.id, State.WITHDRAWN, reason=reason)
 
 
-def withdraw_from_absent(tx: WriteTransaction, project_id: int) -> list[int]:
-    """Withdraw what people had begun who were shut out, failed, or whose link has ended; the ids.
+def _withdraw_from_absent(tx: WriteTransaction, project_id: int) -> None:
+    """Withdraw what people had begun who were shut out, failed, or whose link has ended.
 
     What they handed in stays: `people.revoke` says so. The exam and what a lead settles stay as well.
     """
     gone = or_(t.people.c.revoked_at.is_not(None), t.people.c.out_at.is_not(None), t.people.c.key_expires_at <= now())
-    purposes = (Purpose.ANNOTATE, Purpose.REVIEW, Purpose.VALIDATE)
     statement = (
         select(t.assignments.c.id)
         .join(t.people, t.people.c.id == t.assignments.c.person_id)
         .where(
             t.assignments.c.project_id == project_id,
-            t.assignments.c.purpose.in_(purposes),
+            t.assignments.c.purpose.in_((Purpose.ANNOTATE, Purpose.REVIEW, Purpose.VALIDATE)),
             t.assignments.c.state.in_(AT_WORK),
             gone,
         )
         .order_by(t.assignments.c.id)
     )
-    ids = [row[0] for row in tx.connection.execute(statement)]
-    for id_ in ids:
+    for id_ in tx.connection.execute(statement).scalars().all():
         withdraw(tx, id_, reason="absent")
-    return ids
 
 
 def count_left(tx: ReadTransaction, project: Project, person: Person) -> int:
     """How many items wait for somebody now: begun ones, and one more where something new is there for them."""
-    begun = len(tx.assignments(person.project_id, person_id=person.id, states=AT_WORK))
+    begun = len(tx.assignments(person.project_id, person_id=person.id, state=AT_WORK))
     if begun:
         return begun
     if can_judge(person):
         return count_reviewable(tx, project, person)
-    return int(next_item(tx, project, person) is not None)
+    return int(_next_item(tx, project, person) is not None)
+
+
+# The item that an annotator gets next: one that everybody shares, then one of their own, with hidden checks strewn in.
+
+
+def _checks_due(given: int, share: float, *words: object) -> int:
+    """How many of somebody's first `given + 1` items are hidden checks.
+
+    One falls into each stretch of `1 / share` items, at a place of chance that stands fixed for these words, so that
+    nobody can count them off.
+    """
+    if share <= 0:
+        return 0
+    stretches = math.floor((given + 1) * share) + 1
+    return sum(math.floor((stretch + uniform(*words, stretch)) / share) <= given for stretch in range(stretches))
+
+
+def _next_item(tx: ReadTransaction, project: Project, person: Person) -> Item | None:
+    """The item that an annotator annotates next; None where there is none for them (any more)."""
+    if not can_work(person, project):
+        return None
+    item = _overlap_item(tx, person) or _own_item(tx, project, person)
+    return None if item is None else _check_item(tx, project, person) or item  # nobody is kept with checks alone
+
+
+def _check_item(tx: ReadTransaction, project: Project, person: Person) -> Item | None:
+    """A hidden check, if one is due and left."""
+    checks = project.entries.checks
+    if checks is None:
+        return None
+    mine = select(t.assignments.c.id).where(*_mine(person))
+    hidden = (t.items.c.id == t.assignments.c.item_id) & (t.items.c.role == ItemRole.CHECK)
+    due = _checks_due(tx.count(mine), checks.share, project.slug, person.public_id)
+    if tx.count(mine.join(t.items, hidden)) >= due:
+        return None
+    left = tx.connection.execute(_items(person, ItemRole.CHECK).where(~_has(person))).scalars()
+    drawn = draw(tx.items(person.project_id, id=list(left)), _key, person.public_id)
+    return drawn[0] if drawn else None
+
+
+def _overlap_item(tx: ReadTransaction, person: Person) -> Item | None:
+    """The first shared item that this person does not have. They have none of a batch that was sent back."""
+    return _first(tx, person, _items(person, ItemRole.OVERLAP).where(~_has(person)))
+
+
+def _own_item(tx: ReadTransaction, project: Project, person: Person) -> Item | None:
+    """The first item that nobody has, if this person may have another."""
+    most = project.entries.work.per_person
+    if most is not None:
+        own = (t.items.c.id == t.assignments.c.item_id) & (t.items.c.role == ItemRole.NORMAL)
+        live = t.assignments.c.state != State.WITHDRAWN
+        if tx.count(select(t.assignments.c.id).join(t.items, own).where(*_mine(person), live)) >= most:
+            return None
+    taken = exists().where(
+        t.assignments.c.item_id == t.items.c.id,
+        t.assignments.c.purpose == Purpose.ANNOTATE,
+        t.assignments.c.state != State.WITHDRAWN,
+    )
+    return _first(tx, person, _items(person, ItemRole.NORMAL).where(~taken))
+
+
+def _items(person: Person, role: ItemRole) -> Select[Any]:
+    return select(t.items.c.id).where(
+        t.items.c.project_id == person.project_id, t.items.c.role == role, *in_languages(person)
+    )
+
+
+def _first(tx: ReadTransaction, person: Person, items: Select[Any]) -> Item | None:
+    """The first whose batch, if any, still takes annotations; what was taken from this person comes last."""
+    closed = (BatchState.VALIDATING, BatchState.ACCEPTED)
+    is_closed = exists().where(t.batches.c.id == t.items.c.batch_id, t.batches.c.state.in_(closed))
+    had_before = exists().where(
+        t.assignments.c.item_id == t.items.c.id, *_mine(person), t.assignments.c.state == State.WITHDRAWN
+    )
+    order = items.where(~is_closed).order_by(had_before, t.items.c.position).limit(1)
+    id_ = tx.connection.execute(order).scalar()
+    return None if id_ is None else tx.item(id_)
+
+
+def _mine(person: Person) -> tuple[ColumnElement[bool], ...]:
+    return t.assignments.c.person_id == person.id, t.assignments.c.purpose == Purpose.ANNOTATE
+
+
+def _has(person: Person) -> ColumnElement[bool]:
+    """Whether the person has the item, or is through with it."""
+    live = t.assignments.c.state != State.WITHDRAWN
+    return exists().where(t.assignments.c.item_id == t.items.c.id, *_mine(person), live)
+
+
+# Marks that are shown beforehand, where a project wants any: from the silver layer, or from a detector.
+#
+# They bias (those who see them agree with them more), so they are off unless the project file says otherwise, are kept
+# with the assignment that showed them, and can be left out on a share of the items so that their effect can be
+# measured. `comparison.verdict` says what became of each.
+
+
+def suggestions_for(tx: ReadTransaction, project: Project, item: Item) -> list[dict[str, Any]] | None:
+    """Spans to show with an item, as in a layer; None where none are shown (which an empty list is not).
+
+    Never in the exam. On hidden checks as on all others, for they would stand out.
+    """
+    entry = project.entries.suggestions
+    if entry is None or item.role is ItemRole.EXAM or not project.form.has_spans:
+        return None
+    if uniform(project.slug, "suggestions", item.key) >= entry.share:
+        return None
+    if entry.detector is not None:
+        return _detected(entry.detector, project, tx.sample(item.id))
+    silver = tx.silver(item.id)
+    return None if silver is None else list(to_data(silver)["spans"])
+
+
+@lru_cache(maxsize=4)
+def _detector(name: str) -> Detector:
+    from veriglot.detectors.registry import load_detector
+
+    return load_detector(name)
+
+
+def _detected(name: str, project: Project, sample: Sample) -> list[dict[str, Any]] | None:
+    """What a detector marks; None where it does not judge the sample."""
+    detector = _detector(name)
+    prediction = detector.predict([sample])[0]
+    if prediction.status is not Status.SCORED:
+        return None
+    annotation = Annotation(annotator=name, kind=Kind.MODEL, taxonomy=detector.taxonomy, spans=prediction.spans)
+    return list(to_data(from_annotation(annotation, project.form, sample))["spans"])

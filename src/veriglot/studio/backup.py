@@ -41,7 +41,7 @@ __all__ = ["Backup", "backup", "restore"]
 
 _FORMAT = "veriglot-studio-backup"
 _VERSION = 1
-_KEPT = [table for table in tables.METADATA.sorted_tables if table is not tables.sessions]  # browsers log in again
+_KEPT = tables.TABLES.values()  # browsers log in again
 _SEAL = "veriglot_backup"  # the table of a copy that holds its digest
 _AT_ONCE = 500
 
@@ -220,7 +220,7 @@ def _fill(store: Store, rows: Iterator[Row], expected: Backup) -> Backup:
             if tx.count(select(table.c.id)):
                 raise StoreError(f"The store {store} is not empty.", remedy="Restore into a new database.")
         for name, group in groupby(rows, key=itemgetter(0)):
-            _insert(tx.connection, tables.METADATA.tables[name], (values for _, values in group))
+            _insert(tx.connection, tables.TABLES[name], (values for _, values in group))
         if not store.is_sqlite:
             for table in _KEPT:
                 last = f"(SELECT max(id) FROM {table.name})"  # noqa: S608

@@ -7,8 +7,9 @@ compared unit by unit, and there the label has to be the same.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+import msgspec
 import numpy as np
 from sqlalchemy import select
 
@@ -17,10 +18,9 @@ from veriglot.metrics.reference import Marks
 from veriglot.metrics.spans import char_bounds, segmenter
 from veriglot.records.taxonomy import taxonomy
 from veriglot.studio import tables as t
-from veriglot.studio.layers import units_of
+from veriglot.studio.layers import MAX_ID, units_of
 from veriglot.studio.project import NO_HALLUCINATION
-from veriglot.studio.queue import final_states
-from veriglot.studio.tables import DONE, WORK_ROLES, ItemRole, Purpose
+from veriglot.studio.tables import DONE, WORK_ROLES, ItemRole, Purpose, State
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -30,25 +30,30 @@ if TYPE_CHECKING:
     from veriglot.records import Sample
     from veriglot.studio.layers import Layer
     from veriglot.studio.project import Form, Project
+    from veriglot.studio.store import ReadTransaction
     from veriglot.studio.tables import Assignment, Item
-    from veriglot.studio.transaction import ReadTransaction
 
 __all__ = [
     "SETTLED_BY_HAND",
     "SILVER",
     "Counts",
+    "SuggestionCounts",
     "annotations_by_item",
     "compare",
+    "count_marks",
+    "count_suggestions",
     "final_single_annotation",
+    "final_states",
     "gold_origins",
-    "labels_of",
+    "label_pairs",
     "marked_share",
-    "marks_in",
     "marks_of",
+    "mean_similarity",
     "similarity",
     "sum_counts",
     "texts_with_layers",
     "units_in",
+    "verdict",
 ]
 
 
@@ -96,12 +101,17 @@ def sum_counts(counts: Iterable[Counts]) -> Counts:
 
 def marks_of(layer: Layer, form: Form, sample: Sample) -> Marks:
     """What a layer says is not right: its spans, its units whose label is no clean one, or all of the response."""
-    marks = sorted(_marks(layer, form, sample))
+    marks = sorted(_marks(layer, form, len(sample.response)))
     spans = np.array([(start, end) for start, end, _ in marks], np.int32).reshape(-1, 2)
     return Marks(spans, tuple(type_ for _, _, type_ in marks))
 
 
-def _marks(layer: Layer, form: Form, sample: Sample) -> Iterator[tuple[int, int, str]]:
+def count_marks(layer: Layer, form: Form) -> int:
+    """How many marks `marks_of` finds, for which the text is not needed."""
+    return sum(1 for _ in _marks(layer, form, 1))
+
+
+def _marks(layer: Layer, form: Form, length: int) -> Iterator[tuple[int, int, str]]:
     if layer.skip is not None:
         return
     yield from ((span.start, span.end, span.type) for span in layer.spans)
@@ -109,19 +119,11 @@ def _marks(layer: Layer, form: Form, sample: Sample) -> Iterator[tuple[int, int,
     for unit in layer.units:
         if unit.label is not None and unit.label not in clean:
             yield unit.start, unit.end, unit.label
-    if layer.label not in {None, NO_HALLUCINATION} and sample.response:
-        yield 0, len(sample.response), str(layer.label)
+    if layer.label not in {None, NO_HALLUCINATION} and length:
+        yield 0, length, str(layer.label)
 
 
-def marks_in(layer: Layer, form: Form) -> int:
-    """How many marks `marks_of` finds, for which the text is not needed."""
-    clean = taxonomy(form.taxonomy).clean if form.unit is not None else ()
-    units = sum(unit.label is not None and unit.label not in clean for unit in layer.units)
-    labelled = layer.label not in {None, NO_HALLUCINATION}
-    return 0 if layer.skip is not None else len(layer.spans) + units + labelled
-
-
-def bounds_of(form: Form, sample: Sample) -> NDArray[np.int32]:
+def _bounds(form: Form, sample: Sample) -> NDArray[np.int32]:
     """What is compared, as half-open ranges of shape `(n, 2)`: characters, units that are labelled, or the whole."""
     if form.labels:
         return np.array([[0, len(sample.response)]], np.int32)
@@ -130,17 +132,11 @@ def bounds_of(form: Form, sample: Sample) -> NDArray[np.int32]:
     return char_bounds(sample.response)
 
 
-def labels_of(marks: Marks, bounds: NDArray[np.int32], *, typed: bool) -> list[str]:
-    """What marks say of each range: empty where nothing, else the type of the shortest span over it (or `marked`).
-
-    Args:
-        marks: of one layer.
-        bounds: of shape `(n, 2)`.
-        typed: whether the type is told; else every mark is the same.
-    """
+def _labels(marks: Marks, bounds: NDArray[np.int32], *, typed: bool) -> list[str]:
+    """What marks say of each range; the shortest of several speaks."""
     labels = np.full(len(bounds), "", dtype=object)
     order = sorted(range(len(marks.spans)), key=lambda i: (int(marks.spans[i, 0]) - int(marks.spans[i, 1]), -i))
-    for index in order:  # the shortest last
+    for index in order:
         start, end = marks.spans[index]
         labels[(bounds[:, 1] > start) & (bounds[:, 0] < end)] = (marks.types[index] or "") if typed else "marked"
     return list(labels)
@@ -151,32 +147,96 @@ def compare(given: Layer, wanted: Layer, form: Form, sample: Sample) -> Counts:
 
     A layer that skips the item marks nothing.
     """
-    bounds, typed = bounds_of(form, sample), not form.has_spans
-    first = labels_of(marks_of(given, form, sample), bounds, typed=typed)
-    second = labels_of(marks_of(wanted, form, sample), bounds, typed=typed)
-    both = sum(a == b != "" for a, b in zip(first, second, strict=True))
-    return Counts(both, sum(map(bool, first)), sum(map(bool, second)))
+    pairs = label_pairs(given, wanted, form, sample, _bounds(form, sample), typed=not form.has_spans)
+    return Counts(sum(a == b != "" for a, b in pairs), sum(bool(a) for a, _ in pairs), sum(bool(b) for _, b in pairs))
 
 
-def similarity(first_layer: Layer, second_layer: Layer, form: Form, sample: Sample) -> float:
+def similarity(first: Layer, second: Layer, form: Form, sample: Sample) -> float:
     """How alike two layers are, from 0 to 1: the share of what either marks that both mark alike, type and all.
 
     Two that mark nothing are alike; one that skips an item and one that does not are not.
     """
-    if (first_layer.skip is None) != (second_layer.skip is None):
+    if (first.skip is None) != (second.skip is None):
         return 0.0
-    bounds = bounds_of(form, sample)
-    first = labels_of(marks_of(first_layer, form, sample), bounds, typed=True)
-    second = labels_of(marks_of(second_layer, form, sample), bounds, typed=True)
-    either = [(a, b) for a, b in zip(first, second, strict=True) if a or b]
+    pairs = label_pairs(first, second, form, sample, _bounds(form, sample), typed=True)
+    either = [(a, b) for a, b in pairs if a or b]
     return sum(a == b for a, b in either) / len(either) if either else 1.0
+
+
+def mean_similarity(layers: Iterable[tuple[Layer, Layer]], form: Form, sample: Sample) -> float | None:
+    """The mean over pairs of layers; None where there is no pair."""
+    values = [similarity(first, second, form, sample) for first, second in layers]
+    return sum(values) / len(values) if values else None
+
+
+def label_pairs(
+    first: Layer, second: Layer, form: Form, sample: Sample, bounds: NDArray[np.int32], *, typed: bool
+) -> list[tuple[str, str]]:
+    """What each of two layers says of each range: empty where nothing, else the type (or `marked`, if not `typed`)."""
+    labels = (_labels(marks_of(layer, form, sample), bounds, typed=typed) for layer in (first, second))
+    return list(zip(*labels, strict=True))
 
 
 def marked_share(layer: Layer, form: Form, sample: Sample) -> float:
     """The share of characters that a layer marks, from 0 to 1."""
     bounds = char_bounds(sample.response)
-    marked = labels_of(marks_of(layer, form, sample), bounds, typed=False)
+    marked = _labels(marks_of(layer, form, sample), bounds, typed=False)
     return sum(map(bool, marked)) / len(marked) if marked else 0.0
+
+
+# What became of the marks that were shown beforehand (`assignment.suggestions_for`).
+
+
+class SuggestionCounts(msgspec.Struct, frozen=True):
+    """What became of suggestions.
+
+    Attributes:
+        items: on which any were shown.
+        shown: how many.
+        accepted: marked with the place and type that were suggested, by the button or by hand.
+        changed: accepted, and then given another place or type.
+        rejected: turned down.
+        untouched: none of these: seen, and neither marked nor turned down.
+    """
+
+    items: int = 0
+    shown: int = 0
+    accepted: int = 0
+    changed: int = 0
+    rejected: int = 0
+    untouched: int = 0
+
+
+def suggested_id(suggestion: dict[str, Any]) -> str:
+    """The id that a span has which was made of a suggestion, and by which one is rejected. The page makes the same."""
+    return f"suggested-{suggestion['id']}"[:MAX_ID]
+
+
+def verdict(suggestion: dict[str, Any], layer: Layer) -> Literal["accepted", "changed", "rejected", "untouched"]:
+    """What a layer makes of a suggestion that was shown with it."""
+    suggested = (suggestion["start"], suggestion["end"], suggestion["type"])
+    if any((span.start, span.end, span.type) == suggested for span in layer.spans):
+        return "accepted"
+    id_ = suggested_id(suggestion)
+    if any(span.id == id_ for span in layer.spans):
+        return "changed"
+    return "rejected" if id_ in layer.rejected else "untouched"
+
+
+def count_suggestions(assignments: Iterable[Assignment]) -> SuggestionCounts | None:
+    """What became of the suggestions of some assignments; None where none of them showed any.
+
+    Items that were left out are not counted: nothing was judged there.
+    """
+    counts = dict.fromkeys(SuggestionCounts.__struct_fields__, 0)
+    for assignment in assignments:
+        if not assignment.suggestions or assignment.layer.skip is not None:
+            continue
+        counts["items"] += 1
+        for suggestion in assignment.suggestions:
+            counts["shown"] += 1
+            counts[verdict(suggestion, assignment.layer)] += 1
+    return SuggestionCounts(**counts) if counts["items"] else None
 
 
 # What was handed in, gathered for figures: texts with the layers of all who annotated them.
@@ -193,7 +253,7 @@ _GOLD_EVENTS = (SETTLED_BY_HAND, "settled_agreed", "settled_majority", "settled_
 def annotations_by_item(tx: ReadTransaction, project_id: int) -> dict[int, list[Assignment]]:
     """What annotators handed in, by item; skips too, withdrawn work not."""
     by_item: dict[int, list[Assignment]] = {}
-    for row in tx.assignments(project_id, purpose=Purpose.ANNOTATE, states=DONE):
+    for row in tx.assignments(project_id, purpose=Purpose.ANNOTATE, state=DONE):
         by_item.setdefault(row.item_id, []).append(row)
     return by_item
 
@@ -204,6 +264,11 @@ def gold_origins(tx: ReadTransaction, project_id: int) -> dict[int, str]:
     mine = (events.project_id == project_id, events.kind.in_(_GOLD_EVENTS), events.item_id.is_not(None))
     rows = tx.connection.execute(select(events.item_id, events.kind).where(*mine).order_by(events.id))
     return {row[0]: row[1] for row in rows}
+
+
+def final_states(project: Project) -> tuple[State, ...]:
+    """States in which an annotation is through: accepted, or handed in where nobody reviews."""
+    return (State.ACCEPTED,) if project.entries.work.reviews else (State.ACCEPTED, State.SUBMITTED)
 
 
 def final_single_annotation(project: Project, item: Item, handed_in: Sequence[Assignment]) -> Assignment | None:
@@ -240,7 +305,7 @@ def texts_with_layers(
     names = {person.id: person.public_id for person in tx.people(project_id)}
     by_item = annotations_by_item(tx, project_id)
     texts = []
-    for item in _work_items(tx, project_id, language):
+    for item in tx.items(project_id, role=WORK_ROLES, language=language):
         layer_of = {names[row.person_id]: row.layer for row in by_item.get(item.id, ()) if row.layer.skip is None}
         if not layer_of or (shared and len(layer_of) < 2):
             continue
@@ -249,18 +314,13 @@ def texts_with_layers(
         if mechanical is not None:
             layer_of[SILVER] = mechanical
         layers = {name: marks_of(layer, project.form, sample) for name, layer in layer_of.items()}
-        bounds = units_in(project, sample)
+        bounds = units_in(project.form, sample)
         texts.append(Layered(item.key, item.language or "", len(sample.response), bounds, layers))
     return texts
 
 
-def _work_items(tx: ReadTransaction, project_id: int, language: str | None) -> list[Item]:
-    items = [item for role in WORK_ROLES for item in tx.items(project_id, role=role, language=language)]
-    return sorted(items, key=lambda item: item.position)
-
-
-def units_in(project: Project, sample: Sample) -> NDArray[np.int32]:
-    """What agreement is counted in: words where spans are marked, otherwise what is labelled."""
-    if project.form.has_spans:
+def units_in(form: Form, sample: Sample) -> NDArray[np.int32]:
+    """What agreement is counted in, of shape `(n, 2)`: words where spans are marked, otherwise what is labelled."""
+    if form.has_spans:
         return segmenter("word")(sample.response, sample.language)
-    return bounds_of(project.form, sample)
+    return _bounds(form, sample)

@@ -15,26 +15,26 @@ from veriglot.studio import exam, review
 from veriglot.studio.agreement import AgreementRow, agreement_rows, best_with_silver
 from veriglot.studio.comparison import (
     SILVER,
+    SuggestionCounts,
     annotations_by_item,
     compare,
+    count_marks,
+    count_suggestions,
     final_single_annotation,
-    marks_in,
-    similarity,
+    final_states,
+    mean_similarity,
     texts_with_layers,
 )
-from veriglot.studio.people import number_people
-from veriglot.studio.queue import can_work, final_states
+from veriglot.studio.people import can_work, number_people
 from veriglot.studio.review import count_verdicts
-from veriglot.studio.suggestions import SuggestionCounts, count_suggestions
 from veriglot.studio.tables import AT_WORK, DONE, WORK_ROLES, ItemRole, Purpose, Role, State
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from veriglot.records import Sample
     from veriglot.studio.project import PaceEntry, Project
+    from veriglot.studio.store import ReadTransaction
     from veriglot.studio.tables import Assignment, Item, Person
-    from veriglot.studio.transaction import ReadTransaction
 
 __all__ = ["Overview", "ProjectAgreement", "measure_agreement", "overview"]
 
@@ -561,26 +561,20 @@ def _worked_items(
                 f1 = compare(row.layer, gold, form, sample).f1
                 check = 1.0 if f1 is None else f1
             elif sample is not None:
-                alike = _mean_similarity(row, rows, project, sample)
+                others = [(row.layer, other.layer) for other in rows if other.person_id != row.person_id]
+                alike = mean_similarity(others, form, sample)
             works.setdefault(row.person_id, []).append(
                 WorkedItem(
                     row.submitted_at or row.changed_at,
                     item.words,
                     row.seconds,
-                    marks_in(row.layer, form),
+                    count_marks(row.layer, form),
                     row.layer.skip is not None,
                     check,
                     alike,
                 )
             )
     return works
-
-
-def _mean_similarity(row: Assignment, rows: Sequence[Assignment], project: Project, sample: Sample) -> float | None:
-    others = [other for other in rows if other.person_id != row.person_id]
-    if not others:
-        return None
-    return sum(similarity(row.layer, other.layer, project.form, sample) for other in others) / len(others)
 
 
 def _batches(tx: ReadTransaction, project: Project, project_id: int, items: Sequence[Item]) -> list[BatchLine]:

@@ -8,42 +8,50 @@ in each.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+import hashlib
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
 
 from veriglot.metrics.agreement import kappa
-from veriglot.studio.comparison import Counts, compare, labels_of, marked_share, marks_of, sum_counts, units_in
+from veriglot.studio.comparison import Counts, compare, count_marks, label_pairs, marked_share, sum_counts, units_in
 from veriglot.studio.project import StratumEntry
-from veriglot.studio.queue import draw
 from veriglot.studio.tables import ItemRole, Purpose, Refused, Role, State, now
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from veriglot.records import Sample
     from veriglot.studio.layers import Layer
     from veriglot.studio.project import ExamEntry, Project
-    from veriglot.studio.store import Store
+    from veriglot.studio.store import ReadTransaction, Store, WriteTransaction
     from veriglot.studio.tables import Assignment, Item, Person
-    from veriglot.studio.transaction import ReadTransaction, WriteTransaction
 
-__all__ = ["ExamStatus", "begin", "draw_pool", "exam_status", "finish", "is_due", "missing_items"]
+__all__ = ["ExamStatus", "begin", "draw", "draw_pool", "exam_status", "finish", "is_due", "missing_items", "uniform"]
+
+T = TypeVar("T")
+
+
+# Chance that can be repeated: the same words give the same number, on any machine and in any version.
+
+
+def uniform(*words: object) -> float:
+    """A number from 0 to below 1 that these words stand for."""
+    joined = "\x1f".join(str(word) for word in words)
+    return int.from_bytes(hashlib.sha256(joined.encode("utf-8", "surrogatepass")).digest()[:7], "big") / 2**56
+
+
+def draw(rows: Iterable[T], key: Callable[[T], str], *words: object) -> list[T]:
+    """Rows in an order of chance; what is added later leaves the order of the others as it is."""
+    return sorted(rows, key=lambda row: (uniform(*words, key(row)), key(row)))
 
 
 # Composing an exam: so many items of each share of hallucinated text (HAT, section 3.2), drawn by chance.
 
 
 class Candidate(NamedTuple):
-    """An item that could be in an exam.
-
-    Attributes:
-        id: of the item.
-        key: of the item, which chance goes by.
-        share: of its characters that are marked, from 0 to 1.
-        spans: how many.
-    """
+    """An item that could be in an exam: how many spans it has, and the `share` of its characters in them (0 to 1)."""
 
     id: int
     key: str
@@ -55,36 +63,28 @@ def compose(candidates: Sequence[Candidate], entry: ExamEntry, seen: Collection[
     """Choose the items of an attempt, in an order of chance; everybody's first attempt has the same.
 
     Args:
-        found: what there is to choose from, all of one language.
+        candidates: what there is to choose from, all of one language.
         entry: how many of which kind.
         seen: items that were asked before; they come only where nothing else is left.
 
     Returns:
         `entry.items` of them, or fewer where there are not so many of the kinds asked for; see `shortage`.
     """
-    rows = draw(candidates, lambda candidate: candidate.key, entry.seed, "exam")
-    rows.sort(
-        key=lambda candidate: candidate.id in seen
-    )  # those that were not seen come first, otherwise in their order
+    rows = draw(candidates, _key, entry.seed, "exam")
+    rows.sort(key=lambda candidate: candidate.id in seen)  # those not seen come first, otherwise in their order
     chosen: list[Candidate] = []
     for stratum in _strata(entry):
-        fitting = [
-            candidate
-            for candidate in rows
-            if candidate not in chosen and stratum.low <= candidate.share <= stratum.high
-        ]
-        several = [candidate for candidate in fitting if candidate.spans >= stratum.spans][: stratum.several]
-        others = [candidate for candidate in fitting if candidate not in several]
-        chosen += [*several, *_fill(others, stratum, len(several))]
-    return draw(chosen, lambda candidate: candidate.key, entry.seed, "order")
+        fitting = [row for row in rows if row not in chosen and stratum.low <= row.share <= stratum.high]
+        several = [row for row in fitting if row.spans >= stratum.spans][: stratum.several]
+        others = [row for row in fitting if row not in several]
+        if stratum.several:  # those of one span first, so that `several` of them have more, and not all
+            others.sort(key=lambda row: row.spans >= stratum.spans)
+        chosen += [*several, *others[: stratum.items - len(several)]]
+    return draw(chosen, _key, entry.seed, "order")
 
 
-def _fill(others: Sequence[Candidate], stratum: StratumEntry, had: int) -> list[Candidate]:
-    """The rest of a stratum: those of one span first, so that `several` of them have more, and not all."""
-    wanted = stratum.items - had
-    if not stratum.several:
-        return list(others[:wanted])
-    return sorted(others, key=lambda candidate: candidate.spans >= stratum.spans)[:wanted]
+def _key(candidate: Candidate) -> str:
+    return candidate.key
 
 
 def _strata(entry: ExamEntry) -> Sequence[StratumEntry]:
@@ -205,7 +205,7 @@ def begin(tx: WriteTransaction, project: Project, person: Person) -> Assignment 
     seen = {row.item_id for row in earlier}
     round_ = 1 + max((row.round for row in earlier), default=-1)
     by_language: dict[str | None, list[Candidate]] = {}
-    for item in _pool(tx, person):
+    for item in tx.items(person.project_id, role=ItemRole.EXAM, language=person.works_in):
         by_language.setdefault(item.language, []).append(_candidate(tx, project, entry, item))
     chosen = [
         row.id for _, candidates in sorted(by_language.items(), key=str) for row in compose(candidates, entry, seen)
@@ -225,18 +225,13 @@ def finish(store: Store, project: Project, person_id: int) -> Outcome:
     Raises:
         Refused: no attempt is under way, or not all of its items are answered.
     """
+    return store.transact(lambda tx: _finish(tx, project, tx.person(person_id)), lock=project.lock)
+
+
+def _finish(tx: WriteTransaction, project: Project, person: Person) -> Outcome:
     entry = project.entries.exam
-
-    def act(tx: WriteTransaction) -> Outcome:
-        person = tx.person(person_id)
-        if entry is None or not is_due(person, project):
-            raise Refused("There is no exam to finish.")
-        return _finish(tx, project, entry, person)
-
-    return store.transact(act, lock=project.lock)
-
-
-def _finish(tx: WriteTransaction, project: Project, entry: ExamEntry, person: Person) -> Outcome:
+    if entry is None or not is_due(person, project):
+        raise Refused("There is no exam to finish.")
     rows = _open_attempt(tx, person)
     missing = sum(row.state is not State.SUBMITTED for row in rows)
     if not rows or missing:
@@ -252,24 +247,20 @@ def _finish(tx: WriteTransaction, project: Project, entry: ExamEntry, person: Pe
         by_language.setdefault(item.language or "", []).append((tx.sample(item.id), row.layer, wanted))
     outcome = measure(project, by_language, attempt=person.exam_attempts + 1)
     for row in rows:
-        tx.move(row.id, State.ACCEPTED, "exam_measured", payload={"attempt": outcome.attempt})
+        tx.move(row.id, State.ACCEPTED, kind="exam_measured", attempt=outcome.attempt)
     _conclude(tx, person, outcome)
     return outcome
 
 
 def _conclude(tx: WriteTransaction, person: Person, outcome: Outcome) -> None:
     at, figures = now(), msgspec.to_builtins(outcome)
-    changes: dict[str, Any] = {
-        "exam_attempts": outcome.attempt,
-        "exam_figures": [*(person.exam_figures or []), {**figures, "at": at.isoformat()}],
-    }
+    history = [*(person.exam_figures or []), {**figures, "at": at.isoformat()}]
+    changes: dict[str, Any] = {"exam_attempts": outcome.attempt, "exam_figures": history}
     kind = "exam_failed"
     if outcome.passed:
-        kind = "exam_passed"
-        changes["exam_passed_at"] = at
+        kind, changes["exam_passed_at"] = "exam_passed", at
     elif outcome.attempts_left == 0:
-        kind = "exam_out"
-        changes["out_at"] = at
+        kind, changes["out_at"] = "exam_out", at
     tx.update_person(person.id, kind, payload={"figures": figures}, **changes)
 
 
@@ -287,20 +278,9 @@ def measure(project: Project, by_language: dict[str, list[Answer]], *, attempt: 
     parts = {language: _figures(project, answers) for language, answers in sorted(by_language.items())}
     whole = _figures(project, everything)
     passed = all(_passes(project, entry, answers) for answers in by_language.values())
-    return Outcome(
-        passed,
-        attempt,
-        max(0, entry.attempts - attempt),
-        entry.measure,
-        entry.bar,
-        whole["precision"],
-        whole["recall"],
-        whole["agreement"],
-        whole["agreement_typed"],
-        len(everything),
-        entry.items * len(by_language),
-        parts,
-    )
+    left = max(0, entry.attempts - attempt)
+    asked = entry.items * len(by_language)
+    return Outcome(passed, attempt, left, entry.measure, entry.bar, asked=asked, by_language=parts, **whole)
 
 
 def _passes(project: Project, entry: ExamEntry, answers: Sequence[Answer]) -> bool:
@@ -328,37 +308,30 @@ def _kappa(project: Project, answers: Iterable[Answer], *, typed: bool) -> float
     """Cohen's kappa over all units of all items; 1 where both say the same of every unit and chance explains it all."""
     pairs: list[tuple[str, str]] = []
     for sample, given, wanted in answers:
-        bounds = units_in(project, sample)
-        first, second = (
-            labels_of(marks_of(layer, project.form, sample), bounds, typed=typed) for layer in (given, wanted)
-        )
-        pairs += zip(first, second, strict=True)
+        bounds = units_in(project.form, sample)
+        pairs += label_pairs(given, wanted, project.form, sample, bounds, typed=typed)
     names = sorted({label for pair in pairs for label in pair})
     table = np.zeros((len(names), len(names)))
-    for first_label, second_label in pairs:
-        table[names.index(first_label), names.index(second_label)] += 1
+    for first, second in pairs:
+        table[names.index(first), names.index(second)] += 1
     value = float(kappa(table)) if len(names) else float("nan")
     if np.isnan(value):
-        return 1.0 if all(first_label == second_label for first_label, second_label in pairs) else 0.0
+        return float(all(first == second for first, second in pairs))
     return value
 
 
 def draw_pool(tx: ReadTransaction, project: Project, items: Iterable[Item]) -> set[int]:
     """Items of the data, all of one language, to be the exam's: enough for every attempt to have its own, if there are.
 
-    Never more than half of those that have the layer answers are held against, unless one attempt needs them.
+    Never more than half of these items, which have the layer that answers are held against, unless one attempt needs
+    them.
     """
     entry = project.entries.exam
     assert entry is not None
-    candidates = [_candidate(tx, project, entry, item) for item in items if _has_layer(entry, item)]
+    candidates = [_candidate(tx, project, entry, item) for item in items]
     chosen: set[int] = set()
     for attempt in range(entry.attempts):
-        more = {
-            candidate.id
-            for candidate in compose(
-                [candidate for candidate in candidates if candidate.id not in chosen], entry, set()
-            )
-        }
+        more = {row.id for row in compose([row for row in candidates if row.id not in chosen], entry, ())}
         whole = len(more) == entry.items and len(chosen) + len(more) <= len(candidates) / 2
         if attempt == 0 or whole:
             chosen |= more
@@ -381,16 +354,6 @@ def missing_items(tx: ReadTransaction, project: Project, project_id: int) -> lis
     ]
 
 
-def _pool(tx: ReadTransaction, person: Person) -> list[Item]:
-    """The items of the exam in somebody's languages."""
-    items = tx.items(person.project_id, role=ItemRole.EXAM)
-    return [item for item in items if person.works_in is None or item.language in person.works_in]
-
-
-def _has_layer(entry: ExamEntry, item: Item) -> bool:
-    return item.has_gold if entry.against == "gold" else item.has_silver
-
-
 def _reference(tx: ReadTransaction, entry: ExamEntry, item_id: int) -> Layer | None:
     return tx.gold(item_id) if entry.against == "gold" else tx.silver(item_id)
 
@@ -400,8 +363,8 @@ def _candidate(tx: ReadTransaction, project: Project, entry: ExamEntry, item: It
     if wanted is None:
         raise Refused(f"The item {item.key!r} is for the exam and has no {entry.against} layer.")
     sample = tx.sample(item.id)
-    marks = len(marks_of(wanted, project.form, sample).spans)
-    return Candidate(item.id, item.key, marked_share(wanted, project.form, sample), marks)
+    share = marked_share(wanted, project.form, sample)
+    return Candidate(item.id, item.key, share, count_marks(wanted, project.form))
 
 
 def _open_attempt(tx: ReadTransaction, person: Person) -> list[Assignment]:

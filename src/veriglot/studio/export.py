@@ -29,10 +29,9 @@ from veriglot.errors import UnknownNameError, UsageError
 from veriglot.formats.writer import open_writer
 from veriglot.records import Kind
 from veriglot.storage.files import open_whole
-from veriglot.studio.comparison import final_single_annotation, gold_origins
+from veriglot.studio.comparison import count_suggestions, final_single_annotation, gold_origins, verdict
 from veriglot.studio.layers import EMPTY, to_annotation, to_data
 from veriglot.studio.review import final_layer
-from veriglot.studio.suggestions import count_suggestions, verdict
 from veriglot.studio.tables import DONE, WORK_ROLES, Purpose, now, write_moment
 
 if TYPE_CHECKING:
@@ -41,9 +40,8 @@ if TYPE_CHECKING:
     from veriglot.records import Annotation, Sample
     from veriglot.studio.layers import Layer
     from veriglot.studio.project import Project
-    from veriglot.studio.store import Store
+    from veriglot.studio.store import ReadTransaction, Store
     from veriglot.studio.tables import Assignment, Event, Item
-    from veriglot.studio.transaction import ReadTransaction
 
 __all__ = ["Exported", "Format", "export", "export_zip"]
 
@@ -235,7 +233,7 @@ def _gold(
     if only is None:
         return None, None
     source = "reviewed" if project.entries.work.reviews else "single"
-    return to_annotation(final_layer(tx, only).layer, project.form, bare, _GOLD), source
+    return to_annotation(final_layer(tx, only), project.form, bare, _GOLD), source
 
 
 def _by_model(annotation: Annotation | None) -> Annotation | None:

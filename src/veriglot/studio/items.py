@@ -23,9 +23,8 @@ if TYPE_CHECKING:
 
     from veriglot.records import Annotation, Sample
     from veriglot.studio.project import Project
-    from veriglot.studio.store import Store
+    from veriglot.studio.store import Store, WriteTransaction
     from veriglot.studio.tables import Item, ProjectRow
-    from veriglot.studio.transaction import WriteTransaction
 
 __all__ = ["ImportResult", "import_all", "register_project"]
 
@@ -96,7 +95,7 @@ def register_project(store: Store, project: Project) -> ProjectRow:
                 remedy="Put the old task and taxonomy back, or begin a project with another slug.",
             )
         if changed:
-            tx.update_project(row.id, "changed", **changed)
+            tx.update_project(row.id, **changed)
         return tx.project(project.slug)
 
 
@@ -269,7 +268,7 @@ def _new_rows(
     done: ImportResult,
 ) -> Iterator[dict[str, Any]]:
     """Those of a chunk that are not there yet, with their positions."""
-    there = {item.key: item for item in tx.items(project_id, keys=[columns["key"] for columns in chunk])}
+    there = {item.key: item for item in tx.items(project_id, key=[columns["key"] for columns in chunk])}
     limit = project.entries.data.limit if role is ItemRole.NORMAL else None
     position = tx.next_position(project_id)
     for columns in chunk:

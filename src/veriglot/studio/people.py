@@ -18,21 +18,25 @@ from itsdangerous import BadData, URLSafeSerializer
 from veriglot.errors import InputError, UsageError
 from veriglot.records.languages import get_language
 from veriglot.studio.project import LANGUAGE_TAG
-from veriglot.studio.tables import NotFound, Refused, StoreError, now
+from veriglot.studio.tables import NotFound, Refused, Role, StoreError, items, now
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
-    from datetime import datetime
     from pathlib import Path
 
+    from sqlalchemy import ColumnElement
+
     from veriglot.studio.project import Project
-    from veriglot.studio.tables import Person, Role
-    from veriglot.studio.transaction import ReadTransaction, WriteTransaction
+    from veriglot.studio.store import ReadTransaction, WriteTransaction
+    from veriglot.studio.tables import Person
 
 __all__ = [
     "Invitation",
     "InvitationError",
+    "can_judge",
+    "can_work",
     "end_session",
+    "in_languages",
     "invite",
     "join",
     "number_people",
@@ -74,17 +78,10 @@ class InvitationError(UsageError):
 
 
 class Invitation(NamedTuple):
-    """A link to hand to somebody.
-
-    Attributes:
-        person: for whom, without a name yet.
-        token: what stands in the link; it is not kept and cannot be shown again.
-        expires_at: until when somebody can join by it.
-    """
+    """A link to hand to somebody: the `token` in it is not kept and cannot be shown again; `person` says how long."""
 
     person: Person
     token: str
-    expires_at: datetime
 
 
 def secret_of(project: Project) -> bytes:
@@ -154,7 +151,6 @@ def invite(
     if note is not None and (len(note) > 200 or any(unicodedata.category(char) == "Cs" for char in note)):
         raise Refused("A note has at most 200 characters.")
     key, at = secrets.token_urlsafe(24), now()
-    expires_at = at + timedelta(days=project.entries.people.invitation_days)
     person = tx.add_person(
         tx.project(project.slug).id,
         by=by,
@@ -163,23 +159,22 @@ def invite(
         works_in=[get_language(name).tag for name in languages] or None,
         note=note,
         key_hash=_hash(key),
-        key_expires_at=expires_at,
+        key_expires_at=at + timedelta(days=project.entries.people.invitation_days),
         invited_at=at,
     )
-    return Invitation(person, _token(secret, project.slug, key), expires_at)
+    return Invitation(person, _token(secret, project.slug, key))
 
 
 def renew(
     tx: WriteTransaction, project: Project, secret: bytes, person_id: int, *, by: int | None = None
 ) -> Invitation:
     """A new link for somebody; the old one opens nothing any more, and their browsers have to use the new one."""
-    old = tx.person(person_id)
-    terms = project.entries.people
-    key = secrets.token_urlsafe(24)
-    expires_at = now() + timedelta(days=terms.invitation_days if old.joined_at is None else terms.resume_days)
+    terms, key = project.entries.people, secrets.token_urlsafe(24)
+    days = terms.invitation_days if tx.person(person_id).joined_at is None else terms.resume_days
+    expires_at = now() + timedelta(days=days)
     person = tx.update_person(person_id, "renewed", by=by, key_hash=_hash(key), key_expires_at=expires_at)
     tx.end_sessions(person_id=person_id)
-    return Invitation(person, _token(secret, project.slug, key), expires_at)
+    return Invitation(person, _token(secret, project.slug, key))
 
 
 def read_slug(secret: bytes, token: str) -> str:
@@ -286,6 +281,26 @@ def reset_exam(tx: WriteTransaction, person_id: int, *, by: int | None = None) -
     return tx.update_person(person_id, "exam_reset", by=by, payload={"figures": figures}, **changes)
 
 
+def can_work(person: Person, project: Project) -> bool:
+    """Whether somebody may annotate: an annotator who joined, was not shut out, and passed the exam if there is one."""
+    through = project.entries.exam is None or person.exam_passed_at is not None
+    return person.role is Role.ANNOTATOR and _is_here(person) and person.out_at is None and through
+
+
+def can_judge(person: Person) -> bool:
+    """Whether somebody may look at others' work: a reviewer or lead who joined and was not shut out."""
+    return person.role in {Role.REVIEWER, Role.LEAD} and _is_here(person)
+
+
+def _is_here(person: Person) -> bool:
+    return person.joined_at is not None and person.revoked_at is None
+
+
+def in_languages(person: Person) -> list[ColumnElement[bool]]:
+    """Conditions on `items` for the languages that somebody works in."""
+    return [] if person.works_in is None else [items.c.language.in_(person.works_in)]
+
+
 def number_people(people: Iterable[Person]) -> dict[int, int]:
     """Ids of people to the numbers that they are called by where names are not to be known (`Annotator 3`).
 
@@ -305,7 +320,6 @@ def number_people(people: Iterable[Person]) -> dict[int, int]:
 def start_session(tx: WriteTransaction, project: Project, person: Person) -> str:
     """Remember a browser: the token for its cookie, of which only the hash is kept."""
     token = secrets.token_urlsafe(32)
-    tx.end_sessions(over=True)
     tx.add_session(_hash(token), person.id, now() + timedelta(days=project.entries.people.session_days))
     return token
 

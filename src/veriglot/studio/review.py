@@ -14,14 +14,15 @@ from __future__ import annotations
 import math
 from collections import Counter
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from sqlalchemy import and_, case, exists, func, or_, select
 
 from veriglot.studio import tables as t
-from veriglot.studio.comparison import compare, sum_counts
-from veriglot.studio.queue import can_judge, draw, final_states, in_languages
+from veriglot.studio.comparison import compare, final_states, sum_counts
+from veriglot.studio.exam import draw
+from veriglot.studio.people import can_judge, in_languages
 from veriglot.studio.tables import AT_WORK, WORK_ROLES, BatchState, ItemRole, Purpose, Refused, State
 
 if TYPE_CHECKING:
@@ -31,9 +32,8 @@ if TYPE_CHECKING:
 
     from veriglot.studio.layers import Layer
     from veriglot.studio.project import Project
-    from veriglot.studio.store import Store
+    from veriglot.studio.store import ReadTransaction, Store, WriteTransaction
     from veriglot.studio.tables import Assignment, Batch, Item, NewEvent, Person
-    from veriglot.studio.transaction import ReadTransaction, WriteTransaction
 
 __all__ = [
     "after_review",
@@ -52,18 +52,7 @@ __all__ = [
 ]
 
 
-class Final(NamedTuple):
-    """What counts of an annotation.
-
-    Attributes:
-        layer: the annotator's, or the reviewer's who corrected it.
-        by: whose layer it is.
-        reviewers: who passed it, in order.
-    """
-
-    layer: Layer
-    by: int
-    reviewers: tuple[int, ...]
+_VERDICTS = ("confirm", "correct", "return")
 
 
 def next_review(tx: WriteTransaction, project: Project, person: Person) -> Assignment | None:
@@ -71,15 +60,13 @@ def next_review(tx: WriteTransaction, project: Project, person: Person) -> Assig
 
     Its layer is the annotator's, or a first reviewer's correction, to be corrected where that is needed.
     """
-    row = tx.connection.execute(_candidates(project, person).limit(1)).first()
-    if row is None:
+    id_ = tx.connection.execute(_candidates(project, person).limit(1)).scalar()
+    if id_ is None:
         return None
-    subject = tx.assignment(row[0], lock=True)
-    rounds = len(tx.assignments(project_id=subject.project_id, subject_id=subject.id, purpose=Purpose.REVIEW))
-    item = tx.item(subject.item_id)
-    return tx.assign(
-        item, person.id, Purpose.REVIEW, round=rounds, subject_id=subject.id, layer=final_layer(tx, subject).layer
-    )
+    subject = tx.assignment(id_, lock=True)
+    rounds = len(tx.assignments(subject.project_id, subject_id=subject.id, purpose=Purpose.REVIEW))
+    item, layer = tx.item(subject.item_id), final_layer(tx, subject)
+    return tx.assign(item, person.id, Purpose.REVIEW, round=rounds, subject_id=subject.id, layer=layer)
 
 
 def count_reviewable(tx: ReadTransaction, project: Project, person: Person) -> int:
@@ -121,14 +108,10 @@ def _candidates(project: Project, person: Person) -> Select[Any]:
 
 
 def before_review(tx: ReadTransaction, review: Assignment, new: NewEvent) -> None:
-    """Refuse what a reviewer cannot say.
-
-    Raises:
-        Refused: work is sent back without a reason.
-    """
+    """Refuse to send work back without a reason, and to review what is no longer there to be reviewed."""
     if new.kind == "return" and not (new.comment or "").strip():
         raise Refused("Work is sent back with a reason.", remedy="Say what is to be done, in `comment`.")
-    if new.kind in {"confirm", "correct", "return"}:
+    if new.kind in _VERDICTS:
         assert review.subject_id is not None
         subject = tx.assignment(review.subject_id)
         if subject.state is not State.SUBMITTED:
@@ -137,32 +120,24 @@ def before_review(tx: ReadTransaction, review: Assignment, new: NewEvent) -> Non
 
 def after_review(tx: WriteTransaction, project: Project, review: Assignment, new: NewEvent) -> None:
     """What a review does to the annotation that it looks at."""
-    if new.kind not in {"confirm", "correct", "return"}:
+    if new.kind not in _VERDICTS:
         return
     assert review.subject_id is not None
     subject = tx.assignment(review.subject_id, lock=True)
-    payload = {"review": review.id, "verdict": new.kind}
+    payload: dict[str, Any] = {"review": review.id, "verdict": new.kind}
     if new.kind == "return":
-        tx.move(
-            subject.id,
-            State.RETURNED,
-            "returned",
-            by=review.person_id,
-            message=(new.comment or "").strip(),
-            payload=payload,
-        )
+        message = (new.comment or "").strip()
+        tx.move(subject.id, State.RETURNED, by=review.person_id, message=message, **payload)
         return
     if len(_passed(tx, subject)) >= project.entries.work.reviews:
-        tx.move(subject.id, State.ACCEPTED, "accepted", by=review.person_id, payload=payload)
+        tx.move(subject.id, State.ACCEPTED, by=review.person_id, **payload)
         _accept_checks(tx, subject)
 
 
 def _passed(tx: ReadTransaction, subject: Assignment) -> list[Assignment]:
     """Reviews that passed the annotation as it stands, in order."""
-    reviews = tx.assignments(
-        subject.project_id, subject_id=subject.id, purpose=Purpose.REVIEW, states=(State.SUBMITTED,)
-    )
-    return _since_submission(subject, reviews)
+    given = {"subject_id": subject.id, "purpose": Purpose.REVIEW, "state": State.SUBMITTED}
+    return _since_submission(subject, tx.assignments(subject.project_id, **given))
 
 
 def _since_submission(subject: Assignment, reviews: Iterable[Assignment]) -> list[Assignment]:
@@ -181,22 +156,18 @@ def _accept_checks(tx: WriteTransaction, subject: Assignment) -> None:
         t.assignments.c.item_id == t.items.c.id,
         t.items.c.role == ItemRole.CHECK,
     )
-    for (id_,) in tx.connection.execute(statement).all():
-        tx.move(id_, State.ACCEPTED, "accepted", payload={"beside": subject.id})
+    for id_ in tx.connection.execute(statement).scalars().all():
+        tx.move(id_, State.ACCEPTED, beside=subject.id)
 
 
 def refuse_while_reviewed(tx: ReadTransaction, assignment: Assignment) -> None:
-    """Refuse to open an annotation again that somebody looks at.
-
-    Raises:
-        Refused: a review or a validation of it is open, or one reviewer of several has passed it.
-    """
-    looked = tx.assignments(assignment.project_id, subject_id=assignment.id, states=AT_WORK)
+    """Refuse to open an annotation again that somebody reviews or validates, or that one of several has passed."""
+    looked = tx.assignments(assignment.project_id, subject_id=assignment.id, state=AT_WORK)
     if looked or _passed(tx, assignment):
         raise Refused("Somebody is looking at this now.", remedy="Wait until they are through with it.")
 
 
-def final_layer(tx: ReadTransaction, annotation: Assignment, *, before: int | None = None) -> Final:
+def final_layer(tx: ReadTransaction, annotation: Assignment, *, before: int | None = None) -> Layer:
     """What counts of an annotation: its own layer, or that of the reviewer who corrected it last.
 
     Args:
@@ -205,9 +176,7 @@ def final_layer(tx: ReadTransaction, annotation: Assignment, *, before: int | No
         before: a review of it, to leave it and later ones aside: what it looks at, or looked at.
     """
     passed = [row for row in _passed(tx, annotation) if before is None or row.id < before]
-    layer = passed[-1].layer if passed else annotation.layer
-    author = next(row for row in (annotation, *passed) if row.layer == layer)  # a confirmation is nobody's layer
-    return Final(layer, author.person_id, tuple(row.person_id for row in passed))
+    return passed[-1].layer if passed else annotation.layer
 
 
 def count_verdicts(tx: ReadTransaction, project_id: int) -> dict[tuple[int, str], int]:
@@ -219,10 +188,10 @@ def count_verdicts(tx: ReadTransaction, project_id: int) -> dict[tuple[int, str]
     """
     counts = Counter(_sent_back(tx, project_id))
     reviews: dict[int | None, list[Assignment]] = {}
-    for review in tx.assignments(project_id, purpose=Purpose.REVIEW, states=(State.SUBMITTED,)):
+    for review in tx.assignments(project_id, purpose=Purpose.REVIEW, state=State.SUBMITTED):
         reviews.setdefault(review.subject_id, []).append(review)
     if reviews:
-        for subject in tx.assignments(project_id, purpose=Purpose.ANNOTATE, states=(State.ACCEPTED,)):
+        for subject in tx.assignments(project_id, purpose=Purpose.ANNOTATE, state=State.ACCEPTED):
             counts.update(_verdicts_on(subject, _since_submission(subject, reviews.get(subject.id, ()))))
     return dict(counts)
 
@@ -260,7 +229,7 @@ def _sent_back(tx: ReadTransaction, project_id: int) -> Iterator[tuple[int, str]
     told = (
         select(func.coalesce(row.subject_id, row.id), row.person_id, of.kind)
         .join(t.assignments, row.id == of.assignment_id)
-        .where(of.kind.in_(("submit", "confirm", "correct", "return")))
+        .where(of.kind.in_(("submit", *_VERDICTS)))
         .where(
             or_(
                 and_(row.purpose == Purpose.ANNOTATE, row.id.in_(returned)),
@@ -311,7 +280,7 @@ def ready_batches(tx: ReadTransaction, project: Project, project_id: int) -> set
         .group_by(t.batches.c.id)
         .having(func.sum(missing) == 0)
     )
-    return {row[0] for row in tx.connection.execute(statement)}
+    return set(tx.connection.execute(statement).scalars())
 
 
 def validate(store: Store, project: Project, batch_id: int, *, by: int | None = None) -> Batch:
@@ -349,10 +318,8 @@ def next_validation(tx: WriteTransaction, project: Project, person: Person) -> A
         for id_ in _drawn_checks(current):
             subject = tx.assignment(id_)
             if _may_check(tx, current, subject, person):
-                layer = final_layer(tx, subject).layer
-                item = tx.item(subject.item_id)
-                more: dict[str, Any] = {"round": current.round, "subject_id": subject.id}
-                return tx.assign(item, person.id, Purpose.VALIDATE, layer=layer, **more)
+                item, layer, round_ = tx.item(subject.item_id), final_layer(tx, subject), current.round
+                return tx.assign(item, person.id, Purpose.VALIDATE, round=round_, subject_id=subject.id, layer=layer)
     return None
 
 
@@ -363,31 +330,30 @@ def stuck_batches(tx: ReadTransaction, project_id: int) -> list[int]:
     for batch in tx.batches(project_id):
         able = [row for row in judges if row.works_in is None or batch.language in row.works_in]
         for subject in map(tx.assignment, _drawn_checks(batch)):
-            checks = tx.assignments(project_id, subject_id=subject.id, purpose=Purpose.VALIDATE, round=batch.round)
-            taken = any(row.state in {*AT_WORK, State.SUBMITTED} for row in checks)
+            taken = _checks(tx, batch, subject.id, (*AT_WORK, State.SUBMITTED))
             if not taken and not any(_may_check(tx, batch, subject, row) for row in able):
                 numbers.append(batch.number)
                 break
     return numbers
 
 
+def _checks(tx: ReadTransaction, batch: Batch, subject_id: int, states: tuple[State, ...]) -> list[Assignment]:
+    """The checks of an annotation in the round of its batch."""
+    given = {"subject_id": subject_id, "purpose": Purpose.VALIDATE, "round": batch.round}
+    return tx.assignments(batch.project_id, **given, state=states)
+
+
 def _may_check(tx: ReadTransaction, batch: Batch, subject: Assignment, person: Person) -> bool:
     """Whether an annotation still waits for a check, and this person had no hand in it."""
-    item_rows = tx.assignments(subject.project_id, item_id=subject.item_id, person_id=person.id)
-    mine = [row for row in item_rows if row.purpose in {Purpose.ANNOTATE, Purpose.REVIEW, Purpose.VALIDATE}]
-    live = [row for row in mine if row.state is not State.WITHDRAWN or row.purpose is Purpose.VALIDATE]
-    if any(row.purpose is not Purpose.VALIDATE or row.round == batch.round for row in live):
-        return False
-    checks = tx.assignments(subject.project_id, subject_id=subject.id, purpose=Purpose.VALIDATE, round=batch.round)
-    return not any(row.state in {*AT_WORK, State.SUBMITTED} for row in checks)
+    for row in tx.assignments(subject.project_id, item_id=subject.item_id, person_id=person.id):
+        hand = row.purpose in {Purpose.ANNOTATE, Purpose.REVIEW} and row.state is not State.WITHDRAWN
+        if hand or (row.purpose is Purpose.VALIDATE and row.round == batch.round):
+            return False
+    return not _checks(tx, batch, subject.id, (*AT_WORK, State.SUBMITTED))
 
 
 def before_validation(tx: ReadTransaction, assignment: Assignment) -> None:
-    """Refuse changes to a check whose batch is decided.
-
-    Raises:
-        Refused: it is.
-    """
+    """Refuse changes to a check whose batch is decided."""
     batch = _batch_of(tx, assignment)
     if batch is None or batch.state is not BatchState.VALIDATING or batch.round != assignment.round:
         raise Refused("This batch is decided already.")
@@ -399,40 +365,33 @@ def after_validation(tx: WriteTransaction, project: Project, assignment: Assignm
     if batch is None or assignment.state is not State.SUBMITTED:
         return
     drawn = _drawn_checks(batch)
-    done = {
-        check.subject_id: check
-        for id_ in drawn
-        for check in tx.assignments(
-            batch.project_id, subject_id=id_, purpose=Purpose.VALIDATE, round=batch.round, states=(State.SUBMITTED,)
-        )
-    }
-    if len(done) == len(drawn):
-        _decide(tx, project, batch, [(tx.assignment(id_), done[id_]) for id_ in drawn])
+    checked = [(tx.assignment(id_), check) for id_ in drawn for check in _checks(tx, batch, id_, (State.SUBMITTED,))]
+    if len(checked) == len(drawn):
+        _decide(tx, project, batch, checked)
 
 
 def _decide(tx: WriteTransaction, project: Project, batch: Batch, checked: list[tuple[Assignment, Assignment]]) -> None:
     entry = project.entries.validation
     assert entry is not None
     counts = sum_counts(
-        compare(final_layer(tx, subject).layer, check.layer, project.form, tx.sample(subject.item_id))
+        compare(final_layer(tx, subject), check.layer, project.form, tx.sample(subject.item_id))
         for subject, check in checked
     )
     passed = counts.reaches(entry.threshold)
-    account = {
-        "round": batch.round,
-        "checked": len(checked),
-        "precision": counts.precision,
-        "recall": counts.recall,
-        "marked": counts.given,
-        "wanted": counts.wanted,
-        "both": counts.both,
-        "threshold": entry.threshold,
-        "passed": passed,
-        "by": sorted({tx.person(check.person_id).public_id for _, check in checked}),
-    }
-    figures = {"drawn": [], "rounds": [*_rounds(batch), account]}
+    figures = _with_round(
+        batch,
+        checked=len(checked),
+        precision=counts.precision,
+        recall=counts.recall,
+        marked=counts.given,
+        wanted=counts.wanted,
+        both=counts.both,
+        threshold=entry.threshold,
+        passed=passed,
+        by=sorted({tx.person(check.person_id).public_id for _, check in checked}),
+    )
     for _, check in checked:
-        tx.move(check.id, State.ACCEPTED, "accepted", payload={"batch": batch.id})
+        tx.move(check.id, State.ACCEPTED, batch=batch.id)
     if passed:
         tx.update_batch(batch.id, "batch_accepted", state=BatchState.ACCEPTED, figures=figures)
         return
@@ -440,15 +399,19 @@ def _decide(tx: WriteTransaction, project: Project, batch: Batch, checked: list[
     tx.update_batch(batch.id, "batch_returned", state=BatchState.RETURNED, round=batch.round + 1, figures=figures)
 
 
+def _with_round(batch: Batch, **account: Any) -> dict[str, Any]:
+    """The figures of a batch with those of the round that is over."""
+    return {"drawn": [], "rounds": [*_rounds(batch), {"round": batch.round, **account}]}
+
+
 def _send_back(tx: WriteTransaction, batch: Batch) -> None:
     """Withdraw all annotations of a batch, and what looks at them; its items are free again."""
-    payload = {"reason": "batch sent back", "batch": batch.id, "round": batch.round}
     for item in _items(tx, batch):
         for row in tx.assignments(batch.project_id, item_id=item.id):
             judged = row.purpose in {Purpose.REVIEW, Purpose.VALIDATE} and row.state in AT_WORK
             annotated = row.purpose is Purpose.ANNOTATE and row.state is not State.WITHDRAWN
             if judged or annotated:
-                tx.move(row.id, State.WITHDRAWN, "withdrawn", payload=payload)
+                tx.move(row.id, State.WITHDRAWN, reason="batch sent back", batch=batch.id, round=batch.round)
 
 
 def _begin(tx: WriteTransaction, project: Project, batch: Batch, by: int | None) -> Batch:
@@ -456,22 +419,13 @@ def _begin(tx: WriteTransaction, project: Project, batch: Batch, by: int | None)
     assert entry is not None
     subjects = _subjects(tx, project, batch)
     if not subjects:  # everything was skipped: there is nothing to check, and nothing to send back
-        account: dict[str, Any] = {
-            "round": batch.round,
-            "checked": 0,
-            "precision": None,
-            "recall": None,
-            "passed": True,
-            "by": [],
-        }
-        empty = {"drawn": [], "rounds": [*_rounds(batch), account]}
+        empty = _with_round(batch, checked=0, precision=None, recall=None, passed=True, by=[])
         tx.update_batch(batch.id, "batch_accepted", by=by, state=BatchState.ACCEPTED, figures=empty)
         return tx.batch(batch.id)
     keys = {item.id: item.key for item in _items(tx, batch)}
     many = max(1, math.ceil(entry.share * len(subjects)))
-    order = draw(
-        subjects, lambda subject: f"{keys[subject.item_id]} {subject.id}", entry.seed, batch.number, batch.round
-    )
+    words = entry.seed, batch.number, batch.round
+    order = draw(subjects, lambda subject: f"{keys[subject.item_id]} {subject.id}", *words)
     figures = {"drawn": sorted(subject.id for subject in order[:many]), "rounds": _rounds(batch)}
     tx.update_batch(batch.id, "validation_begun", by=by, state=BatchState.VALIDATING, figures=figures)
     return tx.batch(batch.id)
@@ -479,16 +433,13 @@ def _begin(tx: WriteTransaction, project: Project, batch: Batch, by: int | None)
 
 def _subjects(tx: ReadTransaction, project: Project, batch: Batch) -> list[Assignment]:
     """The annotations of a batch that are through, without those that were skipped."""
-    states = final_states(project)
-    return [
-        annotation
-        for item in _items(tx, batch)
-        for annotation in tx.assignments(batch.project_id, item_id=item.id, purpose=Purpose.ANNOTATE, states=states)
-    ]
+    given = {"purpose": Purpose.ANNOTATE, "state": final_states(project)}
+    items = _items(tx, batch)
+    return [row for item in items for row in tx.assignments(batch.project_id, item_id=item.id, **given)]
 
 
 def _items(tx: ReadTransaction, batch: Batch) -> list[Item]:
-    return [item for item in tx.items(batch.project_id, batch_id=batch.id) if item.role in WORK_ROLES]
+    return tx.items(batch.project_id, batch_id=batch.id, role=WORK_ROLES)
 
 
 def _batch_of(tx: ReadTransaction, assignment: Assignment) -> Batch | None:

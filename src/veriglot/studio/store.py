@@ -1,34 +1,567 @@
-"""The store: SQLite or PostgreSQL behind one behaviour, and its migrations."""
+"""The store: SQLite or PostgreSQL behind one behaviour, its migrations, and what a transaction reads and writes.
+
+Whatever changes a row adds the event that says so.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import threading
 import time
+import uuid
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from zlib import crc32
 
+import msgspec
 from alembic import command
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import create_engine, event, inspect, text
+from sqlalchemy import create_engine, delete, event, func, insert, inspect, or_, select, text, update
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, OperationalError
 
 from veriglot.errors import MissingExtraError, UsageError
-from veriglot.studio.tables import Conflict, StoreError
-from veriglot.studio.transaction import ReadTransaction, WriteTransaction
+from veriglot.records import sample_from
+from veriglot.studio import tables
+from veriglot.studio.layers import EMPTY, Layer, encode, from_data, to_data
+from veriglot.studio.tables import (
+    AT_WORK,
+    Assignment,
+    Batch,
+    BatchState,
+    Conflict,
+    Event,
+    EventResult,
+    Item,
+    ItemRole,
+    NotFound,
+    Person,
+    ProjectRow,
+    Purpose,
+    Refused,
+    State,
+    StoreError,
+    now,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from datetime import datetime
 
-    from sqlalchemy import URL, Connection, Engine
+    from sqlalchemy import URL, ColumnElement, Connection, Engine, RowMapping, Select, Table
 
-    from veriglot.studio.tables import Assignment, EventResult, NewEvent
+    from veriglot.records import Sample
+    from veriglot.studio.tables import NewEvent
 
-__all__ = ["Store", "newest", "open_store", "revision_of"]
+    _Effect = Callable[["WriteTransaction", Assignment], None]
+
+__all__ = ["ReadTransaction", "Store", "WriteTransaction", "newest", "open_store", "revision_of"]
+
+R = TypeVar("R", bound=msgspec.Struct)
+T = TypeVar("T")
+
+_ITEM = (
+    *(tables.items.c[name] for name in Item.__struct_fields__ if not name.startswith("has_")),
+    tables.items.c.gold.is_not(None).label("has_gold"),
+    tables.items.c.silver.is_not(None).label("has_silver"),
+)
+
+
+class ReadTransaction:
+    """One transaction that reads. For what it has no method for, `connection` takes statements over `studio.tables`.
+
+    What it reads one of, such as `item`, raises `NotFound` where there is none.
+
+    Attributes:
+        connection: SQLAlchemy's, in the transaction.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+
+    def projects(self) -> list[ProjectRow]:
+        """All projects of the database."""
+        return self._records(select(tables.projects).order_by(tables.projects.c.id), ProjectRow)
+
+    def project(self, slug: str) -> ProjectRow:
+        """The project of a slug."""
+        return self._one(select(tables.projects).where(tables.projects.c.slug == slug), ProjectRow)
+
+    def item(self, item_id: int) -> Item:
+        """An item."""
+        return self._one(select(*_ITEM).where(tables.items.c.id == item_id), Item)
+
+    def items(self, project_id: int, **columns: Any) -> list[Item]:
+        """Items of a project in their order; `columns` narrow them, see `assignments`."""
+        where = _equal(tables.items, project_id=project_id, **columns)
+        return self._records(select(*_ITEM).where(*where).order_by(tables.items.c.position), Item)
+
+    def sample(self, item_id: int) -> Sample:
+        """The texts of an item, without what others said of them: no annotations, no `meta`."""
+        return msgspec.structs.replace(self.original(item_id), annotations=(), meta={})
+
+    def original(self, item_id: int) -> Sample:
+        """An item as it was imported, with every annotation: for exports, not for those who annotate."""
+        return sample_from(self._item_column(item_id, "sample"))
+
+    def gold(self, item_id: int) -> Layer | None:
+        """The gold layer of an item, if it has one."""
+        data = self._item_column(item_id, "gold")
+        return None if data is None else from_data(data)
+
+    def silver(self, item_id: int) -> Layer | None:
+        """The silver layer of an item, if it has one."""
+        data = self._item_column(item_id, "silver")
+        return None if data is None else from_data(data)
+
+    def _item_column(self, item_id: int, name: str) -> Any:
+        row = self.connection.execute(select(tables.items.c[name]).where(tables.items.c.id == item_id)).first()
+        if row is None:
+            raise NotFound("item")
+        return row[0]
+
+    def batch(self, batch_id: int) -> Batch:
+        """A batch."""
+        return self._one(select(tables.batches).where(tables.batches.c.id == batch_id), Batch)
+
+    def batches(self, project_id: int) -> list[Batch]:
+        """The batches of a project, in order."""
+        table = tables.batches
+        return self._records(select(table).where(table.c.project_id == project_id).order_by(table.c.number), Batch)
+
+    def person(self, person_id: int) -> Person:
+        """A person."""
+        return self.person_by(id=person_id)
+
+    def person_by(self, **columns: Any) -> Person:
+        """The person of a `public_id`, or of the `key_hash` of a link."""
+        return self._one(select(tables.people).where(*_equal(tables.people, **columns)), Person)
+
+    def people(self, project_id: int) -> list[Person]:
+        """The people of a project, in the order of their invitations."""
+        table = tables.people
+        return self._records(select(table).where(table.c.project_id == project_id).order_by(table.c.id), Person)
+
+    def assignment(self, assignment_id: int, *, lock: bool = False) -> Assignment:
+        """An assignment; with `lock`, others cannot change it until this transaction, which has to write, ends."""
+        statement = select(tables.assignments).where(tables.assignments.c.id == assignment_id)
+        return self._one(statement.with_for_update() if lock else statement, Assignment)
+
+    def assignments(self, project_id: int, **columns: Any) -> list[Assignment]:
+        """Assignments of a project in the order in which they were given.
+
+        Args:
+            project_id: the project.
+            columns: what narrows them: the value of a column, or a list or tuple of several; None narrows nothing.
+        """
+        where = _equal(tables.assignments, project_id=project_id, **columns)
+        return self._records(select(tables.assignments).where(*where).order_by(tables.assignments.c.id), Assignment)
+
+    def events(self, project_id: int, *, after: int = 0, **columns: Any) -> Iterator[Event]:
+        """Events of a project in order, streamed; those `after` an id, narrowed as `assignments` are."""
+        table = tables.events
+        where = [table.c.id > after, *_equal(table, project_id=project_id, **columns)]
+        statement = select(table).where(*where).order_by(table.c.id)
+        rows = self.connection.execute(statement, execution_options={"yield_per": 500})
+        return (_record_of(row, Event) for row in rows.mappings())
+
+    def event(self, event_id: str) -> Event | None:
+        """The event that somebody gave this id, or None."""
+        rows = self._records(select(tables.events).where(tables.events.c.event_id == event_id), Event)
+        return rows[0] if rows else None
+
+    def person_of_session(self, token_hash: str) -> Person | None:
+        """Whose session it is; None where it has expired or the person was shut out."""
+        table = tables.sessions
+        statement = select(table.c.person_id).where(table.c.token_hash == token_hash, table.c.expires_at > now())
+        row = self.connection.execute(statement).first()
+        person = None if row is None else self.person(row[0])
+        return None if person is None or person.revoked_at is not None else person
+
+    def count(self, statement: Select[Any]) -> int:
+        """How many rows a statement finds."""
+        return int(self.connection.execute(select(func.count()).select_from(statement.subquery())).scalar_one())
+
+    def tally(self, project_id: int, table: str, *columns: str) -> dict[tuple[Any, ...], int]:
+        """How many rows of a project have which values: `tally(id, "items", "role", "language")`."""
+        source = tables.TABLES[table]
+        chosen = [source.c[name] for name in columns]
+        statement = select(*chosen, func.count()).where(source.c.project_id == project_id).group_by(*chosen)
+        return {tuple(row[:-1]): int(row[-1]) for row in self.connection.execute(statement)}
+
+    def _records(self, statement: Select[Any], kind: type[R]) -> list[R]:
+        return [_record_of(row, kind) for row in self.connection.execute(statement).mappings()]
+
+    def _one(self, statement: Select[Any], kind: type[R]) -> R:
+        row = self.connection.execute(statement).mappings().first()
+        if row is None:
+            raise NotFound(kind.__name__.removesuffix("Row").lower())
+        return _record_of(row, kind)
+
+
+def _record_of(row: RowMapping, kind: type[R]) -> R:
+    return msgspec.convert({name: row[name] for name in kind.__struct_fields__}, kind)
+
+
+def _equal(table: Table, **columns: Any) -> list[ColumnElement[bool]]:
+    """Conditions on columns: that they have a value, or one of a list or tuple; None says nothing of its column."""
+    return [
+        table.c[name].in_(value) if isinstance(value, list | tuple) else table.c[name] == value
+        for name, value in columns.items()
+        if value is not None
+    ]
+
+
+class WriteTransaction(ReadTransaction):
+    """One transaction that writes: everything of `ReadTransaction`, and changes."""
+
+    def record(
+        self,
+        kind: str,
+        project_id: int,
+        *,
+        event_id: str | None = None,
+        payload: dict[str, Any] | None = None,
+        layer: Layer | None = None,
+        **columns: Any,
+    ) -> None:
+        """Add an event. The methods below do so themselves; this is for what changes no row of theirs.
+
+        Args:
+            kind: what happened, at most 32 characters.
+            project_id: the project.
+            event_id: of whoever sent it; None makes one.
+            payload: what there is to say, as plain data.
+            layer: that came with it.
+            columns: others of `tables.events`; `person_id` is who did it.
+        """
+        values = {
+            "event_id": event_id or f"server-{uuid.uuid4()}",
+            "project_id": project_id,
+            "kind": kind,
+            "payload": payload,
+            "layer": None if layer is None else to_data(layer),
+            "seconds": 0.0,
+            "at": now(),
+            **columns,
+        }
+        self._insert(tables.events, values)
+
+    def add_project(self, **columns: Any) -> int:
+        """Add a project, with its `slug`, `name`, `task` and `taxonomy`; its id."""
+        id_ = self._insert(tables.projects, {**columns, "created_at": now()})
+        self.record("created", id_, payload=columns)
+        return id_
+
+    def update_project(self, project_id: int, **changes: Any) -> None:
+        """Change `name`, `task` or `taxonomy` of a project."""
+        self._update(tables.projects, project_id, changes, "project")
+        self.record("changed", project_id, payload=changes)
+
+    def add_items(self, project_id: int, rows: Iterable[dict[str, Any]]) -> None:
+        """Add items, with the columns of `tables.items`. Their events are `imported`."""
+        for row in rows:
+            id_ = self._insert(tables.items, {"project_id": project_id, **row})
+            self.record("imported", project_id, item_id=id_, payload={"role": str(row["role"])})
+
+    def add_batch(self, project_id: int, item_ids: Sequence[int], *, language: str | None) -> int:
+        """Make a batch of items that are in none; its id."""
+        number = self.count(select(tables.batches.c.id).where(tables.batches.c.project_id == project_id)) + 1
+        state = BatchState.OPEN
+        values = {"project_id": project_id, "number": number, "language": language, "state": state, "round": 0}
+        id_ = self._insert(tables.batches, values)
+        for start in range(0, len(item_ids), 500):
+            chosen = tables.items.c.id.in_(item_ids[start : start + 500])
+            self.connection.execute(update(tables.items).where(chosen).values(batch_id=id_))
+        self.record("batched", project_id, payload={"batch": id_, "number": number, "items": list(item_ids)})
+        return id_
+
+    def update_batch(self, batch_id: int, kind: str, *, by: int | None = None, **changes: Any) -> None:
+        """Change `state`, `round` or `figures` of a batch."""
+        batch = self.batch(batch_id)
+        self._update(tables.batches, batch_id, changes, "batch")
+        self.record(kind, batch.project_id, person_id=by, payload={"batch": batch_id, **changes})
+
+    def set_role(self, item: Item, role: ItemRole) -> None:
+        """Say what an item is for."""
+        self._update(tables.items, item.id, {"role": role}, "item")
+        self.record("role", item.project_id, item_id=item.id, payload={"from": item.role.value, "to": role.value})
+
+    def set_gold(self, item: Item, layer: Layer, kind: str, *, by: int | None) -> None:
+        """Set the gold layer of an item."""
+        self._update(tables.items, item.id, {"gold": to_data(layer)}, "item")
+        self.record(kind, item.project_id, item_id=item.id, person_id=by, layer=layer)
+
+    def add_person(self, project_id: int, *, by: int | None = None, **columns: Any) -> Person:
+        """Add a person, with the columns of `tables.people`; see `people.invite`."""
+        id_ = self._insert(tables.people, {"project_id": project_id, "exam_attempts": 0, **columns})
+        payload = {"person": columns["public_id"], "role": columns["role"]}
+        self.record("invited", project_id, person_id=by, payload=payload)
+        return self.person(id_)
+
+    def update_person(
+        self, person_id: int, kind: str, *, by: int | None = None, payload: dict[str, Any] | None = None, **changes: Any
+    ) -> Person:
+        """Change columns of a person.
+
+        Args:
+            person_id: whom.
+            kind: of the event: `joined`, `revoked`, `exam_passed` ...
+            by: who did it; None for a rule or the command line.
+            payload: of the event; the names of the changed columns are in it, their values are not.
+            changes: new values of columns of `tables.people`.
+        """
+        self._update(tables.people, person_id, changes, "person")
+        person = self.person(person_id)
+        details = {**(payload or {}), "person": person.public_id, "changed": sorted(changes)}
+        self.record(kind, person.project_id, person_id=by, payload=details)
+        return person
+
+    def assign(
+        self,
+        item: Item,
+        person_id: int,
+        purpose: Purpose,
+        *,
+        round: int = 0,  # noqa: A002  # the word of the table
+        subject_id: int | None = None,
+        layer: Layer = EMPTY,
+        suggestions: list[dict[str, Any]] | None = None,
+        by: int | None = None,
+    ) -> Assignment:
+        """Give an item to a person.
+
+        Raises:
+            IntegrityError: (SQLAlchemy's) they have it for this purpose, round and subject already. `Store.transact`
+            retries.
+        """
+        at = now()
+        values = {
+            "project_id": item.project_id,
+            "item_id": item.id,
+            "person_id": person_id,
+            "purpose": purpose,
+            "round": round,
+            "subject_id": subject_id,
+            "state": State.OPEN,
+            "version": 0,
+            "layer": to_data(layer),
+            "suggestions": suggestions,
+            "seconds": 0.0,
+            "created_at": at,
+            "changed_at": at,
+        }
+        id_ = self._insert(tables.assignments, values)
+        payload: dict[str, Any] = {"purpose": purpose.value, "to": self.person(person_id).public_id}
+        if suggestions is not None:
+            payload["suggestions"] = suggestions
+        if round or subject_id is not None:
+            payload |= {"round": round, "subject": subject_id}
+        self.record(
+            "assigned",
+            item.project_id,
+            payload=payload,
+            layer=layer,
+            assignment_id=id_,
+            item_id=item.id,
+            person_id=by,
+            version=0,
+            state=State.OPEN,
+        )
+        return self.assignment(id_)
+
+    def move(
+        self,
+        assignment_id: int,
+        state: State,
+        *,
+        kind: str | None = None,
+        by: int | None = None,
+        message: str | None = None,
+        **payload: Any,
+    ) -> Assignment:
+        """Change the state of an assignment by a rule or by somebody other than whose it is; its version goes up.
+
+        Args:
+            assignment_id: which.
+            state: the new one.
+            kind: of the event; None for the state's name.
+            by: who did it.
+            message: to whoever has it; None keeps what is there.
+            payload: of the event.
+        """
+        old = self.assignment(assignment_id, lock=True)
+        changes: dict[str, Any] = {"state": state, "version": old.version + 1, "changed_at": now()}
+        if message is not None:
+            changes["message"] = payload["message"] = message
+        self._update(tables.assignments, assignment_id, changes, "assignment")
+        self.record(
+            kind or state.value,
+            old.project_id,
+            payload=payload or None,
+            assignment_id=old.id,
+            item_id=old.item_id,
+            person_id=by,
+            base_version=old.version,
+            version=old.version + 1,
+            state=state,
+        )
+        return self.assignment(assignment_id)
+
+    def add_session(self, token_hash: str, person_id: int, expires_at: datetime) -> None:
+        """Remember a browser. Sessions pass, so they leave no event."""
+        at = now()
+        values = {"token_hash": token_hash, "person_id": person_id, "created_at": at, "seen_at": at}
+        self.connection.execute(insert(tables.sessions).values(**values, expires_at=expires_at))
+
+    def end_sessions(self, **columns: Any) -> None:
+        """Forget the sessions of a `token_hash` or a `person_id`, and all whose time is over."""
+        table = tables.sessions
+        self.connection.execute(delete(table).where(or_(table.c.expires_at <= now(), *_equal(table, **columns))))
+
+    def next_position(self, project_id: int) -> int:
+        """The position of the next item of a project."""
+        last = select(func.max(tables.items.c.position)).where(tables.items.c.project_id == project_id)
+        position = self.connection.execute(last).scalar()
+        return 0 if position is None else int(position) + 1
+
+    def _insert(self, table: Table, values: dict[str, Any]) -> int:
+        done = self.connection.execute(insert(table).values(**values)).inserted_primary_key
+        assert done is not None
+        return int(done[0])
+
+    def _update(self, table: Table, id_: int, changes: dict[str, Any], what: str) -> None:
+        if changes and self.connection.execute(update(table).where(table.c.id == id_).values(**changes)).rowcount != 1:
+            raise NotFound(what)
+
+
+# Events of people: known ones answered again, late ones kept, the others carried out.
+#
+# An assignment has a version, which every change of its layer or state raises. An event names the version that its
+# sender had seen; it is carried out only where that is still the version. So two tabs, two reviewers or a page that
+# comes back online can send whatever they like: nothing is overwritten unseen, nothing is done twice, and nothing that
+# was sent is lost.
+
+
+_HANDED_IN = (State.SUBMITTED, State.SKIPPED)
+_Steps = dict[str, tuple[tuple[State, ...], "State | None"]]
+_BOTH: _Steps = {  # kind: from which states, to which; None keeps it
+    "opened": (tuple(State), None),
+    "save": (AT_WORK, None),
+    "skip": (AT_WORK, State.SKIPPED),
+}
+_WORK: _Steps = {**_BOTH, "submit": (AT_WORK, State.SUBMITTED), "reopen": (_HANDED_IN, State.OPEN)}
+_REVIEW: _Steps = {**_BOTH, **dict.fromkeys(("confirm", "correct", "return"), (AT_WORK, State.SUBMITTED))}
+
+
+def _append(
+    tx: WriteTransaction,
+    assignment_id: int,
+    person_id: int,
+    new: NewEvent,
+    before: _Effect | None,
+    after: _Effect | None,
+) -> EventResult | Conflict:
+    """`Store.append` inside a transaction; an event that came too late is kept, and its conflict returned."""
+    if new.event_id.startswith("server-"):
+        raise Refused("Events of the server are called so.", remedy="Send a new UUID with each event.")
+    if new.kind == "skip" and (new.layer is None or new.layer.skip is None):
+        raise Refused("An item is left out for a reason.", remedy="Send a layer with the reason in `skip`.")
+    assignment = tx.assignment(assignment_id, lock=True)
+    if assignment.person_id != person_id:
+        raise NotFound("assignment")
+    known = tx.event(new.event_id)
+    if known is not None:
+        return _repeated(known, assignment, person_id, new)
+    if tx.person(person_id).revoked_at is not None:
+        raise Refused("This person was shut out of the project.")
+    step = (_REVIEW if assignment.purpose is Purpose.REVIEW else _WORK).get(new.kind)
+    if step is None:
+        raise Refused(f"An assignment to {assignment.purpose.value} takes no event of kind {new.kind!r}.")
+    states, target = step
+    if new.kind != "opened" and (new.base_version != assignment.version or assignment.state not in states):
+        reason = "version" if new.base_version != assignment.version else "state"
+        _record(tx, assignment, new, assignment.version, assignment.state, conflict=reason)
+        return Conflict(assignment.version, assignment.state, assignment.layer, reason)
+    if before is not None:
+        before(tx, assignment)
+    version, state = _apply(tx, assignment, new, target or assignment.state)
+    _record(tx, assignment, new, version, state)
+    if after is not None:
+        after(tx, tx.assignment(assignment_id))
+    return EventResult(version, state, repeated=False)
+
+
+def _apply(tx: WriteTransaction, old: Assignment, new: NewEvent, state: State) -> tuple[int, State]:
+    """Change the row; the version and the state after it."""
+    at, version = now(), old.version
+    changes: dict[str, Any] = {"seconds": old.seconds + new.seconds}
+    if new.kind == "opened":
+        if old.opened_at is None:
+            changes["opened_at"] = at
+    else:
+        version += 1
+        changes |= {"version": version, "state": state, "changed_at": at}
+        if new.layer is not None:
+            changes["layer"] = to_data(new.layer)
+        if state in _HANDED_IN:
+            changes["submitted_at"] = at
+    table = tables.assignments
+    chosen = (table.c.id == old.id) & (table.c.version == old.version)
+    if tx.connection.execute(update(table).where(chosen).values(**changes)).rowcount != 1:
+        raise AssertionError("an assignment changed while it was locked")
+    return version, state
+
+
+def _record(
+    tx: WriteTransaction,
+    assignment: Assignment,
+    new: NewEvent,
+    version: int,
+    state: State,
+    *,
+    conflict: str | None = None,
+) -> None:
+    payload = {} if conflict is None else {"kind": new.kind, "reason": conflict}
+    if new.comment is not None:
+        payload["comment"] = new.comment
+    tx.record(
+        new.kind if conflict is None else "conflict",
+        assignment.project_id,
+        event_id=new.event_id,
+        payload=payload or None,
+        layer=new.layer,
+        seconds=new.seconds,
+        assignment_id=assignment.id,
+        item_id=assignment.item_id,
+        person_id=assignment.person_id,
+        base_version=new.base_version,
+        version=version,
+        state=state,
+        digest=_digest(new),
+        client_at=new.at,
+    )
+
+
+def _repeated(known: Event, assignment: Assignment, person_id: int, new: NewEvent) -> EventResult | Conflict:
+    """The first result of an event that is known; another event under its id is refused, for it would be lost."""
+    if (known.assignment_id, known.person_id, known.digest) != (assignment.id, person_id, _digest(new)):
+        raise Refused("This id belongs to another event.", remedy="Send a new UUID with each event.")
+    if known.kind == "conflict":
+        return Conflict(assignment.version, assignment.state, assignment.layer, (known.payload or {})["reason"])
+    assert known.version is not None
+    assert known.state is not None
+    return EventResult(known.version, known.state, repeated=True)
+
+
+def _digest(new: NewEvent) -> str:
+    """Of what the event says; not of the clock, which a sender may read again when it repeats itself."""
+    layer = "" if new.layer is None else encode(new.layer)
+    joined = "\0".join((new.kind, str(new.base_version), layer, new.comment or ""))
+    return hashlib.sha256(joined.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 # Numbered migrations, run when a store is opened. A database that a newer version has touched is refused.
@@ -83,8 +616,6 @@ def migrate(connection: Connection) -> None:
     with _ONE_AT_A_TIME:
         command.upgrade(_config(connection), "head")
 
-
-T = TypeVar("T")
 
 _WAIT = 60.0  # seconds that a writer of SQLite waits for another before it gives up
 _TRIES = 5
@@ -161,8 +692,8 @@ class Store:
         person_id: int,
         new: NewEvent,
         *,
-        before: Callable[[WriteTransaction, Assignment], None] | None = None,
-        after: Callable[[WriteTransaction, Assignment], None] | None = None,
+        before: _Effect | None = None,
+        after: _Effect | None = None,
         lock: str | None = None,
     ) -> EventResult:
         """Add an event to an assignment, in one transaction; when this returns, it is on disk.
@@ -185,15 +716,10 @@ class Store:
             Refused: the person was shut out, or the id belongs to another event.
         """
 
-        def act(tx: WriteTransaction) -> EventResult:
-            return tx.append(assignment_id, person_id, new, before=before, after=after)
-
-        appended = self.transact(act, lock=lock)
-        if appended.reason is not None:
-            with self.reading() as tx:
-                now = tx.assignment(assignment_id)
-            raise Conflict(now.version, now.state, now.layer, appended.reason)
-        return appended
+        result = self.transact(lambda tx: _append(tx, assignment_id, person_id, new, before, after), lock=lock)
+        if isinstance(result, Conflict):
+            raise result
+        return result
 
     def transact(self, act: Callable[[WriteTransaction], T], *, lock: str | None = None) -> T:
         """What `act` returns in a transaction; retried where the database asks (PostgreSQL: deadlock, equal ids).

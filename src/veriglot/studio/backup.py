@@ -124,9 +124,9 @@ def _is_copy(path: Path) -> bool:
 
 
 def _copy(store: Store, path: Path) -> None:
-    if store.file is None:
+    if not store.is_sqlite:
         raise StoreError("Only a store on SQLite can be copied as one.", remedy="Name the backup *.jsonl.gz instead.")
-    with closing(sqlite3.connect(store.file)) as source, closing(sqlite3.connect(path)) as target:
+    with closing(sqlite3.connect(str(store.engine.url.database))) as source, closing(sqlite3.connect(path)) as target:
         source.backup(target, pages=256, sleep=0.005)
         target.execute("PRAGMA journal_mode = DELETE")  # one file, without others beside it
         target.execute("DELETE FROM sessions")

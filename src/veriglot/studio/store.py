@@ -270,12 +270,9 @@ class WriteTransaction(ReadTransaction):
     def add_batch(self, project_id: int, item_ids: Sequence[int], *, language: str | None) -> int:
         """Make a batch of items that are in none; its id."""
         number = self.count(select(tables.batches.c.id).where(tables.batches.c.project_id == project_id)) + 1
-        state = BatchState.OPEN
-        values = {"project_id": project_id, "number": number, "language": language, "state": state, "round": 0}
-        id_ = self._insert(tables.batches, values)
-        for start in range(0, len(item_ids), 500):
-            chosen = tables.items.c.id.in_(item_ids[start : start + 500])
-            self.connection.execute(update(tables.items).where(chosen).values(batch_id=id_))
+        values = {"project_id": project_id, "number": number, "language": language, "round": 0}
+        id_ = self._insert(tables.batches, {**values, "state": BatchState.OPEN})
+        self.connection.execute(update(tables.items).where(tables.items.c.id.in_(item_ids)).values(batch_id=id_))
         self.record("batched", project_id, payload={"batch": id_, "number": number, "items": list(item_ids)})
         return id_
 
@@ -397,19 +394,14 @@ class WriteTransaction(ReadTransaction):
         changes: dict[str, Any] = {"state": state, "version": old.version + 1, "changed_at": now()}
         if message is not None:
             changes["message"] = payload["message"] = message
-        self._update(tables.assignments, assignment_id, changes, "assignment")
-        self.record(
-            kind or state.value,
-            old.project_id,
-            payload=payload or None,
-            assignment_id=old.id,
-            item_id=old.item_id,
-            person_id=by,
-            base_version=old.version,
-            version=old.version + 1,
-            state=state,
-        )
+        self.change(old, kind or state.value, changes, payload=payload or None, person_id=by, base_version=old.version)
         return self.assignment(assignment_id)
+
+    def change(self, old: Assignment, kind: str, changes: dict[str, Any], **columns: Any) -> None:
+        """Change columns of an assignment, and add the event that says so."""
+        self._update(tables.assignments, old.id, changes, "assignment")
+        after = {name: changes.get(name, getattr(old, name)) for name in ("version", "state")}
+        self.record(kind, old.project_id, assignment_id=old.id, item_id=old.item_id, **after, **columns)
 
     def add_session(self, token_hash: str, person_id: int, expires_at: datetime) -> None:
         """Remember a browser. Sessions pass, so they leave no event."""
@@ -482,68 +474,41 @@ def _append(
     if step is None:
         raise Refused(f"An assignment to {assignment.purpose.value} takes no event of kind {new.kind!r}.")
     states, target = step
+    comment = {} if new.comment is None else {"comment": new.comment}
+    sent: dict[str, Any] = {
+        "event_id": new.event_id,
+        "layer": new.layer,
+        "seconds": new.seconds,
+        "person_id": person_id,
+        "base_version": new.base_version,
+        "digest": _digest(new),
+        "client_at": new.at,
+    }
     if new.kind != "opened" and (new.base_version != assignment.version or assignment.state not in states):
         reason = "version" if new.base_version != assignment.version else "state"
-        _record(tx, assignment, new, assignment.version, assignment.state, conflict=reason)
+        tx.change(assignment, "conflict", {}, payload={"kind": new.kind, "reason": reason, **comment}, **sent)
         return Conflict(assignment.version, assignment.state, assignment.layer, reason)
     if before is not None:
         before(tx, assignment)
-    version, state = _apply(tx, assignment, new, target or assignment.state)
-    _record(tx, assignment, new, version, state)
+    changes = _changes(assignment, new, target or assignment.state)
+    tx.change(assignment, new.kind, changes, payload=comment or None, **sent)
+    changed = tx.assignment(assignment_id)
     if after is not None:
-        after(tx, tx.assignment(assignment_id))
-    return EventResult(version, state, repeated=False)
+        after(tx, changed)
+    return EventResult(changed.version, changed.state, repeated=False)
 
 
-def _apply(tx: WriteTransaction, old: Assignment, new: NewEvent, state: State) -> tuple[int, State]:
-    """Change the row; the version and the state after it."""
-    at, version = now(), old.version
-    changes: dict[str, Any] = {"seconds": old.seconds + new.seconds}
+def _changes(old: Assignment, new: NewEvent, state: State) -> dict[str, Any]:
+    """What an event changes of its assignment's row."""
+    at, seconds = now(), old.seconds + new.seconds
     if new.kind == "opened":
-        if old.opened_at is None:
-            changes["opened_at"] = at
-    else:
-        version += 1
-        changes |= {"version": version, "state": state, "changed_at": at}
-        if new.layer is not None:
-            changes["layer"] = to_data(new.layer)
-        if state in _HANDED_IN:
-            changes["submitted_at"] = at
-    table = tables.assignments
-    chosen = (table.c.id == old.id) & (table.c.version == old.version)
-    if tx.connection.execute(update(table).where(chosen).values(**changes)).rowcount != 1:
-        raise AssertionError("an assignment changed while it was locked")
-    return version, state
-
-
-def _record(
-    tx: WriteTransaction,
-    assignment: Assignment,
-    new: NewEvent,
-    version: int,
-    state: State,
-    *,
-    conflict: str | None = None,
-) -> None:
-    payload = {} if conflict is None else {"kind": new.kind, "reason": conflict}
-    if new.comment is not None:
-        payload["comment"] = new.comment
-    tx.record(
-        new.kind if conflict is None else "conflict",
-        assignment.project_id,
-        event_id=new.event_id,
-        payload=payload or None,
-        layer=new.layer,
-        seconds=new.seconds,
-        assignment_id=assignment.id,
-        item_id=assignment.item_id,
-        person_id=assignment.person_id,
-        base_version=new.base_version,
-        version=version,
-        state=state,
-        digest=_digest(new),
-        client_at=new.at,
-    )
+        return {"seconds": seconds, "opened_at": old.opened_at or at}
+    changes: dict[str, Any] = {"seconds": seconds, "version": old.version + 1, "state": state, "changed_at": at}
+    if new.layer is not None:
+        changes["layer"] = to_data(new.layer)
+    if state in _HANDED_IN:
+        changes["submitted_at"] = at
+    return changes
 
 
 def _repeated(known: Event, assignment: Assignment, person_id: int, new: NewEvent) -> EventResult | Conflict:
@@ -579,12 +544,9 @@ def _config(connection: Connection | None = None) -> Config:
     return config
 
 
-def newest() -> str:
+def newest() -> str | None:
     """The number of the last step that this version knows."""
-    head = ScriptDirectory.from_config(_config()).get_current_head()
-    if head is None:
-        raise StoreError("The migrations of the store are missing.", remedy="Install Veriglot again.")
-    return head
+    return ScriptDirectory.from_config(_config()).get_current_head()
 
 
 def revision_of(connection: Connection) -> str | None:
@@ -592,12 +554,8 @@ def revision_of(connection: Connection) -> str | None:
     return MigrationContext.configure(connection).get_current_revision()
 
 
-def migrate(connection: Connection) -> None:
-    """Bring a database to this version, in the transaction that the connection is in.
-
-    Raises:
-        StoreError: a newer version of Veriglot made it, or its tables are somebody else's.
-    """
+def _migrate(connection: Connection) -> None:
+    """Bring a database to this version, in the transaction that the connection is in."""
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK_KEY})
     at = revision_of(connection)
@@ -637,11 +595,6 @@ class Store:
     def is_sqlite(self) -> bool:
         """Whether it is a file of SQLite."""
         return self.engine.dialect.name == "sqlite"
-
-    @property
-    def file(self) -> Path | None:
-        """The file of SQLite, or None."""
-        return Path(str(self.engine.url.database)) if self.is_sqlite else None
 
     def __str__(self) -> str:
         return self.engine.url.render_as_string(hide_password=True)
@@ -705,9 +658,8 @@ class Store:
             assignment_id: the assignment.
             person_id: who does it; it has to be theirs.
             new: the event. Its layer is taken as checked (`layers.check`).
-            before: called in the transaction with the assignment as it was, once the event is known to be new and in
-                time; what it raises undoes everything.
-            after: called in the transaction with the assignment as it is now, such as for the effects of a review.
+            before: called with the assignment as it was, once the event is known to be new and in time.
+            after: called with the assignment as it is now; what either raises undoes everything.
             lock: of the transaction, see `writing`.
 
         Raises:
@@ -715,7 +667,6 @@ class Store:
             Conflict: the assignment has changed since `base_version`, or its state takes no such event.
             Refused: the person was shut out, or the id belongs to another event.
         """
-
         result = self.transact(lambda tx: _append(tx, assignment_id, person_id, new, before, after), lock=lock)
         if isinstance(result, Conflict):
             raise result
@@ -763,7 +714,7 @@ def open_store(database: str | Path, *, create: bool = True) -> Store:
         for turn in range(_TRIES):  # two that make one file at once
             try:
                 with store.engine.begin() as connection:
-                    migrate(connection)
+                    _migrate(connection)
                 break
             except OperationalError as error:
                 if "locked" not in str(error) or turn == _TRIES - 1:

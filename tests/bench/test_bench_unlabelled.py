@@ -12,8 +12,8 @@ from small_bench import BENCH, Listener, ran, samples, written
 from veriglot.bench.comparison import correlation_matrix
 from veriglot.bench.results import read_results
 from veriglot.cli.bench import render
-from veriglot.report.bench.tables import bench_document
-from veriglot.report.bench.view import View
+from veriglot.report.bench import bench_document
+from veriglot.report.bench_view import View
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,8 +11,7 @@ from small_bench import BENCH, ran, samples, written
 
 from veriglot.bench.config import load
 from veriglot.bench.data import read_data
-from veriglot.report.bench.page import write_bench
-from veriglot.report.bench.tables import bench_document, render_bench
+from veriglot.report.bench import bench_document, render_bench, write_bench
 
 if TYPE_CHECKING:
     from pathlib import Path

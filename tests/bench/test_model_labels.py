@@ -16,7 +16,7 @@ from veriglot.bench.evaluation import evaluate
 from veriglot.bench.labels import bench_reference, same_maker
 from veriglot.errors import InputError
 from veriglot.records import Annotation, Kind
-from veriglot.report.bench.tables import bench_document
+from veriglot.report.bench import bench_document
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from veriglot.report.study.page import write_study
-from veriglot.report.study.tables import study_table
+from veriglot.report.study import study_table
+from veriglot.report.study_page import write_study
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "report"))
 from study_figures import study_figures

@@ -6,7 +6,7 @@ import json
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 
-from veriglot.report.study.page import write_study
+from veriglot.report.study_page import write_study
 
 if TYPE_CHECKING:
     from pathlib import Path

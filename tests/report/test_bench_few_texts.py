@@ -12,9 +12,8 @@ from bench_made import bench_of
 from rich.console import Console
 
 from veriglot.bench.results import BenchComparison
-from veriglot.report.bench.page import write_bench
-from veriglot.report.bench.tables import bench_document, render_bench
-from veriglot.report.bench.view import FEW_TEXTS
+from veriglot.report.bench import bench_document, render_bench, write_bench
+from veriglot.report.bench_view import FEW_TEXTS
 
 if TYPE_CHECKING:
     from pathlib import Path

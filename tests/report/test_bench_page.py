@@ -23,9 +23,9 @@ from veriglot.bench.results import (
     Cost,
 )
 from veriglot.errors import UnknownNameError
-from veriglot.report.bench.page import write_bench
-from veriglot.report.bench.tables import bench_document, write_bench_tables
-from veriglot.report.bench.view import View
+from veriglot.report.bench import bench_document, bench_tables, write_bench
+from veriglot.report.bench_view import View
+from veriglot.report.tables import write_csv
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -188,7 +188,7 @@ def test_types_in_text_and_rows(results: BenchResults) -> None:
 
 
 def test_tables_are_written_by_name(results: BenchResults, tmp_path: Path) -> None:
-    written = {path.stem for path in write_bench_tables(results, tmp_path / "tables")}
+    written = {path.stem for path in write_csv(bench_tables(results), tmp_path / "tables")}
     assert written >= {"leaderboard_response", "wins", "comparisons", "correlations", "cells", "data", "systems"}
     assert "thresholds" not in written
 

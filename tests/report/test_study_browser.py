@@ -13,8 +13,8 @@ from browser import opened, visit
 from study_figures import LANGUAGES, MODELS, study_figures
 
 from veriglot.records import Evidence, Prediction, Sample, Span, Status
-from veriglot.report.study.page import write_study
-from veriglot.report.study.tables import study_tables
+from veriglot.report.study import study_tables
+from veriglot.report.study_page import write_study
 from veriglot.study.results import Example
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from study_page import Page, data_of, page_of
 
 from veriglot.records import Prediction, Rate, Reliability, Sample, Span, Status
 from veriglot.report.charts import axis_for, heat_scale
-from veriglot.report.study.page import write_study
+from veriglot.report.study_page import write_study
 from veriglot.report.text_layout import percent
 from veriglot.study.results import Average, Example, StudyResults
 

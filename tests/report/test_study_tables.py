@@ -15,8 +15,8 @@ from study_figures import LANGUAGES, MODELS, study_figures
 
 from veriglot.errors import UnknownNameError
 from veriglot.records import Reliability
-from veriglot.report.study.findings import render_study
-from veriglot.report.study.tables import study_table, study_tables, write_tables
+from veriglot.report.study import render_study, study_table, study_tables
+from veriglot.report.tables import write_csv
 from veriglot.report.text_layout import percent
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ def test_text_that_a_spreadsheet_would_run_is_disarmed() -> None:
 
 def test_every_table_is_written_and_reads_back(tmp_path: Path) -> None:
     results = study_figures()
-    written = write_tables(results, tmp_path / "tables")
+    written = write_csv(study_tables(results), tmp_path / "tables")
     assert {path.stem for path in written} == EVERY
     assert sorted(written) == sorted((tmp_path / "tables").iterdir())
     for path in written:

@@ -105,8 +105,8 @@ def _failed(results: BenchResults) -> list[str]:
 
 def render(results: BenchResults, folder: Folder) -> None:
     """Write every view into the folder of a run."""
-    from veriglot.report.bench.page import write_bench
-    from veriglot.report.bench.tables import write_bench_tables
+    from veriglot.report.bench import bench_tables, write_bench
+    from veriglot.report.tables import write_csv
 
     ranked, bare = (folder.page, folder.markdown, folder.latex), folder.unranked
     page, markdown = ranked[:2] if _ranks(results) else bare
@@ -116,7 +116,7 @@ def render(results: BenchResults, folder: Folder) -> None:
     _write(results, "markdown", None, str(markdown))
     if _ranks(results):
         _write(results, "latex", None, str(folder.latex))
-    write_bench_tables(results, folder.tables)
+    write_csv(bench_tables(results), folder.tables)
 
 
 def _ranks(results: BenchResults) -> bool:
@@ -132,7 +132,7 @@ def show_results(run: Path, kind: str, table: str | None, output: str) -> None:
     """
     from veriglot.bench.results import read_results
     from veriglot.errors import UsageError
-    from veriglot.report.bench.page import write_bench
+    from veriglot.report.bench import write_bench
 
     if table is not None and kind != "csv":
         raise UsageError(f"--table goes with --to csv, not with {kind}.")
@@ -148,7 +148,7 @@ def show_results(run: Path, kind: str, table: str | None, output: str) -> None:
 
 
 def _write(results: BenchResults, kind: str, table: str | None, output: str) -> None:
-    from veriglot.report.bench.tables import bench_document
+    from veriglot.report.bench import bench_document
     from veriglot.report.html import opened
 
     text = bench_document(results, kind, table=table)
@@ -159,7 +159,7 @@ def _write(results: BenchResults, kind: str, table: str | None, output: str) -> 
 def _terminal(results: BenchResults) -> None:
     from rich.console import Console
 
-    from veriglot.report.bench.tables import render_bench
+    from veriglot.report.bench import render_bench
 
     render_bench(results, Console())
 

@@ -143,21 +143,21 @@ def _default(run: Path, kind: str) -> str:
 
 def _write_all(results: StudyResults, format_: str | None, output: str | None) -> None:
     from veriglot.errors import UsageError
-    from veriglot.report.study.tables import write_tables
+    from veriglot.report.study import study_tables
+    from veriglot.report.tables import write_csv
 
     if format_ not in {None, "csv"} or output in {None, "-"}:
         raise UsageError(
             "`--table all` writes every table as CSV into a folder.", remedy="Type: --table all --output FOLDER"
         )
-    for path in write_tables(results, output or ""):
+    for path in write_csv(study_tables(results), output or ""):
         print(path)
 
 
 def _show(results: StudyResults, kind: str, output: str, table: str | None) -> None:
     from veriglot.report.html import opened
-    from veriglot.report.study.findings import render_study
-    from veriglot.report.study.page import write_study
-    from veriglot.report.study.tables import study_table
+    from veriglot.report.study import render_study, study_table
+    from veriglot.report.study_page import write_study
 
     if kind == "html":
         write_study(results, output)

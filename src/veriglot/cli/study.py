@@ -194,7 +194,7 @@ def _rehearse(config: Config, folder: Folder, *, json: bool) -> int:
 def _show(results: StudyResults) -> None:
     from rich.console import Console
 
-    from veriglot.report.study.findings import render_study
+    from veriglot.report.study import render_study
 
     render_study(results, Console())
 
@@ -203,13 +203,14 @@ def render(results: StudyResults, folder: Folder) -> None:
     """Write tables and report into the folder of a run, so that a kill leaves the old ones or the new ones."""
     import shutil
 
-    from veriglot.report.study.page import write_study
-    from veriglot.report.study.tables import write_tables
+    from veriglot.report.study import study_tables
+    from veriglot.report.study_page import write_study
+    from veriglot.report.tables import write_csv
 
     partial = folder.path / "partial"
     shutil.rmtree(partial, ignore_errors=True)  # of a run that was killed here
     partial.mkdir()
-    write_tables(results, partial / "tables")
+    write_csv(study_tables(results), partial / "tables")
     write_study(results, partial / "report.html")
     shutil.rmtree(folder.tables, ignore_errors=True)
     (partial / "tables").replace(folder.tables)

@@ -1,24 +1,23 @@
-"""Charts: axes, strips, scatter, the steps of the heat scale."""
+"""Charts as data: axes, the steps of the heat scale, marks and points; `macros.html` draws them.
+
+Charts are SVG in percentages of their width, without a view box, so that text keeps its size on every screen and on
+paper. A chart of rows is a table: it reads aloud, prints, copies and reflows like one.
+"""
 
 from __future__ import annotations
 
 from math import ceil, floor, log10
 from typing import TYPE_CHECKING, NamedTuple
 
-from veriglot.report.html import Child, macro, tag
+from veriglot.report.html import macro
+from veriglot.report.text_layout import percent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from markupsafe import Markup
 
-__all__ = ["Axis", "HeatScale", "Point", "Strip", "axis_for", "heat_scale", "interval_marks", "scatter", "strip_table"]
-
-
-# Axes of charts, and the steps of the heat scale.
-#
-# Charts are SVG in percentages of their width, without a view box, so that text keeps its size on every screen and on
-# paper; an axis turns a value into such a percentage.
+__all__ = ["Axis", "HeatScale", "Mark", "Point", "Strip", "axis_for", "heat_scale", "share_chart", "strip_table"]
 
 
 _ROUND = (1.0, 2.0, 2.5, 5.0, 10.0)
@@ -64,23 +63,20 @@ class Axis(NamedTuple):
         return not self.low <= value <= self.high
 
 
-def round_step(span: float, count: int) -> float:
+def _round_step(span: float, count: int) -> float:
     """The smallest of 1, 2, 2.5 and 5 times a power of ten of which at most `count` fill `span`."""
-    if span <= 0:
-        return 1.0
     raw = span / count
     power = 10.0 ** floor(log10(raw))
     return next(step * power for step in (*_ROUND, 20.0) if step * power >= raw * (1 - 1e-9))
 
 
-def axis_for(values: Iterable[float], *, count: int = 6, from_zero: bool = True) -> Axis:
-    """An axis that holds all values, with at most about `count` ticks."""
-    finite = list(values)
-    high = max(finite, default=1.0)
-    low = min([0.0, *finite]) if from_zero else min(finite, default=0.0)
+def axis_for(values: Iterable[float], *, count: int = 6) -> Axis:
+    """An axis that holds all values and zero, with at most about `count` ticks."""
+    numbers = [0.0, *values]
+    low, high = min(numbers), max(numbers) if len(numbers) > 1 else 1.0
     if high - low < _LEAST:
         high = low + (abs(low) or 0.01)
-    step = round_step(high - low, count)
+    step = _round_step(high - low, count)
     first, last = floor(low / step + 1e-9), ceil(high / step - 1e-9)
     ticks = tuple(round(index * step, 12) for index in range(first, last + 1))
     return Axis(ticks[0], ticks[-1], ticks)
@@ -111,12 +107,12 @@ def heat_scale(rates: Iterable[float]) -> HeatScale:
     high = max(rates, default=0.0)
     if high < _LEAST:
         return HeatScale(0.01, 1)
-    width = round_step(high, _STEPS)
+    width = _round_step(high, _STEPS)
     return HeatScale(width, max(1, ceil(high / width - 1e-9)))
 
 
 class Point(NamedTuple):
-    """One point: where it lies, what it is, how it looks.
+    """One point of a scatter: where it lies, what it is, how it looks.
 
     Attributes:
         x, y: its place.
@@ -138,48 +134,36 @@ class Point(NamedTuple):
     label_left: bool = False
 
 
-def scatter(
-    points: Sequence[Point],
-    x: Axis,
-    y: Axis,
-    *,
-    x_name: str,
-    y_name: str,
-    x_tick: Callable[[float], str],
-    y_tick: Callable[[float], str],
-    told: str,
-    diagonal: bool = False,
-) -> Markup:
-    """A figure with axes and points, and `told` for screen readers. A point beyond an axis is drawn at its end."""
-    marks = macro("scatter")(points, x, y, diagonal)
-    return macro("plot")(x, y, x_name, y_name, x_tick, y_tick, told, marks)
+class Mark(NamedTuple):
+    """What is drawn in a row of a chart.
 
+    Attributes:
+        kind: `line` and `bar` from `start` to `end`; `tick`, `dot` or the shape of a point at `start`.
+        start, end: values of the axis.
+        look: classes of the page's style.
+        title: what it is, in words.
+    """
 
-def interval_marks(low: float | None, high: float | None, axis: Axis, kind: str) -> Markup | None:
-    """A line from end to end of an interval."""
-    if low is None or high is None:
-        return None
-    return tag("line", x1=axis.at(low), x2=axis.at(high), y1="50%", y2="50%", class_=kind)
-
-
-# Charts whose every row is a row of a table: a label, marks on one common axis, and the figures in words.
-#
-# Such a chart reads aloud, prints, copies and reflows like the table that it is.
+    kind: str
+    start: float
+    end: float = 0.0
+    look: str = ""
+    title: str = ""
 
 
 class Strip(NamedTuple):
     """One row: what it is of, what is drawn, and the figures beside it, one for each column."""
 
-    label: Markup
-    marks: Markup
-    figures: Sequence[Child]
+    label: str
+    marks: Sequence[Mark]
+    figures: Sequence[str]
 
 
 def strip_table(
     strips: Sequence[Strip],
     axis: Axis,
     *,
-    caption: Child,
+    caption: str,
     heads: Sequence[str],
     tick: Callable[[float], str],
     class_: str = "",
@@ -195,3 +179,31 @@ def strip_table(
         class_: further classes of the table.
     """
     return macro("strips")(strips, axis, caption, heads, tick, class_)
+
+
+def share_chart(
+    rows: Iterable[tuple[str, Mapping[str, int], Sequence[str]]],
+    slots: Callable[[str], str],
+    *,
+    caption: str,
+    heads: Sequence[str],
+) -> Markup:
+    """How counts divide, as one bar from 0 to 100% in each row.
+
+    Args:
+        rows: a label, the counts by name, and the figures beside the bar.
+        slots: the slot of the palette for a name.
+        caption: what the chart shows.
+        heads: of the label, the bars and each column of figures.
+    """
+    axis = Axis(0.0, 1.0, (0.0, 0.25, 0.5, 0.75, 1.0))
+    strips = []
+    for label, counts, figures in rows:
+        marks, end, total = [], 0, sum(counts.values())
+        for name, number in counts.items():
+            start, end = end, end + number
+            if number:
+                title = f"{name}: {number:,} ({percent(number / total)})"
+                marks.append(Mark("bar", start / total, end / total, f"slot-{slots(name)}", title))
+        strips.append(Strip(label, marks, figures))
+    return strip_table(strips, axis, caption=caption, heads=heads, tick=axis.percent, class_="stacked")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+from itertools import islice
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
 
 from veriglot.datasets.checks.findings import checks
-from veriglot.report.html import bdi, folded, joined, note, tag
+from veriglot.report.html import macro
 from veriglot.report.pages import Section, write_report
 from veriglot.report.tables import PLAIN_WIDTH, Table, escape_markdown
 from veriglot.report.text_layout import count, language_with_tag, printable
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
     from rich.console import Console
 
-    from veriglot.datasets.checks.findings import CheckReport, Example, Finding, LabelSet
+    from veriglot.datasets.checks.findings import CheckReport, Finding, LabelSet
 
 __all__ = ["check_markdown", "render_check", "write_check"]
 
@@ -29,14 +30,13 @@ __all__ = ["check_markdown", "render_check", "write_check"]
 _LEVELS = ("error", "warning", "note")
 
 
-def percent(part: float, whole: float) -> str:
-    """A share in percent; a dash where there is nothing to have a share of."""
+def _percent(part: float, whole: float) -> str:
     if not whole:
         return "–"
     return "under 0.1%" if 0 < part / whole < 0.0005 else f"{100 * part / whole:.1f}%"
 
 
-class View:
+class _View:
     """A report with the names of its files cut to what tells them apart."""
 
     def __init__(self, report: CheckReport) -> None:
@@ -70,12 +70,12 @@ class View:
         """A finding in one line."""
         whole = f"{finding.count:,} of {count(finding.of, finding.unit)}"
         about = "about " if finding.how == "estimate" else ""
-        return f"{checks()[finding.check].title}: {about}{whole} ({percent(finding.count, finding.of)})"
+        return f"{checks()[finding.check].title}: {about}{whole} ({_percent(finding.count, finding.of)})"
 
     def where(self, finding: Finding, most: int = 4) -> str:
         """The files that have most of it by share, in one line."""
         shares = sorted(finding.files, key=lambda path: -finding.files[path] / max(1, finding.of_files[path]))
-        named = [f"{self.file(p)} {percent(finding.files[p], finding.of_files[p])}" for p in shares[:most]]
+        named = [f"{self.file(p)} {_percent(finding.files[p], finding.of_files[p])}" for p in shares[:most]]
         more = f" and {len(shares) - most:,} more files" if len(shares) > most else ""
         return ", ".join(named) + more
 
@@ -86,21 +86,22 @@ class View:
     def layers(self, finding: Finding) -> str:
         """Counts by layer, in one line."""
         return ", ".join(
-            f"{layer} {count:,} of {of:,} ({percent(count, of)})" for layer, (count, of) in finding.layers.items()
+            f"{layer} {count:,} of {of:,} ({_percent(count, of)})" for layer, (count, of) in finding.layers.items()
         )
 
-    def example(self, example: Example) -> tuple[str, str, str]:
-        """Where it is, what is wrong, and the text."""
-        location = example.id or (f"line {example.line}" if example.line else "")
-        return f"{self.file(example.file)} {location}".strip(), example.detail, example.text or ""
+    def meaning(self, finding: Finding) -> str:
+        """What a finding says, in words."""
+        return checks()[finding.check].meaning
+
+    def examples(self, finding: Finding) -> Iterator[tuple[str, str, str]]:
+        """Where each example is, what is wrong, and the text."""
+        for example in finding.examples:
+            location = example.id or (f"line {example.line}" if example.line else "")
+            yield f"{self.file(example.file)} {location}".strip(), example.detail, example.text or ""
 
     def cleaning(self, finding: Finding) -> str:
         """What a cleaned copy does."""
-        return {
-            "leave out": "left out",
-            "repair": "repaired, else left out",
-            "keep": "kept",
-        }[finding.cleaning]
+        return {"leave out": "left out", "repair": "repaired, else left out", "keep": "kept"}[finding.cleaning]
 
     def grids(self) -> dict[str, Table]:
         """Every table that has rows, by name."""
@@ -115,7 +116,7 @@ class View:
         rows = tuple(
             (
                 checks()[finding.check].title, finding.level, f"{finding.count:,}", f"{finding.of:,}", finding.unit,
-                percent(finding.count, finding.of), finding.how, self.cleaning(finding), finding.check,
+                _percent(finding.count, finding.of), finding.how, self.cleaning(finding), finding.check,
             )
             for finding in self.report.findings
         )  # fmt: skip
@@ -125,7 +126,7 @@ class View:
     def by_file(self, finding: Finding) -> Table:
         """One finding, file by file."""
         rows = tuple(
-            (self.file(path), f"{count:,}", f"{finding.of_files[path]:,}", percent(count, finding.of_files[path]))
+            (self.file(path), f"{count:,}", f"{finding.of_files[path]:,}", _percent(count, finding.of_files[path]))
             for path, count in finding.files.items()
         )
         return Table("", checks()[finding.check].title, ("file", "count", f"of {finding.unit}s", "share"), rows)
@@ -136,7 +137,7 @@ class View:
                 language_with_tag(agreement.language), "people" if agreement.kind == "human" else "models",
                 f"{agreement.texts:,}",
                 f"{agreement.annotations:,}", f"{agreement.pairs:,}",
-                percent(agreement.same, agreement.pairs), _number(agreement.overlap),
+                _percent(agreement.same, agreement.pairs), _number(agreement.overlap),
                 _number(agreement.alpha), _number(agreement.same_type),
             )
             for agreement in self.report.agreement
@@ -151,8 +152,8 @@ class View:
         rows = tuple(
             (
                 self.file(labels.file), f"{labels.annotator} ({labels.kind})", language_with_tag(labels.language),
-                f"{labels.responses:,}", f"{labels.clean:,}", percent(labels.clean, labels.responses),
-                percent(labels.marked_words, labels.words),
+                f"{labels.responses:,}", f"{labels.clean:,}", _percent(labels.clean, labels.responses),
+                _percent(labels.marked_words, labels.words),
                 f"{sum(labels.types.values()):,}",
             )
             for labels in self.report.labels
@@ -169,7 +170,7 @@ class View:
         for name, parts in by_set.items():
             counts = {type_: sum(labels.types.get(type_, 0) for labels in parts) for type_ in names}
             total = sum(counts.values())
-            cells = (f"{counts[type_]:,} ({percent(counts[type_], total)})" for type_ in names)
+            cells = (f"{counts[type_]:,} ({_percent(counts[type_], total)})" for type_ in names)
             rows.append((name, f"{total:,}", *cells))
         return Table("", "Types of spans", ("labels", "spans", *(name or "no type" for name in names)), tuple(rows))
 
@@ -237,7 +238,7 @@ def _number(value: float | None) -> str:
 
 def check_markdown(report: CheckReport) -> str:
     """Everything that was found, as a page."""
-    view = View(report)
+    view = _View(report)
     grids = view.grids()
     lines = [f"# {escape_markdown(view.title())}", "", f"{escape_markdown(view.summary())}.", ""]
     for text in view.cleaned():
@@ -253,13 +254,13 @@ def check_markdown(report: CheckReport) -> str:
     return "\n".join([*lines, f"Signature: `{report.signature.replace('`', '')}`", ""])
 
 
-def _finding(view: View, finding: Finding) -> Iterator[str]:
+def _finding(view: _View, finding: Finding) -> Iterator[str]:
     yield f"## {escape_markdown(checks()[finding.check].title)}"
     yield ""
     headline = escape_markdown(view.headline(finding))
     yield f"**{finding.level}**: {headline}. In a cleaned copy: {view.cleaning(finding)}."
     yield ""
-    yield escape_markdown(checks()[finding.check].meaning)
+    yield escape_markdown(view.meaning(finding))
     yield ""
     if len(finding.layers) > 1:
         yield f"By: {escape_markdown(view.layers(finding))}."
@@ -268,8 +269,8 @@ def _finding(view: View, finding: Finding) -> Iterator[str]:
         yield f"Kinds: {escape_markdown(view.kinds(finding))}."
         yield ""
     yield view.by_file(finding).to_markdown()
-    for example in finding.examples:
-        location, detail, text = (escape_markdown(part) for part in view.example(example))
+    for example in view.examples(finding):
+        location, detail, text = map(escape_markdown, example)
         yield f"- {location}: {detail}{f' — {text}' if text else ''}"
     yield ""
 
@@ -289,59 +290,23 @@ def write_check(report: CheckReport, path: str | Path) -> None:
     Raises:
         OSError: the file cannot be written.
     """
-    view = View(report)
+    view = _View(report)
     grids = view.grids()
-    sections = [_findings(view, grids.get("findings")), *_details(view)]
+    passed = [checks()[name].title for name in report.passed]
+    saved = [name for name in ("findings",) if name in grids]
+    sections = [Section("findings", "Findings", "Findings", (_html("findings", view, grids.get("findings")),), saved)]
+    if report.findings:
+        sections.append(Section("details", "Each finding", "Each finding", (_html("details", view),)))
     sections += [
-        Section(name, grid.title, _SHORT[name], (grid.to_html(),), (name,))
-        for name, grid in grids.items()
-        if name != "findings"
+        Section(name, grid.title, _SHORT[name], (grid,), (name,)) for name, grid in grids.items() if name != "findings"
     ]
-    sections.append(_passed(report))
-    write_report(
-        path,
-        title=view.title(),
-        subtitle=(view.summary(), f"Veriglot {report.version}"),
-        sections=sections,
-        tables=grids,
-    )
+    sections.append(Section("passed", "Looked for and not found", "Not found", (_html("passed", passed),)))
+    subtitle = (view.summary(), f"Veriglot {report.version}")
+    write_report(path, title=view.title(), subtitle=subtitle, sections=sections, tables=grids)
 
 
-def _findings(view: View, grid: Table | None) -> Section:
-    body: list[Markup] = [tag("p", text) for text in view.cleaned()]
-    body.append(grid.to_html() if grid is not None else tag("p", "Nothing was found."))
-    body.append(note("Signature: ", tag("code", view.report.signature)))
-    return Section("findings", "Findings", "Findings", body, ("findings",) if grid is not None else ())
-
-
-def _details(view: View) -> list[Section]:
-    body = [_detail(view, finding) for finding in view.report.findings]
-    return [Section("details", "Each finding", "Each finding", body)] if body else []
-
-
-def _detail(view: View, finding: Finding) -> Markup:
-    check = checks()[finding.check]
-    examples = [
-        tag("li", bdi(location), ": ", bdi(detail), " ", tag("q", bdi(text), dir="auto") if text else None)
-        for location, detail, text in map(view.example, finding.examples)
-    ]
-    summary = joined([tag("b", f"{finding.level}: "), view.headline(finding)])
-    return folded(
-        summary,
-        tag("p", check.meaning),
-        tag("p", f"In a cleaned copy: {view.cleaning(finding)}."),
-        tag("p", f"By: {view.layers(finding)}.") if len(finding.layers) > 1 else None,
-        tag("p", f"Kinds: {view.kinds(finding)}.") if finding.kinds else None,
-        tag("ul", *examples) if examples else None,
-        view.by_file(finding).to_html(),
-        opened=finding.level == "error",
-    )
-
-
-def _passed(report: CheckReport) -> Section:
-    titles = [tag("li", checks()[name].title) for name in report.passed]
-    body = tag("ul", *titles) if titles else tag("p", "Every check that was made found something.")
-    return Section("passed", "Looked for and not found", "Not found", (body,))
+def _html(name: str, *values: Any) -> Markup:
+    return macro(name, "checks.html")(*values)
 
 
 # A check on the terminal: each finding with where it is and an example; what was not looked for; the copy.
@@ -360,7 +325,7 @@ def render_check(report: CheckReport, console: Console) -> None:
     """
     if not console.is_terminal:
         console.width = max(console.width, PLAIN_WIDTH)
-    view = View(report)
+    view = _View(report)
     _line(console, f"{view.title()}: {view.summary()}", "bold")
     for level in _TERMINAL_STYLES:
         for finding in report.findings:
@@ -379,19 +344,18 @@ def render_check(report: CheckReport, console: Console) -> None:
         _line(console, text)
 
 
-def _print(view: View, finding: Finding, console: Console) -> None:
+def _print(view: _View, finding: Finding, console: Console) -> None:
     console.print()
     head = Text(f"{finding.level}  ", style=_TERMINAL_STYLES[finding.level])
     head.append(printable(view.headline(finding)), style="bold")
     console.print(head)
-    _line(console, f"  {checks()[finding.check].meaning}", "dim")
+    _line(console, f"  {view.meaning(finding)}", "dim")
     _line(console, f"  where: {view.where(finding)}")
     if len(finding.layers) > 1:
         _line(console, f"  by: {view.layers(finding)}")
     if finding.kinds:
         _line(console, f"  kinds: {view.kinds(finding)}")
-    for example in finding.examples[:_EXAMPLES]:
-        location, detail, text = view.example(example)
+    for location, detail, text in islice(view.examples(finding), _EXAMPLES):
         _line(console, f"  such as {location}: {detail}{f': {text}' if text else ''}")
     _line(console, f"  in a cleaned copy: {view.cleaning(finding)} ({finding.check})")
 

@@ -1,7 +1,7 @@
-"""Reports of judged samples: sections, tables and samples beside their evidence, as one HTML file each.
+"""Reports in sections, as HTML or Markdown, and judged samples beside their evidence.
 
-A page needs nothing beside it and asks the network for nothing: a content security policy allows exactly its one script
-and its one style. What the script adds (sorting, saving, filters) hides nothing from a reader who has none.
+A page needs nothing beside it and asks the network for nothing. What its script adds (sorting, saving, filters) hides
+nothing from a reader who has none.
 """
 
 from __future__ import annotations
@@ -9,40 +9,70 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from markupsafe import Markup
+
 from veriglot.errors import UsageError
 from veriglot.records.taxonomy import taxonomies
-from veriglot.report.html import head_context, opened, script_safe, templates
+from veriglot.report.html import opened, render, script_safe
 from veriglot.report.palette import UNTYPED, slot_of
+from veriglot.report.tables import Table, escape_markdown
 from veriglot.report.text_layout import direction, fits, language_name, misfits, unit_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from markupsafe import Markup
-
     from veriglot.records import Pointer, Prediction, Sample, Span
-    from veriglot.report.tables import Table
 
-__all__ = ["Section", "meanings", "write_html", "write_report"]
+__all__ = ["Fold", "Section", "markdown_report", "meanings", "write_html", "write_report"]
+
+
+class Fold(NamedTuple):
+    """Parts of a section that a page shows when they are asked for."""
+
+    title: str
+    parts: Sequence[Part]
+    opened: bool = False
+
+
+Part = str | list[str] | Table | Fold | Markup
+"""A paragraph, a list, a table, a fold, or what a template made."""
 
 
 class Section(NamedTuple):
-    """A part of a report.
-
-    Attributes:
-        name: its id in the page's address.
-        title: its heading.
-        short: its name in the navigation.
-        body: what stands under the heading.
-        tables: names of the tables that can be saved from it.
-    """
+    """A part of a report: its id in the page's address, heading, name in the navigation, and tables that it saves."""
 
     name: str
     title: str
     short: str
-    body: Sequence[Markup]
+    parts: Sequence[Part]
     tables: Sequence[str] = ()
+
+
+def markdown_report(title: str, sections: Iterable[Section], signature: str) -> str:
+    """A report whose sections hold no markup of their own, as a page of Markdown."""
+    lines = [f"# {escape_markdown(title)}", ""]
+    for section in sections:
+        lines += [f"## {escape_markdown(section.title)}", "", *_markdown(section.parts, section.title)]
+    return "\n".join([*lines, f"Signature: {_code(signature)}", ""])
+
+
+def _markdown(parts: Iterable[Part], title: str) -> Iterator[str]:
+    for part in parts:
+        if isinstance(part, Table):
+            yield from (f"{escape_markdown(part.title)}:", "") if part.title != title else ()
+            yield part.to_markdown()
+        elif isinstance(part, Fold):
+            yield from (f"### {escape_markdown(part.title)}", "")
+            yield from _markdown(part.parts, part.title)
+        elif isinstance(part, str):
+            yield from (escape_markdown(part), "")
+        else:
+            yield from (*(f"- {escape_markdown(text)}" for text in part), "")
+
+
+def _code(text: str) -> str:
+    return f"`{' '.join(text.replace('`', '').split())}`"
 
 
 _REPORT_SCRIPTS = ("tables.js", "sort.js", "cells.js", "examples.js", "page.js")
@@ -80,20 +110,11 @@ def write_report(
         OSError: the file cannot be written.
     """
     data = {name: {"csv": table.to_csv(), "file": f"{name}.csv"} for name, table in tables.items()}
-    text = (
-        templates()
-        .get_template("report.html")
-        .render(
-            head_context(title, "assets", _REPORT_SCRIPTS, _REPORT_STYLES),
-            subtitle=subtitle,
-            sections=sections,
-            tables=tables,
-            lead=lead,
-            wide=wide,
-            shapes=lead is not None,
-            data=script_safe({"tables": data} | ({} if cells is None else {"cells": cells})),
-        )
-    )
+    text = render(
+        "report.html", title, folder="assets", scripts=_REPORT_SCRIPTS, styles=_REPORT_STYLES, subtitle=subtitle,
+        sections=sections, tables=tables, lead=lead, wide=wide, shapes=lead is not None,
+        data=script_safe({"tables": data} | ({} if cells is None else {"cells": cells})),
+    )  # fmt: skip
     with opened(path) as file:
         file.write(text)
 
@@ -103,12 +124,8 @@ def write_report(
 # them to its own UTF-16 units.
 
 
-def sample_blocks(sample: Sample, prediction: Prediction) -> tuple[str, str]:
-    """The two blocks of one sample: what the list shows and searches, and the rest.
-
-    Raises:
-        UsageError: the prediction is for another sample.
-    """
+def _sample_blocks(sample: Sample, prediction: Prediction) -> tuple[str, str]:
+    """The two blocks of one sample: what the list shows and searches, and the rest."""
     if sample.id != prediction.id:
         raise UsageError(
             f"The prediction for {prediction.id!r} was paired with the sample {sample.id!r}.",
@@ -222,14 +239,16 @@ def write_html(pairs: Iterable[tuple[Sample, Prediction]], path: str | Path, *, 
         UsageError: a prediction is paired with a sample of another id.
         OSError: the file cannot be written.
     """
-    context = head_context(title, "assets/samples", _SAMPLE_SCRIPTS, _SAMPLE_STYLES)
-    page = templates().get_template("samples.html").render(context, meta=script_safe({"meanings": meanings()}))
+    page = render(
+        "samples.html", title, folder="assets/samples", scripts=_SAMPLE_SCRIPTS, styles=_SAMPLE_STYLES,
+        meta=script_safe({"meanings": meanings()}),
+    )  # fmt: skip
     head, tail = page.split("<!-- data -->\n")
     written = 0
     with opened(path) as file:
         file.write(head)
         for sample, prediction in pairs:
-            listed, shown = sample_blocks(sample, prediction)
+            listed, shown = _sample_blocks(sample, prediction)
             file.write(f'<script type="application/json" class="listed">{listed}</script>\n')
             file.write(f'<script type="application/json" class="shown">{shown}</script>\n')
             written += 1

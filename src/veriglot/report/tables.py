@@ -7,12 +7,14 @@ import re
 import sys
 from dataclasses import dataclass
 from io import StringIO
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from veriglot.report.text_layout import printable
+from veriglot.storage.files import open_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from markupsafe import Markup
     from rich.console import Console
@@ -29,6 +31,7 @@ __all__ = [
     "escape_markdown",
     "latex_row",
     "markdown_row",
+    "write_csv",
 ]
 
 PLAIN_WIDTH = 200
@@ -85,6 +88,7 @@ class Table:
         rows: a `Value` or a `Cell` for each column. Shares are between 0 and 1 unless they are text already.
         totals: how many rows at the end summarize those above.
         lead: how many columns are repeated where a terminal is too narrow for all.
+        look: classes of the table on a page.
     """
 
     name: str
@@ -93,6 +97,7 @@ class Table:
     rows: Sequence[Sequence[Any]]
     totals: int = 0
     lead: int = 1
+    look: str = "sortable"
 
     @property
     def numeric(self) -> list[bool]:
@@ -124,16 +129,11 @@ class Table:
         rule = ["---:" if right else "---" for right in self.numeric]
         return "".join(markdown_row(cells) + "\n" for cells in (head, rule, *rows))
 
-    def to_html(self, *, class_: str = "sortable", tall: bool = False) -> Markup:
-        """A table that sorts by its heads, in a region that scrolls, also by keys.
-
-        Args:
-            class_: classes of the table.
-            tall: whether it may be longer than a screen, and then scrolls under its head.
-        """
+    def to_html(self, *, tall: bool = False) -> Markup:
+        """A table in a region that scrolls, also by keys; `tall` for one that may be longer than a screen."""
         from veriglot.report.html import macro
 
-        return macro("table")(self, class_, tall)
+        return macro("table")(self, self.look, tall)
 
     def to_latex(self) -> str:
         """A `tabular` for the package booktabs."""
@@ -192,6 +192,24 @@ class Table:
                 table.add_section()
             table.add_row(*(_styled(row[index]) for index in indices))
         return table
+
+
+def write_csv(tables: Mapping[str, Table], folder: str | Path) -> list[Path]:
+    """Write tables as `NAME.csv` into a folder, which is made where there is none.
+
+    Returns:
+        The files that were written.
+
+    Raises:
+        OSError: a file cannot be written.
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [folder / f"{name}.csv" for name in tables]
+    for path, table in zip(paths, tables.values(), strict=True):
+        with open_whole(path) as file:
+            file.write(table.to_csv().encode())
+    return paths
 
 
 def open_console() -> Console:

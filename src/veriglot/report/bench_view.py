@@ -9,13 +9,10 @@ from veriglot.bench.comparison import FEWEST_TEXTS, SURE_TEXTS, few, too_few
 from veriglot.bench.figures import UNTUNED
 from veriglot.bench.results import MEAN
 from veriglot.metrics.measures import AT_THRESHOLD, ITEM_MEASURES, SPAN_MEASURES
-from veriglot.report.text_layout import count
+from veriglot.report.text_layout import MINUS, count
 
 if TYPE_CHECKING:
     from veriglot.bench.results import (
-        BenchCell,
-        BenchComparison,
-        BenchConfusion,
         BenchData,
         BenchFigure,
         BenchResults,
@@ -23,20 +20,7 @@ if TYPE_CHECKING:
         BenchWin,
     )
 
-__all__ = [
-    "ALL",
-    "FEW_TEXTS",
-    "SEEN",
-    "Board",
-    "View",
-    "ends",
-    "findings",
-    "number",
-    "ranks",
-    "reading",
-    "taken",
-    "win_ends",
-]
+__all__ = ["ALL", "FEW_TEXTS", "SEEN", "Board", "View", "ends", "findings", "number", "ranks", "reading", "taken"]
 
 
 ALL = "all"
@@ -46,34 +30,18 @@ SEEN = "†"
 FEW = "‡"
 """Stands beside an interval over few texts."""
 
-_MINUS = "\N{MINUS SIGN}"
-
 
 def number(value: float | None, digits: int = 3) -> str:
     """A figure as text; a dash for none."""
-    return "–" if value is None else f"{value:.{digits}f}".replace("-", _MINUS)
+    return "–" if value is None else f"{value:.{digits}f}".replace("-", MINUS)
 
 
-def ends(low: float | None, high: float | None, texts: int) -> str:
+def ends(low: float | None, high: float | None, texts: int, *, percent: bool = False) -> str:
     """An interval over so many texts, with its mark where they are few; empty for none, or of too few."""
     if low is None or high is None or too_few(texts) is not None:
         return ""
-    return f"[{number(low)}, {number(high)}]{FEW if few(texts) else ''}"
-
-
-def win_ends(win: BenchWin, texts: int) -> str:
-    """The interval of a win rate in percent, likewise."""
-    if win.low is None or win.high is None or too_few(texts) is not None:
-        return ""
-    return f" [{100 * win.low:.0f}, {100 * win.high:.0f}]{FEW if few(texts) else ''}"
-
-
-def figure_text(figure: BenchFigure | None) -> str:
-    """Value, mark of seen data, and interval; a dash for none."""
-    if figure is None or figure.value is None:
-        return "–"
-    mark = SEEN if figure.seen else ""
-    return f"{number(figure.value)}{mark} {ends(figure.low, figure.high, figure.clusters)}".rstrip()
+    shown = f"{100 * low:.0f}, {100 * high:.0f}" if percent else f"{number(low)}, {number(high)}"
+    return f"[{shown}]{FEW if few(texts) else ''}"
 
 
 def taken(data: BenchData) -> str:
@@ -108,13 +76,9 @@ class Board(NamedTuple):
 
 
 class Row(NamedTuple):
-    """A system on a leaderboard.
+    """A system on a leaderboard, with its figure on each data set and its win rate over all cells.
 
-    Attributes:
-        system: it.
-        cells: data set to the figure over its languages, or None.
-        fair: data sets that no system of the bench was trained on.
-        win: its win rate over all cells; None where nothing was compared.
+    `fair` names the data sets that no system of the bench was trained on.
     """
 
     system: BenchSystem
@@ -141,17 +105,14 @@ class View:
     Attributes:
         results: the results.
         levels: those that any labelled data set was judged at, so that there is something to rank by.
-        confusions: which types detectors take for which.
     """
 
     def __init__(self, results: BenchResults) -> None:
         self.results = results
         self.levels = tuple(level for level in results.measures if any(level in d.levels for d in _labelled(results)))
-        self.confusions: tuple[BenchConfusion, ...] = getattr(results, "confusions", ())
         self._figures: dict[tuple[str | None, ...], BenchFigure] = {
             (f.level, f.measure, f.at, f.data, f.system, f.language): f for f in results.figures
         }
-        self._cells: dict[tuple[str, ...], BenchCell] = {(c.level, c.data, c.system): c for c in results.cells}
         self._wins: dict[tuple[str | None, ...], BenchWin] = {
             (w.level, w.measure, w.at, w.scope, w.system): w for w in results.wins
         }
@@ -161,10 +122,6 @@ class View:
     ) -> BenchFigure | None:
         """One figure, or None."""
         return self._figures.get((level, measure, at, data, system, language))
-
-    def cell(self, level: str, data: str, system: str) -> BenchCell | None:
-        """What became of a system on a data set."""
-        return self._cells.get((level, data, system))
 
     def win(self, level: str, measure: str, at: str | None, scope: str, system: str) -> BenchWin | None:
         """A win rate, or None."""
@@ -217,19 +174,6 @@ class View:
         board = self.board(level)
         figures = (figure for row in board.rows for figure in row.cells.values())
         return [figure for figure in figures if figure is not None and figure.value is None]
-
-    def own(self, level: str) -> bool:
-        """Whether any system has a threshold of its own at a level."""
-        return any(figure.level == level and figure.at == "own" for figure in self.results.figures)
-
-    def comparison(self, level: str, data: str, system: str) -> BenchComparison | None:
-        """A system held against the baseline."""
-        wanted = (level, data, system)
-        return next((c for c in self.results.comparisons if (c.level, c.data, c.system) == wanted), None)
-
-    def missing(self) -> list[BenchCell]:
-        """Cells without figures, or with figures of a part of the samples."""
-        return [cell for cell in self.results.cells if cell.status not in {"done", "unsuited"}]
 
 
 def _labelled(results: BenchResults) -> list[BenchData]:

@@ -1,0 +1,674 @@
+"""A bench's results: one HTML or Markdown page, LaTeX, CSV and JSON tables, and the terminal."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+import msgspec
+from rich.text import Text
+
+from veriglot.bench.comparison import SURE_TEXTS
+from veriglot.bench.results import MEAN
+from veriglot.errors import UnknownNameError
+from veriglot.report.bench_view import ALL, FEW_TEXTS, SEEN, View, ends, findings, number, ranks, reading, taken
+from veriglot.report.html import macro
+from veriglot.report.pages import Fold, Section, markdown_report, write_report
+from veriglot.report.tables import BOOKTABS, PLAIN_WIDTH, Cell, Table, escape_latex, latex_row
+from veriglot.report.text_layout import count, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    from rich.console import Console
+
+    from veriglot.bench.results import BenchCell, BenchConfusion, BenchData, BenchFigure, BenchResults, BenchWin
+    from veriglot.report.bench_view import Board
+    from veriglot.report.pages import Part
+    from veriglot.report.tables import Value
+
+__all__ = ["bench_document", "bench_tables", "render_bench", "write_bench"]
+
+
+FORMATS = ("markdown", "latex", "csv", "json")
+
+_BOARD = "board sortable"
+
+
+# What people read: cells of text with their intervals, for the pages and the terminal.
+
+
+def _board_table(view: View, board: Board) -> Table:
+    """A leaderboard."""
+    heads = ("system", *(data.name for data in board.data), "mean", "wins")
+    rows = []
+    for row in board.rows:
+        cells = (_figure_cell(row.cells[data.name]) for data in board.data)
+        mean = Cell("–", kind="absent")
+        if row.mean is not None:
+            mean = Cell(number(row.mean), f"(of {len(row.unseen)})", value=row.mean)
+        rows.append((row.system.name, *cells, mean, _win_cell(row.win, view.texts(board.level, ALL))))
+    return Table("", board.title, heads, rows, look=_BOARD)
+
+
+def _figure_cell(figure: BenchFigure | None) -> Cell:
+    """A figure with its interval; a page shows under the pointer how many items are behind it."""
+    if figure is None or figure.value is None:
+        return Cell("–", kind="absent", hint=figure.reason if figure is not None else None)
+    behind = f"{figure.items:,} items of {figure.clusters:,} texts, {figure.positives:,} positive"
+    if figure.coverage < 1.0:
+        behind += f"; coverage {100 * figure.coverage:.0f}%"
+    return Cell(
+        number(figure.value) + (SEEN if figure.seen else ""),
+        ends(figure.low, figure.high, figure.clusters) or "no interval",
+        kind="seen" if figure.seen else "",
+        value=figure.value,
+        heat=figure.value,
+        hint="; ".join(part for part in (behind, figure.reason) if part),
+    )
+
+
+def _win_cell(win: BenchWin | None, texts: int) -> Cell:
+    """A win rate with its interval, which is over so many texts, and what it is counted over."""
+    if win is None or win.rate is None:
+        return Cell("–", kind="absent")
+    ties = f", {win.ties} tied" if win.ties else ""
+    played = f", played {win.played}" if win.played < win.cells else ""
+    interval = ends(win.low, win.high, texts, percent=True)
+    return Cell(
+        f"{100 * win.rate:.0f}%", f"{interval} ({win.wins} of {win.cells}{ties}{played})".strip(), value=win.rate
+    )
+
+
+def _measure_table(view: View, level: str, data: str, *, at: str | None = None) -> Table:
+    """Every measure of a level on one data set; `at` is `own` for the systems' own thresholds."""
+    measures = view.measures(level, at)
+    rows = []
+    for row in view.board(level).rows:
+        figures = [view.figure(level, name, view.at(name, at), data, row.system.name) for name in measures]
+        if any(figure is not None for figure in figures):
+            rows.append((row.system.name, *map(_figure_cell, figures)))
+    where = "at the systems' own thresholds" if at == "own" else "thresholds tuned on dev"
+    return Table("", f"{data}, {level}s: {where}", ("system", *measures), rows, look=_BOARD)
+
+
+def _language_table(view: View, level: str, data: str) -> Table:
+    """The ranking measure in each language of a data set."""
+    rank_by = view.results.rank_by
+    figures = [f for f in view.results.figures if f.level == level and f.data == data and f.language != MEAN]
+    tags = sorted({figure.language for figure in figures})
+    rows = []
+    for row in view.board(level).rows:
+        name, at = row.system.name, view.at(rank_by)
+        rows.append((name, *(_figure_cell(view.figure(level, rank_by, at, data, name, tag)) for tag in tags)))
+    return Table("", f"{rank_by} of {level}s by language: {data}", ("system", *tags), rows, look=_BOARD)
+
+
+def _win_table(view: View, level: str) -> Table:
+    """Win rates by group of languages."""
+    board = view.board(level)
+    scopes = [ALL, *(scope for scope in view.results.groups if scope != ALL)]
+    wins = {
+        scope: [view.win(level, board.measure, board.at, scope, row.system.name) for row in board.rows]
+        for scope in scopes
+    }
+    wins = {scope: column for scope, column in wins.items() if any(win is not None and win.cells for win in column)}
+    cells = ([_win_cell(win, view.texts(level, scope)) for win in column] for scope, column in wins.items())
+    names = [row.system.name for row in board.rows]
+    title = f"Win rates by {board.measure} of {level}s, with ties credited to all"
+    return Table("", title, ("system", *wins), list(zip(names, *cells, strict=True)), look=_BOARD)
+
+
+def _comparison_table(view: View) -> Table:
+    """Every difference from the baseline."""
+    rows = [
+        (
+            c.system, c.data, c.level, number(c.difference), ends(c.low, c.high, c.clusters), _p(c.p), _p(c.adjusted),
+            f"{c.items:,} / {c.clusters:,}", c.reason or "",
+        )
+        for c in view.results.comparisons
+    ]  # fmt: skip
+    title = (
+        f"Differences in {view.results.rank_by} from {view.results.baseline}, paired bootstrap over texts,"
+        f" p-values corrected by {view.results.correction} within a level"
+    )
+    heads = ("system", "data", "level", "difference", "95% interval", "p", "corrected", "items / texts", "note")
+    return Table("", title, heads, rows)
+
+
+def _p(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return "<0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def _cost_table(view: View) -> Table:
+    """What every cell took."""
+    heads = ("system", "data", "level", "status", "coverage", "a second", "CPU s", "model calls", "tokens", "money")
+    rows = [_cost_row(cell) for cell in view.results.cells if cell.status not in {"unsuited", "unavailable"}]
+    return Table("", "Cost and coverage", heads, rows)
+
+
+def _cost_row(cell: BenchCell) -> tuple[str, ...]:
+    cost = cell.cost
+    tokens = cost.tokens_in + cost.tokens_out
+    return (
+        cell.system, cell.data, cell.level, cell.status, f"{100 * cell.coverage:.0f}%",
+        "–" if cost.speed is None else f"{cost.speed:,.1f}",
+        f"{cost.cpu:,.1f}" if cost.rows else "–",
+        f"{cost.calls:,}" if cost.calls else "–",
+        f"{tokens:,}" if tokens else "–",
+        "–" if cost.money is None else f"{cost.money:,.2f}",
+    )  # fmt: skip
+
+
+def _reason_table(title: str, heads: Sequence[str], reasons: Iterable[tuple[str, tuple[str, ...]]]) -> Table:
+    """Systems with what is so of each and why; those with one reason in one row."""
+    systems: dict[tuple[str, ...], dict[str, None]] = {}
+    for system, reason in reasons:
+        systems.setdefault(reason, {})[system] = None
+    return Table("", title, heads, [(", ".join(names), *reason) for reason, names in systems.items()])
+
+
+def _missing_table(view: View) -> Table:
+    """Cells without figures, or with figures of a part of the samples, and why."""
+    cells = [cell for cell in view.results.cells if cell.status not in {"done", "unsuited"}]
+    reasons = (
+        ("all" if cell.status == "unavailable" else f"{cell.data} ({cell.level})", cell.status, cell.reason or "")
+        for cell in cells
+    )
+    heads = ("systems", "data", "status", "why")
+    systems = (cell.system for cell in cells)
+    return _reason_table("Not judged, and why", heads, zip(systems, reasons, strict=True))
+
+
+def _undefined_table(view: View, level: str) -> Table:
+    """Figures of a leaderboard that are undefined, and why."""
+    title = f"Judged, but without {view.results.rank_by} of {level}s, and why"
+    reasons = ((figure.system, (figure.data, figure.reason or "")) for figure in view.undefined(level))
+    return _reason_table(title, ("systems", "data", "why"), reasons)
+
+
+def _data_table(view: View) -> Table:
+    """The data sets."""
+    rows = []
+    for data in view.results.data:
+        test, texts = (sum(counts[index] for counts in data.languages.values()) for index in (0, 1))
+        items = "; ".join(f"{level} {data.items[level]:,} ({_unsupported(data, level)})" for level in data.levels)
+        split = f"{data.split} (taken: {taken(data)})" if data.labelled else data.split
+        rows.append(
+            (
+                data.name, " ".join(data.languages), f"{test:,}", f"{texts:,}", f"{data.dev:,}", items,
+                data.license or "not stated", split, data.note or "",
+            )
+        )  # fmt: skip
+    heads = ("data", "languages", "test", "texts", "dev", "items of the test part", "licence", "split", "note")
+    return Table("", "Data", heads, rows)
+
+
+def _unsupported(data: BenchData, level: str) -> str:
+    if level not in data.nonfactual:
+        return "no labels"
+    return f"{100 * data.nonfactual[level] / max(data.items[level], 1):.0f}% unsupported"
+
+
+def _answer_tables(view: View) -> list[Table]:
+    """What systems said of data without labels, a table for each data set and level."""
+    rows: dict[tuple[str, str], list[tuple[str, ...]]] = {}
+    for a in view.results.answers:
+        flagged = f"{number(a.flagged)} {ends(a.flagged_low, a.flagged_high, a.clusters)}".rstrip()
+        mean = f"{number(a.mean)} {ends(a.mean_low, a.mean_high, a.clusters)}".rstrip()
+        items = f"{a.items:,} / {a.clusters:,}"
+        row = (a.system, a.language, items, f"{100 * a.coverage:.0f}%", flagged, mean)
+        rows.setdefault((a.data, a.level), []).append(row)
+    heads = ("system", "language", "items / texts", "coverage", "marked", "mean of its numbers")
+    return [
+        Table("", f"{data}, {level}s: what systems say, without labels", heads, of_one)
+        for (data, level), of_one in rows.items()
+    ]
+
+
+_SHOWN_STATISTICS = (
+    "length_ratio", "hallucinated_length_ratio", "character_rate", "sentence_rate", "band_0_5", "band_5_25",
+    "band_25_100", "mean_evidence_units", "mean_response_units", "support_rate",
+)  # fmt: skip
+
+
+def _statistics_table(view: View) -> Table:
+    """Statistics of the test parts, as HAT's Tables 1 and 2 and HalluVerse25's Table 2 have them."""
+    rows = [
+        (data.name, *(number(data.statistics.get(name)) for name in _SHOWN_STATISTICS))
+        for data in view.results.data
+        if data.labelled
+    ]
+    return Table("", "Statistics of the test parts", ("data", *_SHOWN_STATISTICS), rows)
+
+
+def _correlation_tables(view: View, levels: Iterable[str]) -> list[Table]:
+    """How what systems say goes together at some levels."""
+    tables = []
+    for matrix in view.results.correlations:
+        if matrix.level not in levels:
+            continue
+        title = f"{matrix.method.title()} correlation between systems' numbers of {matrix.level}s"
+        if matrix.method == "kappa":
+            title = f"Cohen's kappa of systems' verdicts on {matrix.level}s"
+        rows = [
+            (name, *map(_correlation_cell, values, counts))
+            for name, values, counts in zip(matrix.systems, matrix.r, matrix.cells, strict=True)
+        ]
+        title += ", averaged over languages"
+        tables.append(Table("", title, ("system", *matrix.systems), rows, look=_BOARD))
+    return tables
+
+
+def _correlation_cell(value: float | None, cells: int) -> Cell:
+    if value is None:
+        return Cell("–", kind="absent")
+    return Cell(number(value, 2), value=value, heat=abs(value), hint=f"mean over {cells} cells")
+
+
+# Which types are taken for which.
+
+
+_HOW_TO_READ = (
+    "Rows are the types of the labels, columns what the detector called them, at its own threshold: of whole responses"
+    " where each has one type, else of each mark of the labels, by most of the characters that the detector marks in"
+    " it. The column `none` is what it did not mark, `other type` what it marked as nothing that the labels have a type"
+    " for. Shares are of the row."
+)
+
+
+def _type_parts(view: View) -> Iterator[Part]:
+    """The matrices of all languages together, and which detectors' types cannot be held against the data's."""
+    yield _HOW_TO_READ
+    by_data: dict[str, list[BenchConfusion]] = {}
+    for confusion in view.results.confusions:
+        if confusion.language == ALL and confusion.counts:
+            by_data.setdefault(confusion.data, []).append(confusion)
+    for data, matrices in by_data.items():
+        parts = [part for confusion in matrices for part in (_type_table(confusion), _type_summary(confusion))]
+        yield Fold(f"{data}: {count(len(matrices), 'detector')}", parts, opened=len(by_data) == 1)
+    reasons = ((c.system, (c.data, c.reason or "")) for c in view.results.confusions if not c.counts)
+    yield from _filled(_reason_table("Types not compared, and why", ("systems", "data", "why"), reasons))
+
+
+def _type_table(confusion: BenchConfusion) -> Table:
+    """One matrix: how many, and which share of the row."""
+    rows = [
+        (name, *(_type_cell(confusion, index, column) for column in range(len(row))), f"{sum(row):,}")
+        for index, (name, row) in enumerate(zip(confusion.classes, confusion.counts, strict=True))
+    ]
+    seen = SEEN if confusion.seen else ""
+    title = f"{confusion.system} on {confusion.data}{seen}, types of {confusion.of}s ({confusion.taxonomy})"
+    return Table("", title, ("label", *confusion.answers, "all"), rows, look="board types")
+
+
+def _type_cell(confusion: BenchConfusion, row: int, column: int) -> Cell:
+    number_of, whole = confusion.counts[row][column], sum(confusion.counts[row])
+    if not whole:
+        return Cell("–", kind="absent")
+    return Cell(
+        f"{number_of:,}",
+        f"({100 * number_of / whole:.0f}%)",
+        kind="right" if column == row else "",
+        value=number_of,
+        heat=number_of / whole,
+        hint=f"{confusion.classes[row]} called {confusion.answers[column]}",
+    )
+
+
+def _type_summary(confusion: BenchConfusion) -> str:
+    """How many are right, and what to know."""
+    right = sum(row[index] for index, row in enumerate(confusion.counts))
+    whole = sum(map(sum, confusion.counts))
+    share = f" ({100 * right / whole:.1f}%)" if whole else ""
+    left_out = f", {confusion.left_out:,} left out for want of one type" if confusion.left_out else ""
+    words = f"{right:,} of {whole:,} are called what they are{share}{left_out}"
+    return f"{words}; {confusion.reason}." if confusion.reason else f"{words}."
+
+
+# The pages.
+
+
+def _sections(view: View, *, markup: bool) -> Iterator[Section]:
+    """Findings, the leaderboards, what stands behind them; with `markup`, what a page has beyond text too."""
+    results = view.results
+    lead, how = findings(view), reading(view)
+    if markup:
+        yield Section("findings", "Findings", "Findings", (macro("findings")(lead, how),), ("figures",))
+    else:
+        yield Section("findings", "Findings", "Findings", (lead, Fold("How to read it", [how])))
+    for level in view.levels:
+        title = f"{level.capitalize()}s"
+        yield Section(level, title, title, list(_level(view, level)), (f"leaderboard_{level}", "languages", "wins"))
+    if results.answers:
+        intro = "How much a system marks, and how high its numbers are. Neither says whether it is right."
+        yield Section("unlabelled", "Without labels", "No labels", (intro, *_answer_tables(view)), ("answers",))
+    if results.confusions:
+        title = "Which types are taken for which"
+        yield Section("types", title, "Types", list(_type_parts(view)), ("type_confusions",))
+    if results.correlations:
+        intro = (
+            "How the numbers of two systems go together on the same items, greater being worse in both, and how far"
+            " their verdicts agree beyond chance (kappa); the mean over languages of data sets. Dark grounds are strong"
+            " relations of either sign."
+        )
+        tables = _correlation_tables(view, {matrix.level for matrix in results.correlations})
+        yield Section("correlations", "How systems go together", "Correlations", (intro, *tables), ("correlations",))
+    if results.comparisons:
+        intro = (
+            "Both systems are measured on the items that both scored, under the same resamples. Systems that were"
+            " trained on the data are compared too: mind the mark in the leaderboards."
+        )
+        parts = (intro, _comparison_table(view))
+        yield Section("comparisons", "Against the baseline", "Baseline", parts, ("comparisons",))
+    tables = [table for table in (_data_table(view), _statistics_table(view)) if table.rows]
+    yield Section("sets", "Data", "Data", tables, ("data",))
+    intro = (
+        "Seconds of processor time are of all processes together, rows a second of the clock on the wall, on the"
+        " machine that ran it. A detector's cell at one level is that of all its levels: it is asked once."
+    )
+    yield Section("cost", "Cost and coverage", "Cost", (intro, _cost_table(view)), ("cells", "coverage"))
+    for missing in _filled(_missing_table(view)):
+        yield Section("missing", missing.title, "Not judged", (missing,))
+    systems = [
+        f"{system.name} ({system.kind}): {system.signature or f'unavailable: {system.unavailable}'}"
+        for system in results.systems
+    ]
+    signature = [macro("signature")(results.signature)] if markup else []
+    yield Section("systems", "Systems", "Systems", (systems, *signature), ("systems", "thresholds"))
+
+
+def _level(view: View, level: str) -> Iterator[Part]:
+    board = view.board(level)
+    yield f"{board.title}."
+    yield _board_table(view, board)
+    yield from _filled(_undefined_table(view, level))
+    yield Fold("Win rates by group of languages", [_win_table(view, level)])
+    for data in board.data:
+        tables = [_measure_table(view, level, data.name), *_filled(_measure_table(view, level, data.name, at="own"))]
+        tables += [_language_table(view, level, data.name)] if len(data.languages) > 1 else []
+        yield Fold(f"{data.name}: every measure, and each language", tables)
+
+
+def _filled(table: Table) -> list[Table]:
+    """The table, where it has rows."""
+    return [table] if table.rows else []
+
+
+def write_bench(results: BenchResults, path: str | Path) -> None:
+    """Write the leaderboard as one self-contained page.
+
+    The same results give the same bytes. The file appears under its name once it is whole.
+
+    Args:
+        results: of the bench.
+        path: where to write; `-` is standard output.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    view = View(results)
+    subtitle = (
+        f"{count(len(results.systems), 'system')} on {count(len(results.data), 'data set')}",
+        f"ranked by {results.rank_by}, thresholds tuned on dev" if view.levels else "no labels: nobody is ranked",
+        f"95% intervals over {results.resamples:,} resamples of texts",
+        f"Veriglot {results.version}",
+    )
+    sections = list(_sections(view, markup=True))
+    write_report(path, title=results.title, subtitle=subtitle, sections=sections, tables=bench_tables(results))
+
+
+def bench_document(results: BenchResults, format: str, *, table: str | None = None) -> str:  # noqa: A002  # as in the CLI
+    """A bench as a document.
+
+    Args:
+        results: of the bench.
+        format: `markdown` (everything, as a page), `latex` (the leaderboards), `csv` (one table) or `json`.
+        table: which table for `csv`; None for every figure.
+
+    Raises:
+        UnknownNameError: no such format, or the bench has no such table.
+    """
+    if format not in FORMATS:
+        raise UnknownNameError("format of a leaderboard", format, FORMATS)
+    if format == "json":
+        return msgspec.json.format(msgspec.json.encode(results), indent=2).decode() + "\n"
+    if format == "csv":
+        tables = bench_tables(results)
+        if (table or "figures") not in tables:
+            raise UnknownNameError("table of this bench", table or "figures", tables)
+        return tables[table or "figures"].to_csv()
+    view = View(results)
+    if format == "markdown":
+        return markdown_report(results.title, _sections(view, markup=False), results.signature)
+    if not view.levels:
+        return f"% no data set has labels: there is nothing to rank\n% {results.signature}\n"
+    return "\n".join(_latex_board(view, view.board(level)) for level in view.levels)
+
+
+def _latex_board(view: View, board: Board) -> str:
+    """A `table*`: values over their intervals, the best value of a column in bold."""
+    best = {data.name: _best(board, data.name) for data in board.data}
+    heads = ["System", *(escape_latex(data.name) for data in board.data), "Mean", "Wins (\\%)"]
+    lines = [
+        BOOKTABS, r"\begin{table*}", r"\centering", r"\small",
+        rf"\begin{{tabular}}{{l{'c' * (len(board.data) + 2)}}}", r"\toprule", latex_row(heads), r"\midrule",
+    ]  # fmt: skip
+    for row in board.rows:
+        figures = [row.cells[name] for name in best]
+        values = [_latex_value(figure, best[name]) for figure, name in zip(figures, best, strict=True)]
+        rate = row.win.rate if row.win is not None else None
+        wins = "--" if rate is None else f"{100 * rate:.0f}"
+        mean = "--" if row.mean is None else escape_latex(number(row.mean))
+        lines.append(latex_row([escape_latex(row.system.name), *values, mean, wins]))
+        intervals = [escape_latex(ends(f.low, f.high, f.clusters)) if f else None for f in figures]
+        under = ["" if text is None else rf"{{\scriptsize {text}}}" for text in intervals]
+        lines.append(latex_row(["", *under, "", ""]))
+    caption = escape_latex(f"{view.results.title}: {board.title}. Under each value its 95% interval over texts.")
+    shown = [figure for row in board.rows for figure in row.cells.values() if figure is not None]
+    if any(figure.value is not None and figure.clusters < SURE_TEXTS for figure in shown):
+        caption += f" {escape_latex(FEW_TEXTS)}"
+    if any(figure.seen for figure in shown):
+        caption += r" $\dagger$: the system was trained on the data, which is in no mean and win."
+    lines += [
+        r"\bottomrule", r"\end{tabular}", rf"\caption{{{caption}}}", rf"\label{{tab:bench-{board.level}}}",
+        r"\end{table*}", f"% {view.results.signature}", "",
+    ]  # fmt: skip
+    return "\n".join(lines)
+
+
+def _best(board: Board, data: str) -> str | None:
+    """The best value of a column as it is printed, among systems that were not trained on the data."""
+    figures = (row.cells[data] for row in board.rows)
+    values = [figure.value for figure in figures if figure is not None and figure.value is not None and not figure.seen]
+    return number(max(values)) if values else None
+
+
+def _latex_value(figure: BenchFigure | None, best: str | None) -> str:
+    if figure is None or figure.value is None:
+        return "--"
+    text = escape_latex(number(figure.value))
+    if figure.seen:
+        return rf"{text}$^\dagger$"
+    return rf"\textbf{{{text}}}" if number(figure.value) == best else text
+
+
+def render_bench(results: BenchResults, console: Console) -> None:
+    """Print a bench.
+
+    Args:
+        results: of it.
+        console: where to print; a pipe has 200 columns.
+    """
+    view = View(results)
+    if not console.is_terminal:  # it says 80 columns, which is a guess
+        console.width = max(console.width, PLAIN_WIDTH)
+    console.print(Text(printable(results.title), style="bold"))
+    for text in findings(view):
+        console.print(Text(f"  {printable(text)}"))
+    tables = []
+    for level in view.levels:
+        tables += [_board_table(view, view.board(level)), *_filled(_undefined_table(view, level))]
+    unranked = [level for level in results.measures if level not in view.levels]
+    for table in (*tables, *_answer_tables(view), *_correlation_tables(view, unranked), *_filled(_missing_table(view))):
+        console.print()
+        table.print(console)
+
+
+# What programs read: every table as rows of plain values.
+
+
+_FIELDS = {
+    "wins": (
+        "Win rates, with ties credited to all, and means by group of languages",
+        "level measure at scope system wins ties cells played rate low high mean",
+    ),
+    "comparisons": (
+        "Differences from the baseline, by paired bootstrap",
+        "data level measure at system baseline difference low high p adjusted items clusters correction reason",
+    ),
+    "answers": (
+        "What systems say of data without labels",
+        "system data level language items clusters coverage flagged flagged_low flagged_high mean mean_low mean_high"
+        " signature",
+    ),
+    "cells": (
+        "What became of every system on every data set, and what it took",
+        "system data level status reason coverage cost.rows cost.wall cost.cpu cost.speed cost.calls cost.tokens_in"
+        " cost.tokens_out cost.money seen notes signature",
+    ),
+    "thresholds": (
+        "Thresholds as tuned on dev, in the systems' own numbers",
+        "system data level measure language value direction reached items positives reason",
+    ),
+    "systems": ("The systems", "name kind made_by options direction description unavailable signature"),
+    "figures": (
+        "Every figure with its interval",
+        "system data level language measure at value low high items positives clusters chance coverage p seen reason"
+        " signature",
+    ),
+}
+_COLUMN = {
+    "cost.rows": "rows_timed", "cost.wall": "seconds", "cost.cpu": "cpu_seconds", "cost.speed": "rows_a_second",
+    "cost.calls": "model_calls", "cost.tokens_in": "tokens_in", "cost.tokens_out": "tokens_out",
+    "cost.money": "money", "name": "system",
+}  # fmt: skip
+
+
+def bench_tables(results: BenchResults) -> dict[str, Table]:
+    """Every table of a bench that has rows, by name."""
+    view = View(results)
+    boards = (_board_rows(view.board(level), f"leaderboard_{level}") for level in view.levels)
+    wins = _records(view, "wins")
+    texts = [(*row, view.texts(win.level, win.scope)) for row, win in zip(wins.rows, results.wins, strict=True)]
+    tables = (
+        *boards, _languages(view), Table("wins", wins.title, (*wins.columns, "texts"), texts),
+        _records(view, "comparisons"), _records(view, "answers"), _correlations(view), _types(view),
+        _records(view, "cells"), _coverage(view), _records(view, "thresholds"), _data(view), _records(view, "systems"),
+        _records(view, "figures"),
+    )  # fmt: skip
+    return {table.name: table for table in tables if table.rows}
+
+
+def _records(view: View, name: str) -> Table:
+    """A table of records, whose columns are their fields."""
+    title, fields = _FIELDS[name]
+    values = attrgetter(*fields.split())
+    rows = [tuple(map(_plain, values(record))) for record in getattr(view.results, name)]
+    return Table(name, title, tuple(_COLUMN.get(field, field) for field in fields.split()), rows)
+
+
+def _plain(value: object) -> Value:
+    """A field as one value: several are parted by semicolons."""
+    if isinstance(value, dict):
+        value = tuple(f"{key}={item}" for key, item in value.items())
+    return "; ".join(value) or None if isinstance(value, tuple) else value  # type: ignore[return-value]
+
+
+def _board_rows(board: Board, name: str) -> Table:
+    """A leaderboard: a row a system, value and interval of each data set, mean and win rate; see `ranks`."""
+    columns = ["rank", "system", "kind"]
+    for data in board.data:
+        columns += [data.name, f"{data.name}_low", f"{data.name}_high", f"{data.name}_seen", f"{data.name}_texts"]
+    columns += ["mean", "data_sets", "win_rate", "win_low", "win_high", "wins", "ties", "cells", "played"]
+    rows = []
+    for rank, row in zip(ranks(board), board.rows, strict=True):
+        values: list[Value] = [rank, row.system.name, row.system.kind]
+        for data in board.data:
+            f = row.cells[data.name]
+            values += (f.value, f.low, f.high, f.seen, f.clusters) if f else (None,) * 5
+        win = row.win
+        values += [row.mean, len(row.unseen)]
+        values += [win.rate, win.low, win.high, win.wins, win.ties, win.cells, win.played] if win else [None] * 7
+        rows.append(tuple(values))
+    return Table(name, board.title, tuple(columns), rows)
+
+
+def _languages(view: View) -> Table:
+    """The ranking measure of every language: what win rates are counted over."""
+    rank_by = view.results.rank_by
+    rows = [
+        (f.level, f.data, f.language, f.system, f.value, f.low, f.high, f.items, f.positives, f.seen, f.clusters)
+        for f in view.results.figures
+        if f.measure == rank_by and f.at == view.at(rank_by) and f.language != MEAN
+    ]
+    columns = ("level", "data", "language", "system", rank_by, "low", "high", "items", "positives", "seen", "texts")
+    return Table("languages", f"{rank_by} in each language", columns, rows)
+
+
+def _correlations(view: View) -> Table:
+    rows = [
+        (c.level, first, second, c.r[row][column], c.cells[row][column], c.largest_p[row][column], c.method)
+        for c in view.results.correlations
+        for row, first in enumerate(c.systems)
+        for column, second in enumerate(c.systems)
+        if column > row
+    ]
+    columns = ("level", "first", "second", "r", "cells", "largest_p", "method")
+    return Table("correlations", "How systems' numbers go together", columns, rows)
+
+
+def _types(view: View) -> Table:
+    """Every matrix, by language too, a row a cell; a row without counts says why there are none."""
+    columns = (
+        "system", "data", "language", "of", "taxonomy", "type", "answer", "count", "share", "left_out", "seen",
+        "reason", "signature",
+    )  # fmt: skip
+    rows: list[tuple[Value, ...]] = []
+    for c in view.results.confusions:
+        cells: list[tuple[Value, ...]] = [] if c.counts else [(None,) * 4]
+        for name, counts in zip(c.classes, c.counts, strict=True):
+            whole = sum(counts)
+            cells += [
+                (name, answer, n, n / whole if whole else None) for answer, n in zip(c.answers, counts, strict=True)
+            ]
+        first, last = (c.system, c.data, c.language, c.of, c.taxonomy), (c.left_out, c.seen, c.reason, c.signature)
+        rows += [(*first, *cell, *last) for cell in cells]
+    return Table("type_confusions", "Which types are taken for which", columns, rows)
+
+
+def _coverage(view: View) -> Table:
+    statuses = sorted({s for c in view.results.cells for counts in c.statuses.values() for s in counts})
+    rows = [
+        (c.system, c.data, c.level, tag, *(counts.get(status, 0) for status in statuses))
+        for c in view.results.cells
+        for tag, counts in c.statuses.items()
+    ]
+    columns = ("system", "data", "level", "language", *statuses)
+    return Table("coverage", "What became of the test samples, by language", columns, rows)
+
+
+def _data(view: View) -> Table:
+    names = tuple(dict.fromkeys(name for data in view.results.data for name in data.statistics))
+    columns = (
+        "data", "test", "texts", "dev", "unlabelled", "bad_rows", "languages", "license", "split", "note", *names,
+    )  # fmt: skip
+    rows: list[tuple[Value, ...]] = []
+    for data in view.results.data:
+        test, texts = (sum(counts[index] for counts in data.languages.values()) for index in (0, 1))
+        given = (data.name, test, texts, data.dev, data.unlabelled, data.bad_rows, " ".join(data.languages))
+        rows.append((*given, data.license, data.split, data.note, *(data.statistics.get(name) for name in names)))
+    return Table("data", "The data sets, and statistics of their test parts", columns, rows)

@@ -1,0 +1,555 @@
+"""A study's results: look-ups, the tables (CSV, JSON, Markdown, LaTeX), and the terminal view.
+
+A rate that is `unreliable` stands in columns of its own, so that nobody who reads the column `rate` takes it for one.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from rich.console import Console
+from rich.text import Text
+
+from veriglot.errors import UnknownNameError
+from veriglot.rates.estimators import ESTIMATORS
+from veriglot.records import Estimator, Rate, Reliability
+from veriglot.report.tables import (
+    BOOKTABS,
+    PLAIN_WIDTH,
+    Table,
+    escape_latex,
+    escape_markdown,
+    latex_row,
+    markdown_row,
+)
+from veriglot.report.tables import Cell as TableCell
+from veriglot.report.text_layout import count, interval, language_name, percent, points, printable
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from veriglot.report.tables import Value
+    from veriglot.study.results import Average, Cell, RankInterval, StudyResults
+
+__all__ = ["ALL", "View", "rank_reach", "render_study", "study_table", "study_tables"]
+
+
+ALL = "*"
+"""The name that stands for all languages together."""
+
+FORMATS = ("csv", "json", "markdown", "latex")
+
+_NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
+
+
+class View:
+    """Look-ups in the results of one study.
+
+    Attributes:
+        results: the study's results.
+        models: names of the models, the one that hallucinates least first, those without a mean last.
+        languages: tags, in the same order.
+    """
+
+    def __init__(self, results: StudyResults) -> None:
+        self.results = results
+        self._cells = {(cell.model, cell.language): cell for cell in results.cells}
+        self._averages = {average.name: average for average in (*results.by_language, *results.by_model)}
+        self.models = self._ordered(model.name for model in results.models)
+        self.languages = self._ordered(results.languages)
+
+    def _ordered(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Names by their averages, ascending; those without one after them, in their own order."""
+
+        def key(name: str) -> tuple[bool, float]:
+            average = self.average(name)
+            mean = average.mean if average is not None else None
+            return mean is None, mean or 0.0
+
+        return tuple(sorted(names, key=key))
+
+    def cell(self, model: str, language: str) -> Cell | None:
+        """The cell of one model in one language; None where the study has none."""
+        return self._cells.get((model, language))
+
+    @property
+    def cells(self) -> Iterator[Cell]:
+        """The cells, model by model."""
+        pairs = ((model, language) for model in self.models for language in self.languages)
+        return (self._cells[pair] for pair in pairs if pair in self._cells)
+
+    def rate(self, model: str, language: str, estimator: str | None = None) -> Rate | None:
+        """The rate of a cell by an estimator (None: the study's own); None where there is none."""
+        cell = self.cell(model, language)
+        wanted = estimator or self.results.estimator
+        return next((rate for rate in cell.rates if rate.estimator == wanted), None) if cell else None
+
+    def average(self, name: str) -> Average | None:
+        """The average of a model or a language, by name or tag."""
+        return self._averages.get(name)
+
+    @staticmethod
+    def is_sound(rate: Rate | None) -> bool:
+        """Whether a rate may be shown as a plain number: it exists, and the data support it."""
+        return rate is not None and rate.status is Reliability.OK and rate.rate is not None
+
+    def reliable(self, rates: Iterable[Rate | None]) -> list[float]:
+        """The rates that may be shown as plain numbers, as numbers."""
+        return [rate.rate for rate in rates if rate is not None and self.is_sound(rate) and rate.rate is not None]
+
+    @staticmethod
+    def doubt(rate: Rate) -> str:
+        """What an estimator gave where the data do not support it: `(13.2%?)`."""
+        return "no estimate" if rate.rate is None else f"({percent(rate.rate)}?)"
+
+    def rate_text(self, rate: Rate) -> str:
+        """A rate in one line of text: `7.4% [6.1, 8.9]`, `unreliable (13.2%?)`, `unreliable, no estimate`."""
+        if self.is_sound(rate):
+            return f"{percent(rate.rate)} {interval(rate.low, rate.high)}".rstrip()
+        return f"unreliable{',' * (rate.rate is None)} {self.doubt(rate)}"
+
+    @cached_property
+    def estimators(self) -> tuple[Estimator, ...]:
+        """Every estimator of the study, its own first, then in the order of their definition."""
+        estimators = {rate.estimator for cell in self.results.cells for rate in cell.rates}
+        own = self.results.estimator
+        return tuple(sorted(estimators, key=lambda each: (each != own, list(Estimator).index(each))))
+
+    @staticmethod
+    def estimator_words(estimator: str) -> str:
+        """What an estimator does, in a few words; the name itself of what is none."""
+        return ESTIMATORS[Estimator(estimator)].title if estimator in set(Estimator) else estimator
+
+    @cached_property
+    def own_rates(self) -> tuple[Rate, ...]:
+        """The rate of every cell by the study's estimator, model by model."""
+        rates = (self.rate(cell.model, cell.language) for cell in self.cells)
+        return tuple(rate for rate in rates if rate is not None)
+
+    @cached_property
+    def unreliable(self) -> tuple[Rate, ...]:
+        """The rates among `own_rates` that are no plain numbers."""
+        return tuple(rate for rate in self.own_rates if not self.is_sound(rate))
+
+    @cached_property
+    def by_reason(self) -> dict[str, dict[str, list[Rate]]]:
+        """The unreliable rates by the reason and the model; reasons that differ in numbers only are one."""
+        groups: dict[str, list[Rate]] = {}
+        for rate in self.unreliable:
+            groups.setdefault(_NUMBER.sub("#", _reason(rate)), []).append(rate)
+        return {_with_ranges([_reason(rate) for rate in rates]): _by_model(rates) for rates in groups.values()}
+
+    @cached_property
+    def shared_languages(self) -> tuple[str, ...]:
+        """The languages in which every model that has a reliable rate at all has one: those that ranks are over."""
+        return tuple(tag for tag in self.languages if self._reliable_in and all(tag in t for t in self._reliable_in))
+
+    @cached_property
+    def unlike_means(self) -> str | None:
+        """That the models' means are not of the same languages, in words; None where they are."""
+        if len(set(self._reliable_in)) < 2:
+            return None
+        few, many = min(map(len, self._reliable_in)), max(map(len, self._reliable_in))
+        reach = f"{few}" if few == many else f"{few} to {many}"
+        shared = len(self.shared_languages)
+        over = f"over the {'language' if shared == 1 else f'{shared} languages'} that all of them have"
+        ranks = over if shared else "not made, for all of them together have none"
+        return (
+            f"The means of the models are not of the same languages ({reach} of {len(self.languages)}), because rates"
+            f" that the data do not support are left out. No order of models follows from them: ranks are"
+            f" {ranks}, and differences over those that both models have."
+        )
+
+    @cached_property
+    def _reliable_in(self) -> list[frozenset[str]]:
+        """The languages in which each model's rate is reliable, of the models that have any."""
+        languages: dict[str | None, set[str]] = {}
+        for rate in self.own_rates:
+            if self.is_sound(rate):
+                languages.setdefault(rate.model, set()).add(rate.language)
+        return [frozenset(tags) for tags in languages.values()]
+
+    @property
+    def units(self) -> str:
+        """What is counted, in words: `words`, `characters`, `tokens of NAME`."""
+        unit = self.results.unit
+        return {"word": "words", "char": "characters"}.get(unit) or f"tokens of {unit.removeprefix('hf:')}"
+
+    @property
+    def level(self) -> str:
+        """The level of the intervals: `95%`."""
+        return f"{100 * self.results.confidence:g}%"
+
+    @property
+    def has_spread(self) -> bool:
+        """Whether any cell has a standard deviation over detectors and seeds."""
+        return any(cell.sd is not None for cell in self.results.cells)
+
+    @property
+    def judged_of_planned(self) -> tuple[int, int]:
+        """Responses that the first detector judged, and responses that the design asks for."""
+        coverages = [cell.coverage for cell in self.results.cells]
+        return sum(c.statuses.get("scored", 0) for c in coverages), sum(c.planned for c in coverages)
+
+    def language(self, tag: str) -> str:
+        """The English name of a language tag."""
+        return "all languages" if tag == ALL else language_name(tag)
+
+    def warnings(self) -> Iterator[tuple[str, str]]:
+        """What to know before the rates are used, each with its kind: `Unreliable`, `Note` or `Warning`."""
+        for reason, by_model in self.by_reason.items():
+            where = "; ".join(
+                f"{model} in {', '.join(self.language(rate.language) for rate in rates)}"
+                for model, rates in by_model.items()
+            )
+            yield "Unreliable", f"{reason} ({where})"
+        if self.unlike_means:
+            yield "Note", self.unlike_means
+        yield from (("Warning", text) for text in self.results.warnings)
+
+
+def rank_reach(rank: RankInterval) -> str:
+    """The ranks that the data do not exclude: `2`, `1–3`."""
+    return str(rank.low) if rank.low == rank.high else f"{rank.low}–{rank.high}"
+
+
+def _reason(rate: Rate) -> str:
+    return rate.reason or "there is no estimate"
+
+
+def _by_model(rates: Iterable[Rate]) -> dict[str, list[Rate]]:
+    groups: dict[str, list[Rate]] = {}
+    for rate in rates:
+        groups.setdefault(rate.model or "unnamed", []).append(rate)
+    return groups
+
+
+def _with_ranges(reasons: list[str]) -> str:
+    """Sentences of one wording as one: `37% of the units`, `46% of the units` is `37–46% of the units`."""
+    ranges = []
+    for numbers in zip(*(_NUMBER.findall(reason) for reason in reasons), strict=True):
+        ordered = sorted(set(numbers), key=lambda number: float(number.replace(",", "")))
+        ranges.append(ordered[0] if len(ordered) == 1 else f"{ordered[0]}–{ordered[-1]}")
+    left = iter(ranges)
+    text = _NUMBER.sub(lambda _: next(left), reasons[0])
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+
+
+# Every table as rows.
+
+
+def study_tables(results: StudyResults) -> dict[str, Table]:
+    """Every table of a study that has rows, by name."""
+    view = View(results)
+    tables = [Table(name, title, columns, rows) for name, title, columns, rows in _tables(view)]
+    return {table.name: table for table in tables if table.rows}
+
+
+_RATE_COLUMNS = (
+    "model", "language", "estimator", "rate", "low", "high", "status", "reason", "unreliable_rate", "unreliable_low",
+    "unreliable_high", "unit", "units", "responses", "coverage", "detector", "seed", "signature",
+)  # fmt: skip
+_AVERAGE = ("name", "mean", "low", "high", "sd", "cells", "unreliable")
+_COMPARISON = (
+    "first", "second", "language", "difference", "low", "high", "p", "p_adjusted", "effect", "paired", "queries",
+    "method",
+)  # fmt: skip
+_QUALITY = (
+    "words", "sentences", "detectable", "most_frequent_language", "right_language", "refused", "repetitive",
+    "truncated", "empty",
+)  # fmt: skip
+_Rows = tuple[tuple["Value", ...], ...]
+
+
+def _tables(view: View) -> Iterator[tuple[str, str, tuple[str, ...], _Rows]]:
+    """Name, title, columns and rows of every table."""
+    results, cells = view.results, list(view.cells)
+    columns: tuple[str, ...]
+    rates = tuple(_rate_row(rate) for cell in cells for rate in cell.rates)
+    yield "rates", "Rates by model, language and estimator", _RATE_COLUMNS, rates
+    columns = ("model", "mean", "low", "high", "sd", "languages", "unreliable_left_out")
+    yield "models", "Mean rate of each model over languages", columns, _rows(results.by_model, _AVERAGE)
+    columns = ("language", "mean", "low", "high", "sd", "models", "unreliable_left_out")
+    yield "languages", "Mean rate in each language over models", columns, _rows(results.by_language, _AVERAGE)
+    columns = ("language", "model", "rank", "low", "high")
+    yield "ranks", "Ranks with their intervals", columns, _rows(results.ranks, columns)
+    title = "Differences between models, first minus second"
+    yield "comparisons", title, _COMPARISON, _rows(results.comparisons, _COMPARISON)
+    columns = ("name", "of", "r", "low", "high", "p", "points", "method")
+    yield "correlations", "Relations of rates with other things", columns, _rows(results.correlations, columns)
+    yield (
+        "types",
+        "Marked units by type, as the first detector marked them (raw counts)",
+        ("model", "language", "type", "marked_units", "unit"),
+        tuple((c.model, c.language, *item, results.unit) for c in cells for item in sorted(c.types.items())),
+    )
+    statuses = sorted({status for cell in cells for status in cell.coverage.statuses})
+    counts = ("planned", "answered", "failed")
+    coverage = tuple(
+        (c.model, c.language, *_values(c.coverage, counts), *(c.coverage.statuses.get(name, 0) for name in statuses))
+        for c in cells
+    )
+    yield "coverage", "What became of the responses", ("model", "language", *counts, *statuses), coverage
+    columns = ("model", "language", "mean_words", "mean_sentences", *_QUALITY[2:])
+    quality = tuple((c.model, c.language, *_values(c.quality, _QUALITY)) for c in cells)
+    yield "quality", "Quality of the responses", columns, quality
+    yield (
+        "cells",
+        "Mean and standard deviation over detectors and seeds, and mean length",
+        ("model", "language", "replicates_mean", "replicates_sd", "mean_length", "unit"),
+        tuple((c.model, c.language, c.mean, c.sd, c.length, results.unit) for c in cells),
+    )
+    replicates = tuple(_rate_row(rate) for cell in cells for rate in cell.replicates)
+    yield "replicates", "Rates by detector and seed", _RATE_COLUMNS, replicates
+    keys = sorted({key for model in results.models for key in model.settings})
+    columns = ("model", "family", "parameters_billions", "declared_languages", *keys)
+    settings = tuple(
+        (model.name, model.family, model.parameters, model.languages, *(model.settings.get(key) for key in keys))
+        for model in results.models
+    )
+    yield "settings", "The models and what they were asked with", columns, settings
+    columns = ("model", "language", "sample", "start", "end", "type", "confidence", "text", "detector")
+    yield "examples", "Marks of the examples; offsets are code points, half-open", columns, _example_rows(results)
+
+
+def _values(record: object, names: Iterable[str]) -> tuple[Any, ...]:
+    return tuple(attrgetter(name)(record) for name in names)
+
+
+def _rows(records: Iterable[object], names: tuple[str, ...]) -> _Rows:
+    return tuple(_values(record, names) for record in records)
+
+
+def _rate_row(rate: Rate) -> tuple[Value, ...]:
+    numbers, nothing = (rate.rate, rate.low, rate.high), (None, None, None)
+    sound = View.is_sound(rate)
+    return (
+        rate.model, rate.language, rate.estimator.value, *(numbers if sound else nothing), rate.status.value,
+        rate.reason, *(nothing if sound else numbers), rate.unit, rate.units, rate.responses, rate.coverage,
+        rate.detector, rate.seed, rate.signature,
+    )  # fmt: skip
+
+
+def _example_rows(results: StudyResults) -> _Rows:
+    return tuple(
+        (
+            example.sample.generator.name if example.sample.generator else None, example.sample.language,
+            example.sample.id, span.start, span.end, span.type, span.confidence,
+            example.sample.response[span.start : span.end], example.prediction.detector,
+        )
+        for example in results.examples
+        for span in example.prediction.spans or ()
+    )  # fmt: skip
+
+
+def study_table(results: StudyResults, format: str, *, table: str | None = None) -> str:  # noqa: A002  # as in the CLI
+    """One table of a study, or what a format shows where none is named.
+
+    Args:
+        results: the study's results.
+        format: `csv` (without a name: `rates`), `json` (without a name: an object with every table), `markdown` or
+            `latex` (without a name: rates, languages by models, as a paper prints them).
+        table: the name of a table: `rates`, `models`, `languages`, `ranks`, `comparisons`, `correlations`, `types`,
+            `coverage`, `quality`, `cells`, `replicates`, `settings`, `examples`.
+
+    Raises:
+        UnknownNameError: no such format, or the study has no such table.
+    """
+    if format not in FORMATS:
+        raise UnknownNameError("format of a table", format, FORMATS)
+    tables = study_tables(results)
+    if table is not None and table not in tables:
+        raise UnknownNameError("table of this study", table, tables)
+    if format == "csv":
+        name = table or "rates"
+        return tables[name].to_csv() if name in tables else ""
+    if format == "json":
+        data: Any = tables[table].records() if table is not None else _records(results, tables)
+        return msgspec.json.format(msgspec.json.encode(data), indent=2).decode("utf-8") + "\n"
+    if table is None:
+        return (_markdown if format == "markdown" else _latex)(View(results))
+    return tables[table].to_markdown() if format == "markdown" else tables[table].to_latex()
+
+
+def _records(results: StudyResults, tables: dict[str, Table]) -> dict[str, Any]:
+    names = ("title", "unit", "estimator", "confidence", "warnings", "signature")
+    head = {name: getattr(results, name) for name in names}
+    return {**head, "tables": {name: table.records() for name, table in tables.items()}}
+
+
+# Languages by models, as a paper prints them.
+
+
+def _caption(view: View) -> str:
+    return (
+        f"Share of {view.units} that the evidence does not support, by {view.results.estimator}, with {view.level}"
+        " intervals in percentage points and coverage (judged responses over those asked for or given)."
+    )
+
+
+def _notes(view: View) -> list[str]:
+    unreliable = count(len(view.unreliable), "rate")
+    head = f"Unreliable, and in no mean: {unreliable} of {len(view.own_rates)}."
+    return [head] * bool(view.unreliable) + [text for _, text in view.warnings()]
+
+
+def _markdown(view: View) -> str:
+    """Title, table, what is unreliable and why, and the signature."""
+    lines = [f"**{escape_markdown(view.results.title)}**", "", escape_markdown(_caption(view)), ""]
+    heads = ["Language", *(escape_markdown(name) for name in view.models), "Mean"]
+    lines += [markdown_row(heads), markdown_row(["---", *("---:" for _ in heads[1:])])]
+    for tag in view.languages:
+        cells = [_markdown_rate(view.rate(name, tag)) for name in view.models]
+        lines.append(markdown_row([f"{view.language(tag)} ({tag})", *cells, _markdown_mean(view.average(tag))]))
+    means = [_markdown_mean(average) for average in (*map(view.average, view.models), view.results.overall)]
+    lines += [markdown_row(["**Mean**", *means]), ""]
+    lines += [f"- {escape_markdown(text)}" for text in _notes(view)]
+    return "\n".join([*lines, "", f"Signature: `{view.results.signature.replace('`', '')}`", ""])
+
+
+def _markdown_rate(rate: Rate | None) -> str:
+    if rate is None:
+        return "not estimated"
+    coverage = f"cov. {percent(rate.coverage, 0)}"
+    if View.is_sound(rate):
+        return f"{percent(rate.rate)} {interval(rate.low, rate.high)} {coverage}".replace("  ", " ")
+    return f"*unreliable* ({View.doubt(rate).strip('()')}) {coverage}"
+
+
+def _markdown_mean(average: Average | None) -> str:
+    if average is None or average.mean is None:
+        return "no mean"
+    left_out = f" ({average.unreliable} left out)" if average.unreliable else ""
+    return f"{percent(average.mean)} {interval(average.low, average.high)}".rstrip() + left_out
+
+
+def _latex(view: View) -> str:
+    """A `table*` for a paper (needs the package booktabs): rates over their intervals and coverage."""
+    heads = ["Language", *(escape_latex(name) for name in view.models), "Mean"]
+    lines = [
+        BOOKTABS, r"\begin{table*}", r"\centering", r"\small",
+        rf"\begin{{tabular}}{{l{'c' * len(heads[1:])}}}", r"\toprule", latex_row(heads), r"\midrule",
+    ]  # fmt: skip
+    for tag in view.languages:
+        rates = [_latex_rate(view.rate(name, tag)) for name in view.models]
+        lines += _latex_rows(view.language(tag), [*rates, _latex_mean(view.average(tag))])
+    means = [_latex_mean(average) for average in (*map(view.average, view.models), view.results.overall)]
+    lines += [r"\midrule", *_latex_rows("Mean", means), r"\bottomrule", r"\end{tabular}"]
+    caption = f"{view.results.title}. {_caption(view)} Rates in %; under each its interval and coverage."
+    caption = escape_latex(caption) + (_LATEX_DOUBT if view.unreliable else "")
+    lines += [rf"\caption{{{caption}}}", r"\label{tab:rates}", r"\end{table*}"]
+    lines += [f"% {' '.join(printable(text).split())}" for text in (*_notes(view), view.results.signature)]
+    return "\n".join([*lines, ""])
+
+
+_LATEX_DOUBT = r" \emph{unr.}: unreliable, not a rate and in no mean; in parentheses what the estimator gave."
+
+
+def _latex_rows(name: str, cells: list[tuple[str, str]]) -> list[str]:
+    upper, under = ([cell[row] for cell in cells] for row in (0, 1))
+    return [latex_row([escape_latex(name), *upper]), latex_row(["", *under])]
+
+
+def _latex_rate(rate: Rate | None) -> tuple[str, str]:
+    """A rate, and what stands under it."""
+    if rate is None:
+        return "--", ""
+    sound = View.is_sound(rate)
+    under = " ".join([*interval(rate.low, rate.high).split(" ") * sound, percent(rate.coverage, 0)]).strip()
+    number = "" if rate.rate is None else points(rate.rate)
+    text = escape_latex(number) if sound else rf"\emph{{unr.}}{f' ({escape_latex(number)}?)' if number else ''}"
+    return text, rf"{{\scriptsize {escape_latex(under)}}}"
+
+
+def _latex_mean(average: Average | None) -> tuple[str, str]:
+    if average is None:
+        return "--", ""
+    mean = "--" if average.mean is None else rf"\textbf{{{escape_latex(points(average.mean))}}}"
+    ends = interval(average.low, average.high)
+    return mean, rf"{{\scriptsize {escape_latex(ends)}}}" if ends else ""
+
+
+# On the terminal.
+
+
+def render_study(results: StudyResults, console: Console) -> None:
+    """Print a study.
+
+    Args:
+        results: the study's results.
+        console: where to print; a table that is wider becomes several, and a pipe has 200 columns. Without colours
+            nothing is lost: what is unreliable says so.
+    """
+    view = View(results)
+    if not console.is_terminal:  # it says 80 columns, which is a guess
+        console = Console(file=console.file, width=PLAIN_WIDTH, color_system=None)
+    judged, planned = view.judged_of_planned
+    caption = (
+        f"Share of {view.units} that the evidence does not support, by {results.estimator}, with {view.level} interval;"
+        f" below it the coverage. {judged:,} of {count(planned, 'response')} judged."
+    )
+    lines = [Text.assemble((f"{kind}: ", _KINDS[kind]), printable(text)) for kind, text in view.warnings()]
+    for part in (
+        Text(printable(results.title), style="bold"), Text(caption, style="dim"), _rate_table(view), Text(),
+        _model_table(view), Text(), *lines, Text(f"Signature: {printable(results.signature)}", style="dim"),
+    ):  # fmt: skip
+        if isinstance(part, Table):
+            part.print(console)
+        else:
+            console.print(part, soft_wrap=True, markup=False, highlight=False, emoji=False)
+
+
+_KINDS = {"Unreliable": "bold yellow", "Note": "bold", "Warning": "bold"}
+
+
+def _rate_table(view: View) -> Table:
+    rows: list[tuple[Value | TableCell, ...]] = []
+    for tag in view.languages:
+        rates = (_rate_cell(view.rate(name, tag)) for name in view.models)
+        rows.append((TableCell(view.language(tag), tag), *rates, _mean_cell(view.average(tag))))
+    means = (_mean_cell(view.average(name)) for name in view.models)
+    rows.append(("mean", *means, _mean_cell(view.results.overall)))
+    return Table("", "", ("language", *view.models, "mean"), rows, totals=1)
+
+
+def _rate_cell(rate: Rate | None) -> TableCell:
+    if rate is None:
+        return TableCell("not estimated", kind="absent")
+    coverage = f"cov. {percent(rate.coverage, 0)}"
+    if View.is_sound(rate):
+        return TableCell(percent(rate.rate), f"{_ends(rate.low, rate.high)}\n{coverage}", kind="strong")
+    return TableCell("unreliable", f"{View.doubt(rate)}\n{coverage}", kind="doubtful")
+
+
+def _ends(low: float | None, high: float | None) -> str:
+    return "no interval" if low is None or high is None else f"{points(low)}–{points(high)}"
+
+
+def _mean_cell(average: Average | None) -> TableCell:
+    if average is None or average.mean is None:
+        return TableCell("no mean", kind="doubtful")
+    ends = _ends(average.low, average.high) if average.low is not None else ""
+    left_out = f"\n{average.unreliable} left out" if average.unreliable else ""
+    return TableCell(percent(average.mean), ends + left_out, kind="strong")
+
+
+def _model_table(view: View) -> Table:
+    ranks = {rank.model: rank for rank in view.results.ranks if rank.language == ALL}
+    rows = []
+    for average in view.results.by_model:
+        rank = ranks.get(average.name)
+        mean = "no mean" if average.mean is None else percent(average.mean)
+        languages = f" of {average.cells + average.unreliable}" if average.unreliable else ""
+        rows.append(
+            (
+                average.name, TableCell(mean, kind="doubtful" if average.mean is None else "strong"),
+                interval(average.low, average.high), None if rank is None else rank.rank,
+                "" if rank is None else rank_reach(rank), f"{average.cells}{languages}",
+            )
+        )  # fmt: skip
+    heads = ("model", "mean", "interval", "rank", "not excluded", "languages")
+    return Table("", "Models, over languages", heads, rows)

@@ -13,6 +13,7 @@ from word_absence import WordAbsence
 from veriglot.formats.writer import write
 from veriglot.records import Evidence, Sample, encode
 from veriglot.storage.checkpoint import InputFile, Manifest
+from veriglot.storage.files import write_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -152,7 +153,7 @@ def test_what_a_run_made_of_other_files_is_read_and_what_it_made_of_this_folder_
     rows = write_rows(tmp_path / "built.jsonl", 5)
     write_rows(tmp_path / "again.jsonl", 5)
     for name, made_of in (("built", "queries.jsonl"), ("again", "built.jsonl")):
-        Manifest((InputFile(made_of, 0, 0, ""),), "client:x", {}).save(tmp_path / f"{name}.jsonl.progress")
+        write_json(tmp_path / f"{name}.jsonl.progress", Manifest((InputFile(made_of, 0, 0, ""),), "client:x", {}))
     (tmp_path / "built.jsonl.asked").write_text("8a6b")
     outcome = veriglot("detect", tmp_path, *WORD_ABSENCE, "--json")
     assert lines_of(outcome.out) == expected(rows)

@@ -99,10 +99,14 @@ def test_money_has_the_currency_of_the_prices_that_made_it(tmp_path: Path) -> No
 
 def test_the_steps_of_a_set_are_told_with_their_time(tmp_path: Path) -> None:
     from veriglot.storage.checkpoint import Manifest
+    from veriglot.storage.files import write_json
 
     (tmp_path / "manifest.json").write_text(json.dumps(MANIFEST), "utf-8")
     path = write(tmp_path / "reference.jsonl", sound(4, 55))
     write(tmp_path / "responses" / "m.jsonl", sound(2, 56))
-    Manifest((), "client:x", {}, rows=2, finished=True, seconds=12.5).save(tmp_path / "responses" / "m.jsonl.progress")
+    write_json(
+        tmp_path / "responses" / "m.jsonl.progress",
+        Manifest((), "client:x", {}, rows=2, finished=True, seconds=12.5),
+    )
     assert [step.output for step in trace([str(path)])] == [f"{tmp_path.name}/", "m.jsonl"]
     assert "- **Seconds:** at least 12.5; 1 of the steps do not say" in card_page(card([str(path)]))

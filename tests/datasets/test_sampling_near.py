@@ -27,7 +27,7 @@ from veriglot.datasets.sampling.filters import DropReason, LineChecker, in_slice
 from veriglot.datasets.sampling.lines import Line, LineStore, LineWriter, key_of
 from veriglot.datasets.sampling.selection import Cleaning
 from veriglot.datasets.sampling.stages import Shards
-from veriglot.pipeline.progress import Silent
+from veriglot.pipeline.engine import Silent
 from veriglot.text.normalization import fold
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from veriglot.cli import main
 from veriglot.datasets.sampling.sample import MtSample, mt_sample
 from veriglot.datasets.sampling.selection import Cleaning, Sampling, ScorerSource
 from veriglot.datasets.sampling.stages import ShardResult, Shards
-from veriglot.pipeline.progress import Silent
+from veriglot.pipeline.engine import Silent
 from veriglot.records import Direction, Score, Status
 
 if TYPE_CHECKING:

@@ -13,15 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import veriglot
+from veriglot.pipeline.companion_engines import ENGINES
 from veriglot.plugins import Table
 
 ROOT = Path(veriglot.__file__).parent
 
 
 def modules() -> list[Any]:
-    """Every module that can be imported here; migrations and engines belong to other programs."""
+    """Every module that can be imported here; migrations belong to another program."""
     names = [found.name for found in pkgutil.walk_packages(veriglot.__path__, "veriglot.")]
-    skipped = (".engines.", ".migrations", "__main__")
+    skipped = (".migrations", "__main__")
     return [importlib.import_module(name) for name in names if not any(part in name for part in skipped)]
 
 
@@ -82,7 +83,7 @@ def main() -> None:
         "missing data": data_files(),
         "status": prediction.status,
         "alembic": alembic_head(),
-        "engines": sorted(path.name for path in (ROOT / "pipeline" / "companion" / "engines").glob("*_engine.py")),
+        "engines": sorted(ENGINES),
     }
     sys.stdout.write(json.dumps(result))
 

@@ -103,7 +103,7 @@ def test_whatever_is_found_by_name_or_place_is_found_from_an_installed_wheel(unp
     assert not report["missing data"]
     assert report["status"] == "scored"
     assert report["alembic"] == "0001"
-    assert report["engines"] == ["comet_engine.py", "laser_engine.py", "sonar_engine.py"]
+    assert report["engines"] == ["comet", "laser", "sonar"]
 
 
 def test_the_source_archive_can_test_itself(tmp_path: Path) -> None:

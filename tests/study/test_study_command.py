@@ -12,7 +12,7 @@ from misbehaving import Faults, ModelServer
 from study_folder import EXAMPLES, write_queries, write_responses
 
 from veriglot.cli import main
-from veriglot.storage.lock import Lock
+from veriglot.storage.files import Lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,16 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from veriglot.errors import InputError
-from veriglot.wikipedia.article import Absent, Article, split_sections
-from veriglot.wikipedia.dump import Namespaces, open_dump, parse, read_dump
-from veriglot.wikipedia.filters import (
+from veriglot.wikipedia.articles import (
+    Absent,
+    Article,
     Edits,
     FilterChain,
     Length,
     Maintenance,
-    Unmarked,
-    draw_articles,
+    split_sections,
 )
+from veriglot.wikipedia.dump import Namespaces, draw_articles, open_dump, parse, read_dump
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -116,7 +116,7 @@ def test_articles_of_a_dump(tmp_path: Path, name: str) -> None:
     assert rest == [Absent("Alte Mühle", "redirect"), Absent("Vorlage:X", "not an article"), Absent("Leer", "no text")]
     assert isinstance(music, Article)
     assert (music.title, music.text) == ("R&B", "R&B < Jazz, wie man sagt.")
-    assert Unmarked(Maintenance("de")).judge(mill).reason == "unreferenced"
+    assert Maintenance("de").judge(mill).reason == "unreferenced"
 
 
 def test_a_history_counts_edits_and_editors(tmp_path: Path) -> None:

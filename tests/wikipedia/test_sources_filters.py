@@ -10,18 +10,20 @@ from wiki_server import WikiPage, WikiServer
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.http.session import Session
 from veriglot.records.languages import languages
-from veriglot.wikipedia.api import Wikipedia
-from veriglot.wikipedia.article import Absent, Article
-from veriglot.wikipedia.editions import Statistics, depth, edition_of, language_of
-from veriglot.wikipedia.filters import (
+from veriglot.wikipedia.api import Wikipedia, linked_template_names
+from veriglot.wikipedia.articles import (
     KINDS,
+    Absent,
+    Article,
     Depth,
     Edits,
     FilterChain,
     Length,
     Maintenance,
-    Unmarked,
-    linked_template_names,
+    Statistics,
+    depth,
+    edition_of,
+    language_of,
 )
 
 
@@ -78,7 +80,7 @@ def test_characters_are_code_points_not_bytes() -> None:
 )
 def test_maintenance_templates_are_recognised_per_language(language: str, template: str, kind: str) -> None:
     assert Maintenance(language).found(["Infobox", template, "Reflist"]) == {kind: template}
-    marked = Unmarked(Maintenance(language)).judge(article(templates=(template,)))
+    marked = Maintenance(language).judge(article(templates=(template,)))
     assert (marked.passes, marked.reason) == (False, kind)
 
 
@@ -138,7 +140,7 @@ def test_the_account_adds_up_and_what_was_not_checked_is_not_called_passed() -> 
         article(3000, edits=3),
         article(3000, edits=9),
     ]
-    filters = [Length(), Unmarked(Maintenance("de")), Depth(5), Edits(5)]
+    filters = [Length(), Maintenance("de"), Depth(5), Edits(5)]
     chain = FilterChain(filters)
     kept = list(chain.filter(rows))
     assert [one.unchecked for one in kept] == [("depth", "edits"), ("depth",)]
@@ -163,7 +165,7 @@ def test_every_page_is_accounted_for(rows: list[tuple[int, int, bool, bool]]) ->
         Absent("A", "redirect") if gone else article(size, edits=edits or None, templates=("Fake",) if marked else ())
         for size, edits, gone, marked in rows
     ]
-    chain = FilterChain([Length(), Unmarked(Maintenance("de")), Edits()])
+    chain = FilterChain([Length(), Maintenance("de"), Edits()])
     kept = list(chain.filter(pages))
     report = chain.report
     assert report.met == len(pages)

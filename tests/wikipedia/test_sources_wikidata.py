@@ -12,9 +12,8 @@ from wikidata_server import Entity, SparqlServer, graph_of, sitelink_counts
 
 from veriglot.errors import UsageError
 from veriglot.http.session import HttpError, Session
-from veriglot.wikipedia.api import PageViews
-from veriglot.wikipedia.filters import draw_diverse
-from veriglot.wikipedia.session import AnswerCache, SourceError
+from veriglot.wikipedia.api import AnswerCache, PageViews, SourceError
+from veriglot.wikipedia.articles import draw_diverse
 from veriglot.wikipedia.wikidata import Item, Person, QueryTimeoutError, Wikidata
 
 if TYPE_CHECKING:

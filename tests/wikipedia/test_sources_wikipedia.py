@@ -10,9 +10,9 @@ from wiki_server import WikiPage, WikiServer
 
 from veriglot.errors import UsageError
 from veriglot.http.session import HttpError, Session
-from veriglot.wikipedia.api import Wikipedia
-from veriglot.wikipedia.article import Absent, Article
-from veriglot.wikipedia.session import AnswerCache, SourceError, user_agent, wikipedia_session
+from veriglot.wikipedia import api
+from veriglot.wikipedia.api import AnswerCache, SourceError, Wikipedia, user_agent, wikipedia_session
+from veriglot.wikipedia.articles import Absent, Article
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -205,10 +205,10 @@ def test_a_404_of_a_wrong_address_is_an_error() -> None:
     assert raised.value.status == 404
 
 
-def test_errors_of_the_api_are_said() -> None:
+def test_errors_of_the_api_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
     with WikiServer([page(1)]) as server:
         wiki = wikipedia(server)
-        wiki.api._fixed["formatversion"] = "1"
+        monkeypatch.setitem(api._FIXED, "formatversion", "1")
         with pytest.raises(SourceError, match="Only JSON of version 2") as raised:
             list(wiki.titles(["Mühle 1"]))
         assert raised.value.code == "badvalue"

@@ -25,11 +25,10 @@ from veriglot.detectors.registry import load_detector
 from veriglot.errors import InputError, MissingExtraError, VeriglotError
 from veriglot.metrics.estimate import Resampling
 from veriglot.metrics.measures import CORRELATIONS
-from veriglot.pipeline.progress import Silent
+from veriglot.pipeline.engine import Silent
 from veriglot.records import Prediction, encode
 from veriglot.signatures import __version__, digest, signature
-from veriglot.storage.files import write_json
-from veriglot.storage.lock import Lock
+from veriglot.storage.files import Lock, write_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
     from veriglot.bench.labels import ItemTable
     from veriglot.bench.results import BenchAnswers, BenchConfusion, BenchFigure, Level
     from veriglot.bench.systems import Grain, LoadDetector, System, SystemOutput
-    from veriglot.pipeline.progress import Watch
+    from veriglot.pipeline.engine import Watch
     from veriglot.records import Sample, Score
 
 __all__ = ["Options", "run"]

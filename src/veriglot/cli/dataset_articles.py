@@ -157,7 +157,7 @@ def _one_of(**given: str | list[str] | None) -> str | None:
 
 def _kinds(without: str | None) -> tuple[str, ...]:
     from veriglot.errors import UnknownNameError
-    from veriglot.wikipedia.filters import KINDS, MFAVA_KINDS
+    from veriglot.wikipedia.articles import KINDS, MFAVA_KINDS
 
     if without is None:
         return MFAVA_KINDS

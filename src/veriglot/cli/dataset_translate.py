@@ -34,8 +34,9 @@ from veriglot.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from veriglot.datasets.generation import Account
     from veriglot.datasets.token_labels import LabelAccount
-    from veriglot.datasets.translation.rows import MarkAccount, TranslationAccount, TranslationSettings
+    from veriglot.datasets.translation.job import MarkAccount, TranslationLanguage, TranslationSettings
     from veriglot.datasets.translation.translators import Translator
 
 __all__ = ["labels", "translate"]
@@ -113,8 +114,8 @@ def translate(
     A model here:  veriglot dataset translate fava.jsonl -l de,ar,zh --translator hf:FOLDER -o out.jsonl
     A server:      veriglot dataset translate fava.jsonl -l de --translator llm -m gpt --base-url URL -o out.jsonl
     """
+    from veriglot.datasets.translation.job import TranslationSettings
     from veriglot.datasets.translation.projection import STRATEGIES
-    from veriglot.datasets.translation.rows import TranslationSettings
     from veriglot.datasets.translation.translators import ModelTranslator, load_translator
     from veriglot.errors import UnknownNameError
 
@@ -277,8 +278,7 @@ def translate_all(work: Work, translator: Translator) -> int:
     Returns:
         The exit code.
     """
-    from veriglot.datasets.translation.job import translate
-    from veriglot.datasets.translation.rows import load_translation_account
+    from veriglot.datasets.translation.job import load_translation_account, translate
     from veriglot.datasets.translation.translators import load_aligner
 
     source = Queries(work.data, format_name=work.format_name, language=work.language)
@@ -314,7 +314,7 @@ def translate_all(work: Work, translator: Translator) -> int:
     return code
 
 
-def _asked(account: TranslationAccount) -> int:
+def _asked(account: Account[TranslationLanguage]) -> int:
     """All rows that were to be translated: those that failed are in no language."""
     return account.total.rows + account.failed
 
@@ -328,7 +328,7 @@ def _begun(work: Work) -> str | None:
     return begun if isinstance(begun, str) else None
 
 
-def _show_account(account: TranslationAccount, output: Path, *, json: bool) -> None:
+def _show_account(account: Account[TranslationLanguage], output: Path, *, json: bool) -> None:
     """The account per language and type on standard output; why the rest was not taken on standard error."""
     from veriglot.datasets.generation import rejected_path
 
@@ -352,7 +352,7 @@ def _show_account(account: TranslationAccount, output: Path, *, json: bool) -> N
             say(f"  {what}: " + ", ".join(f"{reason} {number:,}" for reason, number in counts.items()))
 
 
-def _table(account: TranslationAccount) -> None:
+def _table(account: Account[TranslationLanguage]) -> None:
     from rich.console import Console
     from rich.table import Table
 

@@ -159,7 +159,7 @@ def choose_people(
         The account that stands beside `out`.
     """
     from veriglot.datasets.factual.people import ChoiceAccount, choose, in_order
-    from veriglot.wikipedia.session import AnswerCache
+    from veriglot.wikipedia.api import AnswerCache
 
     root, account = out.path.parent, ChoiceAccount()
     told: dict[str, Any] = {}
@@ -238,8 +238,7 @@ def _candidates(
 
 def _wikis(order: SetOrder, servers: Servers, wikis: WikiServers, cache: Any, stack: ExitStack) -> ArticleSource:
     from veriglot.datasets.factual.people import WikiArticles
-    from veriglot.wikipedia.api import Wikipedia
-    from veriglot.wikipedia.session import wikipedia_session
+    from veriglot.wikipedia.api import Wikipedia, wikipedia_session
 
     def wiki(tag: str) -> Titles:
         session = wikipedia_session(tag, contact=servers.contact, server=wikis.of(tag), rate=servers.pace(5.0))
@@ -252,7 +251,7 @@ def _given(order: SetOrder, articles: Sequence[str], stack: ExitStack, aside: li
     from veriglot.cli.dataset_queries import references
     from veriglot.datasets.factual.people import RejectedPerson, given_articles
     from veriglot.datasets.references import Reference
-    from veriglot.wikipedia.session import AnswerCache
+    from veriglot.wikipedia.api import AnswerCache
 
     def note(row: FailedRow | Reference) -> None:
         if isinstance(row, Reference):
@@ -355,7 +354,7 @@ def make(job: FactualJob, connection: Connection | None) -> tuple[FactualManifes
         UsageError: the folder was begun otherwise, or another process is making it.
         HttpError, ModelError: a server that does not give what it should; what is done is kept.
     """
-    from veriglot.storage.lock import Lock
+    from veriglot.storage.files import Lock
 
     job.root.mkdir(parents=True, exist_ok=True)
     lock = Lock(job.root / "manifest.json")

@@ -92,7 +92,7 @@ class Bar:
 
 
 class Steps:
-    """Shows a bar for each step, and says what a person should know; see `pipeline.progress.Watch`.
+    """Shows a bar for each step, and says what a person should know; see `pipeline.engine.Watch`.
 
     Args:
         shown: whether to show anything.

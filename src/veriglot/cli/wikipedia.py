@@ -19,11 +19,8 @@ if TYPE_CHECKING:
 
     from veriglot.cli.options import Wikimedia
     from veriglot.http.session import Session
-    from veriglot.wikipedia.api import PageViews, Wikipedia
-    from veriglot.wikipedia.article import Absent, Article
-    from veriglot.wikipedia.editions import Statistics
-    from veriglot.wikipedia.filters import Filter, FilterChain, FilterReport
-    from veriglot.wikipedia.session import AnswerCache
+    from veriglot.wikipedia.api import AnswerCache, PageViews, Wikipedia
+    from veriglot.wikipedia.articles import Absent, Article, Filter, FilterChain, FilterReport, Statistics
     from veriglot.wikipedia.wikidata import Person
 
 __all__ = [
@@ -78,8 +75,8 @@ def fetch_articles(
         UsageError: the edition as a whole does not pass, or no contact is given.
         InputError, HttpError: a dump or a server that does not give what it should.
     """
-    from veriglot.wikipedia.filters import FilterChain
-    from veriglot.wikipedia.session import AnswerCache
+    from veriglot.wikipedia.api import AnswerCache
+    from veriglot.wikipedia.articles import FilterChain
 
     with ExitStack() as stack:
         source = _Source(order, servers, stack, lambda: stack.enter_context(AnswerCache(servers.cache)))
@@ -90,9 +87,7 @@ def fetch_articles(
             articles = _taken(order, source.rows(), chain, seen, warnings)
         chain.report.written = len(articles)
         if source.wiki is not None:
-            warnings += [
-                f"the server warned, {times} times: {text}" for text, times in source.wiki.api.warnings.items()
-            ]
+            warnings += [f"the server warned, {times} times: {text}" for text, times in source.wiki.warnings.items()]
         return articles, chain.report, warnings
 
 
@@ -111,8 +106,7 @@ class _Source:
 
     def open(self, language: str, server: str | None) -> Wikipedia:
         """A Wikipedia, whose connections end with the stack."""
-        from veriglot.wikipedia.api import Wikipedia
-        from veriglot.wikipedia.session import wikipedia_session
+        from veriglot.wikipedia.api import Wikipedia, wikipedia_session
 
         self._kept = self._kept or self._open_cache()
         session: Session = wikipedia_session(
@@ -137,13 +131,11 @@ class _Source:
 
 def _filters(order: ArticleOrder, source: _Source) -> tuple[list[Filter], list[str]]:
     """The filters of an order, the cheap ones first, and what is to be said of them."""
-    from veriglot.wikipedia.filters import (
+    from veriglot.wikipedia.articles import (
         Depth,
         Edits,
         Length,
         Maintenance,
-        Unmarked,
-        linked_template_names,
     )
 
     filters: list[Filter] = []
@@ -168,6 +160,8 @@ def _filters(order: ArticleOrder, source: _Source) -> tuple[list[Filter], list[s
             english = source.wiki
             if source.wiki.edition != "en":
                 english = source.open("en", source._servers.english)
+            from veriglot.wikipedia.api import linked_template_names
+
             more = linked_template_names(english, source.wiki, order.kinds)
         maintenance = Maintenance(order.language, order.kinds, more)
         if maintenance.without_own:
@@ -175,14 +169,14 @@ def _filters(order: ArticleOrder, source: _Source) -> tuple[list[Filter], list[s
                 f"no maintenance template of this language is known for {', '.join(maintenance.without_own)};"
                 " the English names alone are looked for."
             )
-        filters.append(Unmarked(maintenance))
+        filters.append(maintenance)
     if order.min_edits > 0:
         filters.append(Edits(order.min_edits, source.wiki.with_edits if source.wiki is not None else None))
     return filters, warnings
 
 
 def _statistics(order: ArticleOrder, source: _Source) -> Statistics | None:
-    from veriglot.wikipedia.editions import Statistics
+    from veriglot.wikipedia.articles import Statistics
 
     if order.statistics is not None:
         pages, articles, edits = order.statistics
@@ -191,8 +185,7 @@ def _statistics(order: ArticleOrder, source: _Source) -> Statistics | None:
 
 
 def _drawn(order: ArticleOrder, chain: FilterChain, seen: Callable[[], None]) -> list[Article]:
-    from veriglot.wikipedia.dump import open_dump
-    from veriglot.wikipedia.filters import draw_articles
+    from veriglot.wikipedia.dump import draw_articles, open_dump
 
     assert order.dump is not None
     assert order.count is not None
@@ -268,9 +261,8 @@ def fetch_people(order: PeopleOrder, servers: Servers, seen: Callable[[], None])
     """
     from datetime import date
 
-    from veriglot.wikipedia.api import PageViews
-    from veriglot.wikipedia.filters import draw_diverse
-    from veriglot.wikipedia.session import AnswerCache, page_views_session, wikidata_session
+    from veriglot.wikipedia.api import AnswerCache, PageViews, page_views_session, wikidata_session
+    from veriglot.wikipedia.articles import draw_diverse
     from veriglot.wikipedia.wikidata import Wikidata
 
     start, end = date.fromisoformat(order.views_from), date.fromisoformat(order.views_to)
@@ -341,7 +333,7 @@ class Servers:
     """Where to ask, and how.
 
     Attributes:
-        contact: see `sources.user_agent`.
+        contact: an e-mail or web address that Wikimedia is told.
         rate: requests a second; None for what each service takes well.
         cache: the folder of fetched answers.
         wiki, english, wikidata, views: other addresses than Wikimedia's own.
@@ -405,7 +397,7 @@ class WikiServers:
 
     def of(self, tag: str) -> str | None:
         """The address of a Wikipedia; None for Wikimedia's own."""
-        from veriglot.wikipedia.editions import edition_of
+        from veriglot.wikipedia.articles import edition_of
 
         if tag in self._by_tag:
             return self._by_tag[tag]

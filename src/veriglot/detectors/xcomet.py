@@ -20,8 +20,7 @@ from veriglot.judging.base import (
     runs,
     without_words,
 )
-from veriglot.pipeline.companion.process import Companion, Keeper, Refused, ask, python_of
-from veriglot.pipeline.companion.process import Result as Answered
+from veriglot.pipeline.companion import Answer, Companion, python_of
 from veriglot.records import Prediction, Span, Status, Task, Word
 from veriglot.signatures import checkpoint_revision, signature
 from veriglot.text.segmentation import word_bounds
@@ -49,7 +48,7 @@ class _Run(NamedTuple):
     tokens: tuple[_Token, ...]
 
 
-class XComet(BaseDetector[ResolvedLanguage, Answered]):
+class XComet(BaseDetector[ResolvedLanguage, Answer]):
     """Marks the errors of a translation: of any kind, hallucinations among them, so spans carry no type.
 
     A word's confidence is the highest probability, over its tokens, of an error of whatever severity. Words that reach
@@ -113,13 +112,10 @@ class XComet(BaseDetector[ResolvedLanguage, Answered]):
             "offline": offline(),
         }
 
-        def start() -> Companion:
-            return Companion(interpreter, "comet_engine", given, start_timeout=start_timeout, timeout=timeout)
-
-        self._keeper = Keeper(start)
-        about = self._keeper.about
+        self._companion = Companion(interpreter, "comet", given, start_timeout=start_timeout, timeout=timeout)
+        about = self._companion.about
         if not about["marks"]:
-            self._keeper.close()
+            self._companion.close()
             raise WeightsError(
                 f"{model!r} ({about['class']}) gives a score, and marks no errors.",
                 remedy="Take an XCOMET, or use the scorer comet.",
@@ -128,7 +124,7 @@ class XComet(BaseDetector[ResolvedLanguage, Answered]):
     @cached_property
     def signature(self) -> str:
         """Name, model, threshold, and the packages that run it, in one line."""
-        about = self._keeper.about
+        about = self._companion.about
         return signature(
             detector=self.name,
             model=self._model,
@@ -137,12 +133,12 @@ class XComet(BaseDetector[ResolvedLanguage, Answered]):
             threshold="published" if self._published else self.threshold,
             unit="word",
             device=about["device"],
-            **{name.replace("-", "_"): version for name, version in self._keeper.hello.packages.items()},
+            **{name.replace("-", "_"): version for name, version in self._companion.packages.items()},
         )
 
     def close(self) -> None:
         """Have the process leave; predicting starts another."""
-        self._keeper.close()
+        self._companion.close()
 
     def _plan(self, sample: Sample) -> ResolvedLanguage | NotScored:
         resolved = admit(sample)
@@ -150,11 +146,11 @@ class XComet(BaseDetector[ResolvedLanguage, Answered]):
             return without_words(sample)
         return resolved
 
-    def _run(self, plans: Sequence[tuple[Sample, ResolvedLanguage]]) -> Iterator[Answered | NotScored]:
-        answers = ask(self._keeper, [_row(sample) for sample, _ in plans])
-        return (NotScored(a.status, a.reason) if isinstance(a, Refused) else a for a in answers)
+    def _run(self, plans: Sequence[tuple[Sample, ResolvedLanguage]]) -> Iterator[Answer | NotScored]:
+        answers = self._companion.ask([_row(sample) for sample, _ in plans])
+        return (NotScored(Status(a.status), a.error or "") if a.value is None else a for a in answers)
 
-    def _scored(self, sample: Sample, plan: ResolvedLanguage, result: Answered) -> Prediction | NotScored:
+    def _scored(self, sample: Sample, plan: ResolvedLanguage, result: Answer) -> Prediction | NotScored:
         tokens = [_Token(*token) for token in result.details.get("tokens", ())]
         if not tokens:
             return NotScored(Status.FAILED, "the model's tokenizer knows nothing of the response")

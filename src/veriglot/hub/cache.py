@@ -28,7 +28,7 @@ from veriglot.hub.registry import (
     writing,
 )
 from veriglot.signatures import digest, file_sha256
-from veriglot.storage.lock import Lock
+from veriglot.storage.files import Lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable

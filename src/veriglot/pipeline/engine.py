@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from multiprocessing import resource_tracker
 from multiprocessing.connection import wait
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, overload
 
 from veriglot.errors import UsageError, VeriglotError
 from veriglot.records import Prediction, Sample, Score, Status
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from multiprocessing.context import SpawnProcess
     from pathlib import Path
-    from types import TracebackType
 
     from typing_extensions import TypeIs
 
@@ -39,27 +38,54 @@ __all__ = [
     "Engine",
     "OutputJob",
     "Recipe",
-    "batches",
+    "Silent",
+    "Watch",
     "cores",
     "judge",
     "predictions_in",
     "run_jobs",
-    "scores",
-    "serve",
 ]
 
-
-# Rows cut into batches. Samples go to the detector; what is not a sample passes through in its place.
-
-
 P = TypeVar("P")
+R = TypeVar("R")
 
-# A batch is closed early once its texts hold this many code points, so that long rows do not multiply in memory.
-BATCH_CODE_POINTS = 2_000_000
+_BATCHES_AHEAD = 4  # per process: enough that one slow batch at the head does not stop the others
+_BATCH_CODE_POINTS = 2_000_000  # at which a batch is closed early, so that long rows do not multiply in memory
+_DEATHS_AT_START = 3  # in a row, no worker becoming ready between them: the fault is not in the samples
+_GONE = (EOFError, OSError)  # a pipe whose other end is gone, or broke off within a message
+
+# Each process has one core: numerical libraries that start a thread per core would only stand in each other's way.
+_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+class Watch(Protocol):
+    """Is told how far long work is; the command line shows it, and tests may listen."""
+
+    def begin(self, step: str, total: int | None) -> None:
+        """A step begins: what it does in a few words, and of how many rows where that is known."""
+
+    def advance(self) -> None:
+        """One more row of the step is done."""
+
+    def say(self, text: str) -> None:
+        """Something that a person should know, in one sentence."""
+
+
+class Silent:
+    """A `Watch` that shows nothing."""
+
+    def begin(self, step: str, total: int | None) -> None:
+        """Nothing."""
+
+    def advance(self) -> None:
+        """Nothing."""
+
+    def say(self, text: str) -> None:
+        """Nothing."""
 
 
 @dataclass
-class Batch(Generic[P]):
+class _Batch(Generic[P]):
     """Consecutive rows, the samples among them, and the predictions (or scores) as they come in."""
 
     rows: list[Sample | P] = field(default_factory=list)
@@ -68,17 +94,11 @@ class Batch(Generic[P]):
     code_points: int = 0
 
     def add(self, row: Sample | P) -> None:
-        """Append one row."""
         self.rows.append(row)
         if isinstance(row, Sample):
             self.samples.append(row)
             self.predictions.append(None)
             self.code_points += len(row.response) + sum(len(passage.text) for passage in row.evidence)
-
-    @property
-    def done(self) -> bool:
-        """Whether every sample has its prediction."""
-        return None not in self.predictions
 
     def answered(self) -> Iterator[tuple[Sample | P, Any]]:
         """The rows in order; a row that passes through comes with None."""
@@ -88,28 +108,22 @@ class Batch(Generic[P]):
 
 
 @dataclass(frozen=True)
-class Share(Generic[P]):
-    """A part of a batch, `[start, end)` of its samples, that one worker holds.
+class _Share(Generic[P]):
+    """A part of a batch, `[start, end)` of its samples, that one worker holds; `deaths` is how many died over it."""
 
-    Attributes:
-        deaths: how many workers died while they held it.
-    """
-
-    batch: Batch[P]
+    batch: _Batch[P]
     start: int
     end: int
     deaths: int = 0
 
     @property
     def samples(self) -> Sequence[Sample]:
-        """The samples of the share."""
         return self.batch.samples[self.start : self.end]
 
     def fill(self, predictions: Sequence[Prediction | Score]) -> None:
-        """Put the answers where they belong."""
         self.batch.predictions[self.start : self.end] = predictions
 
-    def after_death(self) -> list[Share[P]]:
+    def after_death(self) -> list[_Share[P]]:
         """What to try next when a worker died over this share.
 
         Once again as it is, because the worker may have been killed from outside; after a second death sample by
@@ -117,18 +131,18 @@ class Share(Generic[P]):
         """
         deaths = self.deaths + 1
         if deaths < 2 or self.end - self.start == 1:
-            return [Share(self.batch, self.start, self.end, deaths)]
-        return [Share(self.batch, first, last) for first, last in pairwise(range(self.start, self.end + 1))]
+            return [_Share(self.batch, self.start, self.end, deaths)]
+        return [_Share(self.batch, first, last) for first, last in pairwise(range(self.start, self.end + 1))]
 
 
-def batches(rows: Iterable[Sample | P], size: int) -> Iterator[Batch[P]]:
-    """Cut `rows` into batches of at most `size` rows and about `BATCH_CODE_POINTS` of text; nothing is read ahead."""
-    batch: Batch[P] = Batch()
+def _batches(rows: Iterable[Sample | P], size: int) -> Iterator[_Batch[P]]:
+    """Batches of at most `size` rows and about `_BATCH_CODE_POINTS` of text; nothing is read ahead."""
+    batch: _Batch[P] = _Batch()
     for row in rows:
         batch.add(row)
-        if len(batch.rows) >= size or batch.code_points >= BATCH_CODE_POINTS:
+        if len(batch.rows) >= size or batch.code_points >= _BATCH_CODE_POINTS:
             yield batch
-            batch = Batch()
+            batch = _Batch()
     if batch.rows:
         yield batch
 
@@ -171,12 +185,12 @@ class Description:
     @classmethod
     def of(cls, maker: Detector | Scorer) -> Description:
         """Describe a detector or a scorer."""
-        if scores(maker):
+        if _is_scorer(maker):
             return cls(maker.name, "", 1.0, maker.signature, "scorer")
         return cls(maker.name, maker.taxonomy, maker.threshold, maker.signature)
 
 
-def scores(maker: Detector | Scorer) -> TypeIs[Scorer]:
+def _is_scorer(maker: Detector | Scorer) -> TypeIs[Scorer]:
     """Whether it gives numbers and no predictions."""
     return not hasattr(maker, "predict")
 
@@ -198,37 +212,30 @@ def judge(maker: Detector | Scorer, samples: Sequence[Sample]) -> list[Any]:
     except Exception as error:
         if len(samples) == 1:
             about = Description.of(maker)
-            return [failed_answer(samples[0], about, _reason(error, about.kind))]
+            return [_failed(samples[0], about, _reason(error, about.kind))]
     return [answer for sample in samples for answer in judge(maker, [sample])]
 
 
-def failed_answer(sample: Sample, about: Description, reason: str) -> Prediction | Score:
+def _failed(sample: Sample, about: Description, reason: str) -> Prediction | Score:
     """The record of a sample that could not be judged, and why."""
-    if about.kind == "scorer":
-        return Score(
-            id=sample.id,
-            status=Status.FAILED,
-            scorer=about.name,
-            language=sample.language,
-            reason=reason,
-            signature=about.signature,
-        )
-    return Prediction(
+    record: type[Any] = Score if about.kind == "scorer" else Prediction
+    answer: Prediction | Score = record(
         id=sample.id,
         status=Status.FAILED,
-        detector=about.name,
         language=sample.language,
         reason=reason,
         signature=about.signature,
+        **{about.kind: about.name},
     )
+    return answer
 
 
 def _ask(maker: Detector | Scorer, samples: Sequence[Sample]) -> list[Any]:
-    answers: list[Any] = [*(maker.score(samples) if scores(maker) else maker.predict(samples))]
+    answers: list[Any] = [*(maker.score(samples) if _is_scorer(maker) else maker.predict(samples))]
     wanted = [sample.id for sample in samples]
     given = [answer.id for answer in answers]
     if given != wanted:
-        kind, what = ("scorer", "scores") if scores(maker) else ("detector", "predictions")
+        kind, what = ("scorer", "scores") if _is_scorer(maker) else ("detector", "predictions")
         raise VeriglotError(
             f"the {kind} {maker.name} gave {what} for {given[:3]} (of {len(given)})"
             f" where {wanted[:3]} (of {len(wanted)}) were asked for"
@@ -242,15 +249,8 @@ def _reason(error: Exception, kind: str) -> str:
     return f"the {kind} raised {type(error).__name__}: {error}".rstrip(": ")
 
 
-# A worker process: makes its own detector or scorer, then answers one batch after the other until its pipe closes.
-
-
-# Each process has one core: numerical libraries that start a thread per core would only stand in each other's way.
-_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-
-
 @dataclass(frozen=True)
-class Refusal:
+class _Refusal:
     """Why a worker could not make its detector. Errors themselves do not all survive pickling."""
 
     message: str
@@ -258,45 +258,25 @@ class Refusal:
     exit_code: int
 
 
-def serve(connection: Connection, recipe: bytes) -> None:
-    """Body of the worker process.
-
-    Args:
-        connection: batches (lists of samples) come in, lists of predictions or scores go out; the first message that
-            goes out is a `Description`, or a `Refusal` where the detector cannot be made.
-        recipe: a pickled `Recipe`; unpickled here, because that imports the detector's module.
-    """
+def _serve(connection: Connection, recipe: bytes) -> None:
+    """Body of a worker: says what its detector is or why there is none, then answers batches until its pipe closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides what it means
     for name in _ONE_THREAD:
         os.environ.setdefault(name, "1")
-    try:
-        detector = _make(connection, recipe)
-        if detector is not None:
-            _answer(connection, detector)
-    except (EOFError, BrokenPipeError, ConnectionResetError):
-        return  # the parent is gone, and with it whoever wanted an answer
-
-
-def _make(connection: Connection, recipe: bytes) -> Detector | Scorer | None:
-    from veriglot.errors import VeriglotError
-
+    hello: Description | _Refusal
     try:
         detector: Detector | Scorer = pickle.loads(recipe).make()  # noqa: S301  # written by our own parent process
-        description = Description.of(detector)
+        hello = Description.of(detector)
     except VeriglotError as error:
-        connection.send(Refusal(error.message, error.remedy, error.exit_code))
-        return None
+        hello = _Refusal(error.message, error.remedy, error.exit_code)
     except Exception as error:
-        connection.send(Refusal(f"The detector cannot be made: {type(error).__name__}: {error}", "", 1))
-        return None
-    connection.send(description)
-    return detector
-
-
-def _answer(connection: Connection, detector: Detector | Scorer) -> None:
-
-    while True:
-        connection.send(judge(detector, connection.recv()))
+        hello = _Refusal(f"The detector cannot be made: {type(error).__name__}: {error}", "", 1)
+    try:
+        connection.send(hello)
+        while isinstance(hello, Description):
+            connection.send(judge(detector, connection.recv()))
+    except (EOFError, BrokenPipeError, ConnectionResetError):
+        return  # the parent is gone, and with it whoever wanted an answer
 
 
 # A pool of worker processes that notices when one dies.
@@ -306,34 +286,20 @@ def _answer(connection: Connection, detector: Detector | Scorer) -> None:
 # exactly.
 
 
-_DEATHS_AT_START = 3  # in a row, no worker becoming ready between them: the fault is not in the samples
-_GONE = (EOFError, OSError)  # a pipe whose other end is gone, or broke off within a message
-
-
 @dataclass(eq=False)
 class _Worker:
     process: SpawnProcess
     connection: Connection
     ready: bool = False
-    share: Share[Any] | None = None
+    share: _Share[Any] | None = None
 
 
-class Pool:
-    """Worker processes with a detector or a scorer each.
-
-    Args:
-        recipe: how a worker makes its detector; has to be picklable.
-        jobs: how many processes.
-
-    Raises:
-        VeriglotError: the detector cannot be made, or workers die before they are ready.
-    """
-
+class _Pool:
     def __init__(self, recipe: Recipe, jobs: int) -> None:
         self._context = multiprocessing.get_context("spawn")  # safe whatever threads the caller runs
         self._recipe = pickle.dumps(recipe)
         self._deaths_at_start = 0
-        self._waiting: deque[Share[Any]] = deque()
+        self._waiting: deque[_Share[Any]] = deque()
         self._workers: list[_Worker] = []
         self._description: Description | None = None
         try:
@@ -347,7 +313,6 @@ class Pool:
 
     @property
     def description(self) -> Description:
-        """What the detector says of itself."""
         assert self._description is not None
         return self._description
 
@@ -356,10 +321,10 @@ class Pool:
         """Whether a worker has nothing to do and nothing waits for it."""
         return not self._waiting and any(worker.ready and worker.share is None for worker in self._workers)
 
-    def submit(self, batch: Batch[Any]) -> None:
+    def submit(self, batch: _Batch[Any]) -> None:
         """Hand a batch to the pool; its predictions are filled in during `wait`."""
         if batch.samples:
-            self._waiting.append(Share(batch, 0, len(batch.samples)))
+            self._waiting.append(_Share(batch, 0, len(batch.samples)))
             self._hand_out()
 
     def wait(self) -> None:
@@ -379,7 +344,7 @@ class Pool:
 
     def _start(self) -> _Worker:
         ours, worker_end = self._context.Pipe()
-        process = self._context.Process(target=serve, args=(worker_end, self._recipe), daemon=True)
+        process = self._context.Process(target=_serve, args=(worker_end, self._recipe), daemon=True)
         with _ctrl_c_held_back():
             process.start()
         worker_end.close()  # so that the pipe ends when the worker does
@@ -408,7 +373,7 @@ class Pool:
                 self._take(worker, message)
 
     def _take(self, worker: _Worker, message: Any) -> None:
-        if isinstance(message, Refusal):
+        if isinstance(message, _Refusal):
             error = VeriglotError(message.message, remedy=message.remedy)
             error.exit_code = message.exit_code
             raise error
@@ -440,7 +405,7 @@ class Pool:
             return
         if share.end - share.start == 1 and share.deaths >= 1:
             reason = f"the worker process died twice over this sample ({_how(code)})"
-            share.fill([failed_answer(share.samples[0], self.description, reason)])
+            share.fill([_failed(share.samples[0], self.description, reason)])
             return
         self._waiting.extendleft(reversed(share.after_death()))
 
@@ -461,11 +426,6 @@ def _ctrl_c_held_back() -> Iterator[None]:
 
 def _how(code: int | None) -> str:
     return f"signal {-code}" if code is not None and code < 0 else f"exit code {code}"
-
-
-R = TypeVar("R")
-
-_BATCHES_AHEAD = 4  # per process: enough that one slow batch at the head does not stop the others
 
 
 def cores() -> int:
@@ -496,20 +456,18 @@ class Engine:
         self.jobs = jobs or cores()
         self.batch_size = batch_size
         self._detector: Detector | Scorer | None = None
-        self._pool: Pool | None = None
+        self._pool: _Pool | None = None
         if self.jobs == 1:
             self._detector = recipe.make()
             self.description = Description.of(self._detector)
         else:
-            self._pool = Pool(recipe, self.jobs)
+            self._pool = _Pool(recipe, self.jobs)
             self.description = self._pool.description
 
     def __enter__(self) -> Engine:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -532,21 +490,21 @@ class Engine:
 
     def _answers(self, rows: Iterable[Sample | R]) -> Iterator[tuple[Sample | R, Any]]:
         if self._detector is not None:
-            return _alone(self._detector, batches(rows, self.batch_size))
+            return _alone(self._detector, _batches(rows, self.batch_size))
         assert self._pool is not None, "the engine is closed"
-        return _together(self._pool, batches(rows, self.batch_size), self.jobs * _BATCHES_AHEAD)
+        return _together(self._pool, _batches(rows, self.batch_size), self.jobs * _BATCHES_AHEAD)
 
 
-def _alone(detector: Detector | Scorer, queue: Iterator[Batch[R]]) -> Iterator[tuple[Sample | R, Any]]:
+def _alone(detector: Detector | Scorer, queue: Iterator[_Batch[R]]) -> Iterator[tuple[Sample | R, Any]]:
     for batch in queue:
         if batch.samples:
             batch.predictions[:] = judge(detector, batch.samples)
         yield from batch.answered()
 
 
-def _together(pool: Pool, queue: Iterator[Batch[R]], most: int) -> Iterator[tuple[Sample | R, Any]]:
+def _together(pool: _Pool, queue: Iterator[_Batch[R]], most: int) -> Iterator[tuple[Sample | R, Any]]:
     """`most` bounds the batches that were read and not yet given out, those that wait for an earlier one included."""
-    begun: deque[Batch[Any]] = deque()
+    begun: deque[_Batch[Any]] = deque()
     more = True
     while more or begun:
         while more and pool.hungry and len(begun) < most:
@@ -556,7 +514,7 @@ def _together(pool: Pool, queue: Iterator[Batch[R]], most: int) -> Iterator[tupl
                 break
             begun.append(batch)
             pool.submit(batch)
-        while begun and begun[0].done:
+        while begun and None not in begun[0].predictions:
             yield from begun.popleft().answered()
         if begun or (more and not pool.hungry):
             pool.wait()

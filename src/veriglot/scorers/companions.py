@@ -10,7 +10,7 @@ from veriglot.errors import UsageError
 from veriglot.hub.cache import offline
 from veriglot.hub.cards import agree
 from veriglot.judging.base import NotScored
-from veriglot.pipeline.companion.process import Companion, Keeper, Refused, ask, python_of
+from veriglot.pipeline.companion import Companion, python_of
 from veriglot.records import Direction, Status
 from veriglot.scorers.base import Measured, Pair, PairScorer, codes_of, flores_codes, pair_languages
 from veriglot.signatures import checkpoint_revision, digest, file_sha256, signature
@@ -18,6 +18,8 @@ from veriglot.signatures import checkpoint_revision, digest, file_sha256, signat
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+    from veriglot.pipeline.companion import Answer
 
 __all__ = ["Blaser", "Comet", "Laser", "Process"]
 
@@ -42,12 +44,9 @@ class CompanionScorer(PairScorer):
             if not seconds > 0:
                 raise UsageError(f"{what} is a number of seconds above 0, not {seconds}.")
 
-        def start() -> Companion:
-            return Companion(python, engine, options, start_timeout=start_timeout, timeout=timeout)
-
-        self._keeper = Keeper(start)
-        versions = {name.replace("-", "_"): version for name, version in self._keeper.hello.packages.items()}
-        details = self._keeper.about
+        self._companion = Companion(python, engine, options, start_timeout=start_timeout, timeout=timeout)
+        versions = {name.replace("-", "_"): version for name, version in self._companion.packages.items()}
+        details = self._companion.about
         folder = details.get("folder")
         revision = about.pop("revision", None) if folder is None else checkpoint_revision(folder)
         self.signature = signature(
@@ -58,7 +57,7 @@ class CompanionScorer(PairScorer):
         """See `PairScorer`."""
         rows = [self.row(pair) for pair in pairs]
         asked = [row for row in rows if not isinstance(row, NotScored)]
-        answers = iter(ask(self._keeper, asked))
+        answers = iter(self._companion.ask(asked))
         return [row if isinstance(row, NotScored) else _read(next(answers)) for row in rows]
 
     def row(self, pair: Pair) -> dict[str, Any] | NotScored:
@@ -67,7 +66,7 @@ class CompanionScorer(PairScorer):
 
     def close(self) -> None:
         """Have the process leave; scoring starts another."""
-        self._keeper.close()
+        self._companion.close()
 
 
 class Comet(CompanionScorer):
@@ -118,7 +117,7 @@ class Comet(CompanionScorer):
         about = {"model": model, "encoder": encoder}
         self._open(
             python_of("comet", python),
-            "comet_engine",
+            "comet",
             given,
             start_timeout=start_timeout,
             timeout=timeout,
@@ -160,7 +159,7 @@ class Laser(CompanionScorer):
         about = {"model": model, "revision": checkpoint_revision(model), "encoder": encoder, "source": source_encoder}
         self._open(
             python_of("laser", python),
-            "laser_engine",
+            "laser",
             given,
             start_timeout=start_timeout,
             timeout=timeout,
@@ -211,7 +210,7 @@ class Blaser(CompanionScorer):
         about = {"model": model, "revision": checkpoint_revision(model), "encoder": encoder}
         self._open(
             python_of("sonar", python),
-            "sonar_engine",
+            "sonar",
             given,
             start_timeout=start_timeout,
             timeout=timeout,
@@ -276,7 +275,7 @@ def _options_digest(options: dict[str, Any] | None) -> str | None:
     return digest([msgspec.json.encode(options, order="sorted")])[:12] if options else None
 
 
-def _read(answer: Any) -> Measured | NotScored:
-    if isinstance(answer, Refused):
-        return NotScored(answer.status, answer.reason)
+def _read(answer: Answer) -> Measured | NotScored:
+    if answer.value is None:
+        return NotScored(Status(answer.status), answer.error or "")
     return Measured(answer.value, answer.parts)

@@ -9,10 +9,13 @@ line break, which is cut off on opening.
 
 from __future__ import annotations
 
+import mmap
 import os
 import time
 from collections import Counter, deque
+from collections.abc import Generator
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
@@ -20,8 +23,7 @@ import msgspec
 
 from veriglot.errors import InputError, UsageError, VeriglotError
 from veriglot.signatures import file_sha256
-from veriglot.storage.files import partial_path, write_json
-from veriglot.storage.lock import Lock
+from veriglot.storage.files import Lock, partial_path, write_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -43,13 +45,13 @@ __all__ = [
     "without_traces",
 ]
 
+D = TypeVar("D")
 P = TypeVar("P")
 R = TypeVar("R", bound="Row")
 Option = str | int | float | bool | None
 
 _VERSION = 1  # of the manifest
 _TRACES = (".progress", ".failed.jsonl", ".rejected.jsonl", ".rows.jsonl", ".asked", ".lock", ".partial")
-_BLOCK = 1 << 20
 _SAVE_EVERY = 60.0  # seconds: what a kill takes from the time that the manifest tells
 _RESTART = "Type the command again with --overwrite to make it anew, or name another output."
 
@@ -94,10 +96,11 @@ class JsonLines:
         Returns:
             The number of bytes cut off; 0 where the last line was whole or there is no file.
         """
-        if not self.path.exists():
+        size = self.path.stat().st_size if self.path.exists() else 0
+        if not size:
             return 0
-        size = self.path.stat().st_size
-        whole = _end_of_last_line(self.path, size)
+        with self.path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            whole = content.rfind(b"\n") + 1
         if whole < size:
             os.truncate(self.path, whole)
         return size - whole
@@ -113,10 +116,8 @@ class JsonLines:
 
     def keep(self, lines: int) -> None:
         """Cut the file after its first `lines` lines."""
-        size = 0
         with self.path.open("rb") as file:
-            for _ in range(lines):
-                size += len(file.readline())
+            size = sum(len(line) for line in islice(file, lines))
         os.truncate(self.path, size)
 
     def append(self, line: bytes) -> None:
@@ -146,19 +147,6 @@ class JsonLines:
             self.sync()
             self._file.close()
             self._file = None
-
-
-def _end_of_last_line(path: Path, size: int) -> int:
-    with path.open("rb") as file:
-        end = size
-        while end > 0:
-            start = max(0, end - _BLOCK)
-            file.seek(start)
-            newline = file.read(end - start).rfind(b"\n")
-            if newline >= 0:
-                return start + newline + 1
-            end = start
-    return 0
 
 
 class InputFile(msgspec.Struct, frozen=True):
@@ -235,10 +223,6 @@ class Manifest(msgspec.Struct, frozen=True):
             )
         return manifest
 
-    def save(self, path: Path) -> None:
-        """Write it, whole or not at all."""
-        write_json(path, self)
-
     def differences(self, other: Manifest, *, maker: str) -> list[str]:
         """What `other` (the present call) has otherwise than this one (the run that began), one sentence each.
 
@@ -246,29 +230,23 @@ class Manifest(msgspec.Struct, frozen=True):
             other: the present call.
             maker: what the signature is of, in one word.
         """
-        differences = _input_differences(self.inputs, other.inputs)
+        differences = []
+        if len(self.inputs) != len(other.inputs):
+            differences.append(f"it had {len(self.inputs)} input files and now has {len(other.inputs)}")
+        else:
+            differences += [
+                f"{new.path} has changed" if old.path == new.path else f"the input was {old.path} and is now {new.path}"
+                for old, new in zip(self.inputs, other.inputs, strict=True)
+                if old.sha256 != new.sha256
+            ]
         if self.signature != other.signature:
             differences.append(f"the {maker} was {self.signature!r} and is now {other.signature!r}")
         for name in sorted(self.options.keys() | other.options.keys()):
             before, now = self.options.get(name), other.options.get(name)
             if before != now:
-                differences.append(f"{name} was {_shown(before)} and is now {_shown(now)}")
+                was, is_ = ("not set" if value is None else repr(value) for value in (before, now))
+                differences.append(f"{name} was {was} and is now {is_}")
         return differences
-
-
-def _input_differences(before: Sequence[InputFile], now: Sequence[InputFile]) -> list[str]:
-    if len(before) != len(now):
-        return [f"it had {len(before)} input files and now has {len(now)}"]
-    pairs = zip(before, now, strict=True)
-    return [
-        f"{new.path} has changed" if old.path == new.path else f"the input was {old.path} and is now {new.path}"
-        for old, new in pairs
-        if old.sha256 != new.sha256
-    ]
-
-
-def _shown(value: Option) -> str:
-    return "not set" if value is None else repr(value)
 
 
 class FailedRow(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -317,11 +295,8 @@ class FailedRows(msgspec.Struct, frozen=True):
 
 def failed_rows(output: Path) -> FailedRows:
     """What the file of failed rows beside an output holds; nothing where there is none."""
-    rows, usage = 0, Usage()
-    for row in map(msgspec.json.Decoder(FailedRow).decode, JsonLines(_failed_path(output)).lines()):
-        rows += 1
-        usage += Usage(row.calls, row.tokens_in, row.tokens_out)
-    return FailedRows(rows, usage)
+    rows = list(_decoded(JsonLines(_failed_path(output)), FailedRow, "is damaged"))
+    return FailedRows(len(rows), sum((Usage(row.calls, row.tokens_in, row.tokens_out) for row in rows), Usage()))
 
 
 def _failed_path(output: Path) -> Path:
@@ -381,11 +356,9 @@ class Progress(msgspec.Struct, frozen=True):
         if manifest.finished:
             return cls(manifest.rows, manifest.failed, finished=True)
         unfinished = output.with_name(output.name + ".rows.jsonl")
-        rows, failures = (
-            JsonLines(unfinished if unfinished.exists() else output),
-            JsonLines(_failed_path(output)),
-        )
-        return cls(sum(1 for _ in rows.lines()), sum(1 for _ in failures.lines()), finished=False)
+        rows = unfinished if unfinished.exists() else output
+        done, failed = (sum(1 for _ in JsonLines(path).lines()) for path in (rows, _failed_path(output)))
+        return cls(done, failed, finished=False)
 
 
 class _Head(msgspec.Struct):
@@ -452,12 +425,21 @@ class Checkpoint:
         Raises:
             UsageError: the output was made from something else, or not by a run.
         """
-        self._refuse_own_input()
+        ours = {path.resolve() for path in (self.output, self.progress, self.rows.path, self.failures.path)}
+        for given in self._inputs:
+            if given != "-" and Path(given).resolve() in ours:
+                raise UsageError(f"{given} is an input and would be overwritten.", remedy="Name another output.")
         before = self._before()
-        if before is not None:
-            self._compare(before)
-        elif not self._restart:
-            self._refuse_unknown()
+        if before is None:
+            for path in () if self._restart else (self.output, self.rows.path):
+                if path.exists():
+                    raise UsageError(f"{path} is there already, and nothing says how it was made.", remedy=_RESTART)
+            return
+        differences = before.differences(self._present(before), maker=self._maker)
+        if "-" in self._inputs:
+            differences.append("standard input cannot be compared with what it was")
+        if differences:
+            raise UsageError(f"{self.output} was begun otherwise: {'; '.join(differences)}.", remedy=_RESTART)
 
     def open(self) -> None:
         """Take hold of the output: begin it, continue it, or find it finished (`finished` is then true).
@@ -601,24 +583,6 @@ class Checkpoint:
         inputs = tuple(InputFile.of(path, known.get(path)) for path in self._inputs)
         return Manifest(inputs, self._signature, self._options)
 
-    def _refuse_own_input(self) -> None:
-        ours = {path.resolve() for path in (self.output, self.progress, self.rows.path, self.failures.path)}
-        for path in self._inputs:
-            if path != "-" and Path(path).resolve() in ours:
-                raise UsageError(f"{path} is an input and would be overwritten.", remedy="Name another output.")
-
-    def _refuse_unknown(self) -> None:
-        for path in (self.output, self.rows.path):
-            if path.exists():
-                raise UsageError(f"{path} is there already, and nothing says how it was made.", remedy=_RESTART)
-
-    def _compare(self, before: Manifest) -> None:
-        differences = before.differences(self._present(before), maker=self._maker)
-        if "-" in self._inputs:
-            differences.append("standard input cannot be compared with what it was")
-        if differences:
-            raise UsageError(f"{self.output} was begun otherwise: {'; '.join(differences)}.", remedy=_RESTART)
-
     def _continue(self, before: Manifest) -> None:
         intact = self.output.exists() and self.output.stat().st_size == before.output_bytes
         if before.finished and intact and not self._again(before):
@@ -632,7 +596,7 @@ class Checkpoint:
         if before.finished and self.output.exists() and not intact:
             raise UsageError(f"{self.output} was changed after it was finished.", remedy=_RESTART)
         # Said before anything is cut off: a kill in between would leave what looks changed by somebody else.
-        msgspec.structs.replace(before, finished=False, output_bytes=0).save(self.progress)
+        write_json(self.progress, msgspec.structs.replace(before, finished=False, output_bytes=0))
         self.rows.repair()
         self.failures.repair()
         if self._retry:
@@ -659,20 +623,10 @@ class Checkpoint:
             self.failures.keep(self.failed)
 
     def _heads(self) -> Iterator[_Head]:
-        decoder = msgspec.json.Decoder(_Head)
-        for number, line in enumerate(self.rows.lines(), start=1):
-            try:
-                yield decoder.decode(line)
-            except (msgspec.DecodeError, UnicodeDecodeError):
-                raise UsageError(f"{self.rows.path}, line {number} is no finished row.", remedy=_RESTART) from None
+        return _decoded(self.rows, _Head, "is no finished row")
 
     def _failed_rows(self) -> Iterator[FailedRow]:
-        decoder = msgspec.json.Decoder(FailedRow)
-        for number, line in enumerate(self.failures.lines(), start=1):
-            try:
-                yield decoder.decode(line)
-            except (msgspec.DecodeError, UnicodeDecodeError):
-                raise UsageError(f"{self.failures.path}, line {number} is damaged.", remedy=_RESTART) from None
+        return _decoded(self.failures, FailedRow, "is damaged")
 
     def _note_time(self) -> None:
         if time.monotonic() - self._saved > _SAVE_EVERY:
@@ -690,7 +644,16 @@ class Checkpoint:
             output_bytes=self.output.stat().st_size if finished else 0,
             seconds=None if self._earlier is None else round(self._earlier + self._saved - self._began, 3),
         )
-        self._manifest.save(self.progress)
+        write_json(self.progress, self._manifest)
+
+
+def _decoded(lines: JsonLines, type_: type[D], fault: str) -> Iterator[D]:
+    decoder = msgspec.json.Decoder(type_)
+    for number, line in enumerate(lines.lines(), start=1):
+        try:
+            yield decoder.decode(line)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise UsageError(f"{lines.path}, line {number} {fault}.", remedy=_RESTART) from None
 
 
 def _matched(
@@ -720,9 +683,8 @@ def _matched(
         if waiting:
             raise VeriglotError(f"A stage ended without a record for {waiting[0]!r}.")
     finally:
-        close = getattr(results, "close", None)
-        if close is not None:
-            close()  # so that threads behind it stop now, and not when the last reference is gone
+        if isinstance(results, Generator):
+            results.close()  # so that threads behind it stop now, and not when the last reference is gone
 
 
 def _belonging(result: msgspec.Struct | FailedRow, due: str | FailedRow | None) -> msgspec.Struct | FailedRow:
@@ -736,9 +698,8 @@ def _belonging(result: msgspec.Struct | FailedRow, due: str | FailedRow | None) 
 
 
 def _unreadable(waiting: deque[str | FailedRow]) -> Iterator[FailedRow]:
-    while waiting and isinstance(waiting[0], FailedRow):
-        row = waiting.popleft()
-        assert isinstance(row, FailedRow)
+    while waiting and isinstance(row := waiting[0], FailedRow):
+        waiting.popleft()
         yield row
 
 

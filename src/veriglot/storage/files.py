@@ -1,22 +1,26 @@
-"""Files and folders that appear whole or not at all: written aside, as `NAME.partial`, and then renamed."""
+"""Files and folders that appear whole or not at all, written aside as `NAME.partial`; and locks that die with us."""
 
 from __future__ import annotations
 
 import os
 import shutil
-from contextlib import contextmanager
+import sys
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from veriglot.errors import UsageError
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
     from typing import BinaryIO
 
-__all__ = ["final_path", "open_whole", "partial_path", "whole_folder", "write_json", "write_whole"]
+__all__ = ["Lock", "final_path", "is_locked", "open_whole", "partial_path", "whole_folder", "write_json", "write_whole"]
 
 _PARTIAL = ".partial"
+_PAUSE = 0.2  # seconds between attempts to take a lock
 
 
 def partial_path(path: Path) -> Path:
@@ -83,3 +87,68 @@ def whole_folder(path: Path) -> Iterator[Path]:
             partial.rename(path)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+class Lock:
+    """Holds an output for this process, by a file `<output>.lock`, until it is released or the process ends.
+
+    The operating system frees it when the process dies, however it dies.
+
+    Args:
+        output: what is held; a file, a folder, or only a name.
+        waiting: called once where another process holds it, which is then waited for; the file stays after the release.
+            None refuses instead, and the file goes with the release.
+
+    Raises:
+        UsageError: another process holds the output, and it is not to be waited for.
+    """
+
+    def __init__(self, output: Path, *, waiting: Callable[[], None] | None = None) -> None:
+        from filelock import FileLock, Timeout
+
+        self._path = _lock_path(output)
+        self._removed = waiting is None
+        self._lock = FileLock(self._path, thread_local=False)
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._lock.acquire(blocking=False)
+        except Timeout:
+            if waiting is None:
+                raise UsageError(
+                    f"Another process is writing {output}.", remedy="Wait for it, or name another output."
+                ) from None
+            waiting()
+            self._lock.acquire(poll_interval=_PAUSE)
+
+    def release(self) -> None:
+        """Let go; calling it again does nothing."""
+        if not self._lock.is_locked:
+            return
+        # Removed while it is held, so that nobody holds a file that is gone; Windows removes no open file.
+        if self._removed and sys.platform != "win32":
+            self._path.unlink(missing_ok=True)
+        self._lock.release()
+        if self._removed and sys.platform == "win32":
+            with suppress(OSError):  # another process holds it by now
+                self._path.unlink(missing_ok=True)
+
+    def __enter__(self) -> Lock:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
+def is_locked(output: Path) -> bool:
+    """Whether a process holds the `Lock` of an output."""
+    from filelock import lock_descriptor
+
+    try:
+        with _lock_path(output).open("rb") as file:
+            return not lock_descriptor(file.fileno(), blocking=False)  # closing the file frees it
+    except FileNotFoundError:
+        return False
+
+
+def _lock_path(output: Path) -> Path:
+    return output.with_name(output.name + ".lock")

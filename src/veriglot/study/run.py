@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
-from veriglot.pipeline.progress import Silent
+from veriglot.pipeline.engine import Silent
 from veriglot.records import Sample, encode
 from veriglot.storage.checkpoint import Progress
-from veriglot.storage.files import write_whole
-from veriglot.storage.lock import Lock
+from veriglot.storage.files import Lock, write_whole
 from veriglot.study.counts import survey_all
 from veriglot.study.detection import detect, given_profile, have_profiles
 from veriglot.study.files import all_files, rows_of
@@ -26,7 +25,7 @@ from veriglot.study.status import Plan, write_plan
 from veriglot.study.summary import assemble
 
 if TYPE_CHECKING:
-    from veriglot.pipeline.progress import Watch
+    from veriglot.pipeline.engine import Watch
     from veriglot.study.config import Config, Folder
     from veriglot.study.detection import MakeRecipe, Measure
     from veriglot.study.results import StudyResults

@@ -8,8 +8,7 @@ import msgspec
 
 from veriglot.errors import InputError
 from veriglot.storage.checkpoint import Progress
-from veriglot.storage.files import write_json
-from veriglot.storage.lock import is_locked
+from veriglot.storage.files import is_locked, write_json
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,30 +1,234 @@
-"""Wikimedia's APIs: articles of a Wikipedia at random, by category or title, and their page views."""
+"""Wikimedia's servers: sessions and stored answers, articles at random, by category or title, and page views."""
 
 from __future__ import annotations
 
 import calendar
 import logging
+import zlib
 from collections import Counter
-from typing import TYPE_CHECKING, Any
-from urllib.parse import quote
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import quote, urlsplit
 
 import msgspec
 
-from veriglot.errors import UsageError
+from veriglot.errors import UsageError, VeriglotError
 from veriglot.http.session import HttpError, retry_after
 from veriglot.records.languages import get_language
-from veriglot.wikipedia.article import Absent, Article, split_sections
-from veriglot.wikipedia.editions import Statistics, edition_of, wiki_url
-from veriglot.wikipedia.session import JsonClient, SourceError
+from veriglot.signatures import __version__, digest
+from veriglot.storage.cache import Cache
+from veriglot.wikipedia.articles import (
+    MFAVA_KINDS,
+    Absent,
+    Article,
+    Statistics,
+    edition_of,
+    english_templates,
+    split_sections,
+    wiki_url,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from datetime import date
+    from pathlib import Path
 
     from veriglot.http.session import Response, Session
-    from veriglot.wikipedia.session import AnswerCache
 
-__all__ = ["MediaWiki", "PageViews", "Wikipedia"]
+__all__ = [
+    "AnswerCache",
+    "JsonClient",
+    "PageViews",
+    "SourceError",
+    "Wikipedia",
+    "linked_template_names",
+    "page_views_session",
+    "wikidata_session",
+    "wikipedia_session",
+]
+
+
+class JsonClient:
+    """GET requests to one server, one after the other, as public services ask for.
+
+    Args:
+        session: the server; its rate, time-out and retries hold.
+        cache: where answers are stored; None stores none.
+    """
+
+    def __init__(self, session: Session, cache: AnswerCache | None = None) -> None:
+        self.session = session
+        self._cache = cache
+
+    def get(
+        self,
+        path: str,
+        params: Mapping[str, str],
+        review: Callable[[Response | HttpError], HttpError | None] | None = None,
+        *,
+        label: str = "",
+        none_if_missing: bool = False,
+    ) -> Any:
+        """The JSON of an answer.
+
+        Args:
+            path: what is put behind the session's address.
+            params: the query.
+            review: see `Session.get`; only answers that it leaves as they are are stored.
+            none_if_missing: a 404 that says so in JSON is the answer None, and stored; that of a wrong address is not.
+            label: tells apart requests that look the same and are answered differently (random pages).
+
+        Raises:
+            HttpError: no usable answer after the session's attempts.
+        """
+        address = f"{self.session.base_url}/{path}"
+        key = digest([address, label, *(part for pair in sorted(params.items()) for part in pair)])
+        stored = self._cache.get(key) if self._cache is not None else None
+        if stored is not None:
+            return msgspec.json.decode(stored)
+        try:
+            response = self.session.get(path, params, review=review)
+        except HttpError as error:
+            if not (none_if_missing and error.status == 404 and error.body.startswith("{")):
+                raise
+            if self._cache is not None:
+                self._cache.put(key, b"null")
+            return None
+        if self._cache is not None:
+            self._cache.put(key, response.data)
+        return response.json()
+
+
+class SourceError(HttpError):
+    """A server answered, and what it says is that it cannot or will not.
+
+    Attributes:
+        code: the server's own word for it, such as `maxlag`; empty where it has none.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        remedy: str = "",
+        code: str = "",
+        retryable: bool = False,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message, remedy=remedy, retryable=retryable, retry_after=retry_after)
+        self.code = code
+
+
+# Answers that were fetched once, in one SQLite file, so that work that was interrupted asks nothing twice.
+
+
+_TABLE = "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, answer BLOB NOT NULL)"
+
+
+class AnswerCache:
+    """Bytes by key, safe for several threads and processes; whatever is killed when, an answer is there or not.
+
+    Args:
+        folder: made if it is not there; the file in it is `answers.sqlite`.
+
+    Raises:
+        VeriglotError: it cannot be made, opened or read, or is of another version.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._cache = Cache(folder / "answers.sqlite", _TABLE, error=self._error)
+
+    def get(self, key: str) -> bytes | None:
+        """What was put under the key, or None."""
+        rows = self._cache.read("SELECT answer FROM answers WHERE key = ?", (key,))
+        try:
+            return zlib.decompress(rows[0][0]) if rows else None
+        except zlib.error as error:
+            raise self._error(str(error)) from error
+
+    def put(self, key: str, answer: bytes) -> None:
+        """Keep an answer; the first one under a key stays."""
+        self._cache.write("INSERT OR IGNORE INTO answers VALUES (?, ?)", [(key, zlib.compress(answer))])
+
+    def __len__(self) -> int:
+        return int(self._cache.read("SELECT count(*) FROM answers")[0][0])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._cache.close()
+
+    def _error(self, what: str) -> VeriglotError:
+        return VeriglotError(
+            f"The folder of fetched answers {self._folder} cannot be used: {what}",
+            remedy="Free the disk, or name another folder; its answers are fetched again.",
+        )
+
+
+# Sessions for Wikimedia's servers as their operators ask: who we are, one request after the other, not too fast.
+#
+# https://foundation.wikimedia.org/wiki/Policy:User-Agent_policy, https://www.mediawiki.org/wiki/API:Etiquette.
+
+
+def user_agent(contact: str | None) -> str:
+    """How Veriglot introduces itself.
+
+    Args:
+        contact: an e-mail address, or the address of a page, by which its user can be reached. Sent to the server.
+
+    Raises:
+        UsageError: a contact that is none.
+    """
+    if contact is None:
+        return f"veriglot/{__version__}"
+    contact = contact.strip()
+    if not contact.isascii() or not contact.isprintable() or not ("@" in contact or contact.startswith("http")):
+        raise UsageError(f"{contact!r} is no way to reach somebody.", remedy="Give an e-mail or web address.")
+    return f"veriglot/{__version__} ({contact})"
+
+
+def wikipedia_session(
+    language: str, *, contact: str | None, server: str | None = None, rate: float | None = 5.0
+) -> Session:
+    """The server of a Wikipedia; at most `rate` requests a second.
+
+    Args:
+        language: which Wikipedia.
+        contact: see `user_agent`; needed for Wikimedia's own servers.
+        server: another address, such as that of a mirror.
+        rate: None for no bound.
+
+    Raises:
+        UsageError: no contact, or no such Wikipedia.
+    """
+    return _session(server or wiki_url(edition_of(language)), contact, rate, retries=8, backoff=1.0)
+
+
+def wikidata_session(*, contact: str | None, server: str | None = None, rate: float | None = 1.0) -> Session:
+    """Wikidata's query server; arguments and errors as for `wikipedia_session`."""
+    return _session(server or "https://query.wikidata.org", contact, rate, retries=6, backoff=1.0, timeout=90.0)
+
+
+def page_views_session(*, contact: str | None, server: str | None = None, rate: float | None = 10.0) -> Session:
+    """The server of page views; arguments and errors as for `wikipedia_session`."""
+    return _session(server or "https://wikimedia.org/api/rest_v1", contact, rate, retries=6)
+
+
+def _session(server: str, contact: str | None, rate: float | None, **options: Any) -> Session:
+    from veriglot.http.session import Session
+
+    host = urlsplit(server).hostname or ""
+    if contact is None and host.endswith(("wikipedia.org", "wikimedia.org", "wikidata.org")):
+        raise UsageError(
+            "Wikimedia's servers refuse programs that do not say whom to write to.",
+            remedy="Add --contact with an e-mail or web address of yours; it is sent to them with each request.",
+        )
+    return Session(server, user_agent=user_agent(contact), rate=rate, **options)
 
 
 # The action API of a MediaWiki server: queries with continuation, `maxlag`, and errors that come with status 200.
@@ -33,98 +237,13 @@ __all__ = ["MediaWiki", "PageViews", "Wikipedia"]
 
 
 _LOG = logging.getLogger(__name__)
+_FIXED = {
+    "action": "query",
+    "format": "json",
+    "formatversion": "2",
+    "maxlag": "5",  # seconds that the server's copies may lag behind, as its operators ask; so no reader waits for us
+}
 _FOR_NOW = {"maxlag", "ratelimited", "readonly", "timeouterror", "internal_api_error_DBQueryTimeoutError"}
-
-
-class MediaWiki:
-    """One wiki's action API.
-
-    Args:
-        answers: the server.
-        path: where the API is behind the server's address.
-        maxlag: seconds; the server refuses while its copies lag further behind than this, so that no reader of theirs
-            waits for us, and we ask again later. The servers' operators ask for 5. None leaves it out.
-
-    Attributes:
-        warnings: what the server warned of -> how often.
-    """
-
-    def __init__(self, answers: JsonClient, path: str = "w/api.php", *, maxlag: int | None = 5) -> None:
-        self._answers = answers
-        self._path = path
-        self._fixed = {"action": "query", "format": "json", "formatversion": "2"}
-        if maxlag is not None:
-            self._fixed["maxlag"] = str(maxlag)
-        self.warnings: Counter[str] = Counter()
-
-    def query(self, params: Mapping[str, str], *, label: str = "") -> Iterator[dict[str, Any]]:
-        """The parts of the answer to `action=query`, each complete, over as many requests as it takes.
-
-        Where several requests are needed for the properties of one batch of pages, what they say of a page is put
-        together before the batch is given out.
-
-        Args:
-            params: parameters of the query; those that every query needs are added.
-            label: see `JsonClient.get`.
-
-        Yields:
-            `query` of a whole batch: `pages` in the order in which the server first named them, lists joined.
-
-        Raises:
-            SourceError: the server refuses.
-            HttpError: no usable answer.
-        """
-        batch: dict[str, Any] = {}
-        onward: dict[str, str] = {}
-        seen: set[tuple[tuple[str, str], ...]] = set()
-        while True:
-            answer = self._ask({**self._fixed, **params, **onward}, label)
-            _join(batch, answer.get("query", {}))
-            following = {name: str(value) for name, value in answer.get("continue", {}).items()}
-            if answer.get("batchcomplete") or not following:
-                yield batch
-                batch = {}
-            if not following:
-                return
-            state = tuple(sorted(following.items()))
-            if state in seen:
-                raise SourceError(
-                    f"{self._answers.session.base_url} continues in a circle, at {following}",
-                    remedy="Check that the address is that of a MediaWiki server.",
-                )
-            seen.add(state)
-            onward = following
-
-    def _ask(self, params: Mapping[str, str], label: str) -> dict[str, Any]:
-        answer = self._answers.get(self._path, params, self._review, label=label)
-        for module, warning in answer.get("warnings", {}).items():
-            text = f"{module}: {warning.get('warnings') or warning}"
-            if not self.warnings[text]:
-                _LOG.warning("%s warns of %s", self._answers.session.base_url, text)
-            self.warnings[text] += 1
-        return answer  # type: ignore[no-any-return]
-
-    def _review(self, outcome: Response | HttpError) -> SourceError | None:
-        if isinstance(outcome, HttpError):
-            return None
-        answer = outcome.json()
-        if not isinstance(answer, dict):
-            return SourceError(
-                f"{self._answers.session.base_url}/{self._path} does not answer as MediaWiki does",
-                remedy="Check the address.",
-            )
-        error = answer.get("error")
-        if error is None:
-            return None
-        code, info = str(error.get("code", "")), str(error.get("info", ""))
-        retryable = code in _FOR_NOW or code.startswith("internal_api_error")
-        return SourceError(
-            f"{self._answers.session.base_url} refuses: {info or code} ({code})",
-            remedy="Try again later; what is fetched is kept." if retryable else "",
-            code=code,
-            retryable=retryable,
-            retry_after=retry_after(outcome.headers) if retryable else None,
-        )
 
 
 def _join(batch: dict[str, Any], part: Mapping[str, Any]) -> None:
@@ -176,25 +295,22 @@ class Wikipedia:
         language: any tag or name that `records.language` takes.
         session: its server, such as `wikipedia_session` gives.
         cache: where answers are stored, so that the same work asks nothing twice; None stores none.
-        maxlag: see `MediaWiki`.
+
+    Attributes:
+        language: its tag.
+        edition: the first part of its usual host.
+        warnings: what the server warned of -> how often.
 
     Raises:
         UnknownNameError: no such language.
         UsageError: there is no Wikipedia in it.
     """
 
-    def __init__(
-        self,
-        language: str,
-        session: Session,
-        *,
-        cache: AnswerCache | None = None,
-        maxlag: int | None = 5,
-    ) -> None:
+    def __init__(self, language: str, session: Session, *, cache: AnswerCache | None = None) -> None:
         self.language = get_language(language).tag
         self.edition = edition_of(language)
+        self.warnings: Counter[str] = Counter()
         self._answers = JsonClient(session, cache)
-        self.api = MediaWiki(self._answers, maxlag=maxlag)
 
     def random(self, *, seed: int = 0) -> Iterator[Article | Absent]:
         """Pages of the article namespace at random, redirects excepted, without end as long as the server has more.
@@ -207,7 +323,7 @@ class Wikipedia:
         """
         params = {"generator": "random", "grnnamespace": "0", "grnfilterredir": "nonredirects", "grnlimit": str(_BATCH)}
         seen: set[int] = set()
-        for batch in self.api.query({**_CONTENT, **params}, label=f"draw {seed}"):
+        for batch in self._query({**_CONTENT, **params}, label=f"draw {seed}"):
             pages = list(batch.get("pages", {}).values())
             fresh = [page for page in pages if page.get("pageid") not in seen]
             if pages and not fresh:
@@ -225,7 +341,7 @@ class Wikipedia:
         seen: set[int] = set()
         for title in self._subcategories(name, depth):
             params = {"generator": "categorymembers", "gcmtitle": title, "gcmtype": "page", "gcmnamespace": "0"}
-            for batch in self.api.query({**_CONTENT, **params, "gcmlimit": str(_BATCH)}):
+            for batch in self._query({**_CONTENT, **params, "gcmlimit": str(_BATCH)}):
                 for page in batch.get("pages", {}).values():
                     if page.get("pageid") not in seen:
                         seen.add(page.get("pageid"))
@@ -239,7 +355,7 @@ class Wikipedia:
                 raise UsageError(f"{title!r} cannot be the title of a page.")
         for start in range(0, len(wanted), _BATCH):
             asked = wanted[start : start + _BATCH]
-            for batch in self.api.query({**_CONTENT, "titles": "|".join(asked), "redirects": "1"}):
+            for batch in self._query({**_CONTENT, "titles": "|".join(asked), "redirects": "1"}):
                 yield from map(self._article, _in_order(asked, batch))
 
     def statistics(self) -> Statistics:
@@ -248,7 +364,7 @@ class Wikipedia:
         Raises:
             SourceError: the server does not tell.
         """
-        (answer,) = self.api.query({"meta": "siteinfo", "siprop": "statistics"})
+        (answer,) = self._query({"meta": "siteinfo", "siprop": "statistics"})
         numbers = answer["statistics"]
         return Statistics(pages=numbers["pages"], articles=numbers["articles"], edits=numbers["edits"])
 
@@ -284,7 +400,7 @@ class Wikipedia:
                 "rdlimit": "max",
                 "rdnamespace": "10",
             }
-            for batch in self.api.query(params):
+            for batch in self._query(params):
                 for page in batch.get("pages", {}).values():
                     if page.get("missing") or page.get("invalid"):
                         continue
@@ -293,6 +409,64 @@ class Wikipedia:
                     for link in page.get("langlinks", ()):
                         names_by_edition.setdefault(link["lang"], set()).add(_bare(link["title"]))
         return names_by_edition
+
+    def _query(self, params: Mapping[str, str], *, label: str = "") -> Iterator[dict[str, Any]]:
+        """The parts of the answer to `action=query`, each complete, over as many requests as it takes.
+
+        Where several requests are needed for the properties of one batch of pages, what they say of a page is put
+        together before the batch is given out: its `pages` in the order in which the server first named them.
+        """
+        batch: dict[str, Any] = {}
+        onward: dict[str, str] = {}
+        seen: set[tuple[tuple[str, str], ...]] = set()
+        while True:
+            answer = self._ask({**_FIXED, **params, **onward}, label)
+            _join(batch, answer.get("query", {}))
+            following = {name: str(value) for name, value in answer.get("continue", {}).items()}
+            if answer.get("batchcomplete") or not following:
+                yield batch
+                batch = {}
+            if not following:
+                return
+            state = tuple(sorted(following.items()))
+            if state in seen:
+                raise SourceError(
+                    f"{self._answers.session.base_url} continues in a circle, at {following}",
+                    remedy="Check that the address is that of a MediaWiki server.",
+                )
+            seen.add(state)
+            onward = following
+
+    def _ask(self, params: Mapping[str, str], label: str) -> dict[str, Any]:
+        answer = self._answers.get("w/api.php", params, self._review, label=label)
+        for module, warning in answer.get("warnings", {}).items():
+            text = f"{module}: {warning.get('warnings') or warning}"
+            if not self.warnings[text]:
+                _LOG.warning("%s warns of %s", self._answers.session.base_url, text)
+            self.warnings[text] += 1
+        return answer  # type: ignore[no-any-return]
+
+    def _review(self, outcome: Response | HttpError) -> SourceError | None:
+        if isinstance(outcome, HttpError):
+            return None
+        answer = outcome.json()
+        if not isinstance(answer, dict):
+            return SourceError(
+                f"{self._answers.session.base_url}/w/api.php does not answer as MediaWiki does",
+                remedy="Check the address.",
+            )
+        error = answer.get("error")
+        if error is None:
+            return None
+        code, info = str(error.get("code", "")), str(error.get("info", ""))
+        retryable = code in _FOR_NOW or code.startswith("internal_api_error")
+        return SourceError(
+            f"{self._answers.session.base_url} refuses: {info or code} ({code})",
+            remedy="Try again later; what is fetched is kept." if retryable else "",
+            code=code,
+            retryable=retryable,
+            retry_after=retry_after(outcome.headers) if retryable else None,
+        )
 
     def _count(self, title: str, kind: str) -> int | None:
         name = quote(title.replace(" ", "_"), safe="")
@@ -310,7 +484,7 @@ class Wikipedia:
             below = []
             for title in level:
                 params = {"list": "categorymembers", "cmtitle": title, "cmtype": "subcat", "cmlimit": "max"}
-                for batch in self.api.query(params):
+                for batch in self._query(params):
                     below += [member["title"] for member in batch.get("categorymembers", ())]
             level = []
             for title in below:
@@ -343,6 +517,31 @@ class Wikipedia:
             size=revision.get("size") or page.get("length"),
             item=properties.get("wikibase_item"),
         )
+
+
+def linked_template_names(
+    english: Wikipedia, local: Wikipedia, kinds: Iterable[str] = MFAVA_KINDS
+) -> dict[str, list[str]]:
+    """What the templates of an edition are called, as the wikis themselves link them.
+
+    Args:
+        english: the English Wikipedia, whose templates lead to the others.
+        local: the edition that is asked about; the redirects to its templates are asked of it.
+
+    Returns:
+        Kind -> names in the edition, sorted.
+
+    Raises:
+        HttpError: no answer.
+    """
+    names: dict[str, list[str]] = {}
+    for kind in kinds:
+        linked = english.template_names(english_templates(kind))
+        there = linked.get(local.edition, set())
+        if there and local.edition != english.edition:
+            there = there | local.template_names(sorted(there)).get(local.edition, set())
+        names[kind] = sorted(there)
+    return names
 
 
 def _why_absent(page: dict[str, Any], properties: dict[str, Any]) -> str:

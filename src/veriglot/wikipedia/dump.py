@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import heapq
 import lzma
 import re
 from contextlib import contextmanager
@@ -22,17 +23,18 @@ import msgspec
 
 from veriglot.errors import InputError, MissingExtraError
 from veriglot.records.languages import get_language
-from veriglot.wikipedia.article import Absent, Article, split_sections
-from veriglot.wikipedia.editions import language_of, wiki_url
+from veriglot.wikipedia.articles import Absent, Article, draw_rank, language_of, split_sections, wiki_url
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterable, Iterator
     from xml.etree.ElementTree import Element
 
     from mwparserfromhell.nodes import Node, Tag, Template, Wikilink
     from mwparserfromhell.wikicode import Wikicode
 
-__all__ = ["Page", "open_dump", "read_dump"]
+    from veriglot.wikipedia.articles import FilterChain
+
+__all__ = ["draw_articles", "open_dump", "read_dump"]
 
 
 # Plain text of wikitext, with what the page uses: categories and templates.
@@ -42,8 +44,8 @@ __all__ = ["Page", "open_dump", "read_dump"]
 # text (`text_templates.json`) are left out, and the empty parentheses they leave behind too.
 
 
-_DROPPED = frozenset(
-    {
+_DROPPED = frozenset(  # tags whose content is no running text
+    [
         "ref",
         "references",
         "gallery",
@@ -70,8 +72,8 @@ _DROPPED = frozenset(
         "includeonly",
         "pre",
         "noinclude",
-    }
-)  # tags whose content is no running text
+    ]
+)
 _MAGIC = re.compile(r"__[^\W\d_]+__")
 _EMPTY = re.compile(r"[ \t]*[(（\[]\s*(?:[;,:،、，；/–-]\s*)*[)）\]]")
 _OPENING = re.compile(r"([(（])\s*(?:[;,،、，；]\s*)+")
@@ -349,6 +351,31 @@ def read_dump(path: str | Path, *, language: str | None = None) -> Iterator[Arti
     """
     for page in open_dump(path, language=language):
         yield page.article()
+
+
+def draw_articles(pages: Iterable[Page], chain: FilterChain, count: int, *, seed: int = 0) -> list[Article]:
+    """A random sample of the articles of a dump that pass the filters; memory holds `count` of them.
+
+    Every page has a rank by the hash of seed and page number; the `count` lowest that pass are taken. A page whose
+    rank is beyond all of `count` found already is not read (`FilterReport.not_drawn`).
+
+    Returns:
+        The articles in the dump's order; fewer than `count` where no more pass.
+    """
+    heap: list[tuple[int, int, Article]] = []  # the highest rank first
+    for index, page in enumerate(pages):
+        rank = draw_rank(seed, str(page.page_id))
+        if len(heap) == count and page.namespace == 0 and not page.redirect and rank >= -heap[0][0]:
+            chain.report.met += 1
+            chain.report.not_drawn += 1
+            continue
+        article = chain.judge(page.article())
+        if article is not None:
+            if len(heap) < count:
+                heapq.heappush(heap, (-rank, index, article))
+            elif rank < -heap[0][0]:
+                heapq.heapreplace(heap, (-rank, index, article))
+    return [article for _, _, article in sorted(heap, key=lambda entry: entry[1])]
 
 
 def open_dump(path: str | Path, *, language: str | None = None) -> Iterator[Page]:

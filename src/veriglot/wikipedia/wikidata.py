@@ -13,16 +13,16 @@ import msgspec
 from veriglot.errors import UsageError
 from veriglot.http.session import HttpError
 from veriglot.records.languages import get_language
-from veriglot.wikipedia.editions import edition_of, wiki_url
-from veriglot.wikipedia.session import JsonClient, SourceError
+from veriglot.wikipedia.api import JsonClient, SourceError
+from veriglot.wikipedia.articles import edition_of, wiki_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from veriglot.http.session import Response, Session
-    from veriglot.wikipedia.session import AnswerCache
+    from veriglot.wikipedia.api import AnswerCache
 
-__all__ = ["Item", "Person", "QueryTimeoutError", "Sparql", "Wikidata"]
+__all__ = ["Item", "Person", "Wikidata"]
 
 
 class Item(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -80,54 +80,6 @@ class QueryTimeoutError(SourceError):
     """The query takes the server longer than it allows: ask for less at a time."""
 
 
-class Sparql:
-    """A SPARQL server.
-
-    Args:
-        answers: the server. A query that takes it too long is not sent again, for it would be no faster later.
-        path: of the endpoint.
-    """
-
-    def __init__(self, answers: JsonClient, path: str = "sparql") -> None:
-        self._answers = answers
-        self._path = path
-
-    def ask(self, name: str, **values: str) -> list[dict[str, str]]:
-        """The rows of a query.
-
-        Args:
-            name: of a file in `queries/`.
-            values: what stands there for `$name`.
-
-        Returns:
-            One dict a row, variable -> value, without those that are unbound or blank nodes ("unknown value").
-
-        Raises:
-            QueryTimeoutError: the server ran out of the time that it allows.
-            SourceError: the answer has not the form of results.
-            HttpError: no usable answer.
-        """
-        text = files(__package__).joinpath("queries", f"{name}.rq").read_text("utf-8")
-        lines = [line for line in text.splitlines() if not line.startswith("#")]
-        query = Template("\n".join(lines)).substitute(values)
-        answer = self._answers.get(self._path, {"query": query, "format": "json"}, partial(self._review, name))
-        return [_row(binding) for binding in answer["results"]["bindings"]]
-
-    def _review(self, name: str, outcome: Response | HttpError) -> SourceError | None:
-        if isinstance(outcome, HttpError):
-            slow = _took_too_long(outcome)
-            return QueryTimeoutError(f"The query {name} takes the server too long.", code="timeout") if slow else None
-        answer = outcome.json()
-        if isinstance(answer, dict) and isinstance(answer.get("results", {}), dict):
-            bindings = answer.get("results", {}).get("bindings")
-            if isinstance(bindings, list):
-                return None
-        return SourceError(
-            f"{self._answers.session.base_url}/{self._path} does not answer with SPARQL results",
-            remedy="Check the address.",
-        )
-
-
 def _took_too_long(error: HttpError) -> bool:
     if error.status == 504 or (error.status is None and error.trouble == "timeout"):
         return True
@@ -165,7 +117,7 @@ class Wikidata:
     """
 
     def __init__(self, session: Session, *, cache: AnswerCache | None = None) -> None:
-        self._sparql = Sparql(JsonClient(session, cache))
+        self._answers = JsonClient(session, cache)
 
     def people(
         self, languages: Sequence[str], *, at_least: int | None = None, most_sitelinks: int = _MOST_SITELINKS
@@ -224,7 +176,7 @@ class Wikidata:
         pattern = f'FILTER(STRENDS(STR(?item), "{ending}"))' if ending else ""
         counts = " ".join(map(str, range(low, high + 1)))
         try:
-            rows = self._sparql.ask("people", sitelinks=counts, ending=pattern, wikis=wikis, at_least=str(needed))
+            rows = self._ask("people", sitelinks=counts, ending=pattern, wikis=wikis, at_least=str(needed))
         except QueryTimeoutError:
             if low < high:
                 middle = (low + high + 1) // 2
@@ -246,7 +198,7 @@ class Wikidata:
         wikis = " ".join(f"<{wiki_url(edition)}>" for edition in editions.values())
         tags = {wiki_url(edition): tag for tag, edition in editions.items()}
         titles: dict[str, dict[str, str]] = {person.id: {} for person in people}
-        for row in self._sparql.ask("articles", items=items, wikis=wikis):
+        for row in self._ask("articles", items=items, wikis=wikis):
             titles[_number(row["item"])][tags[row["wiki"]]] = row["title"]
         names = self._names(items, editions)
         facts = self._facts(items)
@@ -268,7 +220,7 @@ class Wikidata:
         codes = {tag: _WIKIDATA_CODES.get(tag, (get_language(tag).base,)) for tag in editions}
         wanted = ", ".join(f'"{code}"' for code in dict.fromkeys(code for each in codes.values() for code in each))
         labels: dict[str, dict[str, str]] = {}
-        for row in self._sparql.ask("labels", items=items, languages=wanted):
+        for row in self._ask("labels", items=items, languages=wanted):
             labels.setdefault(_number(row["item"]), {})[row.get("label@", "")] = row["label"]
         return {
             item: {
@@ -282,7 +234,7 @@ class Wikidata:
     def _facts(self, items: str) -> dict[str, tuple[int | None, tuple[Item, ...], tuple[Item, ...]]]:
         years: dict[str, list[int]] = {}
         things: dict[tuple[str, str], dict[str, Item]] = {}
-        for row in self._sparql.ask("properties", items=items):
+        for row in self._ask("properties", items=items):
             item, value = _number(row["item"]), row.get("value")
             if value is None:
                 continue  # Wikidata knows that there is a value, and not which
@@ -301,6 +253,31 @@ class Wikidata:
             )
             for item in {*years, *(item for item, _ in things)}
         }
+
+    def _ask(self, name: str, **values: str) -> list[dict[str, str]]:
+        """The rows of a query of `queries/`, variable -> value, without those that are unbound or blank nodes.
+
+        A query that takes the server too long is not sent again, for it would be no faster later.
+        """
+        text = files(__package__).joinpath("queries", f"{name}.rq").read_text("utf-8")
+        lines = [line for line in text.splitlines() if not line.startswith("#")]
+        query = Template("\n".join(lines)).substitute(values)
+        answer = self._answers.get("sparql", {"query": query, "format": "json"}, partial(self._review, name))
+        return [_row(binding) for binding in answer["results"]["bindings"]]
+
+    def _review(self, name: str, outcome: Response | HttpError) -> SourceError | None:
+        if isinstance(outcome, HttpError):
+            slow = _took_too_long(outcome)
+            return QueryTimeoutError(f"The query {name} takes the server too long.", code="timeout") if slow else None
+        answer = outcome.json()
+        if isinstance(answer, dict) and isinstance(answer.get("results", {}), dict):
+            bindings = answer.get("results", {}).get("bindings")
+            if isinstance(bindings, list):
+                return None
+        return SourceError(
+            f"{self._answers.session.base_url}/sparql does not answer with SPARQL results",
+            remedy="Check the address.",
+        )
 
 
 def _editions(languages: Sequence[str]) -> dict[str, str]:

@@ -8,8 +8,7 @@ import msgspec
 import pytest
 
 from veriglot.datasets.generation import rejected_path
-from veriglot.datasets.translation.job import translate
-from veriglot.datasets.translation.rows import TranslationSettings, load_translation_account
+from veriglot.datasets.translation.job import TranslationSettings, load_translation_account, translate
 from veriglot.datasets.translation.translators import ModelTranslator
 from veriglot.llm.registry import connect
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from settings_file import main
-from veriglot.datasets.translation.rows import load_translation_account
+from veriglot.datasets.translation.job import load_translation_account
 from veriglot.datasets.translation.translators import TranslationRequest, load_translator
 
 if TYPE_CHECKING:

@@ -17,8 +17,7 @@ pytest.importorskip("sentencepiece", reason="needs the extra semantic")
 from trained_translator import HELD_OUT, sentences, write_trained
 
 from settings_file import main, with_settings
-from veriglot.datasets.translation.job import translate
-from veriglot.datasets.translation.rows import TranslationSettings, load_translation_account
+from veriglot.datasets.translation.job import TranslationSettings, load_translation_account, translate
 from veriglot.datasets.translation.translators import FunctionTranslator, Translation, TranslationRequest
 from veriglot.records import Annotation, Kind, Sample, Span
 

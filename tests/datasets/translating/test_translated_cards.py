@@ -11,8 +11,7 @@ from veriglot.datasets.cards.card import card, read_given
 from veriglot.datasets.cards.lineage import rejected_in, trace
 from veriglot.datasets.cards.page import card_page
 from veriglot.datasets.translation.alignment import LexicalAligner
-from veriglot.datasets.translation.job import translate
-from veriglot.datasets.translation.rows import TranslationSettings
+from veriglot.datasets.translation.job import TranslationSettings, translate
 from veriglot.datasets.translation.translators import FunctionTranslator
 from veriglot.records import Annotation, Kind, Sample, Span
 

@@ -11,7 +11,7 @@ import pytest
 
 from veriglot.detectors.registry import load_detector
 from veriglot.errors import UsageError, WeightsError
-from veriglot.pipeline.companion.process import MissingEnvironmentError, python_of
+from veriglot.pipeline.companion import MissingEnvironmentError, python_of
 from veriglot.records import Evidence, Sample, Status, Task
 from veriglot.scorers.base import flores_codes
 from veriglot.scorers.registry import load_scorer

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from veriglot.datasets.checks.findings import CheckedFile
     from veriglot.datasets.checks.scan import DataFile, Splitting
-    from veriglot.pipeline.progress import Watch
+    from veriglot.pipeline.engine import Watch
     from veriglot.records import Sample
 
 __all__ = ["Card", "Contents", "Cost", "Generated", "Given", "blank", "card", "contents_of", "read_given"]

@@ -33,7 +33,7 @@ from veriglot.datasets.near_duplicates import NEAR, SHINGLES_VERSION, NearIndex
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.formats.base import Report
 from veriglot.formats.writer import open_writer
-from veriglot.pipeline.progress import Silent
+from veriglot.pipeline.engine import Silent
 from veriglot.signatures import __version__, signature
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from veriglot.datasets.checks.rows import Index
     from veriglot.datasets.checks.scan import Row
     from veriglot.formats.writer import Writer
-    from veriglot.pipeline.progress import Watch
+    from veriglot.pipeline.engine import Watch
     from veriglot.records import Sample
 
 __all__ = ["CleanedCopy", "RejectedRow", "check"]

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from veriglot.formats.base import FileReport, Report
-    from veriglot.pipeline.progress import Watch
+    from veriglot.pipeline.engine import Watch
     from veriglot.records import Annotation
 
 __all__ = ["DataFile", "FirstPass", "Row", "Splits", "Splitting", "Spool", "find_files"]

@@ -13,16 +13,15 @@ from veriglot.datasets.queries import NamedPerson, person_from
 from veriglot.datasets.references import Reference, reference_from
 from veriglot.errors import UsageError
 from veriglot.signatures import digest
-from veriglot.wikipedia.article import Article
-from veriglot.wikipedia.filters import draw_diverse
+from veriglot.wikipedia.articles import Article, draw_diverse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from veriglot.datasets.references import Part
     from veriglot.storage.checkpoint import FailedRow
-    from veriglot.wikipedia.article import Absent
-    from veriglot.wikipedia.session import AnswerCache
+    from veriglot.wikipedia.api import AnswerCache
+    from veriglot.wikipedia.articles import Absent
 
 __all__ = [
     "ArticleSource",

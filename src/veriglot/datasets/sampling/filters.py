@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from veriglot.datasets.sampling.selection import Cleaning
     from veriglot.datasets.sampling.stages import Stages
-    from veriglot.pipeline.progress import Watch
+    from veriglot.pipeline.engine import Watch
 
 __all__ = ["DropReason", "ReadCounts", "clean", "read"]
 

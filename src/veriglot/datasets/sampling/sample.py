@@ -35,10 +35,9 @@ from veriglot.datasets.sampling.selection import (
 from veriglot.datasets.sampling.stages import Stages
 from veriglot.errors import InputError, UsageError, VeriglotError
 from veriglot.formats.writer import open_writer
-from veriglot.pipeline.progress import Silent
+from veriglot.pipeline.engine import Silent
 from veriglot.signatures import digest, signature
-from veriglot.storage.files import open_whole, write_json
-from veriglot.storage.lock import Lock
+from veriglot.storage.files import Lock, open_whole, write_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -48,7 +47,7 @@ if TYPE_CHECKING:
     from veriglot.datasets.sampling.filters import ReadCounts
     from veriglot.datasets.sampling.lines import Line
     from veriglot.datasets.sampling.selection import Choice, Cleaned, Scored, ScorerDescription
-    from veriglot.pipeline.progress import Watch
+    from veriglot.pipeline.engine import Watch
     from veriglot.records import Sample
 
 __all__ = ["MtSample", "mt_sample"]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from veriglot.datasets.sampling.lines import Line
     from veriglot.datasets.sampling.stages import Stages, Worker
-    from veriglot.pipeline.progress import Watch
+    from veriglot.pipeline.engine import Watch
     from veriglot.records import Score, Scorer
 
 __all__ = [

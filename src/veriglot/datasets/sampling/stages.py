@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from veriglot.pipeline.progress import Watch
+    from veriglot.pipeline.engine import Watch
 
 __all__ = ["ShardResult", "Shards", "Stages", "Worker"]
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
-from veriglot.datasets.translation.alignment import number_of
+from veriglot.datasets.translation.alignment import number_of, side_of
 from veriglot.text.normalization import normalise
 
 if TYPE_CHECKING:
@@ -19,16 +19,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "STRATEGIES",
-    "AlignedMark",
-    "Located",
     "MarkerFault",
     "PlacedMark",
     "Strategy",
-    "Unmarked",
     "Way",
     "best_of",
-    "locate",
     "marked",
+    "place_in_response",
     "project",
     "unmarked",
     "words_inside",
@@ -40,7 +37,7 @@ _EMPTY = 0.02  # what a word of the target costs in any case
 _OTHER = 0.5  # share of the first part's gain that a further one has to have
 
 
-class AlignedMark(NamedTuple):
+class _AlignedMark(NamedTuple):
     """Where a mark went.
 
     Attributes:
@@ -58,7 +55,7 @@ def words_inside(side: Side, mark: tuple[int, int]) -> list[int]:
     return [number for number, (start, end) in enumerate(side.words) if start < mark[1] and mark[0] < end]
 
 
-def project(source: Side, target: Side, links: Sequence[Link], mark: tuple[int, int]) -> AlignedMark | None:
+def project(source: Side, target: Side, links: Sequence[Link], mark: tuple[int, int]) -> _AlignedMark | None:
     """Lay a mark of the source onto the target; None where none of its words has a link.
 
     Each word of the target speaks for the mark with the weight of its links to words inside, and against it with half
@@ -86,9 +83,9 @@ def project(source: Side, target: Side, links: Sequence[Link], mark: tuple[int, 
         if link.source in inside and link.target in places:
             arrived[link.source] = min(1.0, arrived.get(link.source, 0.0) + link.weight)
     parts = tuple(
-        with_edges(source, target, mark, (target.words[first][0], target.words[last][1])) for first, last in runs
+        _with_edges(source, target, mark, (target.words[first][0], target.words[last][1])) for first, last in runs
     )
-    return AlignedMark(parts, sum(arrived.values()) / len(inside) * own / (own + other))
+    return _AlignedMark(parts, sum(arrived.values()) / len(inside) * own / (own + other))
 
 
 def _runs(gains: Sequence[float]) -> list[tuple[int, int]]:
@@ -117,7 +114,7 @@ def _largest(gains: Sequence[float]) -> tuple[float, int, int]:
     return best
 
 
-def with_edges(source: Side, target: Side, mark: tuple[int, int], part: tuple[int, int]) -> tuple[int, int]:
+def _with_edges(source: Side, target: Side, mark: tuple[int, int], part: tuple[int, int]) -> tuple[int, int]:
     """A part with as much of the signs around it as the mark has around its words: brackets, quotes, full stops."""
     touched = words_inside(source, mark)
     if not touched:
@@ -147,7 +144,7 @@ _UNDECIDED = 0.8  # what a place counts for that is one of several
 _LONGEST = 60  # words of a part that is searched for among passages like it
 
 
-class Located(NamedTuple):
+class _Located(NamedTuple):
     """Where a part stands.
 
     Attributes:
@@ -161,7 +158,7 @@ class Located(NamedTuple):
     likeness: float
 
 
-def locate(side: Side, part: str, expected: float) -> Located | None:
+def _locate(side: Side, part: str, expected: float) -> _Located | None:
     """Find a translated part.
 
     Args:
@@ -177,7 +174,7 @@ def locate(side: Side, part: str, expected: float) -> Located | None:
         whole = [(start, end) for start, end in places if start in starts and end in ends]
         if whole:
             start, end = min(whole, key=lambda span: abs(span[0] / max(1, len(side.text)) - expected))
-            return Located(start, end, likeness * (_UNDECIDED if len(whole) > 1 else 1.0))
+            return _Located(start, end, likeness * (_UNDECIDED if len(whole) > 1 else 1.0))
     return _alike(side, part, expected)
 
 
@@ -200,10 +197,8 @@ def _found_normalised(text: str, part: str) -> Iterator[tuple[int, int]]:
         yield whole.original(start, end)
 
 
-def _alike(side: Side, part: str, expected: float) -> Located | None:
+def _alike(side: Side, part: str, expected: float) -> _Located | None:
     """The stretch of words that has the most in common with the part."""
-    from veriglot.datasets.translation.alignment import side_of
-
     count = len(side_of(part, side.tag).words)
     if not count or count > _LONGEST or not side.words:
         return None
@@ -220,13 +215,13 @@ def _alike(side: Side, part: str, expected: float) -> Located | None:
                 continue
             candidate = (matcher.ratio(), -abs(start / max(1, len(side.text)) - expected), start, end)
             best = max(best, candidate) if best else candidate
-    return Located(best[2], best[3], best[0]) if best and best[0] >= _LEAST else None
+    return _Located(best[2], best[3], best[0]) if best and best[0] >= _LEAST else None
 
 
 # Where a mark went: what each strategy says, and which of them is believed.
 #
 # The quality of a span, 0 to 1, says how far the evidence for its place goes. Its own part is 1 for markers that came
-# back and for whole sentences, `Located.likeness` for a part translated by itself, and `Projected.quality` for
+# back and for whole sentences, `_Located.likeness` for a part translated by itself, and `Projected.quality` for
 # alignment. Where other strategies have a candidate too, it is 0.6 of that and 0.4 of the share of code points (F1)
 # that it has in common with the best of them. Two checks lower it: a number of the mark that stands in the translation
 # outside the span (times 0.3), and a span whose share of the translation is more than four times, or less than a
@@ -287,9 +282,9 @@ def best_of(
         if whole is not None:
             candidates.append(("sentence", (whole,), 1.0))
         elif apart is not None and mark in apart:
-            at = locate(target, apart[mark], mark[0] / max(1, len(source.text)))
+            at = _locate(target, apart[mark], mark[0] / max(1, len(source.text)))
             if at is not None:
-                candidates.append(("spans", (with_edges(source, target, mark, at[:2]),), at.likeness))
+                candidates.append(("spans", (_with_edges(source, target, mark, at[:2]),), at.likeness))
         if aligned is not None and whole is None and words_inside(aligned.source, mark):
             projected = project(*aligned, mark)
             if projected is not None:
@@ -302,7 +297,7 @@ def _sentence(source: Side, target: Side, mark: tuple[int, int]) -> tuple[int, i
     """All of the translation, where the mark holds every word of the text."""
     if not source.words or not target.words or len(words_inside(source, mark)) < len(source.words):
         return None
-    return with_edges(source, target, mark, (target.words[0][0], target.words[-1][1]))
+    return _with_edges(source, target, mark, (target.words[0][0], target.words[-1][1]))
 
 
 def _best(
@@ -363,7 +358,7 @@ def _numbers(side: Side, parts: Sequence[tuple[int, int]]) -> set[str]:
 # brackets, digits and spaces is read with patience; a marker that is gone, or there twice, is not.
 
 
-MarkerReason = Literal["markers_lost", "markers_added", "markers_unpaired", "markers_empty", "markers_in_text"]
+_MarkerReason = Literal["markers_lost", "markers_added", "markers_unpaired", "markers_empty", "markers_in_text"]
 
 _ESCAPED = re.compile(r"&(lt|gt|#60|#62);", re.IGNORECASE)
 _MARKER = re.compile(r"[<＜‹〈]\s*([/／\\]?)\s*(\d{1,3})\s*[>＞›〉]")
@@ -381,7 +376,7 @@ class MarkerFault(msgspec.Struct, frozen=True):
         detail: the same in words.
     """
 
-    reason: MarkerReason
+    reason: _MarkerReason
     detail: str
 
 
@@ -476,3 +471,39 @@ def _tidied(text: str, spans: Sequence[tuple[int, int]]) -> Unmarked | MarkerFau
             return MarkerFault("markers_empty", "a marker stands around no word")
         ranges.append((first, last))
     return Unmarked(tidy, tuple(ranges))
+
+
+def place_in_response(
+    text: str, marks: Sequence[tuple[int, int]], placed: Sequence[tuple[int, int, PlacedMark | None]]
+) -> dict[tuple[int, int], PlacedMark | None]:
+    """Where each mark is in a response that was translated piece by piece; None where it has no place.
+
+    Args:
+        text: the translation.
+        marks: of the original.
+        placed: number of the mark, where its piece begins in the translation, and its place there; in order. A mark
+            of several pieces is as good as the mean of them, and has no place where one of them has none.
+    """
+    places: dict[tuple[int, int], PlacedMark | None] = {}
+    for number, mark in enumerate(marks):
+        own = [(at, place) for owner, at, place in placed if owner == number]
+        whole = [(at, place) for at, place in own if place is not None]
+        if not own or len(whole) < len(own):
+            places[mark] = None
+            continue
+        parts = _touching(text, [(at + start, at + end) for at, place in whole for start, end in place.parts])
+        quality = sum(place.quality for _, place in whole) / len(whole)
+        worst = min((place for _, place in whole), key=lambda place: place.quality)
+        places[mark] = PlacedMark(parts, quality, worst.way)
+    return places
+
+
+def _touching(text: str, parts: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Parts in order, those made one between which there is only white space."""
+    merged: list[tuple[int, int]] = []
+    for start, end in sorted(parts):
+        if merged and not text[merged[-1][1] : start].strip():
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((start, end))
+    return tuple(merged)

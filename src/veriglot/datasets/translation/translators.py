@@ -1,4 +1,4 @@
-"""Translators and aligners by name: a function, a local model, or a language model by any client of `llm`."""
+"""Translators and aligners by name, what a translator is, and whether what came back is a translation."""
 
 from __future__ import annotations
 
@@ -9,15 +9,21 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import msgspec
 
 from veriglot.datasets.prompts import load_prompts
-from veriglot.datasets.quality import refusals_version, refuses
+from veriglot.datasets.quality import is_repetitive, refusals_version, refuses
 from veriglot.datasets.silver.injection import bare
 from veriglot.llm.client import Message, Request, Settings, canonical
 from veriglot.llm.limits import usage_of
 from veriglot.llm.output_parser import after_thoughts
 from veriglot.llm.pool import ask_all
 from veriglot.plugins import Entry, Table
-from veriglot.records.languages import find_language
+from veriglot.records.languages import find_language, same_language
 from veriglot.signatures import digest, signature
+from veriglot.storage.checkpoint import Usage
+from veriglot.text.identification import identify
+from veriglot.text.noise import garbled
+from veriglot.text.normalization import fold
+from veriglot.text.segmentation import words
+from veriglot.text.unicode import script_shares
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -27,35 +33,32 @@ if TYPE_CHECKING:
     from veriglot.llm.pool import Answer
 
 __all__ = [
-    "ALIGNERS",
-    "TRANSLATORS",
     "FunctionTranslator",
     "ModelTranslator",
     "Translation",
     "TranslationRequest",
     "Translator",
-    "UnusableReason",
+    "implausibility",
     "load_aligner",
     "load_translator",
-    "translation_version",
 ]
 
 
 # Translators and aligners by name; other packages join by the entry points `veriglot.translators` and `.aligners`.
 
 
-TRANSLATORS = Table(
+_TRANSLATORS = Table(
     "translator",
     "veriglot.translators",
     {
         "hf": Entry(
-            "veriglot.datasets.translation.seq2seq:LocalTranslator",
+            "veriglot.datasets.translation.models:LocalTranslator",
             extra="local",
             summary="any sequence-to-sequence model of transformers: hf:FOLDER",
             argument="model",
         ),
         "ct2": Entry(
-            "veriglot.datasets.translation.ct2:ConvertedTranslator",
+            "veriglot.datasets.translation.models:ConvertedTranslator",
             extra="ct2",
             summary="a model that CTranslate2's converter wrote: ct2:FOLDER",
             argument="model",
@@ -63,7 +66,7 @@ TRANSLATORS = Table(
     },
 )
 
-ALIGNERS = Table(
+_ALIGNERS = Table(
     "aligner",
     "veriglot.aligners",
     {
@@ -94,7 +97,7 @@ def load_translator(name: str, **options: Any) -> Translator:
         WeightsError: the model cannot be loaded.
         UsageError: an option that makes no sense, or one that is missing.
     """
-    translator: Translator = TRANSLATORS.make(name, **options)
+    translator: Translator = _TRANSLATORS.make(name, **options)
     return translator
 
 
@@ -106,14 +109,14 @@ def load_aligner(name: str, **options: Any) -> Aligner:
         MissingExtraError: its packages are not installed.
         WeightsError: the encoder's weights are not here.
     """
-    aligner: Aligner = ALIGNERS.make(name, **options)
+    aligner: Aligner = _ALIGNERS.make(name, **options)
     return aligner
 
 
 # What a translator is: texts in, translations out, each with whatever went wrong.
 
 
-UnusableReason = Literal["no_text", "refused", "held_back", "cut", "unsupported_language", "no_reply"]
+_UnusableReason = Literal["no_text", "refused", "held_back", "cut", "unsupported_language", "no_reply"]
 
 
 class TranslationRequest(msgspec.Struct, frozen=True):
@@ -142,15 +145,13 @@ class Translation(msgspec.Struct, frozen=True, omit_defaults=True):
             `held_back` (by its provider), `cut` (at its length), `unsupported_language`, `no_reply` (the call failed; a
             later run may try again).
         detail: the same in words.
-        calls, tokens_in, tokens_out: what it cost, where it costs anything.
+        usage: what it cost, where it costs anything.
     """
 
     text: str
-    unfit: UnusableReason | None = None
+    unfit: _UnusableReason | None = None
     detail: str = ""
-    calls: int = 0
-    tokens_in: int = 0
-    tokens_out: int = 0
+    usage: Usage = Usage()
 
 
 class Translator(Protocol):
@@ -192,8 +193,6 @@ class FunctionTranslator:
     varies = False
 
     def __init__(self, function: Callable[[str, str, str], str], name: str, *, by_sentence: bool = True) -> None:
-        from veriglot.signatures import signature
-
         self._function = function
         self.by_sentence = by_sentence
         self.signature = signature(translator="function", name=name)
@@ -223,11 +222,6 @@ class _Prompts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @cache
 def _prompts() -> _Prompts:
     return load_prompts("translation", _Prompts)
-
-
-def translation_version() -> str:
-    """Name and version of the prompts, such as `translation@1`."""
-    return f"translation@{_prompts().version}"
 
 
 class ModelTranslator:
@@ -263,7 +257,7 @@ class ModelTranslator:
         self.signature = signature(
             translator="llm",
             model=model,
-            prompt=translation_version(),
+            prompt=f"translation@{_prompts().version}",
             refusals=refusals_version(),
             settings=digest([canonical(self._settings)])[:16],
             seed=seed,
@@ -297,22 +291,110 @@ def _read(wanted: TranslationRequest, answer: Answer) -> Translation:
         assert answer.error is not None
         return Translation("", "no_reply", answer.error.message)
     reply = answer.reply
-    spent = usage_of(answer.request, reply)
-    cost = (spent.calls, spent.tokens_in, spent.tokens_out)
+    cost = usage_of(answer.request, reply)
     if reply.finish == "filter":
-        return Translation(reply.text, "held_back", "the provider held the reply back", *cost)
+        return Translation(reply.text, "held_back", "the provider held the reply back", cost)
     answer_text = after_thoughts(reply.text).strip()
     if reply.finish == "length":
-        return Translation(answer_text, "cut", "the reply was cut at its length; raise max_tokens", *cost)
+        return Translation(answer_text, "cut", "the reply was cut at its length; raise max_tokens", cost)
     text = answer_text if wanted.text[:1] in "\"“„«「'" else bare(_HEADED.sub("", answer_text, count=1))
     if not any(map(str.isalnum, text)):
-        return Translation(answer_text, "no_text", "the reply holds no words", *cost)
+        return Translation(answer_text, "no_text", "the reply holds no words", cost)
     declines = any(refuses(_TAG.sub("", text), tag) for tag in (wanted.target, wanted.source))
     if declines and not any(refuses(_TAG.sub("", wanted.text), tag) for tag in (wanted.source, "en")):
-        return Translation(answer_text, "refused", f"the model declines: {answer_text[:120]!r}", *cost)
-    return Translation(text, None, "", *cost)
+        return Translation(answer_text, "refused", f"the model declines: {answer_text[:120]!r}", cost)
+    return Translation(text, None, "", cost)
 
 
 def _named(tag: str) -> str:
     entry = find_language(tag)
     return f"{entry.name} ({entry.tag})" if entry else tag
+
+
+# Whether a translation is one: in the right language and script, whole, of a plausible length, not in a loop.
+
+
+_Implausible = Literal[
+    "no_text", "untranslated", "wrong_script", "wrong_language", "loops", "garbled", "too_short", "too_long"
+]
+
+_SCRIPTS = {"Jpan": {"Hira", "Kana", "Hani"}, "Kore": {"Hang", "Hani"}, "Hans": {"Hani"}, "Hant": {"Hani"}}
+_MOST_FOREIGN = 0.5  # share of the letters in other scripts: names and formulas stand in every text
+_LONG = 60  # letters from which a language can be told
+_LONG_DENSE = 25
+_DENSE = {"Jpan", "Kore", "Hans", "Hant", "Thai", "Laoo", "Khmr", "Mymr"}  # a code point says more, or spaces are few
+_WEIGHT = {"Jpan": 2.2, "Hans": 3.0, "Hant": 3.0, "Kore": 2.0}  # code points of an alphabet that one of these is
+_SURE = 0.9
+_RATIO = 3.5  # times as long, or as short, in code points of an alphabet
+_SLACK = 24
+_FEW = 4  # words: a name may be the same in both languages
+_NEIGHBOURS = (
+    {"id", "ms"}, {"hr", "bs", "sr"}, {"no", "nn", "da"}, {"cs", "sk"}, {"gl", "pt", "es"},
+    {"hi", "mr", "ne", "mai", "bho"}, {"fa", "tg"}, {"bg", "mk"},
+    {"zh", "yue", "wuu", "ja"}, {"zu", "xh"}, {"rw", "rn"},
+)  # fmt: skip
+
+
+def implausibility(source: str, translation: str, source_tag: str, target_tag: str) -> tuple[_Implausible, str] | None:
+    """What speaks against a translation, and the same in words; None where nothing does.
+
+    A heuristic, and wide on purpose: it tells what is no translation from what may be one, not good from bad.
+
+    Args:
+        source: the text.
+        translation: of it, without markers.
+        source_tag, target_tag: BCP 47 tags.
+    """
+    if not any(char.isalnum() for char in translation):
+        return ("no_text", "there is no word in it")
+    if fold(source).split() == fold(translation).split() and len(words(source, source_tag)) > _FEW:
+        if not same_language(source_tag, target_tag):
+            return ("untranslated", "it is the text itself")
+        return None
+    broken = garbled(translation)
+    if broken is not None and garbled(source) is None:
+        return ("loops" if broken == "looping" else "garbled", broken.replace("_", " "))
+    if _repeats(translation, target_tag) and not _repeats(source, source_tag):
+        return ("loops", "it says the same over and over")
+    return _wrong_tongue(translation, target_tag, source) or _wrong_length(source, translation, source_tag, target_tag)
+
+
+def _repeats(text: str, tag: str) -> bool:
+    folded = fold(text)
+    return is_repetitive([folded[start:end] for start, end in words(folded, tag)], text)
+
+
+def _wrong_tongue(text: str, tag: str, source: str) -> tuple[_Implausible, str] | None:
+    entry = find_language(tag)
+    if entry is None:
+        return None
+    shares = script_shares(text)
+    own = _SCRIPTS.get(entry.script, {entry.script})
+    letters = sum(char.isalpha() for char in text)
+    foreign = sum(share for script, share in shares.items() if script not in own)
+    of_source = sum(share for script, share in script_shares(source).items() if script not in own)
+    if shares and foreign > _MOST_FOREIGN and (letters >= _SLACK or of_source <= _MOST_FOREIGN):
+        return ("wrong_script", f"{foreign:.0%} of its letters are not in the script of {entry.name}")
+    if letters < (_LONG_DENSE if entry.script in _DENSE else _LONG):
+        return None
+    identified = identify(text)
+    if identified is None or identified.confidence < _SURE or same_language(identified.tag, tag):
+        return None
+    bases = {identified.tag.partition("-")[0], entry.base}
+    if any(bases <= group for group in _NEIGHBOURS):
+        return None
+    return ("wrong_language", f"it is in {identified.tag}, not in {entry.tag}")
+
+
+def _wrong_length(source: str, text: str, source_tag: str, target_tag: str) -> tuple[_Implausible, str] | None:
+    before, after = _size(source, source_tag), _size(text, target_tag)
+    if after > _RATIO * before + _SLACK:
+        return ("too_long", f"{len(text)} code points for {len(source)}")
+    if before > _RATIO * after + _SLACK:
+        return ("too_short", f"{len(text)} code points for {len(source)}")
+    return None
+
+
+def _size(text: str, tag: str) -> float:
+    entry = find_language(tag)
+    return len(text.strip()) * (_WEIGHT.get(entry.script, 1.0) if entry is not None else 1.0)

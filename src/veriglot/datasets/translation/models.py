@@ -1,16 +1,18 @@
-"""Local translation models: language codes of each make, and texts cut to what a model takes."""
+"""Local translation models, of transformers or CTranslate2: language codes, and texts cut to what a model takes."""
 
 from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from itertools import groupby, islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 import transformers
 
 from veriglot.datasets.translation.translators import Translation
-from veriglot.errors import UsageError
+from veriglot.errors import MissingExtraError, UsageError, WeightsError
 from veriglot.hub.checkpoints import checkpoint, device_for, hub_options, loading, positions
 from veriglot.records.languages import MODEL_FAMILIES as FAMILIES
 from veriglot.records.languages import code_of, get_language, tags_of
@@ -24,13 +26,12 @@ if TYPE_CHECKING:
     from veriglot.datasets.translation.translators import TranslationRequest
     from veriglot.records.languages import ModelFamily as Family
 
-__all__ = ["LocalTranslator", "Output", "SequenceTranslator", "language_tokenizer"]
-
+__all__ = ["ConvertedTranslator", "LocalTranslator"]
 
 _BREAK = re.compile(r"[,;:،؛、，；：—–]\s*")
 
 
-class Output(NamedTuple):
+class _Output(NamedTuple):
     """What a model gave: token ids without special ones at the front, and whether it ended by itself."""
 
     ids: list[int]
@@ -38,18 +39,12 @@ class Output(NamedTuple):
 
 
 class LanguageTokenizer:
-    """How a tokenizer is told the languages.
+    """How a tokenizer of transformers is told the languages; see `LocalTranslator` for codes and prefix."""
 
-    Args:
-        tokenizer: of transformers.
-        prefix: stands before every text; `{source}` and `{target}` are the languages' English names.
-        codes: the model's own codes by tag, over those of the table.
-    """
-
-    def __init__(self, tokenizer: Any, *, prefix: str = "", codes: dict[str, str] | None = None) -> None:
+    def __init__(self, tokenizer: Any, codes: str, prefix: str) -> None:
         self.tokenizer = tokenizer
         self._prefix = prefix
-        self._codes = codes or {}
+        self._codes = codes_of(codes)
         self.family = _family(tokenizer)
         self._vocabulary = _tokens(tokenizer)
         known = [code_of(tag, self.family) for tag in tags_of(self.family)] if self.family else []
@@ -127,68 +122,75 @@ def _family(tokenizer: Any) -> Family | None:
     return None
 
 
-class SequenceTranslator(ABC):
+class _SequenceTranslator(ABC):
     """A model that maps a sequence to a sequence, sentence by sentence.
 
     A sentence that is longer than the model takes is parted at its commas and the like, and if need be between words:
-    nothing is cut. A translation that does not end by itself is `cut`.
-
-    Args:
-        tongue: the tokenizer.
-        room: tokens that the model takes, special ones included; None for any number.
+    nothing is cut. A translation that does not end by itself is `cut`. `room` are the tokens that the model takes,
+    special ones included; None for any number.
     """
 
     by_sentence = True
     varies = False
     signature = ""
 
-    def __init__(self, tongue: LanguageTokenizer, room: int | None) -> None:
-        self._tongue = tongue
+    def __init__(self, tokenizer: LanguageTokenizer, room: int | None, batch: int) -> None:
+        self._tokenizer = tokenizer
         self._room = room
+        self._batch = batch
 
     def translate(self, wanted: Sequence[TranslationRequest]) -> list[Translation]:
         """As `Translator`."""
-        parted: list[list[str]] = []
-        rows: list[tuple[list[int], int | None]] = []
-        refused: dict[int, str] = {}
-        for number, text in enumerate(wanted):
-            missing = self._tongue.unsupported(text)
-            if missing is not None:
-                refused[number] = missing
-                parted.append([])
-                continue
-            parts = self._fitting(text.text, text)
-            parted.append(parts)
-            rows += [(self._tongue.encode(part, text), self._tongue.forced(text)) for part in parts]
-        outputs = iter(self.run(rows))
+        missing = [self._tokenizer.unsupported(request) for request in wanted]
+        parted = [
+            [] if tag is not None else self._fitting(request.text, request)
+            for tag, request in zip(missing, wanted, strict=True)
+        ]
+        outputs = iter(
+            self._run(
+                [
+                    (self._tokenizer.encode(part, request), self._tokenizer.forced(request))
+                    for parts, request in zip(parted, wanted, strict=True)
+                    for part in parts
+                ]
+            )
+        )
         results = []
-        for number, (text, parts) in enumerate(zip(wanted, parted, strict=True)):
-            own = [next(outputs) for _ in parts]
-            if number in refused:
-                detail = f"the model has no {refused[number]}"
-                results.append(Translation("", "unsupported_language", detail))
+        for request, parts, tag in zip(wanted, parted, missing, strict=True):
+            if tag is not None:
+                results.append(Translation("", "unsupported_language", f"the model has no {tag}"))
             else:
-                results.append(self._joined(own, text))
+                results.append(self._joined([next(outputs) for _ in parts], request))
         return results
 
-    @abstractmethod
-    def run(self, rows: Sequence[tuple[list[int], int | None]]) -> list[Output]:
-        """Translate rows of token ids, each with the token that its translation begins with, in order."""
+    def _run(self, rows: Sequence[tuple[list[int], int | None]]) -> list[_Output]:
+        """Translate rows of token ids, each with the token that its translation begins with; order out is order in."""
+        order = sorted(range(len(rows)), key=lambda n: (rows[n][1] or -1, len(rows[n][0])))
+        by_row: dict[int, _Output] = {}
+        for target, numbers in groupby(order, key=lambda n: rows[n][1]):
+            while chosen := list(islice(numbers, self._batch)):
+                outputs = self._generate([rows[n][0] for n in chosen], target)
+                by_row.update(zip(chosen, outputs, strict=True))
+        return [by_row[number] for number in range(len(rows))]
 
-    def most_new(self, length: int) -> int:
+    @abstractmethod
+    def _generate(self, ids: Sequence[list[int]], target: int | None) -> list[_Output]:
+        """Translate rows of token ids whose translations begin with the same token, in order."""
+
+    def _most_new(self, length: int) -> int:
         """Tokens that a translation of so many may have: twice as many and some, and no more than the model has."""
         most = 2 * length + 32
         return most if self._room is None else min(most, self._room)
 
-    def _joined(self, outputs: Sequence[Output], wanted: TranslationRequest) -> Translation:
-        text = space_of(wanted.target).join(self._tongue.decode(output.ids) for output in outputs)
+    def _joined(self, outputs: Sequence[_Output], wanted: TranslationRequest) -> Translation:
+        text = space_of(wanted.target).join(self._tokenizer.decode(output.ids) for output in outputs)
         if not all(output.ended for output in outputs):
             return Translation(text, "cut", "the translation did not end within the model's length")
         return Translation(text, None if text.strip() else "no_text", "" if text.strip() else "nothing came back")
 
     def _fitting(self, text: str, wanted: TranslationRequest) -> list[str]:
         """The text in as few pieces as fit."""
-        if self._room is None or len(self._tongue.encode(text, wanted)) <= self._room:
+        if self._room is None or len(self._tokenizer.encode(text, wanted)) <= self._room:
             return [text]
         cut = _middle(text, [match.end() for match in _BREAK.finditer(text)])
         if cut is None:
@@ -206,7 +208,7 @@ def _middle(text: str, places: Sequence[int]) -> int | None:
     return min(inner, key=lambda position: abs(position - len(text) / 2), default=None)
 
 
-class LocalTranslator(SequenceTranslator):
+class LocalTranslator(_SequenceTranslator):
     """A checkpoint of `AutoModelForSeq2SeqLM`.
 
     Multilingual models are told the languages in their own codes (`records/languages.py`), and their
@@ -243,11 +245,14 @@ class LocalTranslator(SequenceTranslator):
         if beams < 1 or batch < 1:
             raise UsageError("`beams` and `batch` are at least 1.")
         name = checkpoint(model)
-        tokenizer, network = _loaded(name, revision, dtype)
-        super().__init__(language_tokenizer(tokenizer, codes, prefix), positions(tokenizer, network))
+        with loading("translation model", name):
+            given = hub_options(name, revision)
+            tokenizer = transformers.AutoTokenizer.from_pretrained(name, **given)
+            network = transformers.AutoModelForSeq2SeqLM.from_pretrained(name, dtype=dtype, **given)
+        super().__init__(LanguageTokenizer(tokenizer, codes, prefix), positions(tokenizer, network), batch)
         self._device = device_for(device)
         self._network: Any = network.to(self._device).eval()
-        self._beams, self._batch = beams, batch
+        self._beams = beams
         # mBART-25 is told the target by the token that the decoder starts from; all others by one that is forced.
         self._starts = network.config.model_type == "mbart" and "MBart50" not in type(tokenizer).__name__
         self.signature = signature(
@@ -263,22 +268,9 @@ class LocalTranslator(SequenceTranslator):
             torch=torch.__version__,
         )
 
-    def run(self, rows: Sequence[tuple[list[int], int | None]]) -> list[Output]:
-        """As `SequenceTranslator`: rows of one target and like lengths together."""
-        order = sorted(range(len(rows)), key=lambda n: (rows[n][1] or -1, len(rows[n][0])))
-        by_row: dict[int, Output] = {}
-        at = 0
-        while at < len(order):
-            target = rows[order[at]][1]
-            chosen = [n for n in order[at : at + self._batch] if rows[n][1] == target]
-            outputs = self._generate([rows[n][0] for n in chosen], target)
-            by_row.update(zip(chosen, outputs, strict=True))
-            at += len(chosen)
-        return [by_row[number] for number in range(len(rows))]
-
-    def _generate(self, ids: Sequence[list[int]], target: int | None) -> list[Output]:
+    def _generate(self, ids: Sequence[list[int]], target: int | None) -> list[_Output]:
         longest = max(map(len, ids))
-        padding = self._tongue.tokenizer.pad_token_id or 0
+        padding = self._tokenizer.tokenizer.pad_token_id or 0
         padded = torch.tensor([row + [padding] * (longest - len(row)) for row in ids], device=self._device)
         mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in ids], device=self._device)
         options: dict[str, Any] = {}
@@ -290,34 +282,103 @@ class LocalTranslator(SequenceTranslator):
                 attention_mask=mask,
                 num_beams=self._beams,
                 do_sample=False,
-                max_new_tokens=self.most_new(longest) - 1,
+                max_new_tokens=self._most_new(longest) - 1,
                 max_length=None,
                 forced_eos_token_id=None,  # mBART would seem to have ended by itself
                 **options,
             )
-        ends = self._ends()
-        rows = zip(output[:, 1:].tolist(), ids, strict=True)
-        return [_until_end(row[: self.most_new(len(given)) - 1], ends) for row, given in rows]
-
-    def _ends(self) -> set[int]:
         end = self._network.generation_config.eos_token_id
-        return set(end) if isinstance(end, list) else {end}
+        ends = set(end) if isinstance(end, list) else {end}
+        rows = zip(output[:, 1:].tolist(), ids, strict=True)
+        return [_until_end(row[: self._most_new(len(given)) - 1], ends) for row, given in rows]
 
 
-def _until_end(ids: list[int], ends: set[int]) -> Output:
+def _until_end(ids: list[int], ends: set[int]) -> _Output:
     """The ids up to the one that ends the text. A forced token at the front is no end."""
     index = next((n for n, token in enumerate(ids) if token in ends and n), None)
-    return Output(ids if index is None else ids[:index], index is not None)
+    return _Output(ids if index is None else ids[:index], index is not None)
 
 
-def _loaded(name: str, revision: str | None, dtype: str) -> tuple[Any, Any]:
-    with loading("translation model", name):
-        given = hub_options(name, revision)
-        tokenizer = transformers.AutoTokenizer.from_pretrained(name, **given)
-        network = transformers.AutoModelForSeq2SeqLM.from_pretrained(name, dtype=dtype, **given)
-    return tokenizer, network
+class ConvertedTranslator(_SequenceTranslator):
+    """A folder that `ct2-transformers-converter` wrote, with the tokenizer's files beside the model.
 
+    Args:
+        model: the folder. Copy the tokenizer's files into it (`--copy_files`), or name their folder by `tokenizer`.
+        tokenizer: a folder; None for that of the model.
+        room: tokens that the model takes, special ones included; a converted model does not say. None for what the
+            tokenizer says, if it says anything sensible, otherwise 512.
+        codes, prefix, beams, batch: as for `LocalTranslator`.
+        device: `cpu`, `cuda` or `auto`.
+        compute: how weights are kept, such as `int8`; `default` as they were converted.
 
-def language_tokenizer(tokenizer: Any, codes: str, prefix: str) -> LanguageTokenizer:
-    """The tokenizer with what it is told about languages."""
-    return LanguageTokenizer(tokenizer, prefix=prefix, codes=codes_of(codes))
+    Raises:
+        WeightsError: the folder holds no converted model, or it cannot be loaded.
+        UsageError: a number below 1.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        tokenizer: str | None = None,
+        room: int | None = None,
+        codes: str = "",
+        prefix: str = "",
+        beams: int = 4,
+        batch: int = 16,
+        device: str = "auto",
+        compute: str = "default",
+    ) -> None:
+        try:
+            import ctranslate2
+        except ModuleNotFoundError as error:
+            raise MissingExtraError("The translator 'ct2'", "ct2") from error
+        if beams < 1 or batch < 1:
+            raise UsageError("`beams` and `batch` are at least 1.")
+        if not Path(model, "model.bin").is_file():
+            raise WeightsError(
+                f"{model} holds no model of CTranslate2 (model.bin).",
+                remedy="Convert one: ct2-transformers-converter --model FOLDER --output_dir OUT --copy_files ...",
+            )
+        try:
+            loaded = transformers.AutoTokenizer.from_pretrained(tokenizer or model, local_files_only=True)
+            self._network: Any = ctranslate2.Translator(model, device=device, compute_type=compute, intra_threads=1)
+        except (OSError, ValueError, RuntimeError) as error:
+            raise WeightsError(
+                f"The model of CTranslate2 in {model} cannot be loaded: {str(error).splitlines()[0]}",
+                remedy="The tokenizer's files have to lie beside it (--copy_files), or in the folder `tokenizer`.",
+            ) from error
+        most = loaded.model_max_length
+        super().__init__(LanguageTokenizer(loaded, codes, prefix), room or (most if most < 1e6 else 512), batch)
+        self._beams = beams
+        self.signature = signature(
+            translator="ct2",
+            model=model,
+            revision=checkpoint_revision(model, None),
+            beams=beams,
+            codes=codes or None,
+            prefix=prefix or None,
+            compute=self._network.compute_type,
+            device=self._network.device,
+            ctranslate2=ctranslate2.__version__,
+            transformers=transformers.__version__,
+        )
+
+    def _generate(self, ids: Sequence[list[int]], target: int | None) -> list[_Output]:
+        names = self._tokenizer.tokenizer.convert_ids_to_tokens
+        results = self._network.translate_batch(
+            [names(row) for row in ids],
+            target_prefix=[None if target is None else [names(target)]] * len(ids),
+            beam_size=self._beams,
+            max_input_length=0,
+            max_decoding_length=self._most_new(max(map(len, ids))) - 1,
+            return_end_token=True,
+        )
+        outputs = []
+        for row, result in zip(ids, results, strict=True):
+            tokens = result.hypotheses[0]
+            ended = bool(tokens) and tokens[-1] == self._tokenizer.tokenizer.eos_token
+            given = self._tokenizer.tokenizer.convert_tokens_to_ids(tokens[:-1] if ended else tokens)
+            most = self._most_new(len(row)) - 1
+            outputs.append(_Output(given[:most], ended and len(given) < most))
+        return outputs

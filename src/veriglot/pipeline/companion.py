@@ -1,0 +1,364 @@
+"""Packages that cannot live beside ours: each in a Python environment of its own, spoken to over a pipe.
+
+`companion_engines.py` runs on the other side and imports nothing of Veriglot. The protocol, version 1, is one JSON
+object a line in UTF-8, over standard input and output; what a package prints goes to standard error:
+
+    engine    {"type": "hello", "protocol": 1, "engine", "python", "packages": {name: version}}
+    Veriglot  {"type": "open", "options": {...}}
+    engine    {"type": "ready", "about": {...}} or {"type": "refused", "message", "remedy"}, and it leaves
+    Veriglot  {"type": "batch", "id", "rows": [{...}]}, any number of times
+    engine    {"type": "results", "id", "rows": [{"value", "parts", "details"} or {"error", "status"}]}, in order
+
+The engine leaves when its input ends. A batch that raises is tried row by row. Where the process dies or takes too
+long, another is started and the batch halved until the row that does it stands alone: that one is `failed`.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import queue
+import shutil
+import subprocess
+import sys
+import threading
+import weakref
+from collections import deque
+from contextlib import suppress
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from veriglot.errors import UsageError, VeriglotError, WeightsError
+from veriglot.records import Status
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Answer", "Companion", "MissingEnvironmentError", "python_of"]
+
+PROTOCOL = 1
+_ENGINES = Path(__file__).with_name("companion_engines.py")
+_KEPT_LINES = 20  # of standard error, for the message
+_LONGEST_LINE = 400  # code points of them
+_PATIENCE = 5.0  # seconds until a process that was asked to leave is killed
+_ROWS = 64  # of a batch: what a time-out or a crash may cost
+
+
+class MissingEnvironmentError(UsageError):
+    """A Python environment that is not here; the remedy is the commands that make it."""
+
+
+class CompanionError(VeriglotError):
+    """The other side does not start, speaks another protocol, or cannot load the model."""
+
+
+class _GoneError(Exception):
+    """The process ended, or was given up on, before it answered."""
+
+
+class Environment(msgspec.Struct, frozen=True):
+    """An environment of `environments.json`: what pip installs call by call, on which Python, and why not here."""
+
+    steps: tuple[tuple[str, ...], ...]
+    python: str
+    why: str
+
+
+def environments() -> dict[str, Environment]:
+    """The environments that our engines need, by name."""
+    data = files("veriglot.pipeline").joinpath("environments.json").read_bytes()
+    return msgspec.json.decode(data, type=dict[str, Environment])
+
+
+def python_of(name: str, python: str | Path | None = None) -> Path:
+    """The interpreter of an environment.
+
+    Args:
+        name: `comet`, `laser` or `sonar`.
+        python: an interpreter, or the folder of an environment; goes before the setting `VERIGLOT_ENV_<NAME>`, which
+            goes before the folder in this user's cache.
+
+    Raises:
+        MissingEnvironmentError: none of them is there; the remedy gives the commands.
+    """
+    from platformdirs import user_cache_path
+
+    standard = user_cache_path("veriglot", appauthor=False) / "environments" / name
+    asked = python or os.environ.get(_variable(name))
+    folder = Path(asked).expanduser() if asked else standard
+    for path in (folder, folder / "bin" / "python", folder / "Scripts" / "python.exe"):
+        if path.is_file():
+            return path.absolute()  # not resolved: a link into an environment is what makes it that environment
+    if on_path := shutil.which(str(asked)) if asked else None:
+        return Path(on_path)
+    raise MissingEnvironmentError(
+        f"There is no Python environment {name!r} at {folder}.", remedy=instructions(name, standard)
+    )
+
+
+def instructions(name: str, folder: Path) -> str:
+    """The commands that make an environment, and how to name it where it lies elsewhere."""
+    known = environments()[name]
+    python = folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+    calls = [f"python3 -m venv '{folder}'"]
+    calls += [" ".join([f"'{python}' -m pip install", *(f"'{package}'" for package in step)]) for step in known.steps]
+    return (
+        f"Type: {' && '.join(calls)}   (Python {known.python}; "
+        f"{known.why}). One that lies elsewhere: {_variable(name)}=PYTHON, or the option python."
+    )
+
+
+def _variable(name: str) -> str:
+    return f"VERIGLOT_ENV_{name.upper()}"
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What came of one row: a number, or an error.
+
+    Attributes:
+        value: a finite number; None with an error.
+        parts: further numbers, by name.
+        details: what else the engine gives, such as error spans.
+        error: why there is no value.
+        status: with an error, the status that the row ends in: `failed`, `too_long` or `unsupported_language`.
+    """
+
+    value: float | None = None
+    parts: dict[str, float] = {}
+    details: dict[str, Any] = {}
+    error: str | None = None
+    status: str = Status.FAILED
+
+
+class _Hello(msgspec.Struct, frozen=True, tag_field="type", tag="hello"):
+    protocol: int
+    packages: dict[str, str] = {}
+
+
+class _Ready(msgspec.Struct, frozen=True, tag_field="type", tag="ready"):
+    about: dict[str, Any] = {}
+
+
+class _Refusal(msgspec.Struct, frozen=True, tag_field="type", tag="refused"):
+    message: str
+    remedy: str = ""
+
+
+class _Results(msgspec.Struct, frozen=True, tag_field="type", tag="results"):
+    id: int
+    rows: list[Answer]
+
+
+_Message = _Hello | _Ready | _Refusal | _Results
+
+
+class Companion:
+    """An engine in a Python environment of its own: started at once, and again where it died.
+
+    One batch at a time: threads that share it wait for each other.
+
+    Args:
+        python: the interpreter.
+        engine: the engine's file, or the name of one of ours (`comet`).
+        options: what the engine's constructor is given; values that JSON can hold.
+        start_timeout: seconds for starting and for loading the model.
+        timeout: seconds for a batch of 64 rows.
+
+    Attributes:
+        packages: versions of what the engine stands on, by name.
+        about: what the engine says of its model.
+
+    Raises:
+        CompanionError: the process does not start, or not in time, or speaks another protocol.
+        WeightsError: the engine cannot load the model; the message is the engine's.
+    """
+
+    def __init__(
+        self,
+        python: str | Path,
+        engine: str | Path,
+        options: dict[str, Any],
+        *,
+        start_timeout: float = 600.0,
+        timeout: float = 600.0,
+    ) -> None:
+        named = str(Path(engine).absolute()) if Path(engine).suffix else str(engine)
+        self._command = [str(python), "-u", str(_ENGINES), named]
+        self._options, self._start_timeout, self._timeout = options, start_timeout, timeout
+        self._number = 0
+        self._lock = threading.Lock()
+        self._process: _Process | None = None
+        self._start()
+
+    def ask(self, rows: Sequence[dict[str, Any]]) -> list[Answer]:
+        """One answer a row, in order; equal rows are asked once.
+
+        A row over which the process dies twice is `failed`, and says how.
+        """
+        keys = [msgspec.json.encode(row, order="sorted") for row in rows]
+        distinct = dict(zip(keys, rows, strict=True))
+        due = list(distinct.values())
+        with self._lock:
+            answers = [
+                answer for start in range(0, len(due), _ROWS) for answer in self._ask(due[start : start + _ROWS])
+            ]
+        by_key = dict(zip(distinct, answers, strict=True))
+        return [by_key[key] for key in keys]
+
+    def close(self) -> None:
+        """Have the process leave; the next batch starts another."""
+        if self._process is not None:
+            self._process.close()
+            self._process = None
+
+    def _start(self) -> _Process:
+        name = f"The engine {Path(self._command[-1]).stem} of {self._command[0]}"
+        process = _Process(self._command)
+        try:
+            hello = process.answer(self._start_timeout)
+            if not isinstance(hello, _Hello) or hello.protocol != PROTOCOL:
+                spoken = hello.protocol if isinstance(hello, _Hello) else "none"
+                raise CompanionError(
+                    f"{name} speaks protocol {spoken}, and this version of Veriglot {PROTOCOL}.",
+                    remedy="Take the engine of this version.",
+                )
+            process.send({"type": "open", "options": self._options})
+            ready = process.answer(self._start_timeout)
+            if isinstance(ready, _Refusal):
+                raise WeightsError(f"{name} cannot load its model: {ready.message}", remedy=ready.remedy)
+            if not isinstance(ready, _Ready):
+                raise CompanionError(f"{name} said something else than that it is ready.")
+        except _GoneError as gone:
+            raise CompanionError(
+                f"{name} does not start: {gone}.{process.last_words()}",
+                remedy="Look at what it said; is there enough memory, and are its packages installed?",
+            ) from gone
+        except VeriglotError:
+            process.close()
+            raise
+        self.packages, self.about = hello.packages, ready.about
+        self._process = process
+        return process
+
+    def _ask(self, rows: Sequence[dict[str, Any]], deaths: int = 0) -> list[Answer]:
+        try:
+            process = self._process or self._start()
+            self._number += 1
+            process.send({"type": "batch", "id": self._number, "rows": rows})
+            results = process.answer(self._timeout)
+            if not isinstance(results, _Results) or results.id != self._number or len(results.rows) != len(rows):
+                process.close()
+                raise _GoneError("it answered something else than was asked")
+            return [_checked(row) for row in results.rows]
+        except VeriglotError as error:  # it started before, and now it does not
+            return [Answer(error=error.message) for _ in rows]
+        except _GoneError as gone:
+            self._process = None
+            if len(rows) > 1:  # halve until the row stands alone that kills it
+                middle = len(rows) // 2
+                return [*self._ask(rows[:middle]), *self._ask(rows[middle:])]
+            if deaths:
+                return [Answer(error=f"its process died twice over this row: {gone}")]
+            return self._ask(rows, deaths + 1)
+
+
+def _checked(row: Answer) -> Answer:
+    if row.error is not None or row.value is None:
+        known = row.status in set(Status) - {Status.SCORED}
+        reason = row.error or "the engine gave neither a number nor a reason"
+        return Answer(error=reason, status=row.status if known else Status.FAILED)
+    return row if math.isfinite(row.value) else Answer(error=f"the engine gave {row.value}")
+
+
+class _Process:
+    """The other end of the pipe. Its methods raise `_GoneError`, and close it, where it ends or breaks the protocol."""
+
+    def __init__(self, command: list[str]) -> None:
+        self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._errors: deque[str] = deque(maxlen=_KEPT_LINES)
+        # Our own path is not theirs: what is installed beside us must not be found there.
+        variables = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
+        try:
+            self._process = subprocess.Popen(  # noqa: S603  # the interpreter and the engine are the user's own choice
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env={**variables, "PYTHONIOENCODING": "utf-8"},
+                start_new_session=True,  # Ctrl-C is for us to decide about
+            )
+        except OSError as error:
+            raise CompanionError(
+                f"{command[0]} cannot be run: {error.strerror}.", remedy="Give the Python of the environment."
+            ) from error
+        self.close = weakref.finalize(self, _leave, self._process)
+        for read, target in ((_read_answers, self._lines), (_read_errors, self._errors)):
+            threading.Thread(target=read, args=(self._process, target), daemon=True).start()
+
+    def send(self, message: dict[str, Any]) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(msgspec.json.encode(message) + b"\n")
+            self._process.stdin.flush()
+        except (OSError, ValueError) as error:
+            raise self._gone(self._ending()) from error
+
+    def answer(self, timeout: float) -> _Message:
+        try:
+            line = self._lines.get(timeout=timeout)
+        except queue.Empty:
+            raise self._gone(f"it took longer than {timeout:g} s") from None
+        if line is None:
+            raise self._gone(self._ending())
+        try:
+            message: _Message = msgspec.json.decode(line, type=_Message)
+        except msgspec.MsgspecError as error:
+            raise self._gone(f"it said what is no message ({error})") from error
+        return message
+
+    def last_words(self) -> str:
+        lines = [line for line in self._errors if line.strip()]
+        return f" Its last line: {lines[-1][:_LONGEST_LINE]}" if lines else ""
+
+    def _gone(self, reason: str) -> _GoneError:
+        self.close()
+        return _GoneError(reason)
+
+    def _ending(self) -> str:
+        """How the process ended; it is given a moment to do so."""
+        try:
+            code = self._process.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            return "it closed the pipe"
+        return f"it ended with {f'signal {-code}' if code < 0 else f'exit code {code}'}"
+
+
+def _read_answers(process: subprocess.Popen[bytes], answers: queue.SimpleQueue[bytes | None]) -> None:
+    assert process.stdout is not None
+    with process.stdout as lines:
+        for line in lines:
+            answers.put(line)
+    answers.put(None)
+
+
+def _read_errors(process: subprocess.Popen[bytes], last_lines: deque[str]) -> None:
+    """Standard error has to be read, or the process would stop when its pipe is full."""
+    assert process.stderr is not None
+    with process.stderr as lines:
+        for line in lines:
+            last_lines.append(line.decode("utf-8", "replace").rstrip())
+
+
+def _leave(process: subprocess.Popen[bytes]) -> None:
+    """End of its input; a kill where that is not understood, or where it is busy."""
+    if process.stdin is not None and not process.stdin.closed:
+        with suppress(OSError):  # what was still to be sent has no reader
+            process.stdin.close()
+    try:
+        process.wait(0.2)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait(_PATIENCE)

@@ -1,0 +1,528 @@
+"""Articles of Wikipedias: the record, the editions, and filters of articles (mFAVA, section 4, A.5) with their account.
+
+A filter keeps an article, drops it for a reason, or cannot judge it. What cannot be judged is kept and says so
+(`Article.unchecked`), or dropped where the caller is strict; it is never counted as having passed.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib.resources import files
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+
+import msgspec
+
+from veriglot.errors import UnknownNameError, UsageError
+from veriglot.records.languages import get_language
+from veriglot.signatures import digest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+__all__ = [
+    "KINDS",
+    "MFAVA_KINDS",
+    "Absent",
+    "Article",
+    "Depth",
+    "Edits",
+    "Filter",
+    "FilterChain",
+    "FilterReport",
+    "Length",
+    "Maintenance",
+    "Statistics",
+    "draw_diverse",
+    "draw_rank",
+    "edition_of",
+    "english_templates",
+    "language_of",
+    "split_sections",
+    "wiki_url",
+]
+
+T = TypeVar("T")
+
+KINDS = ("unreferenced", "more-references", "failed-verification", "under-construction", "disputed", "disambiguation")
+"""What maintenance templates say: no source at all; too few; a source that does not say it; unfinished; doubted; no
+article."""
+
+MFAVA_KINDS = ("unreferenced", "failed-verification", "under-construction", "disputed", "disambiguation")
+"""Those that mFAVA leaves out (A.5): unfinished or not verified; and pages that are no articles."""
+
+_HEADING = re.compile(r"^(={1,6})[ \t]*(.*?)[ \t]*\1[ \t]*$")
+
+
+@cache
+def _table(name: str) -> dict[str, Any]:
+    return msgspec.json.decode(files(__package__).joinpath(f"{name}.json").read_bytes(), type=dict[str, Any])
+
+
+class Article(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One article of one Wikipedia, as it stood at one revision.
+
+    Attributes:
+        id: `<language>-<page id>`, unique in a file.
+        language: BCP 47 tag that was asked for; an edition in several scripts (zh, sr) keeps its text as written.
+        title: the page's title, with spaces.
+        page_id: the page's number in its Wikipedia.
+        revision: the number of the revision that the text is of; None where the source does not say.
+        url: the address of the page.
+        text: plain text, paragraphs and headings on lines of their own; without tables, references and what templates
+            would show (from a dump), or as TextExtracts gives it (from the API).
+        lead: the text before the first heading, which the mFAVA study uses as reference (section A.5).
+        categories: names without their namespace, those meant for maintenance included.
+        hidden_categories: those of `categories` that the wiki does not show to readers; empty from a dump.
+        templates: names without their namespace of the templates that the page uses; from the API also those that
+            templates use.
+        timestamp: when the revision was made, ISO 8601.
+        size: bytes of wikitext, or None.
+        edits: how many edits the page has had, or None where nobody counted.
+        bot_edits: those of `edits` by accounts marked as bots, or None.
+        editors: how many accounts and addresses edited it, or None.
+        item: the Wikidata item, such as `Q42`, or None.
+        unchecked: the filters that could not judge the article, for want of data.
+    """
+
+    id: str
+    language: str
+    title: str
+    page_id: int
+    url: str
+    text: str
+    lead: str
+    revision: int | None = None
+    categories: tuple[str, ...] = ()
+    hidden_categories: tuple[str, ...] = ()
+    templates: tuple[str, ...] = ()
+    timestamp: str | None = None
+    size: int | None = None
+    edits: int | None = None
+    bot_edits: int | None = None
+    editors: int | None = None
+    item: str | None = None
+    unchecked: tuple[str, ...] = ()
+
+
+class Absent(msgspec.Struct, frozen=True):
+    """A page that was met and gives no article.
+
+    Attributes:
+        title: the title, as it was asked for or met.
+        reason: `missing`, `invalid title`, `redirect`, `disambiguation`, `not an article` or `no text`.
+    """
+
+    title: str
+    reason: str
+
+
+def split_sections(marked: str) -> tuple[str, str]:
+    """Text and lead of a text whose headings are written `== Heading ==`.
+
+    Headings lose their marks; those with no text of their own or below them are left out, runs of empty lines become
+    one.
+
+    Returns:
+        The whole text, and the part of it before the first heading.
+    """
+    lines: list[str] = []
+    lead: str | None = None
+    pending: list[tuple[int, str]] = []  # headings that no text has followed yet: depth, words
+    for line in marked.splitlines():
+        match = _HEADING.match(line.strip())
+        if match and match[2]:
+            if lead is None:
+                lead = "\n".join(lines)
+            depth = len(match[1])
+            pending = [*(heading for heading in pending if heading[0] < depth), (depth, match[2])]
+            continue
+        text = line.rstrip()
+        if text:
+            for _, words in pending:
+                lines += ["", words] if lines and lines[-1] else [words]
+            pending = []
+        if text or (lines and lines[-1] and not pending):
+            lines.append(text)
+    whole = "\n".join(lines)
+    return whole.strip(), (whole if lead is None else lead).strip()
+
+
+def edition_of(tag: str) -> str:
+    """The edition of a language, by the first part of its host: `de`; `zh` for `zh-Hant`, `zh-yue` for Cantonese.
+
+    Args:
+        tag: anything that `records.language` takes.
+
+    Raises:
+        UnknownNameError: no such language.
+        UsageError: there is no Wikipedia in it.
+    """
+    known = get_language(tag)
+    exceptions = _table("editions")  # an empty name: there is no edition
+    edition: str = exceptions.get(known.tag, exceptions.get(known.base, known.base))
+    if not edition:
+        raise UsageError(f"There is no Wikipedia in {known.name}.")
+    return edition
+
+
+def language_of(edition: str) -> str:
+    """The language tag of an edition: the other way round.
+
+    Raises:
+        UnknownNameError: the language table does not hold the edition's language.
+    """
+    back = {name: tag for tag, name in _table("editions").items() if name}
+    return get_language(back.get(edition, edition)).tag
+
+
+def wiki_url(edition: str) -> str:
+    """The address of an edition, with the slash at its end that Wikidata writes."""
+    return f"https://{edition}.wikipedia.org/"
+
+
+class Statistics(msgspec.Struct, frozen=True):
+    """Numbers of an edition, as on its Special:Statistics.
+
+    Attributes:
+        pages: all pages, those of discussions, users, files and redirects included.
+        articles: content pages.
+        edits: all edits since the wiki was set up.
+    """
+
+    pages: int
+    articles: int
+    edits: int
+
+
+def depth(statistics: Statistics) -> float:
+    """How collaboratively an edition is edited, at least 0: English has about 1,000, editions that bots filled near 0.
+
+    `depth = edits / articles * non_articles / articles * (1 - articles / pages)`, with `non_articles = pages -
+    articles`: Meta-Wiki's "Wikipedia article depth", which Alshahrani et al. (2023), "DEPTH+: An Enhanced Depth Metric
+    for Wikipedia Corpora Quality" (TrustNLP), take up and mFAVA (section 4) cites.
+
+    Raises:
+        UsageError: numbers that no wiki has: below 0, no article, or more articles than pages.
+    """
+    pages, articles, edits = statistics.pages, statistics.articles, statistics.edits
+    if articles <= 0 or edits < 0 or pages < articles:
+        raise UsageError(f"{pages} pages, {articles} articles and {edits} edits are no statistics of a wiki.")
+    others = pages - articles
+    return edits / articles * (others / articles) * (1 - articles / pages)
+
+
+# Filters.
+
+
+class FilterDecision(NamedTuple):
+    """What a filter says of an article.
+
+    Attributes:
+        article: the article, with what the filter had to look up.
+        passes: True, False, or None where it cannot be judged.
+        reason: why not, in a few words that many articles share; empty where it passes.
+    """
+
+    article: Article
+    passes: bool | None
+    reason: str = ""
+
+
+class Filter(Protocol):
+    """Judges articles one by one."""
+
+    @property
+    def name(self) -> str:
+        """One word."""
+
+    @property
+    def rule(self) -> str:
+        """What an article needs, in words, with the numbers."""
+
+    def judge(self, article: Article) -> FilterDecision:
+        """Look at one article."""
+
+
+class Length:
+    """At least so many characters (code points) of text.
+
+    Args:
+        minimum: mFAVA asks for 2,000.
+    """
+
+    name = "length"
+
+    def __init__(self, minimum: int = 2000) -> None:
+        self._minimum = minimum
+        self.rule = f"at least {minimum:,} characters"
+
+    def judge(self, article: Article) -> FilterDecision:
+        """Count the characters of the text."""
+        passes = len(article.text) >= self._minimum
+        return FilterDecision(article, passes, "" if passes else "too short")
+
+
+class Maintenance:
+    """No maintenance template of the given kinds: what editors of a Wikipedia say is wrong with an article.
+
+    `maintenance_templates.json` holds names by edition and kind. The English names count in every edition, as most
+    keep them as redirects. The table was written down without access to the wikis; `linked_template_names` adds what
+    they say themselves: which template of an edition belongs to an English one. Where that can be asked, ask it.
+
+    Args:
+        language: whose Wikipedia.
+        kinds: those of `KINDS` that count.
+        more: kind -> further names, such as `linked_template_names` gives.
+
+    Attributes:
+        own: how many of the names are the edition's own.
+        without_own: the kinds of which no name of the edition's own is known, in order; only the English ones are
+            recognised.
+
+    Raises:
+        UnknownNameError: no such language or kind.
+    """
+
+    name = "maintenance"
+
+    def __init__(
+        self, language: str, kinds: Iterable[str] = MFAVA_KINDS, more: Mapping[str, Iterable[str]] | None = None
+    ) -> None:
+        self.kinds = tuple(kinds)
+        for kind in (*self.kinds, *(more or {})):
+            if kind not in KINDS:
+                raise UnknownNameError("kind of maintenance template", kind, KINDS)
+        edition, names = edition_of(language), _table("maintenance_templates")
+        self._kind_of: dict[str, str] = {}
+        without: list[str] = []
+        for kind in self.kinds:
+            own = [*names.get(edition, {}).get(kind, ()), *(more or {}).get(kind, ())]
+            if not own:
+                without.append(kind)
+            for name in (*own, *names["en"].get(kind, ())):
+                self._kind_of.setdefault(_key(name), kind)
+        self.without_own = tuple(without)
+        english = {_key(name) for each in names["en"].values() for name in each} if edition != "en" else set()
+        self.own = len(self._kind_of.keys() - english)
+        self.rule = f"no template of {', '.join(self.kinds)} ({len(self._kind_of):,} names)"
+
+    def judge(self, article: Article) -> FilterDecision:
+        """Look through the article's templates; one that several kinds mark is counted with the first."""
+        marks = self.found(article.templates)
+        return FilterDecision(article, not marks, next((kind for kind in self.kinds if kind in marks), ""))
+
+    def found(self, templates: Iterable[str]) -> dict[str, str]:
+        """Kind -> the first of the templates that is of this kind.
+
+        Args:
+            templates: names without their namespace.
+        """
+        by_kind: dict[str, str] = {}
+        for name in templates:
+            kind = self._kind_of.get(_key(name))
+            if kind is not None:
+                by_kind.setdefault(kind, name)
+        return by_kind
+
+
+def english_templates(kind: str) -> list[str]:
+    """The English names of the templates of a kind."""
+    return list(_table("maintenance_templates")["en"].get(kind, ()))
+
+
+def _key(name: str) -> str:
+    return " ".join(name.replace("_", " ").split()).casefold()
+
+
+class Depth:
+    """The article's Wikipedia has at least this depth.
+
+    Args:
+        minimum: mFAVA asks for 5.
+        statistics: of the edition; None where nobody knows.
+    """
+
+    name = "depth"
+
+    def __init__(self, minimum: float = 5.0, statistics: Statistics | None = None) -> None:
+        self.depth = depth(statistics) if statistics is not None else None
+        self._minimum = minimum
+        shown = "unknown" if self.depth is None else f"{self.depth:.4g}"
+        self.rule = f"a Wikipedia of depth at least {minimum:g}; this one's is {shown}"
+
+    def judge(self, article: Article) -> FilterDecision:
+        """The same for every article of the edition."""
+        if self.depth is None:
+            return FilterDecision(article, None, "no statistics of the edition")
+        passes = self.depth >= self._minimum
+        return FilterDecision(article, passes, "" if passes else "shallow edition")
+
+
+class Edits:
+    """At least so many edits by people: mFAVA's footnote 4 reads depth as "the number of collaborative edits".
+
+    Edits by bots are taken off where they are known.
+
+    Args:
+        minimum: mFAVA's number is 5.
+        look_up: fills in an article's numbers where they are missing, such as `Wikipedia.with_edits`.
+    """
+
+    name = "edits"
+
+    def __init__(self, minimum: int = 5, look_up: Callable[[Article], Article] | None = None) -> None:
+        self._minimum = minimum
+        self._look_up = look_up
+        self.rule = f"at least {minimum:,} edits by people"
+
+    def judge(self, article: Article) -> FilterDecision:
+        """Count, after looking up."""
+        if article.edits is None and self._look_up is not None:
+            article = self._look_up(article)
+        if article.edits is None:
+            return FilterDecision(article, None, "number of edits unknown")
+        passes = article.edits - (article.bot_edits or 0) >= self._minimum
+        return FilterDecision(article, passes, "" if passes else "too few edits")
+
+
+class FilterCount(msgspec.Struct):
+    """What one filter did; `judged = kept + dropped + unchecked`.
+
+    Attributes:
+        name: the filter's.
+        rule: what it asks for.
+        judged: articles that came to it.
+        kept: those that pass.
+        dropped: those that do not.
+        unchecked: those it could not judge.
+        reasons: reason -> how often, of `dropped` and `unchecked`.
+    """
+
+    name: str
+    rule: str
+    judged: int = 0
+    kept: int = 0
+    dropped: int = 0
+    unchecked: int = 0
+    reasons: dict[str, int] = {}
+
+
+class FilterReport(msgspec.Struct):
+    """What became of every page that was met; `met = passed + sum of what was absent, not drawn or dropped`.
+
+    Attributes:
+        met: pages.
+        absent: reason -> pages that give no article.
+        not_drawn: pages of a dump that the draw passed over before any filter saw them.
+        filters: in the order in which articles came to them; one that was dropped comes to no further filter.
+        passed: articles that came through all of them, those included that some filter could not check.
+        written: those of `passed` that were wanted.
+    """
+
+    met: int = 0
+    absent: dict[str, int] = {}
+    not_drawn: int = 0
+    filters: list[FilterCount] = []
+    passed: int = 0
+    written: int = 0
+
+
+class FilterChain:
+    """Filters in order, and the account of them.
+
+    Args:
+        filters: the cheap ones first; an article goes from one to the next as long as it is not dropped.
+        strict: drop what a filter cannot judge.
+
+    Attributes:
+        report: the account, up to date at any time.
+    """
+
+    def __init__(self, filters: Sequence[Filter], *, strict: bool = False) -> None:
+        self._filters = tuple(filters)
+        self._strict = strict
+        self.report = FilterReport(
+            filters=[FilterCount(filter_.name, filter_.rule, reasons={}) for filter_ in filters], absent={}
+        )
+
+    def judge(self, row: Article | Absent) -> Article | None:
+        """The article, with what was looked up and what could not be checked; None where it is dropped or absent."""
+        self.report.met += 1
+        if isinstance(row, Absent):
+            self.report.absent[row.reason] = self.report.absent.get(row.reason, 0) + 1
+            return None
+        unchecked = []
+        for filter_, count in zip(self._filters, self.report.filters, strict=True):
+            row, passes, reason = filter_.judge(row)
+            count.judged += 1
+            if passes is not True:
+                count.reasons[reason] = count.reasons.get(reason, 0) + 1
+            if passes is None:
+                count.unchecked += 1
+                unchecked.append(filter_.name)
+            elif passes:
+                count.kept += 1
+            else:
+                count.dropped += 1
+            if passes is False or (passes is None and self._strict):
+                return None
+        self.report.passed += 1
+        return msgspec.structs.replace(row, unchecked=tuple(unchecked)) if unchecked else row
+
+    def filter(self, rows: Iterable[Article | Absent]) -> Iterator[Article]:
+        """Those that pass, in order."""
+        for row in rows:
+            article = self.judge(row)
+            if article is not None:
+                yield article
+
+
+def draw_diverse(
+    items: Iterable[T],
+    count: int,
+    *,
+    size: Callable[[T], float],
+    name: Callable[[T], str],
+    groups: int = 10,
+    seed: int = 0,
+) -> list[T]:
+    """A random sample spread over sizes: as many of each group of equal length by size.
+
+    Kang et al. take 500 people "based on diverse page view counts" and says no more; this is one way to do it, stated.
+
+    Args:
+        items: what to draw from.
+        count: how many.
+        size: what to spread over.
+        name: tells the items apart; ranks and ties hang on it.
+        groups: into how many parts the items, sorted by size, are cut.
+        seed: other seeds, other samples.
+
+    Returns:
+        The sample by falling size; all items where there are no more than `count`.
+
+    Raises:
+        UsageError: a count or number of groups below 1.
+    """
+    if count < 1 or groups < 1:
+        raise UsageError(f"A sample of {count} in {groups} groups cannot be drawn.")
+    ordered = sorted(items, key=lambda item: (-size(item), name(item)))
+    if len(ordered) <= count:
+        return ordered
+    bounds = [len(ordered) * part // groups for part in range(groups + 1)]
+    waiting = [
+        sorted(ordered[start:end], key=lambda item: draw_rank(seed, name(item))) for start, end in pairwise(bounds)
+    ]
+    chosen: list[T] = []
+    while len(chosen) < count:  # one of each group in turn; groups that run out are passed over
+        for group in waiting:
+            if group and len(chosen) < count:
+                chosen.append(group.pop(0))
+    return sorted(chosen, key=lambda item: (-size(item), name(item)))
+
+
+def draw_rank(seed: int, name: str) -> int:
+    """What orders a draw; the lowest are taken."""
+    return int(digest([str(seed), name])[:16], 16)

@@ -14,7 +14,7 @@ import msgspec
 from veriglot.cli.generation import Queries, ask, print_json, records_of, say, tell
 from veriglot.cli.progress import Bar
 from veriglot.cli.wikipedia import Output, PeopleOrder, fetch_people
-from veriglot.datasets.factual.people import Spread
+from veriglot.datasets.factual import Spread
 from veriglot.errors import EXIT_ROWS_FAILED, InputError, UsageError
 
 if TYPE_CHECKING:
@@ -22,8 +22,15 @@ if TYPE_CHECKING:
 
     from veriglot.cli.options import Connection, Prices
     from veriglot.cli.wikipedia import Servers, WikiServers
-    from veriglot.datasets.factual.people import ArticleSource, Candidate, ChoiceAccount, RejectedPerson, Titles
-    from veriglot.datasets.factual.sets import FactualManifest, Labels, SetFiles
+    from veriglot.datasets.factual import (
+        ArticleSource,
+        Candidate,
+        ChoiceAccount,
+        FactualManifest,
+        Labels,
+        RejectedPerson,
+        SetFiles,
+    )
     from veriglot.datasets.references import Reference
     from veriglot.datasets.responses import Respondent
     from veriglot.records import Sample
@@ -158,7 +165,7 @@ def choose_people(
     Returns:
         The account that stands beside `out`.
     """
-    from veriglot.datasets.factual.people import ChoiceAccount, choose, in_order
+    from veriglot.datasets.factual import ChoiceAccount, choose, in_order
     from veriglot.wikipedia.api import AnswerCache
 
     root, account = out.path.parent, ChoiceAccount()
@@ -212,7 +219,7 @@ def _candidates(
     quiet: bool,
 ) -> tuple[list[Candidate], dict[str, int]]:
     """Who may come into the set, and how many were found and described."""
-    from veriglot.datasets.factual.people import Candidate, RejectedPerson, candidate_from
+    from veriglot.datasets.factual import Candidate, RejectedPerson, candidate_from
 
     told: dict[str, int] = {}
     files = list(people)
@@ -237,19 +244,19 @@ def _candidates(
 
 
 def _wikis(order: SetOrder, servers: Servers, wikis: WikiServers, cache: Any, stack: ExitStack) -> ArticleSource:
-    from veriglot.datasets.factual.people import WikiArticles
+    from veriglot.datasets.factual import wiki_articles
     from veriglot.wikipedia.api import Wikipedia, wikipedia_session
 
-    def wiki(tag: str) -> Titles:
+    def wiki(tag: str) -> Wikipedia:
         session = wikipedia_session(tag, contact=servers.contact, server=wikis.of(tag), rate=servers.pace(5.0))
         return Wikipedia(tag, stack.enter_context(session), cache=cache)
 
-    return WikiArticles(wiki, part=order.part)
+    return wiki_articles(wiki, part=order.part)
 
 
 def _given(order: SetOrder, articles: Sequence[str], stack: ExitStack, aside: list[RejectedPerson]) -> ArticleSource:
     from veriglot.cli.dataset_queries import references
-    from veriglot.datasets.factual.people import RejectedPerson, given_articles
+    from veriglot.datasets.factual import RejectedPerson, given_articles
     from veriglot.datasets.references import Reference
     from veriglot.wikipedia.api import AnswerCache
 
@@ -316,7 +323,7 @@ class FactualJob:
     @property
     def sets(self) -> SetFiles:
         """Where the sets go."""
-        from veriglot.datasets.factual.sets import SetFiles
+        from veriglot.datasets.factual import SetFiles
 
         cross = self.order.cross
         return SetFiles(
@@ -411,7 +418,7 @@ def _nobody(told: dict[str, Any], aside: Path) -> InputError:
 
 def _prompts(job: FactualJob) -> int:
     """A prompt for every person in every language in which there is an article; returns the exit code."""
-    from veriglot.datasets.factual.sets import ArticleStore
+    from veriglot.datasets.factual import ArticleStore
     from veriglot.datasets.prompts import prompt_version
     from veriglot.datasets.queries import biographies, person_from
     from veriglot.storage.checkpoint import Checkpoint, FailedRow
@@ -440,15 +447,15 @@ def _prompts(job: FactualJob) -> int:
 
 def _sets(job: FactualJob, responses: dict[str, Path], told: dict[str, Any]) -> FactualManifest:
     """The sets of all responses, and the manifest; what was made from the same is left as it is."""
-    from veriglot.datasets.factual.sets import (
+    from veriglot.datasets.factual import (
         ArticleStore,
         FactualManifest,
         load_manifest,
         made_from,
-        save_manifest,
         write_sets,
     )
     from veriglot.scorers.pairwise import with_sisters
+    from veriglot.storage.files import write_json
 
     path, settings = job.root / "manifest.json", job.settings()
     failed = [path.with_name(f"{path.name}.failed.jsonl") for path in responses.values()]
@@ -473,7 +480,7 @@ def _sets(job: FactualJob, responses: dict[str, Path], told: dict[str, Any]) -> 
         prices=job.prices,
     )
     _example(job.root / "bench.toml")
-    save_manifest(path, manifest)
+    write_json(path, manifest)
     return manifest
 
 
@@ -485,7 +492,7 @@ def _files(labels: Sequence[str]) -> list[Path]:
 
 def _labels(names: Sequence[str]) -> Labels:
     """The labels of files in any readable format; rows that cannot be read are counted on standard error."""
-    from veriglot.datasets.factual.sets import Labels
+    from veriglot.datasets.factual import Labels
     from veriglot.storage.checkpoint import FailedRow
 
     unreadable = 0
@@ -512,7 +519,7 @@ def _example(path: Path) -> None:
 
     from veriglot.storage.files import write_whole
 
-    write_whole(path, files("veriglot.datasets.factual").joinpath("bench.toml").read_bytes())
+    write_whole(path, files("veriglot.datasets").joinpath("biographies_bench.toml").read_bytes())
 
 
 def show(manifest: FactualManifest, root: Path, *, json: bool) -> None:
@@ -523,7 +530,7 @@ def show(manifest: FactualManifest, root: Path, *, json: bool) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from veriglot.datasets.factual.sets import cells_table
+    from veriglot.datasets.factual import cells_table
 
     head, *rows = cells_table(manifest.cells)
     table = Table(box=None, pad_edge=False, header_style="bold")
@@ -552,7 +559,7 @@ def show(manifest: FactualManifest, root: Path, *, json: bool) -> None:
 
 def dry_run(job: FactualJob) -> int:
     """How many calls and tokens it would take at most, roughly; asks nothing and writes nothing."""
-    from veriglot.datasets.factual.people import candidate_from
+    from veriglot.datasets.factual import candidate_from
     from veriglot.datasets.queries import NamedPerson, biographies
     from veriglot.datasets.responses import budget
     from veriglot.storage.checkpoint import FailedRow

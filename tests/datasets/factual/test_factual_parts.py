@@ -12,22 +12,20 @@ from wiki_server import WikiPage, WikiServer
 
 from veriglot import read
 from veriglot.cli.wikipedia import WikiServers
-from veriglot.datasets.factual.people import (
+from veriglot.datasets.factual import (
+    ArticleStore,
     Candidate,
     ChoiceAccount,
-    WikiArticles,
-    candidate_from,
-    choose,
-    in_order,
-)
-from veriglot.datasets.factual.sets import (
-    ArticleStore,
     FactualCell,
     Labels,
     SetFiles,
+    candidate_from,
     cells_table,
+    choose,
+    in_order,
     totals_of,
     verdict_on,
+    wiki_articles,
     write_sets,
 )
 from veriglot.datasets.queries import NamedPerson
@@ -79,7 +77,7 @@ class Library:
     def __init__(self) -> None:
         self.asked: list[str] = []
 
-    def of(self, people: Sequence[Candidate], tag: str) -> dict[str, Reference | str]:
+    def __call__(self, people: Sequence[Candidate], tag: str) -> dict[str, Reference | str]:
         self.asked += [one.id for one in people]
         return {
             one.id: "missing" if one.views % 2 else Reference(f"{one.id}-{tag}", tag, "text " * one.views)
@@ -113,8 +111,8 @@ def test_articles_by_title_where_the_wiki_names_no_item_and_where_it_renames() -
     asked = [Candidate(NamedPerson(id_, {"de": title}), {"de": title}) for id_, title in titles.items()]
     asked.append(Candidate(NamedPerson("Q8", {"de": "Nobody"})))
     with WikiServer(pages, Faults(seed=1, broken=0.1)) as server, Session(server.base_url) as session:
-        wiki = WikiArticles(lambda tag: Wikipedia(tag, session))
-        found = wiki.of(asked, "de")
+        articles_of = wiki_articles(lambda tag: Wikipedia(tag, session))
+        found = articles_of(asked, "de")
     told = {id_: one.title if isinstance(one, Reference) else one for id_, one in found.items()}
     assert told == {
         "Q1": "Anna Kroll",

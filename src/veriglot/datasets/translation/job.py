@@ -543,9 +543,11 @@ class _RowJob:
         for number, piece in enumerate(self._response):
             text, places = self._placed(piece)
             translations.append(text)
-            placed += [(owner, number, place) for owner, place in zip(piece.owners, places, strict=True)]
+            placed += [(owner, number, projected) for owner, projected in zip(piece.owners, places, strict=True)]
         response, starts = _joined(self._task.sample.response, self._response, translations, self._task.target)
-        places_of = place_in_response(response, self._marks, [(mark, starts[n], place) for mark, n, place in placed])
+        places_of = place_in_response(
+            response, self._marks, [(mark, starts[n], projected) for mark, n, projected in placed]
+        )
         return self._projected(response, places_of)
 
     def _missing(self) -> tuple[str, str] | None:
@@ -664,9 +666,9 @@ class _RowJob:
         moved: list[Span | Unit] = []
         dropped = 0
         for mark in marks or ():
-            place = places[mark.start, mark.end]
-            quality, way = (place.quality, place.way) if place is not None else (0.0, None)
-            parts = place.parts if place is not None and quality >= self._settings.threshold else ()
+            projected = places[mark.start, mark.end]
+            quality, way = (projected.quality, projected.way) if projected is not None else (0.0, None)
+            parts = projected.parts if projected is not None and quality >= self._settings.threshold else ()
             dropped += not parts
             type_ = mark.type if isinstance(mark, Span) else mark.label
             self._counts.append(_MarkCount(type_ or "", bool(parts), quality, way))
@@ -700,4 +702,4 @@ class _RowJob:
 
 
 def _mean_quality(places: Sequence[PlacedMark | None]) -> float:
-    return sum(place.quality for place in places if place is not None) / max(1, len(places))
+    return sum(projected.quality for projected in places if projected is not None) / max(1, len(places))

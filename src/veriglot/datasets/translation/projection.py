@@ -476,24 +476,24 @@ def _tidied(text: str, spans: Sequence[tuple[int, int]]) -> Unmarked | MarkerFau
 def place_in_response(
     text: str, marks: Sequence[tuple[int, int]], placed: Sequence[tuple[int, int, PlacedMark | None]]
 ) -> dict[tuple[int, int], PlacedMark | None]:
-    """Where each mark is in a response that was translated piece by piece; None where it has no place.
+    """Where each mark is in a response that was translated piece by piece; None where it has no projected.
 
     Args:
         text: the translation.
         marks: of the original.
-        placed: number of the mark, where its piece begins in the translation, and its place there; in order. A mark
-            of several pieces is as good as the mean of them, and has no place where one of them has none.
+        placed: number of the mark, where its piece begins in the translation, and its projected there; in order. A mark
+            of several pieces is as good as the mean of them, and has no projected where one of them has none.
     """
     places: dict[tuple[int, int], PlacedMark | None] = {}
     for number, mark in enumerate(marks):
-        own = [(at, place) for owner, at, place in placed if owner == number]
-        whole = [(at, place) for at, place in own if place is not None]
+        own = [(at, projected) for owner, at, projected in placed if owner == number]
+        whole = [(at, projected) for at, projected in own if projected is not None]
         if not own or len(whole) < len(own):
             places[mark] = None
             continue
-        parts = _touching(text, [(at + start, at + end) for at, place in whole for start, end in place.parts])
-        quality = sum(place.quality for _, place in whole) / len(whole)
-        worst = min((place for _, place in whole), key=lambda place: place.quality)
+        parts = _touching(text, [(at + start, at + end) for at, projected in whole for start, end in projected.parts])
+        quality = sum(projected.quality for _, projected in whole) / len(whole)
+        worst = min((projected for _, projected in whole), key=lambda projected: projected.quality)
         places[mark] = PlacedMark(parts, quality, worst.way)
     return places
 

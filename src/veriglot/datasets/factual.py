@@ -1,0 +1,800 @@
+"""Factual sets of biographies (Kang et al.): people and their articles, and responses against them and each other.
+
+Section 2.2: responses in the wrong language are left out, the others are held against the article on the person, or
+against the other samples of the same prompt. What is left out here stands beside the sets with its reason.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+
+import msgspec
+
+from veriglot.datasets.quality import Quality, QualityTally, refuses
+from veriglot.datasets.queries import NamedPerson, person_from
+from veriglot.datasets.references import Reference, reference_from
+from veriglot.errors import UsageError
+from veriglot.llm.limits import estimate_tokens
+from veriglot.records import Annotation, Evidence, Sample, decode_json, encode, sample_from
+from veriglot.records.languages import same_language
+from veriglot.signatures import __version__, digest, file_sha256
+from veriglot.storage.checkpoint import FailedRow, JsonLines
+from veriglot.storage.files import open_whole
+from veriglot.text.identification import identify
+from veriglot.wikipedia.articles import Article, draw_diverse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+    from typing import BinaryIO
+
+    from veriglot.datasets.references import Part
+    from veriglot.wikipedia.api import AnswerCache, Wikipedia
+    from veriglot.wikipedia.articles import Absent
+
+__all__ = [
+    "ArticleSource",
+    "ArticleStore",
+    "Candidate",
+    "ChoiceAccount",
+    "FactualManifest",
+    "Labels",
+    "RejectedPerson",
+    "SetFiles",
+    "Spread",
+    "candidate_from",
+    "cells_table",
+    "choose",
+    "given_articles",
+    "in_order",
+    "load_manifest",
+    "made_from",
+    "wiki_articles",
+    "write_sets",
+]
+
+Spread = Literal["diverse", "top", "given"]
+
+_SPREADS: tuple[Spread, ...] = ("diverse", "top", "given")
+_ITEM = re.compile(r"Q\d+")
+_IMPOSSIBLE = frozenset("|\n")  # what a wiki cannot even be asked for
+_BATCH = 20  # people who are looked up together; a Wikipedia gives so many pages in one answer
+_VERSION = 1  # of the manifest
+
+
+class Candidate(msgspec.Struct, frozen=True):
+    """A person who may come into the set.
+
+    Attributes:
+        named: the person, with names by language and what else is known.
+        titles: language tag -> title of the article.
+    """
+
+    named: NamedPerson
+    titles: dict[str, str] = {}
+
+    @property
+    def id(self) -> str:
+        """Of the person, such as the Wikidata item `Q42`."""
+        return self.named.id
+
+    @property
+    def views(self) -> int:
+        """The sum of the page views that are known."""
+        by_language = self.named.meta.get("views")
+        if isinstance(by_language, dict):
+            return sum(views for views in by_language.values() if isinstance(views, int))
+        return by_language if isinstance(by_language, int) else 0
+
+    def name_in(self, tag: str) -> str | None:
+        """The name in a language: under its tag, or under the code without the script."""
+        return self.named.names.get(tag) or self.named.names.get(tag.partition("-")[0])
+
+    def title_in(self, tag: str) -> str | None:
+        """The title of the article in a language, likewise."""
+        return self.titles.get(tag) or self.titles.get(tag.partition("-")[0])
+
+
+ArticleSource = Callable[[Sequence[Candidate], str], "dict[str, Reference | str]"]
+"""By id of the person: the article in a language, or why there is none (such as `missing`)."""
+
+
+def candidate_from(data: Any) -> Candidate:
+    """A person from a decoded JSON object, such as a row of `veriglot dataset people`; see `person_from`.
+
+    Raises:
+        InputError: it is no object, or has no id or no name.
+    """
+    named = person_from(data)
+    titles = data.get("titles")
+    by_tag = {tag: title for tag, title in titles.items() if isinstance(title, str)} if isinstance(titles, dict) else {}
+    return Candidate(named, by_tag)
+
+
+def in_order(
+    candidates: Sequence[Candidate], count: int, *, spread: Spread = "diverse", groups: int = 10, seed: int = 0
+) -> list[Candidate]:
+    """All candidates in the order in which they are tried until `count` of them have what it takes.
+
+    Args:
+        candidates: in the order of their file.
+        count: how many are wanted.
+        spread: `diverse` takes as many from each of `groups` groups of equal size by page views (Kang et al., section
+            3: "based on diverse page view counts"), and keeps the others in reserve, in an order drawn by a hash; `top`
+            takes those that are read most; `given` keeps the order.
+        groups, seed: of the draw.
+
+    Raises:
+        UsageError: no such way, or a count or number of groups below 1.
+    """
+    if spread not in _SPREADS:
+        raise UsageError(f"There is no way {spread!r} to choose people.", remedy=f"Known: {', '.join(_SPREADS)}.")
+    if count < 1:
+        raise UsageError(f"{count} people cannot be chosen.")
+    if spread == "given":
+        return list(candidates)
+    if spread == "top":
+        return sorted(candidates, key=lambda person: (-person.views, person.id))
+    first = draw_diverse(
+        candidates, count, size=lambda person: person.views, name=lambda person: person.id, groups=groups, seed=seed
+    )
+    taken = {person.id for person in first}
+    reserve = [person for person in candidates if person.id not in taken]
+    return first + sorted(reserve, key=lambda person: digest([str(seed), person.id]))
+
+
+def wiki_articles(wiki: Callable[[str], Wikipedia], *, part: Part = "text") -> ArticleSource:
+    """Articles as Wikipedias have them now.
+
+    A redirect to an article that Wikidata knows as another item's is no article on them.
+
+    Args:
+        wiki: the Wikipedia of a language tag; asked once for each.
+        part: what of an article is the reference (Kang et al.: "the full-page content", section 3).
+    """
+    wiki = cache(wiki)
+
+    def articles_of(people: Sequence[Candidate], tag: str) -> dict[str, Reference | str]:
+        asked = {person.id: person.title_in(tag) or "" for person in people}
+        possible = [title for title in asked.values() if title and not _IMPOSSIBLE.intersection(title)]
+        rows = list(wiki(tag).titles(possible)) if possible else []
+        by_item = {row.item: row for row in rows if isinstance(row, Article) and row.item is not None}
+        by_title = {row.title: row for row in rows}
+        articles: dict[str, Reference | str] = {}
+        for person, title in asked.items():
+            if title not in possible:
+                articles[person] = "invalid title" if title else "no title"
+            else:
+                row = by_item.get(person) or by_title.get(title) or next(iter(wiki(tag).titles([title])), None)
+                articles[person] = _reference(person, tag, row, part)
+        return articles
+
+    return articles_of
+
+
+def _reference(person: str, tag: str, row: Article | Absent | None, part: Part) -> Reference | str:
+    if row is None:
+        return "missing"
+    if not isinstance(row, Article):
+        return row.reason
+    if row.item is not None and row.item != person and _ITEM.fullmatch(person):
+        return "another item"
+    return _named(reference_from(msgspec.to_builtins(row), part=part), person, tag)
+
+
+def given_articles(
+    rows: Iterable[Reference | FailedRow], shelf: AnswerCache, note: Callable[[FailedRow | Reference], None]
+) -> ArticleSource:
+    """Put articles of files on a shelf, by person and language; memory does not grow with them.
+
+    Args:
+        rows: references whose `meta` has the `item` that they are about.
+        shelf: where they are put; a new one.
+        note: told of each row that cannot be used: one that could not be read, that names no item, or a second about
+            the same person in the same language.
+    """
+    for row in rows:
+        item = row.meta.get("item") if isinstance(row, Reference) else None
+        if not isinstance(row, Reference) or not isinstance(item, str):
+            note(row)
+            continue
+        key = _key(item, row.language)
+        if shelf.get(key) is not None:
+            note(row)
+        else:
+            shelf.put(key, msgspec.json.encode(_named(row, item, row.language)))
+
+    def articles_of(people: Sequence[Candidate], tag: str) -> dict[str, Reference | str]:
+        articles: dict[str, Reference | str] = {}
+        for person in people:
+            keys = (_key(person.id, tag), _key(person.id, tag.partition("-")[0]))  # a file may say `zh` for `zh-Hans`
+            encoded = next(filter(None, map(shelf.get, keys)), None)
+            articles[person.id] = (
+                _named(msgspec.json.decode(encoded, type=Reference), person.id, tag) if encoded else "missing"
+            )
+        return articles
+
+    return articles_of
+
+
+def _named(reference: Reference, person: str, tag: str) -> Reference:
+    """The reference under the id that the prompt has too."""
+    meta = {**reference.meta, "item": person}
+    return msgspec.structs.replace(reference, id=f"{person}-{tag}", language=tag, meta=meta)
+
+
+def _key(person: str, tag: str) -> str:
+    return f"{tag} {person}"
+
+
+class _Choice(msgspec.Struct, frozen=True):
+    """A person of the set, what responses are held against by language, and why other languages have no article."""
+
+    person: Candidate
+    articles: dict[str, Reference]
+    lacking: dict[str, str]
+
+
+class RejectedPerson(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A person who was looked up and not taken, or an article that is not there or cannot be used.
+
+    Attributes:
+        id: of the person; empty where an article does not say.
+        reason: `articles` (of a person: too few), else of an article: `missing`, `disambiguation`, `no text`,
+            `invalid title`, `not an article`, `redirect`, `another item`, `no title`, `no name`, `too short`,
+            `unusable`.
+        languages: languages without an article, with the reason; of a person.
+        language: of the article.
+        detail: the same in words.
+    """
+
+    id: str
+    reason: str
+    languages: dict[str, str] = {}
+    language: str = ""
+    detail: str = ""
+
+
+@dataclass
+class ChoiceAccount:
+    """The account of a choice, filled while it goes on.
+
+    Attributes:
+        looked_up: people who were looked up.
+        chosen: of them, who were taken.
+        set_aside: who were not, and articles that people of the set lack.
+        lacking: language -> reason -> how many of those looked up lack an article.
+    """
+
+    looked_up: int = 0
+    chosen: int = 0
+    set_aside: list[RejectedPerson] = field(default_factory=list)
+    lacking: dict[str, Counter[str]] = field(default_factory=dict)
+
+
+def choose(
+    candidates: Sequence[Candidate],
+    source: ArticleSource,
+    languages: Sequence[str],
+    count: int,
+    account: ChoiceAccount,
+    *,
+    at_least: int | None = None,
+    also: Sequence[str] = (),
+    min_characters: int = 0,
+    seen: Callable[[], None] = lambda: None,
+) -> Iterator[_Choice]:
+    """The first `count` people who have a usable article in enough of the languages.
+
+    Args:
+        candidates: in the order in which they are tried (`in_order`).
+        source, languages, count: of their articles, of the set, and how many people.
+        account: is filled.
+        at_least: in how many of the languages there has to be an article; None for all (Kang et al., section 3).
+        also: further languages whose articles are taken along where they are, such as English.
+        min_characters: shorter articles count as none; code points.
+        seen: called for every person who is taken.
+
+    Raises:
+        UsageError: no language, one twice, or a number that is not from 1 to theirs.
+        Whatever `source` raises.
+    """
+    needed = len(languages) if at_least is None else at_least
+    if not languages or len(set(languages)) < len(languages):
+        raise UsageError("The set needs at least one language, and each language once.")
+    if not 1 <= needed <= len(languages):
+        raise UsageError(f"Articles in {needed} of {len(languages)} languages cannot be asked for.")
+    index = 0
+    while account.chosen < count and index < len(candidates):
+        batch = candidates[index : index + min(_BATCH, count - account.chosen)]
+        index += len(batch)
+        articles = {tag: source(batch, tag) for tag in dict.fromkeys((*languages, *also))}
+        for person in batch:
+            choice = _choice(person, articles, languages, min_characters)
+            account.looked_up += 1
+            for tag, reason in choice.lacking.items():
+                account.lacking.setdefault(tag, Counter())[reason] += 1
+            if len(languages) - len(choice.lacking) < needed:
+                account.set_aside.append(RejectedPerson(person.id, "articles", choice.lacking))
+                continue
+            account.set_aside += [RejectedPerson(person.id, reason, {}, tag) for tag, reason in choice.lacking.items()]
+            account.chosen += 1
+            seen()
+            yield choice
+
+
+def _choice(
+    person: Candidate, articles_of: dict[str, dict[str, Reference | str]], languages: Sequence[str], min_characters: int
+) -> _Choice:
+    articles: dict[str, Reference] = {}
+    lacking: dict[str, str] = {}
+    for tag, by_person in articles_of.items():
+        article = by_person[person.id]
+        if isinstance(article, Reference) and len(article.text) < min_characters:
+            article = "too short"
+        if isinstance(article, Reference) and tag in languages and person.name_in(tag) is None:
+            article = "no name"
+        if isinstance(article, Reference):
+            articles[tag] = article
+        elif tag in languages:
+            lacking[tag] = article
+    return _Choice(person, articles, lacking)
+
+
+_Reason = Literal["empty", "undetected", "language"]
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """The language that a response is in, with its confidence (0 to 1), where it can be told.
+
+    The reason why it is set aside is `empty` (it holds no letter), `undetected` (its language cannot be told; *Valid %*
+    of Kang et al. counts the others), `language` (another one; their *Acc.*), or None where it stays.
+    """
+
+    language: str | None
+    confidence: float | None
+    reason: _Reason | None = None
+    detail: str = ""
+
+
+def verdict_on(response: str, asked: str) -> Verdict:
+    """Judge one response by the language that was asked for; the script may be another."""
+    if not any(char.isalpha() for char in response):
+        return Verdict(None, None, "empty", "it holds no letter")
+    identified = identify(response)
+    if identified is None:
+        return Verdict(None, None, "undetected", "its language cannot be told")
+    confidence = round(identified.confidence, 4)
+    if not same_language(identified.tag, asked):
+        return Verdict(identified.tag, confidence, "language", f"it is in {identified.tag} and should be in {asked}")
+    return Verdict(identified.tag, confidence)
+
+
+class FactualCell(msgspec.Struct):
+    """One model in one language.
+
+    `asked` are prompts times samples: calls that `failed` after every retry, and `responses`: those `kept`, and those
+    set aside (see `Verdict`). Of those kept, `alone` have no sister that was kept, `pairs` and `cross` are their rows
+    against sisters and the article in the other language, and `labelled` have labels. Tokens are of all responses, as
+    the server counted them or estimated; so is `quality` (Kang et al., Table 1), None where there are none.
+    """
+
+    model: str
+    language: str
+    asked: int = 0
+    failed: int = 0
+    responses: int = 0
+    kept: int = 0
+    empty: int = 0
+    undetected: int = 0
+    language_wrong: int = 0
+    alone: int = 0
+    pairs: int = 0
+    cross: int = 0
+    labelled: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    quality: Quality | None = None
+
+
+_UNSUMMED = {"model", "language", "quality"}
+_COLUMNS = ("asked", "failed", "responses", "kept", "empty", "undetected", "language_wrong", "alone", "pairs", "cross")
+
+
+def totals_of(cells: Iterable[FactualCell]) -> dict[str, int]:
+    """All models and languages together."""
+    every = list(cells)
+    counted = [name for name in FactualCell.__struct_fields__ if name not in _UNSUMMED]
+    return {name: sum(getattr(cell, name) for cell in every) for name in counted}
+
+
+def cells_table(cells: Sequence[FactualCell]) -> list[list[str]]:
+    """The counts as rows of a table, its head first and, of several cells, their sum last.
+
+    `right` is the share of the responses whose language can be told that are in the one that was asked for.
+    """
+    head = ["model", "language", *(name.replace("language_wrong", "wrong language") for name in _COLUMNS)]
+    rows = [[*head, "right", "most in", "words"]]
+    for cell in cells:
+        counts = [f"{getattr(cell, name):,}" for name in _COLUMNS]
+        rows.append([cell.model, cell.language, *counts, *_shown(cell.quality)])
+    if len(cells) > 1:
+        total = totals_of(cells)
+        rows.append(["all", "", *(f"{total[name]:,}" for name in _COLUMNS), "", "", ""])
+    return rows
+
+
+def _shown(quality: Quality | None) -> list[str]:
+    if quality is None:
+        return ["-", "-", "-"]
+    right = "-" if quality.right_language is None else f"{quality.right_language:.1%}"
+    return [right, quality.most_frequent_language or "-", f"{quality.words:.1f}"]
+
+
+class _RejectedResponse(msgspec.Struct, frozen=True):
+    """A response that was set aside: the whole sample, so that nobody is bound to our reason."""
+
+    id: str
+    model: str
+    language: str
+    reason: _Reason
+    detail: str
+    found: str | None
+    sample: Sample
+
+
+class Labels:
+    """What annotators said of responses, by id of the row of `reference.jsonl`.
+
+    Args:
+        samples: annotated rows, in any order. Their text has to be that of the response; nothing else is read.
+    """
+
+    def __init__(self, samples: Iterable[Sample] = ()) -> None:
+        self._given = {sample.id: (sample.response, sample.annotations) for sample in samples if sample.annotations}
+        self._used: set[str] = set()
+        self._other_text: set[str] = set()
+
+    def of(self, sample: Sample) -> tuple[Annotation, ...]:
+        """The annotations of a response; none where nobody labelled it, or another text under its id."""
+        response, annotations = self._given.get(sample.id, ("", ()))
+        if annotations and response != sample.response:
+            self._other_text.add(sample.id)
+            return ()
+        if annotations:
+            self._used.add(sample.id)
+        return annotations
+
+    def account(self) -> dict[str, int]:
+        """How many were given and used, belong to another text, or to no row of the set."""
+        rest = len(self._given) - len(self._used) - len(self._other_text)
+        counts = {"given": len(self._given), "used": len(self._used)}
+        return counts | {"of_another_text": len(self._other_text), "of_no_row": rest}
+
+
+class SetFiles(NamedTuple):
+    """Where the sets go.
+
+    Attributes:
+        reference: every kept response against the article in its language, with its sisters in `meta.samples`.
+        cross: every kept response against the article in another language (English); None for no such set.
+        pairs: every kept response against each of its sisters.
+        rejected: responses that were set aside.
+    """
+
+    reference: Path
+    cross: Path | None
+    pairs: Path
+    rejected: Path
+
+    @property
+    def all(self) -> tuple[Path, ...]:
+        """Those that are written."""
+        return tuple(path for path in self if path is not None)
+
+
+class _FactualSets(msgspec.Struct, frozen=True):
+    """What was written: counts by model and language, rows by file, labels used, and responses without an article."""
+
+    cells: tuple[FactualCell, ...]
+    rows: dict[str, int]
+    labels: dict[str, int]
+    without_cross: int
+
+
+def write_sets(
+    files: SetFiles,
+    responses: Mapping[str, Path],
+    shelf: ArticleStore,
+    languages: Sequence[str],
+    *,
+    with_sisters: Callable[[Iterable[Sample]], list[Sample]],
+    cross: str | None = "en",
+    labels: Labels | None = None,
+) -> _FactualSets:
+    """Make the sets of all responses; each file appears when it is whole.
+
+    Args:
+        files: where to.
+        responses: name of the model -> its responses, as `responses` writes them under the design `runs`, whose rows
+            of one prompt stand together; failed calls beside them.
+        shelf: the articles.
+        languages: of the set.
+        with_sisters: puts the texts of a response's sisters beside it, as `scorers.sisters.with_sisters` does.
+        cross: tag of the other language.
+        labels: of annotators.
+
+    Raises:
+        InputError: a row of responses is no sample.
+    """
+    with ExitStack() as stack:
+        writers = {path: stack.enter_context(open_whole(path)) for path in files.all}
+        job = _SetJob(files, writers, shelf, languages, with_sisters, cross, labels or Labels())
+        for model, path in responses.items():
+            job.read(model, path)
+    return _FactualSets(
+        job.cells(), {path.name: job.rows[path.name] for path in files.all}, job.labels.account(), job.without_cross
+    )
+
+
+@dataclass
+class _SetJob:
+    """The sets in the making; see `write_sets`."""
+
+    files: SetFiles
+    writers: dict[Path, BinaryIO]
+    shelf: ArticleStore
+    languages: Sequence[str]
+    with_sisters: Callable[[Iterable[Sample]], list[Sample]]
+    cross: str | None
+    labels: Labels
+    rows: Counter[str] = field(default_factory=Counter)
+    without_cross: int = 0
+    tallies: dict[tuple[str, str], tuple[FactualCell, QualityTally]] = field(default_factory=dict)
+
+    def cells(self) -> tuple[FactualCell, ...]:
+        for cell, quality in self.tallies.values():
+            cell.quality = quality.quality()
+        return tuple(cell for cell, _ in self.tallies.values())
+
+    def _write(self, path: Path, record: msgspec.Struct) -> None:
+        self.writers[path].write(encode(record) + b"\n")
+        self.rows[path.name] += 1
+
+    def read(self, model: str, path: Path) -> None:
+        """All responses of one model."""
+        samples = (sample_from(decode_json(line)) for line in JsonLines(path).lines())
+        for _, rows in groupby(samples, key=lambda sample: sample.meta["query"]):
+            self._prompt(model, list(rows))
+        for line in JsonLines(path.with_name(path.name + ".failed.jsonl")).lines():
+            failed = msgspec.json.decode(line, type=FailedRow)
+            query = (failed.id or "").rpartition(f"/{model}/")[0]
+            cell = self._cell(
+                model,
+                next((tag for tag in sorted(self.languages, key=len, reverse=True) if query.endswith(f"-{tag}")), ""),
+            )
+            cell.asked += 1
+            cell.failed += 1
+
+    def _cell(self, model: str, language: str) -> FactualCell:
+        tally = FactualCell(model, language), QualityTally()
+        return self.tallies.setdefault((model, language), tally)[0]
+
+    def _count(self, cell: FactualCell, sample: Sample, verdict: Verdict) -> None:
+        """Count a response with what was found of its language, and its tokens."""
+        cell.asked += 1
+        cell.responses += 1
+        cell.kept += verdict.reason is None
+        cell.empty += verdict.reason == "empty"
+        cell.undetected += verdict.reason == "undetected"
+        cell.language_wrong += verdict.reason == "language"
+        tokens_in, tokens_out = sample.meta.get("tokens_in"), sample.meta.get("tokens_out")
+        cell.tokens_in += tokens_in if isinstance(tokens_in, int) else estimate_tokens(sample.question or "")
+        cell.tokens_out += tokens_out if isinstance(tokens_out, int) else estimate_tokens(sample.response)
+        self.tallies[cell.model, cell.language][1].add(sample)
+
+    def _prompt(self, model: str, rows: list[Sample]) -> None:
+        """The samples of one prompt."""
+        tag = rows[0].language or ""
+        cell = self._cell(model, tag)
+        accepted: list[Sample] = []
+        for row in rows:
+            verdict = verdict_on(row.response, tag)
+            self._count(cell, row, verdict)
+            if verdict.reason is None:
+                accepted.append(_marked(row, verdict))
+            else:
+                rejected = _RejectedResponse(row.id, model, tag, verdict.reason, verdict.detail, verdict.language, row)
+                self._write(self.files.rejected, rejected)
+        cell.alone += len(accepted) == 1
+        article, other = self._evidence(accepted[0], tag) if accepted else (None, None)
+        for sample in self.with_sisters(accepted):
+            annotations = self.labels.of(sample)
+            cell.labelled += bool(annotations)
+            evidence = (article,) if article is not None else ()
+            against = msgspec.structs.replace(sample, evidence=evidence, annotations=annotations)
+            self._write(self.files.reference, against)
+            self._write_cross(sample, other, cell)
+        for sample in accepted:
+            for sister in accepted:
+                if sister.id != sample.id:
+                    self._write(self.files.pairs, _pair(sample, sister))
+                    cell.pairs += 1
+
+    def _evidence(self, sample: Sample, tag: str) -> tuple[Evidence | None, Evidence | None]:
+        """The article in the response's language, and that in the other."""
+        person = sample.meta["person"]
+        own = self.shelf.get(f"{person}-{tag}")
+        crossed = self.files.cross is not None and self.cross != tag
+        other = self.shelf.get(f"{person}-{self.cross}") if crossed else None
+        return own.evidence if own is not None else None, other.evidence if other is not None else None
+
+    def _write_cross(self, sample: Sample, other: Evidence | None, cell: FactualCell) -> None:
+        if self.files.cross is None or sample.language == self.cross:
+            return
+        if other is None:
+            self.without_cross += 1
+            return
+        meta = {**sample.meta, "response": sample.id}
+        crossed = msgspec.structs.replace(sample, id=f"{sample.id}/{self.cross}", evidence=(other,), meta=meta)
+        self._write(self.files.cross, crossed)
+        cell.cross += 1
+
+
+def _marked(sample: Sample, verdict: Verdict) -> Sample:
+    """The response with what was found of it. `group` keeps all rows of a person on one side of a bench's split."""
+    notes = {"group": sample.meta["person"], "identified": verdict.language, "identified_with": verdict.confidence}
+    if refuses(sample.response, sample.language):
+        notes["refused"] = True
+    return msgspec.structs.replace(sample, meta={**sample.meta, **notes})
+
+
+def _pair(sample: Sample, sister: Sample) -> Sample:
+    """A response with one sister in place of evidence."""
+    meta = {key: sample.meta[key] for key in ("group", "person", "name", "query")}
+    suffix = f"{sister.generator.seed}" if sister.generator is not None else sister.id
+    return msgspec.structs.replace(
+        sample,
+        id=f"{sample.id}/vs/{suffix}",
+        evidence=(Evidence(sister.response, language=sister.language),),
+        annotations=(),
+        meta={**meta, "response": sample.id, "sister": sister.id},
+    )
+
+
+class _WrittenFile(msgspec.Struct, frozen=True):
+    """A file of the set: its rows, size in bytes, and SHA-256."""
+
+    rows: int
+    size: int
+    sha256: str
+
+
+class FactualManifest(msgspec.Struct, frozen=True):
+    """The account of a set.
+
+    Attributes:
+        veriglot: version that made it.
+        made_by: every setting that changes the set, with the versions of the prompts and of what judges languages.
+        made_from: SHA-256 of the responses, articles and labels that the sets were made from.
+        people: how many were found, looked up, chosen, and set aside.
+        articles: language -> reason -> how many of those looked up lack a usable article.
+        cells: counts by model and language.
+        total: the sum of their counts.
+        labels: labels given and used.
+        without_cross: kept responses without an article in the other language.
+        money: what all calls cost at the prices given; None without prices.
+        files: name -> what it holds.
+        version: of this format.
+    """
+
+    veriglot: str
+    made_by: dict[str, Any]
+    made_from: str
+    people: dict[str, Any]
+    articles: dict[str, dict[str, int]]
+    cells: tuple[FactualCell, ...]
+    total: dict[str, int]
+    labels: dict[str, int]
+    without_cross: int
+    money: float | None
+    files: dict[str, _WrittenFile]
+    version: int = _VERSION
+
+    @classmethod
+    def of(
+        cls,
+        sets: _FactualSets,
+        files: Sequence[Path],
+        *,
+        made_by: dict[str, Any],
+        made_from: str,
+        people: dict[str, Any],
+        articles: dict[str, dict[str, int]],
+        prices: tuple[float, float] | None,
+    ) -> FactualManifest:
+        """The manifest of sets that were just written; prices are of a million tokens of prompts and of replies."""
+        total = totals_of(sets.cells)
+        money = None
+        if prices is not None:
+            money = round((total["tokens_in"] * prices[0] + total["tokens_out"] * prices[1]) / 1e6, 6)
+        written = {
+            path.name: _WrittenFile(sets.rows[path.name], path.stat().st_size, file_sha256(str(path))) for path in files
+        }
+        return cls(
+            __version__,
+            made_by,
+            made_from,
+            people,
+            articles,
+            sets.cells,
+            total,
+            sets.labels,
+            sets.without_cross,
+            money,
+            written,
+        )
+
+    def describes(self, folder: Path) -> bool:
+        """Whether its files lie in a folder, as large as they were."""
+        paths = {folder / name: written.size for name, written in self.files.items()}
+        return all(path.is_file() and path.stat().st_size == size for path, size in paths.items())
+
+
+def made_from(paths: Sequence[Path], settings: Mapping[str, Any]) -> str:
+    """A hash of the content of files, in order (one that is not there counts as such), and of settings."""
+    hashes = [file_sha256(str(path)) if path.exists() else "-" for path in paths]
+    return digest([*hashes, msgspec.json.encode(dict(settings), order="deterministic")])
+
+
+def load_manifest(path: Path) -> FactualManifest | None:
+    """The manifest at `path`; None where there is none of this version."""
+    try:
+        manifest = msgspec.json.decode(path.read_bytes(), type=FactualManifest)
+    except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    return manifest if manifest.version == _VERSION else None
+
+
+class ArticleStore:
+    """The references of a file of JSON lines, by id; memory holds where each begins, as they may be half a gigabyte.
+
+    Args:
+        path: the file, which must not change meanwhile.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = path.open("rb")
+        self._places: dict[str, int] = {}
+        decoder = msgspec.json.Decoder(Reference)
+        offset = 0
+        for line in self._file:
+            self._places[decoder.decode(line).id] = offset
+            offset += len(line)
+
+    def get(self, id_: str) -> Reference | None:
+        """The reference of an id (`<person>-<language>`), or None."""
+        offset = self._places.get(id_)
+        if offset is None:
+            return None
+        self._file.seek(offset)
+        return msgspec.json.decode(self._file.readline(), type=Reference)
+
+    def __contains__(self, id_: str) -> bool:
+        return id_ in self._places
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()

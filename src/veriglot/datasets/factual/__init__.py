@@ -1,1 +1,0 @@
-"""Kang's set: people with an article in every language, sampled biographies, and what each is held against."""

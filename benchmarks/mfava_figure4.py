@@ -18,18 +18,16 @@ import numpy as np
 
 from figures import show
 from mfava_figures import Figure4, facts, precision_recall, read_figure4
-from veriglot.rates.averages import average, column_averages, row_averages
-from veriglot.rates.correlation import Correlated, correlate, correlation_p
 from veriglot.rates.estimators import estimate
 from veriglot.rates.proportion import Tallies
-from veriglot.rates.significance import TTest, paired_t, student
+from veriglot.rates.significance import average, correlate, statistics, t_test
 from veriglot.records import Confusion, LanguageProfile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from mfava_figures import Array
-    from veriglot.rates.averages import Mean
+    from veriglot.rates.significance import Correlated, Mean, TTest
 
 GOLD = ("Arabic", "Chinese", "German", "Russian", "Turkish")
 HELD_AGAINST_GOLD = ("Llama-3-8B", "Qwen-2.5-7B", "Aya-23-8B")
@@ -85,8 +83,8 @@ def main() -> None:
 
 def averages(figure: Figure4) -> Iterator[Finding]:
     """Rows, columns and the whole: mean and sample standard deviation."""
-    yield from _axis(figure, row_averages(figure.rates), figure.by_language, figure.languages, 1)
-    yield from _axis(figure, column_averages(figure.rates), figure.by_model, figure.models, 0)
+    yield from _axis(figure, [average(row) for row in figure.rates], figure.by_language, figure.languages, 1)
+    yield from _axis(figure, [average(column) for column in figure.rates.T], figure.by_model, figure.models, 0)
     whole = average(figure.rates.ravel())
     mean, sd = figure.overall
     verdict = MATCHES if _close(whole.mean, mean) and _close(whole.sd, sd) else OTHER
@@ -111,7 +109,7 @@ def _close(value: float | None, printed: float) -> bool:
 
 def ranges(figure: Figure4, said: dict[str, list[float]]) -> Iterator[Finding]:
     """What section 4.2 says of the averages in words."""
-    means = [mean.mean or 0.0 for mean in column_averages(figure.rates)]
+    means = [mean.mean or 0.0 for mean in [average(column) for column in figure.rates.T]]
     low, high = said["model_average_range_text_pct"]
     inside = low <= min(means) and max(means) <= high + 0.5
     here = f"{min(means):.2f} to {max(means):.2f}"
@@ -256,7 +254,7 @@ def _bounded_correlation(figure: Figure4, folder: Path) -> tuple[Correlated, Cor
 def sizes(figure: Figure4, said: dict[str, float]) -> Iterator[Finding]:
     """Smaller against larger models."""
     for family, (small, large) in SIZES.items():
-        test = paired_t(figure.of(small)[:, 0], figure.of(large)[:, 0])
+        test = t_test(figure.of(small)[:, 0], figure.of(large)[:, 0], "paired")
         assert test is not None
         here = f"{test.difference:+.2f}, p = {test.p:.1g}, d = {test.d:+.2f}"
         yield Finding(f"{family}: smaller minus larger", SAID[family], here, verdict_of(test, SAID[family]))
@@ -285,12 +283,18 @@ def least_p(figure: Figure4, small: Sequence[str], large: Sequence[str]) -> floa
     """
     averages = dict(zip(figure.models, figure.by_model[:, 0], strict=True))
     first, second = ([averages[model] for model in group for _ in range(ESTIMATES)] for group in (small, large))
-    test = student(first, second)
+    test = t_test(first, second, "student")
     assert test is not None
     return test.p
 
 
 # Relations (Figures 5b and 5c).
+
+
+def correlation_p(r: float, points: int) -> float:
+    """The two-sided p-value of a Pearson correlation that is known as a number only, of so many points."""
+    t = abs(r) * np.sqrt((points - 2) / (1 - r * r))
+    return float(2 * statistics("A correlation").t.sf(t, points - 2))
 
 
 def relations(said: dict[str, float]) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veriglot.rates.averages import average, column_averages, row_averages
+from veriglot.rates.significance import average
 
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=30))
@@ -31,16 +31,6 @@ def test_nothing_to_average_gives_no_number() -> None:
     assert average([0.3]).sd is None
 
 
-def test_rows_and_columns_are_those_of_the_table() -> None:
-    values = np.array([[0.1, 0.2, 0.3], [0.3, 0.4, 0.8]])
-    draws = values[:, :, None] + np.linspace(-0.1, 0.1, 21)
-    assert [row.mean for row in row_averages(values, draws)] == pytest.approx([0.2, 0.5])
-    columns = column_averages(values, draws)
-    assert [column.mean for column in columns] == pytest.approx([0.2, 0.3, 0.55])
-    assert columns[2].low == pytest.approx(0.55 - 0.095)
-    assert columns[2].high == pytest.approx(0.55 + 0.095)
-
-
 def test_error_that_cells_share_does_not_average_away() -> None:
     """Simulation: cells with one shared error and one of their own; the interval of their mean holds."""
     generator = np.random.default_rng(7)
@@ -59,8 +49,3 @@ def test_error_that_cells_share_does_not_average_away() -> None:
         held_alone += apart.low <= truth.mean() <= apart.high
     assert 0.93 < held / 1500 < 0.97
     assert held_alone / 1500 < 0.85
-
-
-def test_draws_of_other_cells_are_refused() -> None:
-    with pytest.raises(ValueError, match="2 cells, but draws of 3"):
-        average([0.1, 0.2], np.zeros((3, 5)))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from veriglot.errors import UnknownNameError
-from veriglot.rates.correlation import Correlated, correlate, correlation_p
+from veriglot.rates.significance import Correlated, correlate
 
 
 def told(found: Correlated | None) -> Correlated:
@@ -33,7 +33,7 @@ def test_pearson_of_known_figures() -> None:
     found = told(correlate(x, y))
     assert (found.r, found.p) == pytest.approx((0.8164205, 0.0021696), abs=1e-6)
     assert (found.low, found.high) == pytest.approx((0.4243912, 0.9506933), abs=1e-6)
-    assert (found.points, found.method, found.interval) == (11, "pearson", "fisher")
+    assert (found.points, found.method) == (11, "pearson")
 
 
 @given(st.permutations(list(range(6))))
@@ -70,27 +70,6 @@ def test_intervals_hold(rho: float) -> None:
     assert 0.925 < held["spearman"] / 2000 < 0.975
 
 
-def test_bootstrap_interval_is_seeded_and_near_fishers() -> None:
-    x, y = pair(np.random.default_rng(9), 200, 0.6)
-    first, again = (told(correlate(x, y, resamples=999, seed=3)) for _ in range(2))
-    plain = told(correlate(x, y))
-    assert first == again
-    assert first.interval == "bootstrap"
-    assert first.low == pytest.approx(plain.low, abs=0.05)
-    assert first.high == pytest.approx(plain.high, abs=0.05)
-
-
-def test_a_printed_coefficient_has_the_p_value_of_its_points() -> None:
-    x, y = pair(np.random.default_rng(10), 12, 0.5)
-    found = told(correlate(x, y))
-    assert correlation_p(found.r, 12) == pytest.approx(found.p)
-    assert correlation_p(-found.r, 12) == pytest.approx(found.p)
-    assert correlation_p(0.0, 5) == 1
-    assert correlation_p(1.0, 5) == 0
-    with pytest.raises(ValueError, match="three points"):
-        correlation_p(0.5, 2)
-
-
 def test_what_is_not_defined_is_none() -> None:
     assert correlate([1, 2], [2, 3]) is None
     assert correlate([1, 1, 1, 1], [1, 2, 3, 4]) is None
@@ -104,5 +83,3 @@ def test_wrong_calls_are_refused() -> None:
         correlate([1, 2, 3], [1, 2])
     with pytest.raises(ValueError, match="pairs of numbers"):
         correlate([1, 2, float("nan")], [1, 2, 3])
-    with pytest.raises(ValueError, match="pearson"):
-        correlate([1, 2, 3], [1, 2, 3], method="spearman", resamples=10)

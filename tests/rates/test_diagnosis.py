@@ -6,16 +6,8 @@ import numpy as np
 import pytest
 from clustered_texts import texts
 
-from veriglot.rates.diagnosis import (
-    FEWEST_CLUSTERS,
-    LEAST_COVERAGE,
-    coverage_findings,
-    fit_findings,
-    label_findings,
-    range_findings,
-)
-from veriglot.rates.estimators import estimate
-from veriglot.rates.proportion import Tallies
+from veriglot.rates.estimators import coverage_findings, estimate, fit_findings, label_findings, range_findings
+from veriglot.rates.proportion import FEWEST_CLUSTERS, Tallies
 from veriglot.records import Confusion, LanguageProfile, Reliability
 
 DRAW = np.random.default_rng(11)
@@ -106,7 +98,7 @@ def test_what_was_not_judged_is_a_finding_and_the_number_is_kept() -> None:
     assert part.value == whole.value
     assert part.status is Reliability.UNRELIABLE
     assert "only 50% of the responses were judged" in part.reasons[0]
-    assert coverage_findings(LEAST_COVERAGE) == []
+    assert coverage_findings(0.8) == []
 
 
 def test_several_findings_stand_side_by_side() -> None:

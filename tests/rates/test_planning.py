@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from veriglot.errors import UsageError
 from veriglot.rates.estimators import estimate
-from veriglot.rates.plan import Plan, plan_labels, plan_responses
+from veriglot.rates.plan import Plan, plan_sample_size
 from veriglot.rates.proportion import Labels, Tallies
 from veriglot.records import Confusion, LanguageProfile
 
 TPR, FPR = 0.7, 0.04
+
+plan_responses = plan_sample_size
+plan_labels = partial(plan_sample_size, of="labels")
 
 
 def told(plan: Plan | None) -> Plan:

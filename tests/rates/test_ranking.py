@@ -59,25 +59,6 @@ def test_intervals_hold_where_models_lie_close_together(spacing: float) -> None:
     assert held / 600 > 0.93
 
 
-def test_intervals_of_single_models_are_narrower_and_hold_one_by_one() -> None:
-    generator = np.random.default_rng(12)
-    truth = 1.5 * np.arange(6)
-    held = together = alone = 0
-    for _ in range(400):
-        estimates = truth + generator.normal(size=6)
-        draws = estimates[:, None] + generator.normal(size=(6, 600))
-        for rank, one, true in zip(
-            rank_intervals(estimates, draws), rank_intervals(estimates, draws, together=False), range(1, 7), strict=True
-        ):
-            assert rank is not None
-            assert one is not None
-            held += one.best <= true <= one.worst
-            together += rank.worst - rank.best
-            alone += one.worst - one.best
-    assert held / 2400 > 0.94
-    assert alone < together
-
-
 def test_draws_of_other_models_are_refused() -> None:
     with pytest.raises(ValueError, match=r"shape \(models, draws\)"):
         rank_intervals([0.1, 0.2], np.zeros((3, 5)))

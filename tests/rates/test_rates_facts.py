@@ -18,13 +18,9 @@ BENCHMARKS = Path(__file__).resolve().parents[2] / "benchmarks"
 sys.path.insert(0, str(BENCHMARKS))
 
 import mfava_figure4 as recomputed  # noqa: E402
+from mfava_figure4 import correlation_p  # noqa: E402
 from mfava_figures import Figure4, facts, precision_recall, read_figure4  # noqa: E402
-from veriglot.rates.averages import average, column_averages, row_averages  # noqa: E402
-from veriglot.rates.correlation import (  # noqa: E402
-    correlate,
-    correlation_p,
-)
-from veriglot.rates.significance import paired_t, student  # noqa: E402
+from veriglot.rates.significance import average, correlate, t_test  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -45,8 +41,8 @@ def test_complete_rows_and_columns_give_the_printed_mean_and_deviation(figure: F
     rows, columns = figure.printed.all(axis=1), figure.printed.all(axis=0)
     assert (rows.sum(), columns.sum()) == (18, 6)
     for whole, means, printed in (
-        (rows, row_averages(figure.rates), figure.by_language),
-        (columns, column_averages(figure.rates), figure.by_model),
+        (rows, [average(row) for row in figure.rates], figure.by_language),
+        (columns, [average(column) for column in figure.rates.T], figure.by_model),
     ):
         for index in np.flatnonzero(whole):
             assert means[index].mean == pytest.approx(printed[index, 0], abs=0.0101)
@@ -62,8 +58,8 @@ def test_the_deviation_is_not_that_of_a_population(figure: Figure4) -> None:
 def test_rows_and_columns_with_lost_cells_agree_within_bounds(figure: Figure4) -> None:
     """M26b, M27b."""
     for axis, means, printed in (
-        (1, row_averages(figure.rates), figure.by_language),
-        (0, column_averages(figure.rates), figure.by_model),
+        (1, [average(row) for row in figure.rates], figure.by_language),
+        (0, [average(column) for column in figure.rates.T], figure.by_model),
     ):
         low, high = figure.mean_bounds(axis)
         assert (low <= printed[:, 0]).all()
@@ -78,7 +74,7 @@ def test_the_whole_figure(figure: Figure4) -> None:
     whole = average(figure.rates.ravel())
     assert (whole.mean, whole.sd) == (pytest.approx(10.59, abs=0.01), pytest.approx(3.73, abs=0.01))
     assert tuple(figure.overall) == (10.59, 3.73)
-    for means in (column_averages(figure.rates), row_averages(figure.rates)):
+    for means in ([average(column) for column in figure.rates.T], [average(row) for row in figure.rates]):
         values = [mean.mean for mean in means]
         assert values == sorted(values)  # type: ignore[type-var]
     assert (figure.languages[0], figure.languages[-1]) == ("Sindhi", "Hebrew")
@@ -86,7 +82,7 @@ def test_the_whole_figure(figure: Figure4) -> None:
 
 def test_the_text_says_less_than_the_figure(figure: Figure4, shared_facts: Path) -> None:
     """M30: the text says 7 to 12."""
-    means = [mean.mean for mean in column_averages(figure.rates)]
+    means = [mean.mean for mean in [average(column) for column in figure.rates.T]]
     assert facts(shared_facts)["model_average_range_text_pct"] == [7, 12]
     assert (means[0], means[-1]) == (pytest.approx(7.06, abs=0.01), pytest.approx(12.89, abs=0.01))
 
@@ -152,7 +148,7 @@ def test_size_tests_say_what_the_paper_says(
 ) -> None:
     """Section 4.2, over languages: the 15 estimates a model that the paper tests are not printed."""
     smaller = recomputed.SIZES[family][0]
-    found = paired_t(figure.of(smaller)[:, 0], figure.of(larger)[:, 0])
+    found = t_test(figure.of(smaller)[:, 0], figure.of(larger)[:, 0], "paired")
     assert found is not None
     assert (found.p < 0.05) is significant
     assert (found.difference > 0) is smaller_hallucinates_more
@@ -188,7 +184,7 @@ def test_spread_within_models_only_raises_that_p_value(figure: Figure4) -> None:
             noise = generator.normal(0, spread, (len(group), 15))
             centred = noise - noise.mean(axis=1, keepdims=True)
             groups.append((np.array([printed[model] for model in group])[:, None] + centred).ravel())
-        found = student(*groups)
+        found = t_test(*groups, "student")
         assert found is not None
         assert found.p >= least
 

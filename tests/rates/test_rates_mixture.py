@@ -108,7 +108,7 @@ def test_chance_is_measured_as_queries_vary() -> None:
         assert study is not None
         parts = components(PROFILE, study.counts, (rates.tpr, rates.fpr))
         assert parts is not None
-        found.append(misfit(study, parts, 1000, draw))
+        found.append(misfit(study, parts, draw))
     (odd, chance_of_one), (common, chance_of_all) = found
     assert odd == pytest.approx(common, rel=0.05)
     assert common > 2 * chance_of_all

@@ -20,8 +20,7 @@ from veriglot.errors import UnknownNameError
 from veriglot.metrics.agreement import kappa
 from veriglot.metrics.estimate import FEWEST_TEXTS, mean_of_draws, percentile, too_few
 from veriglot.metrics.measures import CORRELATIONS, ITEM_MEASURES, draws
-from veriglot.rates.correlation import correlate
-from veriglot.rates.significance import adjust
+from veriglot.rates.significance import adjust, correlate
 from veriglot.records import Interval
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ import dataclasses
 import sys
 from collections import Counter
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -19,7 +20,7 @@ from veriglot.errors import UnknownNameError, UsageError
 from veriglot.formats.reader import read_predictions
 from veriglot.pipeline.engine import Description
 from veriglot.rates.estimators import ESTIMATORS
-from veriglot.rates.plan import plan_labels, plan_responses
+from veriglot.rates.plan import plan_sample_size
 from veriglot.records import ErrorProfile, Estimator, Reliability, Sample, Status
 from veriglot.records.languages import UNDETERMINED
 from veriglot.study.config import StudyEntry
@@ -324,11 +325,13 @@ def _planned(cell: _Cell, estimator: Estimator, half_width: float, confidence: f
     method = ESTIMATORS[estimator]
     if (profile is None and method.needs_profile) or (labels is None and method.needs_labels):
         return Planned(cell.model, cell.language, None, None)
-    responses = plan_responses(tallies, profile, half_width, estimator=estimator, confidence=confidence, labels=labels)
+    size = partial(
+        plan_sample_size, tallies, profile, half_width, estimator=estimator, confidence=confidence, labels=labels
+    )
+    responses = size()
     if estimator is Estimator.RAW:
         return Planned(cell.model, cell.language, responses, None)
-    more = plan_labels(tallies, profile, half_width, estimator=estimator, confidence=confidence, labels=labels)
-    return Planned(cell.model, cell.language, responses, more)
+    return Planned(cell.model, cell.language, responses, size(of="labels"))
 
 
 def _show(request: Request, rates: Sequence[Rate]) -> None:

@@ -9,8 +9,7 @@ the marked shares, and how much they differ carries the profile's uncertainty as
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -28,12 +27,9 @@ if TYPE_CHECKING:
     from veriglot.rates.proportion import ClusteredShare, Tallies
     from veriglot.records import LanguageProfile
 
-__all__ = ["Difference", "Rank", "compare", "compare_draws", "compare_over", "rank_intervals"]
-
-
-if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
+__all__ = ["Difference", "compare", "compare_draws", "compare_over", "rank_intervals"]
 
 _PAIRED_FROM = 0.5  # share of each model's queries that the other one answered as well
 
@@ -104,24 +100,20 @@ def compare(
     """
     factor = _factor(profile, Estimator(estimator), seed, draws, confidence)
     shared = _shared(first, second)
-    pair = (
-        (first, second)
-        if shared is None
-        else tuple(each.select(np.isin(each.cluster, shared)) for each in (first, second))
-    )
-    shares = [clustered_share(tallies) for tallies in pair]
-    if (
-        factor is None
-        or shares[0] is None
-        or shares[1] is None
-        or min(len(share.clusters) for share in shares if share) < 2
-    ):
+    pair = [first, second]
+    if shared is not None:
+        pair = [tallies.select(np.isin(tallies.cluster, shared)) for tallies in pair]
+    shares = [share for tallies in pair if (share := clustered_share(tallies)) is not None]
+    if factor is None or len(shares) < 2 or min(len(share.clusters) for share in shares) < 2:
         return None
     marked = shares[0].share - shares[1].share
     error, freedom, spread = _error(shares[0], shares[1], paired=shared is not None)
     error = math.hypot(error, *(_unseen(tallies) for tallies in pair))
     value, factors = factor
-    drawn = (marked + error * _student_draws(freedom, draws, _generator(seed, *pair))) * factors
+    sums = [int(part.sum()) for tallies in pair for part in (tallies.marked, tallies.units)]
+    # Draws depend on the counts: two languages share no noise of their responses.
+    generator = np.random.default_rng([seed, 5, *sums, len(pair[0]), len(pair[1])])
+    drawn = (marked + error * _student_draws(freedom, draws, generator)) * factors
     queries = len(shared) if shared is not None else len(shares[0].clusters) + len(shares[1].clusters)
     low, high = _interval(drawn, confidence)
     return Difference(
@@ -277,12 +269,6 @@ def _satterthwaite(squares: Sequence[float], freedoms: Sequence[float]) -> float
     return total**2 / uncertain if uncertain > 0 else math.inf  # draws have a known error
 
 
-def _generator(seed: int, first: Tallies, second: Tallies) -> np.random.Generator:
-    """Draws that depend on the counts: two languages share no noise of their responses."""
-    sums = [int(part.sum()) for each in (first, second) for part in (each.marked, each.units)]
-    return np.random.default_rng([seed, 5, *sums, len(first), len(second)])
-
-
 def _student_draws(freedom: float, draws: int, generator: np.random.Generator) -> Array:
     """Student's t, evenly spread over its quantiles: the interval then agrees with the p-value."""
     quantiles = statistics("A comparison").t.ppf((np.arange(draws) + 0.5) / draws, freedom)
@@ -312,32 +298,22 @@ def _interval(draws: Array, confidence: float) -> tuple[float, float]:
 # Shaikh and Wilhelm 2024, "Inference for Ranks", sections 3.1 and 3.2).
 
 
-@dataclass(frozen=True)
-class Rank:
-    """A place among all models. 1 has the lowest rate; models with equal rates share the better rank.
-
-    Attributes:
-        rank: by the estimates.
-        best, worst: the outermost ranks that the data cannot exclude.
-    """
+class Rank(NamedTuple):
+    """A place among all models (1 has the lowest rate, equal ones share it), with the outermost not excluded."""
 
     rank: int
     best: int
     worst: int
 
 
-def rank_intervals(
-    rates: Sequence[float] | Array, draws: Array, *, confidence: float = 0.95, together: bool = True
-) -> list[Rank | None]:
+def rank_intervals(rates: Sequence[float] | Array, draws: Array, *, confidence: float = 0.95) -> list[Rank | None]:
     """The rank of every model with its interval.
 
     Args:
         rates: estimates, shape `(models,)`; NaN for a model that is not ranked.
         draws: draws of each estimate, shape `(models, draws)`. Draw number b of all models must come from the same draw
             of what they share (the error profile, the queries): the error that they share moves no rank.
-        confidence: of the intervals, between 0 and 1.
-        together: True for intervals that hold for all models at once, as a table of them is read; False for intervals
-            each of which holds for its own model.
+        confidence: of the intervals, between 0 and 1, which hold for all models at once, as a table of them is read.
 
     Returns:
         One of each model, in the order given; None where its rate is NaN.
@@ -353,7 +329,7 @@ def rank_intervals(
     if not len(ranked):
         return results
     chosen = estimates[ranked]
-    better, worse = _surely(chosen, draws[ranked], confidence, together)
+    better, worse = _surely(chosen, draws[ranked], confidence)
     for index, model in enumerate(ranked):
         rank = 1 + int((chosen < chosen[index]).sum())
         low, high = 1 + int(better[index].sum()), len(ranked) - int(worse[index].sum())
@@ -361,7 +337,7 @@ def rank_intervals(
     return results
 
 
-def _surely(estimates: Array, draws: Array, confidence: float, together: bool) -> tuple[NDArray[np.bool_], ...]:
+def _surely(estimates: Array, draws: Array, confidence: float) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Two tables `(model, other)`: which others are surely better (lower), and which surely worse."""
     models = len(estimates)
     defined = draws[:, np.isfinite(draws).all(axis=0)]
@@ -371,20 +347,15 @@ def _surely(estimates: Array, draws: Array, confidence: float, together: bool) -
     centred = defined - defined.mean(axis=1, keepdims=True)
     errors = _errors(centred)
     differences = estimates[:, None] - estimates[None, :]
-    critical = np.empty(models)
     largest = np.zeros((models, defined.shape[1]))
     for model in range(models):
         others = errors[model] > 0
         if others.any():
             gaps = np.abs(centred[model] - centred[others]) / errors[model][others][:, None]
             largest[model] = gaps.max(axis=0)
-    if together:
-        critical[:] = np.quantile(largest.max(axis=0), confidence)
-    else:
-        critical[:] = np.quantile(largest, confidence, axis=1)
-    reach = critical[:, None] * errors
     # Two models that no draw tells apart have no error and no difference: neither is better.
-    return differences > np.maximum(reach, 1e-15), -differences > np.maximum(reach, 1e-15)
+    reach = np.maximum(np.quantile(largest.max(axis=0), confidence) * errors, 1e-15)
+    return differences > reach, -differences > reach
 
 
 def _errors(centred: Array) -> Array:

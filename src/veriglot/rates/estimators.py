@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from veriglot.errors import UsageError
-from veriglot.rates import diagnosis
 from veriglot.rates.proportion import (
     BINS,
+    FEWEST_CLUSTERS,
     DetectorRates,
     Share,
     Tallies,
@@ -43,12 +43,9 @@ if TYPE_CHECKING:
     from veriglot.rates.proportion import ClusteredShare, Labels
     from veriglot.records import LanguageProfile
 
-__all__ = ["CONFIDENCE", "DRAWS", "ESTIMATORS", "SEED", "Case", "Correction", "RateEstimate", "estimate"]
-
-
-if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
+__all__ = ["CONFIDENCE", "DRAWS", "ESTIMATORS", "SEED", "Case", "Correction", "RateEstimate", "estimate"]
 
 _SMOOTHING = 0.5  # units a bin, so that a confidence that the profile lacks is not impossible
 _HALVINGS = 45  # of [0, 1]: 3e-14
@@ -59,15 +56,11 @@ _GROUPS = 1000  # more clusters of a profile are added up in so many
 
 @dataclass(frozen=True)
 class Components:
-    """Two distributions over the bins, each of shape `(..., 20)`.
+    """The distributions of unsupported and of supported units over the bins, each of shape `(20,)`.
 
-    Attributes:
-        unsupported: of unsupported units; adds up to 1.
-        supported: of supported units; adds up to 1.
-        source: `histograms` of the profile, or `posteriors` from the confidences and the profile's prevalence.
-        measured: TPR and FPR of the same profile: what its unsupported and its supported units are worth.
-        by_cluster: units of each cluster of the profile by confidence and kind, shape `(k, 20, 2)`; None where the
-            profile holds sums alone.
+    `source` is `histograms` of the profile, or `posteriors` from the confidences and the profile's prevalence;
+    `measured` its TPR and FPR: what its units are worth. `by_cluster` has its units by confidence and kind, shape
+    `(k, 20, 2)`; None where it holds sums alone.
     """
 
     unsupported: Array
@@ -84,10 +77,11 @@ class Components:
         are worth.
         """
         if self.by_cluster is None:
-            return (
-                _again(self.unsupported, self.measured[0], number, generator),
-                _again(self.supported, self.measured[1], number, generator),
+            unsupported, supported = (
+                _again(shares, worth, number, generator)
+                for shares, worth in zip((self.unsupported, self.supported), self.measured, strict=True)
             )
+            return unsupported, supported
         k = len(self.by_cluster)
         drawn = np.empty((number, BINS, 2))
         for start in range(0, number, _BLOCK):
@@ -116,11 +110,7 @@ class Components:
 
 @dataclass(frozen=True)
 class Study:
-    """A study's units by confidence.
-
-    Attributes:
-        by_cluster: of each cluster, shape `(k, 20)`.
-    """
+    """A study's units by confidence, of each cluster, shape `(k, 20)`."""
 
     by_cluster: Array
 
@@ -168,15 +158,9 @@ class Study:
 
 
 def components(profile: LanguageProfile, study: Array, measured: tuple[Share, Share]) -> Components | None:
-    """The two distributions, from a profile.
+    """The two distributions, from a profile with its TPR and FPR; None where it has nothing to make them of.
 
-    Args:
-        profile: of one language.
-        study: units of the study by bin, shape `(20,)`; used where the profile has no distributions.
-        measured: its TPR and FPR.
-
-    Returns:
-        None where the profile holds neither distributions of both kinds nor a prevalence between 0 and 1.
+    The units of the study by bin, shape `(20,)`, stand in where it holds a prevalence alone.
     """
     if profile.confidences:
         counts = np.array(profile.confidences, dtype=np.float64)
@@ -209,15 +193,9 @@ def _by_cluster(histograms: tuple[tuple[tuple[int, int, int], ...], ...], cluste
 
 
 def weight(study: Array, unsupported: Array, supported: Array) -> Array:
-    """The weight of `unsupported` that makes the counts `study` likeliest.
+    """The weight of `unsupported`, between 0 and 1, that makes the counts `study` likeliest; shapes `(..., 20)`.
 
-    Args:
-        study: counts, shape `(..., 20)`.
-        unsupported: distribution, shape `(..., 20)`.
-        supported: distribution, of the same shape.
-
-    Returns:
-        Shape `(...)`, between 0 and 1. The likelihood is concave in the weight, so its slope is halved upon.
+    The likelihood is concave in the weight, so its slope is halved upon.
     """
     difference = unsupported - supported
     shape = np.broadcast_shapes(study.shape, difference.shape)[:-1]
@@ -233,13 +211,8 @@ def weight(study: Array, unsupported: Array, supported: Array) -> Array:
 def drawn_weights(study: Study, parts: Components, number: int, profile: Generator, own: Generator) -> Array:
     """Draws of the weight, shape `(number,)`: study and profile drawn anew, with as many units as they are worth.
 
-    Args:
-        study: its units by confidence.
-        parts: the two distributions.
-        number: of draws.
-        profile: draws the two distributions. In the same state for all models that one profile corrects, so that its
-            errors move them together.
-        own: draws what is the study's own.
+    The generator `profile` is in the same state for all models that one profile corrects, so that its errors move them
+    together; `own` draws what is the study's own.
     """
     effective, freedom = study.worth(parts)
     total = float(study.counts.sum())
@@ -251,12 +224,11 @@ def drawn_weights(study: Study, parts: Components, number: int, profile: Generat
     return weight(counts, *parts.draws(number, profile))
 
 
-def misfit(study: Study, parts: Components, number: int, generator: Generator) -> tuple[float, float]:
-    """How far the study's distribution lies off the best mixture.
+def misfit(study: Study, parts: Components, generator: Generator, number: int = 1000) -> tuple[float, float]:
+    """How far the study's distribution lies off the best mixture, as total variation distance (0 to 1).
 
-    Returns:
-        Total variation distance (0 to 1), and the 99.9% quantile of what it would be if the mixture were true: with
-        the study's noise as it varies between clusters, the profile's, and a weight that is fitted to both.
+    Beside it the 99.9% quantile of what that would be if the mixture were true: with the study's noise as it varies
+    between clusters, the profile's, and a weight that is fitted to both.
     """
     counts = study.counts
     difference = parts.unsupported - parts.supported
@@ -299,22 +271,11 @@ def _drawn(shape: Array, generator: Generator) -> Array:
 # jackknife's, which finds the factor anew without each labelled cluster.
 
 
-if TYPE_CHECKING:
-    Places = NDArray[np.intp]
+class Rectified(NamedTuple):
+    """A prediction-powered estimate: its value and its draws, not cut to [0, 1], with its standard error.
 
-
-@dataclass(frozen=True)
-class Rectified:
-    """A prediction-powered estimate.
-
-    Attributes:
-        value: not cut to [0, 1].
-        draws: shape `(draws,)`, between 0 and 1.
-        factor: how much the detector is relied on, 0 (not at all: the labels alone) to 1.
-        clusters: labelled clusters.
-        unsupported: labelled clusters in which people marked a unit.
-        supported: labelled clusters in which people left a unit unmarked.
-        error: standard error.
+    `factor` is how much the detector is relied on, 0 (not at all: the labels alone) to 1; `clusters` are labelled ones,
+    of which people marked a unit in `unsupported` and left one unmarked in `supported`.
     """
 
     value: float
@@ -345,29 +306,25 @@ def rectified(tallies: Tallies, labels: Labels, *, draws: int, generator: Genera
         assert share is not None
         drawn = share.draws(draws, generator)
         return Rectified(share.value, drawn, 0.0, k, with_unsupported, with_supported, float(drawn.std()))
-    factor = float(_factor(*_products(gold, marked), k, others.error))
+    factor = float(_factor(gold, marked, others.error))
     value = gold.share + factor * (others.share - marked.share)
-    moves = np.concatenate([_moves(told, chosen, gold, marked, others), factor * _unbiased(others.influences)])
+    unlabelled = len(others.influences)
+    unbiased = others.influences * np.sqrt(unlabelled / (unlabelled - 1))
+    moves = np.concatenate([_moves(told, chosen, gold, marked, others), factor * unbiased])
     error = float(np.sqrt((moves**2).sum()))
     drawn = _as_share(value, error, freedom_of(moves), int(tallies.units.sum())).draws(draws, generator)
     return Rectified(value, drawn, factor, k, with_unsupported, with_supported, error)
 
 
-def _products(gold: ClusteredShare, marked: ClusteredShare) -> tuple[Array, Array]:
-    """Of each cluster, what it adds to the covariance of the two shares and to the variance of the marked one."""
-    return gold.influences * marked.influences, marked.influences**2
-
-
-def _factor(covariance: Array, variance: Array, k: int, error_of_others: float, without: Places | None = None) -> Array:
+def _factor(
+    gold: ClusteredShare, marked: ClusteredShare, error_of_others: float, without: NDArray[np.intp] | None = None
+) -> Array:
     """The factor that makes the variance least: covariance over the sum of the two variances of the marked share.
 
-    Args:
-        covariance, variance: what each cluster adds to them, shape `(k,)`.
-        k: how many clusters these are.
-        error_of_others: standard error of the marked share among responses without labels.
-        without: places of clusters to leave out, each alone, shape `(m,)`; None for one factor of all.
+    `without` has places of clusters to leave out, each alone, shape `(m,)`; None for one factor of all.
     """
-    both, own = covariance.sum(), variance.sum()
+    covariance, variance = gold.influences * marked.influences, marked.influences**2
+    both, own, k = covariance.sum(), variance.sum(), len(covariance)
     if without is not None:
         both, own, k = both - covariance[without], own - variance[without], k - 1
     scale = k / (k - 1)
@@ -391,18 +348,12 @@ def _moves(
     )
     left = units.sum() - units
     others_left = np.flatnonzero(left > 0)  # a cluster that holds every unit leaves nothing to estimate from
-    factors = _factor(*_products(gold, marked), k, others.error, others_left)
+    factors = _factor(gold, marked, others.error, others_left)
     gold_left = (unsupported.sum() - unsupported[others_left]) / left[others_left]
     marked_left = (predicted.sum() - predicted[others_left]) / left[others_left]
     values = gold_left + factors * (others.share - marked_left)
     moves: Array = (values.mean() - values) * np.sqrt((k - 1) / k)
     return moves
-
-
-def _unbiased(influences: Array) -> Array:
-    k = len(influences)
-    scaled: Array = influences * np.sqrt(k / (k - 1))
-    return scaled
 
 
 def _as_share(value: float, error: float, freedom: float, units: int) -> Share:
@@ -418,7 +369,6 @@ def _as_share(value: float, error: float, freedom: float, units: int) -> Share:
 CONFIDENCE = 0.95
 DRAWS = 4000
 SEED = 0
-_FIT_DRAWS = 1000
 
 
 class RateEstimate(Estimate, frozen=True):
@@ -474,7 +424,7 @@ def estimate(
     wanted = Estimator(estimator)
     method = ESTIMATORS[wanted]
     share = share_of(tallies.marked, tallies.units, tallies.cluster)
-    findings = [*diagnosis.study_findings(share), *diagnosis.coverage_findings(coverage)]
+    findings = [*study_findings(share), *coverage_findings(coverage)]
     if share is None:
         return RateEstimate(tuple(findings), np.full(draws, np.nan), value=None)
     rates = None
@@ -485,7 +435,7 @@ def estimate(
                 remedy="Measure one with: veriglot evaluate LABELLED -o profile.json",
             )
         rates = detector_rates(profile, seed=seed, draws=draws)
-        findings += diagnosis.profile_findings(rates)
+        findings += profile_findings(rates)
         findings += _fit(tallies, profile, rates, seed)
         if rates.tpr is None or rates.fpr is None:
             return RateEstimate(tuple(findings), np.full(draws, np.nan), value=None)
@@ -504,9 +454,7 @@ def _fit(tallies: Tallies, profile: LanguageProfile, rates: DetectorRates, seed:
     if study is None or not profile.confidences or rates.tpr is None or rates.fpr is None:
         return []
     parts = components(profile, study.counts, (rates.tpr, rates.fpr))
-    if parts is None:
-        return []
-    return diagnosis.fit_findings(*misfit(study, parts, _FIT_DRAWS, np.random.default_rng([seed, 4])))
+    return [] if parts is None else fit_findings(*misfit(study, parts, np.random.default_rng([seed, 4])))
 
 
 def _finished(
@@ -521,6 +469,89 @@ def _finished(
     high = float(np.quantile(np.where(np.isnan(cut), 1.0, cut), 1.0 - tail))
     rate = float(np.clip(value, 0.0, 1.0))
     return RateEstimate(tuple(findings), draws, notes, value, value=rate, low=min(low, rate), high=max(high, rate))
+
+
+# What the data cannot support, in words. A rate with a finding is `unreliable`.
+
+_FEWEST_UNITS = 20
+_LEAST_GAP = 0.1
+_LEAST_COVERAGE = 0.8
+_LEAST_MISFIT = 0.02
+_SURE = 0.025
+
+
+def study_findings(share: Share | None) -> list[str]:
+    """Too little to estimate from."""
+    if share is None:
+        return ["no unit was judged"]
+    if share.clusters < FEWEST_CLUSTERS:
+        return [f"the study has {share.clusters} independent texts or queries, and fewer than {FEWEST_CLUSTERS}"
+                " give no interval that holds"]  # fmt: skip
+    return []
+
+
+def profile_findings(rates: DetectorRates) -> list[str]:
+    """A profile too small, or of a detector that does not tell supported from unsupported."""
+    findings = []
+    for share, kind in ((rates.tpr, "unsupported"), (rates.fpr, "supported")):
+        if share is None or share.units < _FEWEST_UNITS or share.clusters < FEWEST_CLUSTERS:
+            units, clusters = (0, 0) if share is None else (share.units, share.clusters)
+            findings.append(
+                f"the profile has {units} {kind} units in {clusters} independent texts, and needs {_FEWEST_UNITS} in"
+                f" {FEWEST_CLUSTERS}"
+            )
+    if rates.tpr is not None and rates.fpr is not None:
+        gap = np.quantile(rates.tpr_draws - rates.fpr_draws, _SURE)
+        if gap < _LEAST_GAP:
+            findings.append(
+                f"the detector marks {rates.tpr.value:.1%} of unsupported and {rates.fpr.value:.1%} of supported units,"
+                f" which may lie less than {_LEAST_GAP:.0%} apart: it hardly tells them from each other"
+            )
+    return findings
+
+
+def label_findings(clusters: int, unsupported: int, supported: int) -> list[str]:
+    """Too few labels from the study itself: labelled texts or queries, and those with a unit of each kind."""
+    if clusters < FEWEST_CLUSTERS:
+        return [f"{clusters} independent texts or queries are labelled, and fewer than {FEWEST_CLUSTERS} give no"
+                " interval that holds"]  # fmt: skip
+    return [
+        f"{number} of {clusters} labelled texts or queries hold {kind} unit, and fewer than {FEWEST_CLUSTERS} give no"
+        " interval that holds"
+        for number, kind in ((unsupported, "an unsupported"), (supported, "a supported"))
+        if number < FEWEST_CLUSTERS
+    ]
+
+
+def range_findings(value: float, draws: Array) -> list[str]:
+    """An estimate below 0 or above 1 by more than noise explains; `value` and `draws` are not cut to [0, 1]."""
+    defined = draws[np.isfinite(draws)]
+    if not defined.size:
+        return []
+    if value < 0 and np.quantile(defined, 1 - _SURE) < 0:
+        return ["fewer units were marked than the false alarms of the profile alone would give:"
+                " the detector behaves otherwise here than where it was measured"]  # fmt: skip
+    if value > 1 and np.quantile(defined, _SURE) > 1:
+        return ["more units were marked than the detector would mark if all were unsupported:"
+                " it behaves otherwise here than where it was measured"]  # fmt: skip
+    return []
+
+
+def fit_findings(distance: float, expected: float) -> list[str]:
+    """Confidences that no mixture of the profile's two distributions explains."""
+    if distance <= max(expected, _LEAST_MISFIT):
+        return []
+    return [
+        f"the confidences are distributed unlike the profile's: {distance:.0%} of the units lie elsewhere than any"
+        f" mixture of its supported and unsupported units puts them (chance: {expected:.0%})"
+    ]
+
+
+def coverage_findings(coverage: float) -> list[str]:
+    """Too many responses that nobody judged."""
+    if coverage >= _LEAST_COVERAGE:
+        return []
+    return [f"only {coverage:.0%} of the responses were judged, and the others may hallucinate more or less"]
 
 
 # What is added here and to `records.Estimator` can be estimated, compared and reported.
@@ -549,12 +580,10 @@ class Case:
         return self.share.draws(self.draws, _generator(self.seed, self.tallies))
 
     @property
-    def measured(self) -> tuple[DetectorRates, Share, Share]:
-        """The rates of the profile, its TPR and its FPR."""
+    def measured(self) -> DetectorRates:
+        """The rates of the profile, whose TPR and FPR are known."""
         assert self.rates is not None
-        assert self.rates.tpr is not None
-        assert self.rates.fpr is not None
-        return self.rates, self.rates.tpr, self.rates.fpr
+        return self.rates
 
 
 class Correction(NamedTuple):
@@ -596,11 +625,11 @@ def _raw(case: Case) -> Correction:
 
 def _paper(case: Case) -> Correction:
     """Equation 1 of mFAVA. Precision over recall is the prevalence of the profile over the share that it marks."""
-    rates, tpr, fpr = case.measured
-    assert rates.prevalence is not None
-    prevalence, drawn = rates.prevalence.value, rates.prevalence_draws
-    marked = prevalence * tpr.value + (1.0 - prevalence) * fpr.value
-    value = case.share.value * prevalence / marked if tpr.value > 0 else math.nan
+    rates = case.measured
+    tpr, fpr, prevalence = (share.value for share in rates.known())
+    drawn = rates.prevalence_draws
+    marked = prevalence * tpr + (1.0 - prevalence) * fpr
+    value = case.share.value * prevalence / marked if tpr > 0 else math.nan
     return Correction(value, case.marked * drawn / (drawn * rates.tpr_draws + (1.0 - drawn) * rates.fpr_draws))
 
 
@@ -610,28 +639,24 @@ def _paper_factor(rates: DetectorRates) -> tuple[float, Array]:
     def over_recall(prevalence: Any, tpr: Any, fpr: Any) -> Any:
         return prevalence / (prevalence * tpr + (1 - prevalence) * fpr)
 
-    assert rates.tpr is not None
-    assert rates.fpr is not None
-    assert rates.prevalence is not None
-    value = over_recall(rates.prevalence.value, rates.tpr.value, rates.fpr.value)
-    return value, over_recall(rates.prevalence_draws, rates.tpr_draws, rates.fpr_draws)
+    tpr, fpr, prevalence = (share.value for share in rates.known())
+    return over_recall(prevalence, tpr, fpr), over_recall(rates.prevalence_draws, rates.tpr_draws, rates.fpr_draws)
 
 
 def _label_shift(case: Case) -> Correction:
     """Rogan and Gladen 1978."""
-    rates, tpr, fpr = case.measured
-    gap, gaps = tpr.value - fpr.value, rates.tpr_draws - rates.fpr_draws
-    value = (case.share.value - fpr.value) / gap if gap > 0 else np.nan
+    rates = case.measured
+    tpr, fpr, _ = (share.value for share in rates.known())
+    gap, gaps = tpr - fpr, rates.tpr_draws - rates.fpr_draws
+    value = (case.share.value - fpr) / gap if gap > 0 else np.nan
     drawn = np.divide(case.marked - rates.fpr_draws, gaps, out=np.full(len(gaps), np.nan), where=gaps > 0)
-    return Correction(value, drawn, diagnosis.range_findings(value, drawn))
+    return Correction(value, drawn, range_findings(value, drawn))
 
 
 def _label_shift_factor(rates: DetectorRates) -> tuple[float, Array]:
-    assert rates.tpr is not None
-    assert rates.fpr is not None
+    tpr, fpr, _ = (share.value for share in rates.known())
     gaps = rates.tpr_draws - rates.fpr_draws
-    drawn = np.divide(1.0, gaps, out=np.full(len(gaps), np.nan), where=gaps > 0)
-    return 1 / (rates.tpr.value - rates.fpr.value), drawn
+    return 1 / (tpr - fpr), np.divide(1.0, gaps, out=np.full(len(gaps), np.nan), where=gaps > 0)
 
 
 def _mixture(case: Case) -> Correction:
@@ -641,7 +666,7 @@ def _mixture(case: Case) -> Correction:
             "The estimator em needs the confidence of every word.", remedy="Make the predictions with --words."
         )
     assert case.profile is not None
-    parts = components(case.profile, study.counts, case.measured[1:])
+    parts = components(case.profile, study.counts, case.measured.known()[:2])
     if parts is None:
         return Correction(math.nan, np.full(case.draws, np.nan), ["the profile has no confidences"])
     value = float(weight(study.counts, parts.unsupported, parts.supported))
@@ -659,7 +684,7 @@ def _prediction_powered(case: Case) -> Correction:
     result = rectified(case.tallies, case.labels, draws=case.draws, generator=generator)
     if result is None:
         return Correction(math.nan, np.full(case.draws, np.nan), ["no labelled response has a unit"])
-    findings = diagnosis.label_findings(result.clusters, result.unsupported, result.supported)
+    findings = label_findings(result.clusters, result.unsupported, result.supported)
     return Correction(result.value, result.draws, findings, (f"ppi:{result.factor:.3f}",))
 
 

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from veriglot.errors import UsageError
-from veriglot.rates.diagnosis import FEWEST_CLUSTERS
 from veriglot.rates.estimators import CONFIDENCE, ESTIMATORS, SEED
-from veriglot.rates.proportion import Tallies, clustered_share, detector_rates, share_of
+from veriglot.rates.proportion import FEWEST_CLUSTERS, Tallies, clustered_share, detector_rates, share_of
 from veriglot.rates.significance import statistics
 from veriglot.records import Estimator
 
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
     HalfWidth = Callable[[float], float]
 
-__all__ = ["Plan", "plan_labels", "plan_responses"]
+__all__ = ["Plan", "plan_sample_size"]
 
 _PLANNED = (Estimator.RAW, Estimator.PAPER, Estimator.LABEL_SHIFT, Estimator.PPI)
 _MOST = 10_000_000  # clusters beyond which a plan is of no use
@@ -53,21 +52,26 @@ class Plan:
     responses: int | None
 
 
-def plan_responses(
+def plan_sample_size(
     pilot: Tallies,
     profile: LanguageProfile | None,
     half_width: float,
     *,
+    of: Literal["responses", "labels"] = "responses",
     estimator: Estimator | str = Estimator.LABEL_SHIFT,
     confidence: float = CONFIDENCE,
     labels: Labels | None = None,
 ) -> Plan | None:
-    """How many responses the study needs, with profile or labels as they are.
+    """How many responses the study needs, or how many labelled ones, with the other as it is.
+
+    Labelled responses are for `paper` and `label-shift` those of the error profile, of data like its own; for `ppi`
+    those of the study that people label, drawn at random.
 
     Args:
         pilot: tallies of some responses of the model.
         profile: of the language, for `paper` and `label-shift`.
         half_width: wanted, between 0 and 1.
+        of: what is planned; `raw` has no labels to plan.
         estimator: any but `em`.
         confidence: of the interval, between 0 and 1.
         labels: of people for some of the pilot's responses, for `ppi`.
@@ -80,57 +84,39 @@ def plan_responses(
         MissingExtraError: the extra `stats` is not installed.
     """
     wanted = _checked(half_width, estimator, profile, labels)
-    per_cluster = _per_cluster(pilot)
-    if wanted is Estimator.PPI:
-        rectified = _Rectified.of(pilot, labels)
-        if rectified is None:
-            return None
-        return _plan(
-            half_width, rectified.clusters, lambda size: rectified.half_width(rectified.labelled, size, confidence),
-            first=rectified.labelled + 2, per_cluster=per_cluster,
-        )  # fmt: skip
-    parts = _Corrected.of(pilot, profile, wanted)
-    if parts is None:
-        return None
-    return _plan(
-        half_width, parts.study.clusters, lambda size: parts.half_width(size / parts.study.clusters, 1.0, confidence),
-        per_cluster=per_cluster,
-    )  # fmt: skip
-
-
-def plan_labels(
-    pilot: Tallies,
-    profile: LanguageProfile | None,
-    half_width: float,
-    *,
-    estimator: Estimator | str = Estimator.LABEL_SHIFT,
-    confidence: float = CONFIDENCE,
-    labels: Labels | None = None,
-) -> Plan | None:
-    """How many labelled responses are needed, with the study's responses as they are.
-
-    For `paper` and `label-shift` those of the error profile, of data like its own; for `ppi` those of the study that
-    people label, drawn at random. Arguments, result and errors as in `plan_responses`; `raw` has no labels to plan.
-    """
-    wanted = _checked(half_width, estimator, profile, labels)
-    if wanted is Estimator.RAW:
+    per_cluster = len(pilot) / max(1, len(np.unique(pilot.cluster)))
+    if of == "labels" and wanted is Estimator.RAW:
         raise UsageError("The estimator raw uses no labels.", remedy="Plan responses, or name another estimator.")
     if wanted is Estimator.PPI:
         rectified = _Rectified.of(pilot, labels)
         if rectified is None:
             return None
+        labelled, clusters = rectified.labelled, rectified.clusters
+        if of == "responses":
+            return _plan(
+                half_width,
+                clusters,
+                lambda size: rectified.half_width(labelled, size, confidence),
+                per_cluster,
+                first=labelled + 2,
+            )
         return _plan(
-            half_width, rectified.labelled, lambda size: rectified.half_width(size, rectified.clusters, confidence),
-            last=rectified.clusters - 2, per_cluster=_per_cluster(pilot),
-        )  # fmt: skip
+            half_width,
+            labelled,
+            lambda size: rectified.half_width(size, clusters, confidence),
+            per_cluster,
+            last=clusters - 2,
+        )
     parts = _Corrected.of(pilot, profile, wanted)
-    if parts is None or profile is None:
+    if parts is None:
         return None
+    if of == "responses":
+        queries = parts.study.clusters
+        return _plan(half_width, queries, lambda size: parts.half_width(size / queries, 1.0, confidence), per_cluster)
+    assert profile is not None
     texts = len(set(profile.clusters)) if profile.clusters else len(profile.responses)
-    return _plan(
-        half_width, texts, lambda size: parts.half_width(1.0, size / texts, confidence),
-        per_cluster=len(profile.responses) / texts,
-    )  # fmt: skip
+    per_text = len(profile.responses) / texts
+    return _plan(half_width, texts, lambda size: parts.half_width(1.0, size / texts, confidence), per_text)
 
 
 def _checked(
@@ -151,13 +137,7 @@ def _checked(
     return wanted
 
 
-def _per_cluster(tallies: Tallies) -> float:
-    return len(tallies) / max(1, len(np.unique(tallies.cluster)))
-
-
-def _plan(
-    wanted: float, now: int, width: HalfWidth, *, first: int = 2, last: int = _MOST, per_cluster: float = 1.0
-) -> Plan:
+def _plan(wanted: float, now: int, width: HalfWidth, per_cluster: float, *, first: int = 2, last: int = _MOST) -> Plan:
     """The fewest clusters whose half-width is at most `wanted`; `width` falls as clusters are added."""
     first, last = max(first, FEWEST_CLUSTERS), max(last, first)
     least = width(last)

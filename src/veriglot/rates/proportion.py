@@ -28,8 +28,12 @@ if TYPE_CHECKING:
 
     from veriglot.records import LanguageProfile
 
+    Array = NDArray[np.float64]
+    Counts = NDArray[np.int64]
+
 __all__ = [
     "BINS",
+    "FEWEST_CLUSTERS",
     "ClusteredShare",
     "DetectorRates",
     "Labels",
@@ -50,8 +54,8 @@ __all__ = [
 # lies off it (linearisation; Cochran 1977, section 6.3, and section 2.11 for the ratio of totals).
 
 
-if TYPE_CHECKING:
-    Clusters = NDArray[np.int64]
+FEWEST_CLUSTERS = 8
+"""Clusters below which no interval of a share was found to hold (benchmarks/rates.py)."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,7 @@ class ClusteredShare:
     """
 
     share: float
-    clusters: Clusters
+    clusters: Counts
     influences: Array
 
     @property
@@ -215,7 +219,7 @@ class Share:
         return drawn
 
 
-def share_of(marked: NDArray[np.int64], units: NDArray[np.int64], cluster: NDArray[np.int64]) -> Share | None:
+def share_of(marked: Counts, units: Counts, cluster: Counts) -> Share | None:
     """The share of marked units; arguments as in `Tallies`. None where there is no unit."""
     with_units = units > 0
     if not with_units.any():
@@ -230,11 +234,6 @@ def share_of(marked: NDArray[np.int64], units: NDArray[np.int64], cluster: NDArr
     else:
         effective = clusters / (_ASSUMED_CORRELATION + (1.0 - _ASSUMED_CORRELATION) * clusters / total)
     return Share(clustered.share, total, clusters, effective, freedom_of(clustered.influences))
-
-
-if TYPE_CHECKING:
-    Array = NDArray[np.float64]
-    Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -254,6 +253,13 @@ class DetectorRates:
     tpr_draws: Array
     fpr_draws: Array
     prevalence_draws: Array
+
+    def known(self) -> tuple[Share, Share, Share]:
+        """TPR, FPR and prevalence, where all are known."""
+        assert self.tpr is not None
+        assert self.fpr is not None
+        assert self.prevalence is not None
+        return self.tpr, self.fpr, self.prevalence
 
 
 def detector_rates(profile: LanguageProfile, *, seed: int, draws: int) -> DetectorRates:

@@ -1,16 +1,17 @@
-"""Do two groups of estimates differ: t-tests with intervals and standardised effects (mFAVA, Figure 5a).
+"""Means over cells, t-tests with standardised effects, correlations, and p-values corrected for many comparisons.
 
-mFAVA takes Student's test over 15 estimates of a model. `welch` is the one to use: it holds where the groups differ in
-spread or size, and costs next to nothing where they do not (Delacre, Lakens and Leys 2017). Estimates of one model
-from several seeds of its detector share detector, profile and queries. Such a test therefore speaks of seeds, not of
-other models or texts.
+mFAVA (Figure 5a) takes Student's t-test over 15 estimates of a model. Welch's is the one to use: it holds where the
+groups differ in spread or size, and costs next to nothing where they do not (Delacre, Lakens and Leys 2017). Estimates
+of one model from several seeds of its detector share detector, profile and queries. Such a test therefore speaks of
+seeds, not of other models or texts.
 """
 
 from __future__ import annotations
 
 import math
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -22,7 +23,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["TTest", "adjust", "paired_t", "statistics", "student", "welch"]
+    Array = NDArray[np.float64]
+    Values = Sequence[float] | Array
+
+__all__ = ["adjust", "average", "correlate", "statistics", "t_test"]
 
 
 def statistics(what: str) -> Any:
@@ -37,9 +41,51 @@ def statistics(what: str) -> Any:
         raise MissingExtraError(what, "stats") from error
 
 
-if TYPE_CHECKING:
-    Array = NDArray[np.float64]
-    Group = Sequence[float] | Array
+class Mean(Interval, frozen=True):
+    """An unweighted mean over cells, as in mFAVA's Figure 4: each language or model counts the same.
+
+    Attributes:
+        mean: of the cells that have a value; None where none has.
+        sd: their sample standard deviation (ddof 1): how much the cells differ, not how sure the mean is. None for
+            fewer than two.
+        cells: cells that the mean is of.
+        left_out: cells without a value.
+    """
+
+    mean: float | None
+    sd: float | None
+    cells: int
+    left_out: int
+
+
+def average(values: Values, draws: Array | None = None, *, confidence: float = 0.95) -> Mean:
+    """The mean of cells, with its standard deviation and interval (none without draws).
+
+    Args:
+        values: rates, shape `(cells,)`; NaN for a cell that has none, or that shall not count (unreliable).
+        draws: draws of each cell's estimate, shape `(cells, draws)`. Draw number b of cells that share an error
+            profile must come from the same draw of the profile: its error then stays in the mean, where independent
+            draws would average it away. Rows of cells without a value are not looked at.
+        confidence: of the interval, between 0 and 1.
+
+    Returns:
+        The interval speaks of these cells. It does not say what further languages or models would give: `sd` does.
+    """
+    rates = np.asarray(values, dtype=np.float64)
+    defined = ~np.isnan(rates)
+    cells = int(defined.sum())
+    left_out = len(rates) - cells
+    if not cells:
+        return Mean(None, None, 0, left_out)
+    chosen = rates[defined]
+    low = high = None
+    if draws is not None:
+        means = draws[defined].mean(axis=0)
+        means = means[np.isfinite(means)]
+        if means.size:
+            low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2]).tolist()
+    sd = float(chosen.std(ddof=1)) if cells > 1 else None
+    return Mean(float(chosen.mean()), sd, cells, left_out, low=low, high=high)
 
 
 class TTest(Interval, frozen=True):
@@ -53,7 +99,6 @@ class TTest(Interval, frozen=True):
             variances (Welch; Delacre et al. 2021), or the standard deviation of the differences (paired).
         g: `d` without its bias in small groups (Hedges 1981).
         counts: size of each group.
-        method: `student`, `welch` or `paired t`.
     """
 
     difference: float
@@ -63,70 +108,51 @@ class TTest(Interval, frozen=True):
     d: float
     g: float
     counts: tuple[int, int]
-    method: str
 
 
-def student(first: Group, second: Group, *, confidence: float = 0.95) -> TTest | None:
-    """Student's t-test: both groups have the same spread. Shapes `(n,)` and `(m,)`.
+def t_test(
+    first: Values, second: Values, kind: Literal["student", "welch", "paired"] = "welch", *, confidence: float = 0.95
+) -> TTest | None:
+    """A t-test of two groups, shapes `(n,)` and `(m,)`.
 
-    Returns:
-        None where the test is not defined: fewer than two values in a group, or no spread in either.
-
-    Raises:
-        MissingExtraError: the extra `stats` is not installed.
-    """
-    return _independent(first, second, equal_spread=True, confidence=confidence)
-
-
-def welch(first: Group, second: Group, *, confidence: float = 0.95) -> TTest | None:
-    """Welch's t-test: the groups may differ in spread. As `student` otherwise."""
-    return _independent(first, second, equal_spread=False, confidence=confidence)
-
-
-def paired_t(first: Group, second: Group, *, confidence: float = 0.95) -> TTest | None:
-    """The paired t-test: value i of both stands for the same thing (a language, a text). Shapes `(n,)`.
+    Args:
+        first, second: the groups, without NaN.
+        kind: `student`: both groups have the same spread; `welch`: they may differ in it; `paired`: value i of both
+            stands for the same thing (a language, a text).
+        confidence: of the interval, between 0 and 1.
 
     Returns:
-        None where the test is not defined: fewer than two pairs, or differences without spread.
+        None where the test is not defined: fewer than two values in a group, or no spread in either (in the
+        differences of pairs).
 
     Raises:
-        ValueError: groups of different sizes.
+        ValueError: NaN, or pairs of groups of different sizes.
         MissingExtraError: the extra `stats` is not installed.
     """
-    x, y = _values(first), _values(second)
-    if len(x) != len(y):
-        raise ValueError(f"pairs need as many values on both sides, not {len(x)} and {len(y)}")
-    if len(x) < 2 or _flat(x - y, x, y):
+    x, y = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    n, m = len(x), len(y)
+    if np.isnan(x).any() or np.isnan(y).any():
+        raise ValueError("a t-test takes numbers only; leave NaN out first, and say how many")
+    if kind == "paired" and n != m:
+        raise ValueError(f"pairs need as many values on both sides, not {n} and {m}")
+    if min(n, m) < 2 or (_flat(x - y, x, y) if kind == "paired" else _flat(x, x, y) and _flat(y, x, y)):
         return None
-    tested = statistics("A t-test").ttest_rel(x, y)
-    spread = float((x - y).std(ddof=1))
-    return _told(tested, float((x - y).mean()), spread, len(x) - 1, (len(x), len(y)), "paired t", confidence)
-
-
-def _independent(first: Group, second: Group, *, equal_spread: bool, confidence: float) -> TTest | None:
-    x, y = _values(first), _values(second)
-    if min(len(x), len(y)) < 2 or (_flat(x, x, y) and _flat(y, x, y)):
-        return None
-    tested = statistics("A t-test").ttest_ind(x, y, equal_var=equal_spread)
-    n, m, vx, vy = len(x), len(y), float(x.var(ddof=1)), float(y.var(ddof=1))
-    if equal_spread:
+    stats = statistics("A t-test")
+    tested = stats.ttest_rel(x, y) if kind == "paired" else stats.ttest_ind(x, y, equal_var=kind == "student")
+    difference, vx, vy = float(x.mean() - y.mean()), float(x.var(ddof=1)), float(y.var(ddof=1))
+    if kind == "paired":
+        difference, spread, freedom = float((x - y).mean()), float((x - y).std(ddof=1)), float(n - 1)
+    elif kind == "student":
         spread, freedom = math.sqrt(((n - 1) * vx + (m - 1) * vy) / (n + m - 2)), float(n + m - 2)
     else:
         # Degrees of freedom of the effect, which are not those of the test: Delacre et al. 2021, equation 16.
         spread = math.sqrt((vx + vy) / 2)
         freedom = (n - 1) * (m - 1) * (vx + vy) ** 2 / ((m - 1) * vx**2 + (n - 1) * vy**2)
-    difference = float(x.mean() - y.mean())
-    return _told(tested, difference, spread, freedom, (n, m), "student" if equal_spread else "welch", confidence)
-
-
-def _told(
-    tested: Any, difference: float, spread: float, freedom: float, counts: tuple[int, int], method: str, level: float
-) -> TTest:
-    interval = tested.confidence_interval(level)
+    interval = tested.confidence_interval(confidence)
     d = difference / spread
     return TTest(
-        difference, float(tested.statistic), float(tested.df), float(tested.pvalue), d, d * _unbiasing(freedom), counts,
-        method, low=float(interval.low), high=float(interval.high),
+        difference, float(tested.statistic), float(tested.df), float(tested.pvalue), d, d * _unbiasing(freedom), (n, m),
+        low=float(interval.low), high=float(interval.high),
     )  # fmt: skip
 
 
@@ -143,14 +169,87 @@ def _flat(values: Array, *scale: Array) -> bool:
     return bool(np.ptp(values) <= 1e-14 * largest)
 
 
-def _values(group: Group) -> Array:
-    values = np.asarray(group, dtype=np.float64)
-    if np.isnan(values).any():
-        raise ValueError("a t-test takes numbers only; leave NaN out first, and say how many")
-    return values
+_COEFFICIENTS = ("pearson", "spearman")
+_PERMUTED = 9  # up to so many points every order is tried (362,880 of them)
 
 
-def adjust(p_values: Sequence[float] | Array, method: str = "holm") -> Array:
+class Correlated(Interval, frozen=True):
+    """A correlation; for fewer than four points without an interval.
+
+    Attributes:
+        r: the coefficient, between -1 and 1.
+        p: two-sided p-value for no relation.
+        points: number of points.
+        method: `pearson` or `spearman`.
+    """
+
+    r: float
+    p: float
+    points: int
+    method: str
+
+
+def correlate(x: Values, y: Values, *, method: str = "pearson", confidence: float = 0.95) -> Correlated | None:
+    """How two values of the same points go together: size, declared languages, length (mFAVA, section 4.2).
+
+    The interval is Fisher's, z = atanh r, with standard error 1/sqrt(n - 3) for Pearson, and with
+    sqrt((1 + r^2/2) / (n - 3)) for Spearman (Bonett and Wright 2000). Both need points that are independent of each
+    other: the cells of a language x model table are not, its rows and its columns are nearer to it. The p-value is that
+    of the t distribution; for Spearman and at most nine points without ties, of every order of the points.
+
+    Args:
+        x, y: shape `(n,)`, without NaN.
+        method: `pearson` (a straight line) or `spearman` (an order).
+        confidence: of the interval, between 0 and 1.
+
+    Returns:
+        None where no correlation is defined: fewer than three points, or one side constant.
+
+    Raises:
+        UnknownNameError: no such method.
+        ValueError: sides of different lengths, or NaN.
+        MissingExtraError: the extra `stats` is not installed.
+    """
+    if method not in _COEFFICIENTS:
+        raise UnknownNameError("correlation", method, _COEFFICIENTS)
+    first, second = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    if first.shape != second.shape or np.isnan(first).any() or np.isnan(second).any():
+        raise ValueError(f"a correlation takes pairs of numbers, not {first.shape} and {second.shape} or NaN")
+    points = len(first)
+    if points < 3 or np.ptp(first) == 0 or np.ptp(second) == 0:
+        return None
+    stats = statistics("A correlation")
+    tested = stats.pearsonr(first, second) if method == "pearson" else stats.spearmanr(first, second)
+    r, p = float(tested.statistic), float(tested.pvalue)
+    tied = min(len(np.unique(first)), len(np.unique(second))) < points
+    if method == "spearman" and points <= _PERMUTED and not tied:
+        p = _order_p(stats, first, second)
+    low: float | None = r
+    high: float | None = r
+    if points < 4:
+        low = high = None
+    elif abs(r) < 1:
+        spread = 1.0 if method == "pearson" else 1 + r * r / 2
+        reach = NormalDist().inv_cdf((1 + confidence) / 2) * math.sqrt(spread / (points - 3))
+        low, high = math.tanh(math.atanh(r) - reach), math.tanh(math.atanh(r) + reach)
+    return Correlated(r, p, points, method, low=low, high=high)
+
+
+def _order_p(stats: Any, x: Array, y: Array) -> float:
+    """The share of all orders of points without ties that give as strong a correlation of ranks."""
+    ranks = stats.rankdata(y)
+
+    def agreement(moved: Array, axis: int = -1) -> Array:
+        # Without ties the coefficient is a line in the sum of products of ranks.
+        return np.asarray((moved * ranks).sum(axis=axis))
+
+    ordered = stats.permutation_test(
+        (stats.rankdata(x),), agreement, permutation_type="pairings", vectorized=True, n_resamples=np.inf, batch=40_000
+    )
+    return float(ordered.pvalue)
+
+
+def adjust(p_values: Values, method: str = "holm") -> Array:
     """P-values after correction for all that stand beside them.
 
     Args:
@@ -167,8 +266,8 @@ def adjust(p_values: Sequence[float] | Array, method: str = "holm") -> Array:
         ValueError: a p-value outside [0, 1].
         MissingExtraError: `bh` without the extra `stats`.
     """
-    if method not in METHODS:
-        raise UnknownNameError("correction for many comparisons", method, METHODS)
+    if method not in _CORRECTIONS:
+        raise UnknownNameError("correction for many comparisons", method, _CORRECTIONS)
     given = np.asarray(p_values, dtype=np.float64)
     tested = ~np.isnan(given)
     defined = given[tested]
@@ -176,7 +275,7 @@ def adjust(p_values: Sequence[float] | Array, method: str = "holm") -> Array:
         raise ValueError(f"p-values lie between 0 and 1, not {defined.min():g} to {defined.max():g}")
     adjusted = np.full_like(given, np.nan)
     if defined.size:
-        adjusted[tested] = METHODS[method](defined)
+        adjusted[tested] = _CORRECTIONS[method](defined)
     return adjusted
 
 
@@ -194,4 +293,4 @@ def _benjamini_hochberg(p_values: Array) -> Array:
     return controlled
 
 
-METHODS: dict[str, Callable[[Array], Array]] = {"holm": _holm, "bh": _benjamini_hochberg}
+_CORRECTIONS: dict[str, Callable[[Array], Array]] = {"holm": _holm, "bh": _benjamini_hochberg}

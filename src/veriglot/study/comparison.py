@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from veriglot.rates.comparison import Difference, compare, compare_draws, compare_over, rank_intervals
-from veriglot.rates.correlation import correlate
 from veriglot.rates.estimators import ESTIMATORS
-from veriglot.rates.significance import adjust, student
+from veriglot.rates.significance import adjust, correlate, t_test
 from veriglot.records import Reliability
 from veriglot.study.results import Comparison, Correlation, RankInterval
 
@@ -172,9 +171,8 @@ def _sizes(models: Sequence[Model], cells: Cells, level: float) -> list[Correlat
         if small.parameters == large.parameters:
             continue
         shared = sorted(_sound_in(cells, small.name) & _sound_in(cells, large.name))
-        test = student(
-            _replicate_means(cells, large.name, shared), _replicate_means(cells, small.name, shared), confidence=level
-        )
+        means = (_replicate_means(cells, model.name, shared) for model in (large, small))
+        test = t_test(*means, "student", confidence=level)
         if test is not None:
             where = f"{len(shared)} language{'' if len(shared) == 1 else 's'}"
             name = f"{family}: {large.name} against {small.name} in {where} (standardised difference, Hedges' g)"

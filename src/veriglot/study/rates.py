@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from veriglot.rates.diagnosis import FEWEST_CLUSTERS
 from veriglot.rates.estimators import ESTIMATORS, RateEstimate, estimate
-from veriglot.rates.proportion import Labels, Tallies, detector_rates
+from veriglot.rates.proportion import FEWEST_CLUSTERS, Labels, Tallies, detector_rates
 from veriglot.records import Estimator, Rate, Reliability, encode
 from veriglot.signatures import __version__, digest, signature
 from veriglot.storage.files import write_whole

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from veriglot.errors import MissingExtraError
-from veriglot.rates.averages import average
 from veriglot.rates.estimators import ESTIMATORS
+from veriglot.rates.significance import average
 from veriglot.records import Estimator, Kind, Reliability, encode
 from veriglot.records.languages import languages as known_languages
 from veriglot.signatures import __version__, digest, signature

@@ -171,8 +171,8 @@ def _sizes(models: Sequence[Model], cells: Cells, level: float) -> list[Correlat
         if small.parameters == large.parameters:
             continue
         shared = sorted(_sound_in(cells, small.name) & _sound_in(cells, large.name))
-        means = (_replicate_means(cells, model.name, shared) for model in (large, small))
-        test = t_test(*means, "student", confidence=level)
+        first, second = (_replicate_means(cells, model.name, shared) for model in (large, small))
+        test = t_test(first, second, "student", confidence=level)
         if test is not None:
             where = f"{len(shared)} language{'' if len(shared) == 1 else 's'}"
             name = f"{family}: {large.name} against {small.name} in {where} (standardised difference, Hedges' g)"

@@ -30,9 +30,9 @@ import numpy as np
 
 import figures
 from mt_sample_lines import SCORERS, generate
+from veriglot.datasets.sampling.filters import Cleaning
 from veriglot.datasets.sampling.lines import Columns
-from veriglot.datasets.sampling.sample import MtSample, mt_sample
-from veriglot.datasets.sampling.selection import Account, Cleaning, GivenScores, SampleAccount, Sampling
+from veriglot.datasets.sampling.sample import Account, GivenScores, MtSample, SampleAccount, Sampling, mt_sample
 from veriglot.records import Direction
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ import pytest
 
 from settings_file import main
 from veriglot.datasets.near_duplicates import jaccard
+from veriglot.datasets.sampling.filters import Cleaning
 from veriglot.datasets.sampling.lines import Columns
-from veriglot.datasets.sampling.sample import MtSample, mt_sample
-from veriglot.datasets.sampling.selection import Cleaning, GivenScores, Sampling, ScorerSource
+from veriglot.datasets.sampling.sample import GivenScores, MtSample, Sampling, ScorerSource, mt_sample
 from veriglot.errors import InputError, UsageError
 from veriglot.formats.reader import read
 from veriglot.records import Direction, Score, Status

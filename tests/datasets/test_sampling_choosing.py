@@ -12,14 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veriglot.datasets.sampling.selection import (
-    Choice,
-    Sampling,
-    Scored,
-    choose,
-    sizes_of,
-    split,
-)
+from veriglot.datasets.sampling.sample import Choice, Sampling, Scored, choose, sizes_of, split
 from veriglot.errors import UsageError
 from veriglot.records import Direction
 

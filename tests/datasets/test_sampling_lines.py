@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from veriglot.datasets.sampling.filters import length_of, same_script
+from veriglot.datasets.sampling.filters import Cleaning, length_of, same_script
 from veriglot.datasets.sampling.lines import Columns, Line, key_of, lines_of
-from veriglot.datasets.sampling.selection import Cleaning
 from veriglot.errors import InputError, UsageError
 from veriglot.formats.containers import BadRow
 from veriglot.records import Evidence, Sample, encode

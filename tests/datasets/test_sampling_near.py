@@ -23,10 +23,16 @@ from veriglot.datasets.near_duplicates import (
     shingles,
     similar_pairs,
 )
-from veriglot.datasets.sampling.filters import DropReason, LineChecker, in_slice, mark_near_duplicates, mark_repeats
+from veriglot.datasets.sampling.filters import (
+    Cleaning,
+    DropReason,
+    LineChecker,
+    Shards,
+    in_slice,
+    mark_near_duplicates,
+    mark_repeats,
+)
 from veriglot.datasets.sampling.lines import Line, LineStore, LineWriter, key_of
-from veriglot.datasets.sampling.selection import Cleaning
-from veriglot.datasets.sampling.stages import Shards
 from veriglot.pipeline.engine import Silent
 from veriglot.text.normalization import fold
 

@@ -16,9 +16,8 @@ import numpy as np
 import pytest
 
 from veriglot.cli import main
-from veriglot.datasets.sampling.sample import MtSample, mt_sample
-from veriglot.datasets.sampling.selection import Cleaning, Sampling, ScorerSource
-from veriglot.datasets.sampling.stages import ShardResult, Shards
+from veriglot.datasets.sampling.filters import Cleaning, ShardResult, Shards
+from veriglot.datasets.sampling.sample import MtSample, Sampling, ScorerSource, mt_sample
 from veriglot.pipeline.engine import Silent
 from veriglot.records import Direction, Score, Status
 

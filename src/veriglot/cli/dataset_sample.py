@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from veriglot.datasets.sampling.sample import MtSample
-    from veriglot.datasets.sampling.selection import Account, Cleaned, GivenScores, SampleAccount, ScorerSource
+    from veriglot.datasets.sampling.filters import Cleaned
+    from veriglot.datasets.sampling.sample import Account, GivenScores, MtSample, SampleAccount, ScorerSource
 
 __all__ = ["sample"]
 
@@ -119,9 +119,9 @@ def sample(
     Translations: veriglot dataset sample translated.jsonl -s de -t en -o sample --scorer top-ngram
                   --scorer labse:FOLDER
     """
+    from veriglot.datasets.sampling.filters import Cleaning
     from veriglot.datasets.sampling.lines import Columns
-    from veriglot.datasets.sampling.sample import MtSample
-    from veriglot.datasets.sampling.selection import Cleaning, Sampling
+    from veriglot.datasets.sampling.sample import MtSample, Sampling
     from veriglot.records.languages import get_language
 
     columns_given = given_scores(scores or [])
@@ -215,7 +215,7 @@ def given_scores(texts: Sequence[str]) -> tuple[GivenScores, ...]:
     Raises:
         UsageError: no direction, or another.
     """
-    from veriglot.datasets.sampling.selection import GivenScores
+    from veriglot.datasets.sampling.sample import GivenScores
     from veriglot.records import Direction
 
     columns = []
@@ -237,7 +237,7 @@ def scorer_sources(texts: Sequence[str]) -> tuple[ScorerSource, ...]:
         UnknownNameError: no such scorer.
         UsageError: what follows the name is no option.
     """
-    from veriglot.datasets.sampling.selection import ScorerSource
+    from veriglot.datasets.sampling.sample import ScorerSource
     from veriglot.plugins import read_settings
     from veriglot.scorers.registry import SCORERS, load_scorer
 

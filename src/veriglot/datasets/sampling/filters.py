@@ -1,11 +1,18 @@
-"""From inputs to clean lines: repeats, length, language and near-duplicates, with reasons of what is dropped."""
+"""From inputs to clean lines: repeats, length, language and near-duplicates, in stages on disk that resume."""
 
 from __future__ import annotations
 
+import multiprocessing
+import shutil
+import signal
 from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
 from enum import IntEnum
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -20,12 +27,12 @@ from veriglot.datasets.near_duplicates import (
     shingles,
 )
 from veriglot.datasets.sampling.lines import Columns, Line, LineStore, LineWriter, key_of, lines_of
-from veriglot.datasets.sampling.selection import Cleaned
-from veriglot.datasets.sampling.stages import ShardResult, Shards
-from veriglot.errors import InputError
+from veriglot.errors import InputError, UsageError, VeriglotError
 from veriglot.formats.containers import BadRow
 from veriglot.records.languages import same_language
-from veriglot.storage.checkpoint import FailedRow, JsonLines
+from veriglot.signatures import digest
+from veriglot.storage.checkpoint import FailedRow, InputFile, JsonLines
+from veriglot.storage.files import whole_folder, write_whole
 from veriglot.text.identification import identify
 from veriglot.text.unicode import Kind, code_points, kind_table
 
@@ -35,11 +42,28 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from veriglot.datasets.sampling.selection import Cleaning
-    from veriglot.datasets.sampling.stages import Stages
     from veriglot.pipeline.engine import Watch
 
-__all__ = ["DropReason", "ReadCounts", "clean", "read"]
+__all__ = [
+    "Cleaned",
+    "Cleaning",
+    "DropReason",
+    "ReadCounts",
+    "ShardResult",
+    "Shards",
+    "Stages",
+    "check_similarity",
+    "clean",
+    "read",
+]
+
+T = TypeVar("T")
+
+_AT_ONCE = 2_000_000  # hash values sorted at once: 16 MB of them, and five times that while they are sorted
+_BATCH = 2_000  # lines whose n-grams are in memory at once
+_BLOCK = 1 << 20
+_ROUNDS = 1_000  # lines of one bucket that the others are held against
+_SHARD = 50_000
 
 
 class DropReason(IntEnum):
@@ -57,16 +81,301 @@ class DropReason(IntEnum):
     NEAR_DUPLICATE = 9
 
 
-def drop_counts(drop_reasons: NDArray[np.uint8]) -> dict[str, int]:
-    """How many lines have each reason, all of them named, in the order in which they are looked for."""
-    counts = np.bincount(drop_reasons, minlength=len(DropReason))
-    return {reason.name.lower(): int(counts[reason]) for reason in DropReason}
+class Cleaning(msgspec.Struct, frozen=True):
+    """What a line has to be to stay. Hat (section 2.1) names the filters and no numbers; the numbers are ours.
+
+    Attributes:
+        language: BCP 47 tag of the sources. Targets are not held against a language: a translation into the wrong one
+            is among what is looked for.
+        unique: what may occur once: a source, as in HAT, or a pair of source and target.
+        min_length: shortest source, in letters and other visible characters; one of a Chinese, Japanese or Korean
+            script counts as two.
+        max_length: longest source, counted likewise.
+        min_confidence: of the language, 0 to 1; less sure ones fall out.
+        near: Jaccard similarity of character n-grams, above 0 to 1, from which a text is a near-duplicate of an earlier
+            one; None keeps near-duplicates.
+        skip: keep every line as it is, because the data were cleaned before.
+
+    Raises:
+        UsageError: a number out of its range.
+    """
+
+    language: str
+    unique: Literal["source", "pair"] = "source"
+    min_length: int = 15
+    max_length: int = 1_000
+    min_confidence: float = 0.5
+    near: float | None = 0.8
+    skip: bool = False
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.min_length <= self.max_length:
+            raise UsageError(f"Lengths from {self.min_length} to {self.max_length} are no range.")
+        if not 0 <= self.min_confidence <= 1:
+            raise UsageError(f"The least confidence is a probability between 0 and 1, not {self.min_confidence}.")
+        if self.near is not None:
+            check_similarity(self.near)
+
+
+def check_similarity(value: float) -> None:
+    """Raise a `UsageError` where a number is no similarity."""
+    if not 0 < value <= 1:
+        raise UsageError(f"A similarity is above 0 and at most 1, not {value}.")
+
+
+class ReadCounts(msgspec.Struct, frozen=True):
+    """What reading gave.
+
+    Attributes:
+        lines: that could be read.
+        unreadable: rows that could not; they stand in `failed.jsonl`.
+        translated: lines that have a translation.
+    """
+
+    lines: int
+    unreadable: int
+    translated: int
+
+
+class Cleaned(ReadCounts, frozen=True):
+    """What became of all lines.
+
+    Attributes:
+        drop_reasons: lines by what became of them, in the order in which it is looked for; they add up to `lines`.
+        other_languages: lines in another language than the sources' by its tag.
+        uncompared: lines that stood among so many near ones that they were not held against all of them.
+    """
+
+    drop_reasons: dict[str, int] = msgspec.field(name="fates")
+    other_languages: dict[str, int]
+    uncompared: int
+
+    @property
+    def clean(self) -> int:
+        """Lines that stayed."""
+        return self.drop_reasons["kept"]
+
+
+class _Marker(msgspec.Struct, frozen=True):
+    """What a stage was begun with, and what came of it."""
+
+    key: str
+    settings: dict[str, Any]
+    finished: bool = False
+    result: msgspec.Raw = msgspec.Raw(b"null")
+
+
+class Stages:
+    """The stages in a folder.
+
+    Args:
+        folder: each stage has a folder of its own in it.
+        restart: do again what was done in another way, instead of refusing.
+    """
+
+    def __init__(self, folder: Path, *, restart: bool) -> None:
+        self._folder = folder
+        self._restart = restart
+        self._keys: dict[str, str] = {}
+
+    def path(self, name: str) -> Path:
+        """The folder of a stage."""
+        return self._folder / name
+
+    def key(self, name: str) -> str:
+        """What a stage of this run, and all before it, were done with, as a hash."""
+        return self._keys[name]
+
+    def do(
+        self,
+        name: str,
+        settings: dict[str, Any],
+        work: Callable[[Path], T],
+        type_: type[T],
+        *,
+        after: str | None = None,
+    ) -> T:
+        """What comes of a stage, from an earlier run where it was finished in the same way.
+
+        Args:
+            name: of the stage, and of its folder.
+            settings: all that decides what comes of it, besides the stage before.
+            work: does it, in the folder given; what it finds there of an earlier run was made in the same way.
+            type_: of what comes of it, which JSON can hold.
+            after: the stage that it builds on.
+
+        Raises:
+            UsageError: it was begun in another way, and `restart` is off.
+        """
+        self.check(name, settings, after=after)
+        folder, key = self.path(name), self._keys[name]
+        marker = self._marker(folder)
+        if marker is not None and marker.key != key:
+            shutil.rmtree(folder)
+            marker = None
+        if marker is not None and marker.finished:
+            return msgspec.json.decode(marker.result, type=type_)
+        folder.mkdir(parents=True, exist_ok=True)
+        write_whole(folder / "stage.json", msgspec.json.encode(_Marker(key, settings)))
+        result = work(folder)
+        done = _Marker(key, settings, finished=True, result=msgspec.Raw(msgspec.json.encode(result)))
+        write_whole(folder / "stage.json", msgspec.json.encode(done))
+        return result
+
+    def check(self, name: str, settings: dict[str, Any], *, after: str | None = None) -> None:
+        """Refuse what `do` would refuse, before anything is done.
+
+        Raises:
+            UsageError: the stage was begun in another way, and `restart` is off.
+        """
+        before = self._keys[after] if after is not None else ""
+        key = digest([before, name, msgspec.json.encode(settings, order="deterministic")])
+        self._keys[name] = key
+        folder = self.path(name)
+        marker = self._marker(folder)
+        if marker is not None and marker.key != key and not self._restart:
+            raise UsageError(
+                f"{folder} was made in another way: {_difference(marker.settings, settings)}.",
+                remedy="Rerun the command with --overwrite to redo this stage and those after it, or name another"
+                " output.",
+            )
+
+    @staticmethod
+    def _marker(folder: Path) -> _Marker | None:
+        try:
+            return msgspec.json.decode((folder / "stage.json").read_bytes(), type=_Marker)
+        except FileNotFoundError:
+            return None
+        except msgspec.DecodeError:
+            raise UsageError(
+                f"{folder / 'stage.json'} is damaged, or from another version.",
+                remedy="Remove the folder, or name another output.",
+            ) from None
+
+
+def _difference(before: dict[str, Any], now: dict[str, Any]) -> str:
+    before, now = (_flat(msgspec.json.decode(msgspec.json.encode(settings))) for settings in (before, now))
+    changed = [name for name in sorted(before.keys() | now.keys()) if before.get(name) != now.get(name)]
+    if not changed:
+        return "a stage before it was redone"
+    return ", ".join(f"{name} was {_short(before.get(name))} and is now {_short(now.get(name))}" for name in changed)
+
+
+def _flat(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings without those that are only there to hold others."""
+    inner = [value for value in settings.values() if isinstance(value, dict)]
+    own = {name: value for name, value in settings.items() if not isinstance(value, dict)}
+    return {name: value for part in (own, *inner) for name, value in part.items()}
+
+
+def _short(value: Any) -> str:
+    text = msgspec.json.encode(value).decode()
+    return text if len(text) <= 200 else text[:200] + "..."
+
+
+class ShardResult(NamedTuple):
+    """What came of a range of rows: arrays, kept as one file each, and what was counted, by name."""
+
+    arrays: dict[str, NDArray[Any]]
+    notes: dict[str, int]
+
+
+_Worker = Callable[[int, int], ShardResult]  # does the work on rows `[start, stop)`
+
+
+@dataclass(frozen=True)
+class Shards:
+    """The ranges of a piece of work.
+
+    Attributes:
+        folder: where what came of them is kept.
+        count: how many rows there are.
+        size: rows of a range.
+    """
+
+    folder: Path
+    count: int
+    size: int
+
+    def run(self, make: Callable[[], _Worker], *, jobs: int, watch: Watch) -> None:
+        """Do what is not done yet.
+
+        Args:
+            make: makes what does the work on rows `[start, stop)`, the same in every process; picklable where there
+                are several processes.
+            jobs: how many processes; 1 works in this one.
+            watch: told of every range.
+
+        Raises:
+            VeriglotError: a process died. Whatever the worker raises. Ranges that are done are kept.
+        """
+        left = [number for number in range(len(self)) if not self._path(number).is_dir()]
+        for _ in range(len(self) - len(left)):
+            watch.advance()
+        if jobs == 1 or len(left) < 2:
+            worker = make() if left else None
+            for number in left:
+                assert worker is not None
+                self._do(worker, number)
+                watch.advance()
+            return
+        context = multiprocessing.get_context("spawn")  # safe whatever threads the caller runs
+        try:
+            with ProcessPoolExecutor(min(jobs, len(left)), context, _begin, (make, self)) as pool:
+                for _ in pool.map(_do_shard, left):
+                    watch.advance()
+        except BrokenProcessPool as error:
+            raise VeriglotError(
+                "A worker process died.",
+                remedy="Is there enough memory? Finished ranges are kept: rerun with fewer --processes.",
+            ) from error
+
+    def __len__(self) -> int:
+        return -(-self.count // self.size)
+
+    def arrays(self, name: str) -> Iterator[tuple[int, NDArray[Any]]]:
+        """First row and array `name` of every range, mapped and not read."""
+        for number in range(len(self)):
+            yield number * self.size, np.load(self._path(number) / f"{name}.npy", mmap_mode="r")
+
+    def joined(self, name: str) -> NDArray[Any]:
+        """Array `name` of all ranges, one after another."""
+        parts = [np.array(array) for _, array in self.arrays(name)]
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+    def notes(self) -> dict[str, int]:
+        """What was counted, added up, by name in alphabetical order."""
+        total: Counter[str] = Counter()
+        for number in range(len(self)):
+            total.update(msgspec.json.decode((self._path(number) / "notes.json").read_bytes(), type=dict[str, int]))
+        return dict(sorted(total.items()))
+
+    def _do(self, worker: _Worker, number: int) -> None:
+        """Do range `number`, and keep what came of it, whole or not at all."""
+        result = worker(number * self.size, min((number + 1) * self.size, self.count))
+        with whole_folder(self._path(number)) as folder:
+            for name, array in result.arrays.items():
+                np.save(folder / f"{name}.npy", array)
+            (folder / "notes.json").write_bytes(msgspec.json.encode(result.notes))
+
+    def _path(self, number: int) -> Path:
+        return self.folder / f"{number:06d}"
+
+
+_work: Callable[[int], None]  # of this worker process
+
+
+def _begin(make: Callable[[], _Worker], shards: Shards) -> None:
+    global _work
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent decides what it means
+    _work = partial(shards._do, make())
+
+
+def _do_shard(number: int) -> None:
+    _work(number)
 
 
 # Length, language and MinHash of lines: all that is looked at in a line by itself.
-
-
-_BATCH = 2_000  # lines whose n-grams are in memory at once
 
 
 def length_of(text: str) -> int:
@@ -82,13 +391,7 @@ def compared_text(line: Line, unique: str) -> str:
 
 
 class LineChecker:
-    """Looks at the lines that are kept so far.
-
-    Args:
-        store: folder of the lines.
-        drop_reasons: file of the reasons so far.
-        cleaning: what a line has to be.
-    """
+    """Looks at the lines of a folder that are kept so far, by the reasons in a file."""
 
     def __init__(self, store: Path, drop_reasons: Path, cleaning: Cleaning) -> None:
         self._store = LineStore(store)
@@ -143,20 +446,6 @@ def _script(tag: str) -> str | None:
     return next((part for part in tag.split("-")[1:] if len(part) == 4 and part.isalpha()), None)
 
 
-# Exact repeats among any number of keys, in bounded memory: a range of hash values at a time.
-
-
-AT_ONCE = 2_000_000
-"""How many hash values are sorted at once: 16 MB of them, and five times that while they are sorted."""
-
-_BLOCK = 1 << 20
-
-
-def slices_of(count: int, at_once: int) -> int:
-    """Into how many ranges so many hash values are cut, for about `at_once` in each."""
-    return max(1, -(-count // at_once))
-
-
 def in_slice(hashes: NDArray[np.uint64], slice_: int, slices: int) -> NDArray[np.bool_]:
     """Which hashes belong to range number `slice_` of `slices`."""
     own: NDArray[np.uint64] = ((hashes >> np.uint64(32)) * np.uint64(slices)) >> np.uint64(32)
@@ -164,33 +453,21 @@ def in_slice(hashes: NDArray[np.uint64], slice_: int, slices: int) -> NDArray[np
     return inside
 
 
-def mark_repeats(store: LineStore, drop_reasons: NDArray[np.uint8], *, at_once: int = AT_ONCE) -> None:
+def mark_repeats(store: LineStore, drop_reasons: NDArray[np.uint8], *, at_once: int = _AT_ONCE) -> None:
     """Give every kept line whose key an earlier kept line has the reason `REPEATED`, in place."""
-    slices = slices_of(store.count, at_once)
-    for slice_ in range(slices):
-        keys, rows = _joined(_keys_in_slice(store, drop_reasons, slice_, slices))
+    slices = max(1, -(-store.count // at_once))
+    for slice_ in range(slices):  # a range of hash values at a time, so that memory is bounded
+        all_keys, all_rows = [np.zeros(0, np.uint64)], [np.zeros(0, np.uint32)]
+        for start in range(0, store.count, _BLOCK):
+            stop = min(start + _BLOCK, store.count)
+            keys = store.keys(start, stop)
+            chosen = np.flatnonzero(in_slice(keys, slice_, slices) & (drop_reasons[start:stop] == DropReason.KEPT))
+            all_keys.append(keys[chosen])
+            all_rows.append((chosen + start).astype(np.uint32))
+        keys, rows = np.concatenate(all_keys), np.concatenate(all_rows)
         order = np.argsort(keys, kind="stable")  # rows come in ascending order, so the first of equals is the earliest
         again = np.flatnonzero(keys[order[1:]] == keys[order[:-1]]) + 1
         drop_reasons[rows[order[again]]] = DropReason.REPEATED
-
-
-def _keys_in_slice(
-    store: LineStore, drop_reasons: NDArray[np.uint8], slice_: int, slices: int
-) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.uint32]]]:
-    for start in range(0, store.count, _BLOCK):
-        stop = min(start + _BLOCK, store.count)
-        keys = store.keys(start, stop)
-        chosen = np.flatnonzero(in_slice(keys, slice_, slices) & (drop_reasons[start:stop] == DropReason.KEPT))
-        yield keys[chosen], (chosen + start).astype(np.uint32)
-
-
-def _joined(
-    parts: Iterator[tuple[NDArray[np.uint64], NDArray[np.uint32]]],
-) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
-    arrays = list(parts)
-    return np.concatenate([np.zeros(0, np.uint64), *(keys for keys, _ in arrays)]), np.concatenate(
-        [np.zeros(0, np.uint32), *(rows for _, rows in arrays)]
-    )
 
 
 # Near-duplicates among any number of lines, in bounded memory: candidates by MinHash, a verdict by their texts.
@@ -201,9 +478,6 @@ def _joined(
 # itself fall out in a later band, as one of a line before: of a chain of near-duplicates the first stays.
 
 
-_ROUNDS = 1_000  # lines of one bucket that the others are held against
-
-
 def mark_near_duplicates(
     store: LineStore,
     shards: Shards,
@@ -212,7 +486,7 @@ def mark_near_duplicates(
     near: float,
     unique: str,
     watch: Watch,
-    at_once: int = AT_ONCE,
+    at_once: int = _AT_ONCE,
 ) -> int:
     """Give every kept line that is a near-duplicate of an earlier one the reason `NEAR_DUPLICATE`, in place.
 
@@ -228,7 +502,7 @@ def mark_near_duplicates(
     Returns:
         Lines that stood in a bucket too full for all to be compared; 0 unless thousands of different lines agree.
     """
-    slices = slices_of(int((drop_reasons == DropReason.KEPT).sum()), at_once)
+    slices = max(1, -(-int((drop_reasons == DropReason.KEPT).sum()) // at_once))
     cache = ShingleCache(lambda rows: [compared_text(line, unique) for line in store.pick(np.array(rows, np.uint32))])
     uncompared = 0
     for band in range(BANDS):
@@ -257,25 +531,12 @@ def _rows_in_slice(
     return np.concatenate(hashes), np.concatenate(rows), np.concatenate(sketches)
 
 
-_SHARD = 50_000
-
-
-class ReadCounts(msgspec.Struct, frozen=True):
-    """What reading gave: lines, rows that could not be read, and lines with a translation."""
-
-    lines: int
-    unreadable: int
-    translated: int
-
-
 def read(stages: Stages, paths: Sequence[str], columns: Columns, cleaning: Cleaning, *, watch: Watch) -> ReadCounts:
     """Read all inputs into a store, in the folder of the stage `read`; rows that cannot be read go to `failed.jsonl`.
 
     Raises:
         InputError: an input does not exist, or holds no line.
     """
-    from veriglot.storage.checkpoint import InputFile
-
     files = [InputFile.of(path) for path in (*paths, *columns.targets)]
     settings = {
         "inputs": [(file.path, file.sha256) for file in files],
@@ -330,12 +591,46 @@ def clean(stages: Stages, was_read: ReadCounts, cleaning: Cleaning, *, jobs: int
     Returns:
         What became of all lines; lines of which nothing is known but that they were read are kept.
     """
-    folder = stages.path("read")
+    store, repeats = stages.path("read"), stages.path("repeats")
+    shards = Shards(stages.path("lines") / "shards", was_read.lines, _SHARD)
+
+    def find_repeats(folder: Path) -> bool:
+        watch.begin("looking for repeats", None)
+        drop_reasons: NDArray[np.uint8] = np.load(store / "fates.npy")
+        with LineStore(store) as lines:
+            mark_repeats(lines, drop_reasons)
+        np.save(folder / "fates.npy", drop_reasons)
+        return True
+
+    def check_lines(_: Path) -> bool:
+        watch.begin(f"telling languages and lengths, {_SHARD:,} lines at a time", len(shards))
+        shards.run(partial(LineChecker, store, repeats / "fates.npy", cleaning), jobs=jobs, watch=watch)
+        return True
+
+    def find_near(folder: Path) -> Cleaned:
+        drop_reasons = np.load(store / "fates.npy") if cleaning.skip else shards.joined("fates")
+        uncompared = 0
+        with LineStore(store) as lines:
+            if cleaning.near is not None and not cleaning.skip:
+                watch.begin("looking for near-duplicates, band by band", None)
+                uncompared = mark_near_duplicates(
+                    lines, shards, drop_reasons, near=cleaning.near, unique=cleaning.unique, watch=watch
+                )
+            clean_lines = np.flatnonzero(drop_reasons == DropReason.KEPT).astype(np.uint32)
+            np.save(folder / "fates.npy", drop_reasons)
+            np.save(folder / "kept.npy", clean_lines)
+            np.save(folder / "keys.npy", lines.pick_keys(clean_lines))
+        counts = np.bincount(drop_reasons, minlength=len(DropReason))
+        return Cleaned(
+            **msgspec.structs.asdict(was_read),
+            drop_reasons={reason.name.lower(): int(counts[reason]) for reason in DropReason},
+            other_languages={} if cleaning.skip else shards.notes(),
+            uncompared=uncompared,
+        )
+
     if cleaning.skip:
-        work = partial(_keep_all, folder, was_read)
-        return stages.do("near", {"skip": True}, work, Cleaned, after="read")
-    stages.do("repeats", {}, partial(_repeats, folder, watch), bool, after="read")
-    drop_reasons = stages.path("repeats") / "fates.npy"
+        return stages.do("near", {"skip": True}, find_near, Cleaned, after="read")
+    stages.do("repeats", {}, find_repeats, bool, after="read")
     settings: dict[str, Any] = {
         "language": cleaning.language,
         "min_length": cleaning.min_length,
@@ -343,65 +638,5 @@ def clean(stages: Stages, was_read: ReadCounts, cleaning: Cleaning, *, jobs: int
         "min_confidence": cleaning.min_confidence,
         "compares": SHINGLES_VERSION if cleaning.near is not None else None,
     }
-    work_: Any = partial(_examine, folder, drop_reasons, was_read, cleaning, jobs, watch)
-    stages.do("lines", settings, work_, bool, after="repeats")
-    shards = Shards(stages.path("lines") / "shards", was_read.lines, _SHARD)
-    near = partial(_near, folder, shards, was_read, cleaning, watch)
-    return stages.do("near", {"near": cleaning.near}, near, Cleaned, after="lines")
-
-
-def _repeats(store: Path, watch: Watch, folder: Path) -> bool:
-    watch.begin("looking for repeats", None)
-    drop_reasons: NDArray[np.uint8] = np.load(store / "fates.npy")
-    with LineStore(store) as lines:
-        mark_repeats(lines, drop_reasons)
-    np.save(folder / "fates.npy", drop_reasons)
-    return True
-
-
-def _examine(
-    store: Path, drop_reasons: Path, was_read: ReadCounts, cleaning: Cleaning, jobs: int, watch: Watch, folder: Path
-) -> bool:
-    shards = Shards(folder / "shards", was_read.lines, _SHARD)
-    watch.begin(f"telling languages and lengths, {_SHARD:,} lines at a time", len(shards))
-    shards.run(partial(LineChecker, store, drop_reasons, cleaning), jobs=jobs, watch=watch)
-    return True
-
-
-def _near(store: Path, shards: Shards, was_read: ReadCounts, cleaning: Cleaning, watch: Watch, folder: Path) -> Cleaned:
-    drop_reasons, uncompared = shards.joined("fates"), 0
-    with LineStore(store) as lines:
-        if cleaning.near is not None:
-            watch.begin("looking for near-duplicates, band by band", None)
-            uncompared = mark_near_duplicates(
-                lines, shards, drop_reasons, near=cleaning.near, unique=cleaning.unique, watch=watch
-            )
-        _save_kept(lines, drop_reasons, folder)
-    return _cleaned(was_read, drop_reasons, shards.notes(), uncompared)
-
-
-def _keep_all(store: Path, was_read: ReadCounts, folder: Path) -> Cleaned:
-    drop_reasons: NDArray[np.uint8] = np.load(store / "fates.npy")
-    with LineStore(store) as lines:
-        _save_kept(lines, drop_reasons, folder)
-    return _cleaned(was_read, drop_reasons, {}, 0)
-
-
-def _save_kept(lines: LineStore, drop_reasons: NDArray[np.uint8], folder: Path) -> None:
-    clean = np.flatnonzero(drop_reasons == DropReason.KEPT).astype(np.uint32)
-    np.save(folder / "fates.npy", drop_reasons)
-    np.save(folder / "kept.npy", clean)
-    np.save(folder / "keys.npy", lines.pick_keys(clean))
-
-
-def _cleaned(
-    was_read: ReadCounts, drop_reasons: NDArray[np.uint8], languages: dict[str, int], uncompared: int
-) -> Cleaned:
-    return Cleaned(
-        lines=was_read.lines,
-        unreadable=was_read.unreadable,
-        translated=was_read.translated,
-        drop_reasons=drop_counts(drop_reasons),
-        other_languages=languages,
-        uncompared=uncompared,
-    )
+    stages.do("lines", settings, check_lines, bool, after="repeats")
+    return stages.do("near", {"near": cleaning.near}, find_near, Cleaned, after="lines")

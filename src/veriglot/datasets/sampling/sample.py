@@ -1,152 +1,129 @@
-"""Sampling of translations, as HAT does it (section 2): the stages in their order, and the files they write.
+"""A sample of translations for people to annotate, out of tens of millions of lines (HAT, section 2).
 
-Lines are deduplicated, held to a length and a language, and near-duplicates fall out; every scorer scores what is
+Sources are held to a length and a language, and repeats and near-duplicates fall out; every scorer scores what is
 clean; its worst lines and some of its worst percentile are chosen; the sample is split, near-duplicates together.
 Nothing but one number a line is ever in memory.
+
+What HAT (section 2.2) leaves open is decided so: the worst lines are taken for every scorer before any are drawn, and
+what is chosen is not drawn again by whichever scorer. A percentile is a number of lines, 1 in 100 of those scored.
+Ties, and all draws, are decided by a hash of the line's text and the seed, so neither the order of the data nor the
+machine matters.
 """
 
 from __future__ import annotations
 
+import math
+import re
 from collections import Counter
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import numpy as np
 
-from veriglot.datasets.near_duplicates import SHINGLES_VERSION, groups_of
-from veriglot.datasets.sampling.filters import DropReason, clean, read
-from veriglot.datasets.sampling.lines import Columns, LineStore
-from veriglot.datasets.sampling.selection import (
-    Account,
+from veriglot.datasets.near_duplicates import SHINGLES_VERSION, groups_of, mixed
+from veriglot.datasets.sampling.filters import (
+    Cleaned,
     Cleaning,
-    GivenScores,
-    Part,
-    SampleAccount,
-    Sampling,
-    ScorerSource,
-    Scores,
-    choose,
-    describe_scorer,
-    sizes_of,
-    split,
-    translation,
+    DropReason,
+    ShardResult,
+    Shards,
+    Stages,
+    check_similarity,
+    clean,
+    read,
 )
-from veriglot.datasets.sampling.stages import Stages
+from veriglot.datasets.sampling.lines import Columns, LineStore, key_of
 from veriglot.errors import InputError, UsageError, VeriglotError
 from veriglot.formats.writer import open_writer
 from veriglot.pipeline.engine import Silent
+from veriglot.records import Direction, Evidence, Sample, Task
 from veriglot.signatures import digest, signature
 from veriglot.storage.files import Lock, open_whole, write_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from veriglot.datasets.sampling.filters import ReadCounts
     from veriglot.datasets.sampling.lines import Line
-    from veriglot.datasets.sampling.selection import Choice, Cleaned, Scored, ScorerDescription
     from veriglot.pipeline.engine import Watch
-    from veriglot.records import Sample
+    from veriglot.records import Scorer
 
-__all__ = ["MtSample", "mt_sample"]
+__all__ = ["Account", "GivenScores", "MtSample", "SampleAccount", "Sampling", "ScorerSource", "mt_sample"]
 
-
-# What a sample is written as: parts in the native format and as HAT JSON, clean sources, lines that fell out.
-
-
-_BLOCK = 4_096
-
-
-def name_of(line: Line, paths: Sequence[str]) -> str:
-    """A line's id: as the data have it, or the name of its file and its number there."""
-    return line.id or f"{Path(paths[line.file]).stem}-{line.number}"
+_VERSION = "mt-sample@1"
+_BATCH = 256  # lines that a scorer is given at a time
+_LINES = 4_096  # that are written at a time
+_SHARD = 10_000  # lines that a process scores before it keeps the scores
+_BLOCK = 1 << 18  # lines whose given scores are read at a time
+_REASONS = 20  # different reasons that a range of lines is counted by; beyond, they are counted together
 
 
-def sample_of(
-    lines: Sequence[Line],
-    choice: Choice,
-    values: dict[str, NDArray[np.float64]],
-    groups: NDArray[np.int64],
-    *,
-    paths: Sequence[str],
-    languages: tuple[str, str],
-) -> list[Sample]:
-    """The chosen lines as samples.
+class Sampling(msgspec.Struct, frozen=True):
+    """How lines are chosen and split; the defaults are HAT's (section 2.2).
 
-    `meta.sampling` holds the scores by scorer (None where a line was not scored), by which scorers it was chosen and in
-    which step, its file and its number there, and, where there are near ones, the id of the first line of its group.
-    An id that occurs twice gets the number of its file and line as well.
-    """
-    times = Counter(name_of(line, paths) for line in lines)
-    ids = [
-        name if times[name] == 1 else f"{name}-{line.file}-{line.number}"
-        for line, name in ((line, name_of(line, paths)) for line in lines)
-    ]
-    sizes = Counter(groups.tolist())
-    samples = []
-    for index, line in enumerate(lines):
-        scores = {label: _number(own[index]) for label, own in values.items()}
-        sampling: dict[str, Any] = {
-            "chosen_by": choice.chosen_by[index],
-            "scores": scores,
-            "file": Path(paths[line.file]).name,
-            "line": line.number,
-        }
-        if sizes[int(groups[index])] > 1:
-            sampling["group"] = ids[int(groups[index])]
-        sample = translation(line, ids[index], *languages)
-        samples.append(msgspec.structs.replace(sample, meta={"sampling": sampling}))
-    return samples
-
-
-def _number(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
-
-
-def write_parts(folder: Path, samples: Sequence[Sample], parts: Sequence[str], names: Sequence[str]) -> None:
-    """Write each part as `NAME.jsonl`, in the native format, and as `NAME.hat.json`.
+    Attributes:
+        worst: lines that each scorer gives for being its worst.
+        drawn: lines drawn at random from each scorer's worst percentile, without those that are chosen already.
+        percentile: how many per cent of the lines a scorer scored are its worst percentile, above 0 to 100.
+        most: the greatest number of lines altogether; of more, so many are drawn.
+        parts: name of a part to its size; where fewer lines are chosen than the parts hold, the sizes are shares.
+        near: Jaccard similarity from which two sources, or two targets, come into the same part.
+        seed: of every draw, and of the split.
 
     Raises:
-        VeriglotError: HAT JSON could not hold a sample as it is.
+        UsageError: a number out of its range.
     """
-    for name in names:
-        own = [sample for sample, part in zip(samples, parts, strict=True) if part == name]
-        for path, format_ in ((folder / f"{name}.jsonl", "jsonl"), (folder / f"{name}.hat.json", "hat")):
-            with open_writer(path, format=format_) as writer:
-                for sample in own:
-                    writer.write(sample)
-            if writer.losses.written != len(own):
-                raise VeriglotError(f"{path} could not hold {len(own) - writer.losses.written:,} samples.")
+
+    worst: int = 1_000
+    drawn: int = 1_000
+    percentile: float = 1.0
+    most: int = 10_000
+    parts: dict[str, int] = msgspec.field(default_factory=lambda: {"train": 5_000, "dev": 2_000, "test": 3_000})
+    near: float = 0.8
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name, count in (("worst", self.worst), ("drawn", self.drawn)):
+            if count < 0:
+                raise UsageError(f"{name} counts lines and is at least 0, not {count}.")
+        if self.worst + self.drawn == 0 or self.most < 1:
+            raise UsageError("A sample has at least one line.", remedy="Raise worst, drawn or most.")
+        if not 0 < self.percentile <= 100:
+            raise UsageError(f"The worst percentile is above 0 and at most 100 per cent, not {self.percentile}.")
+        if not self.parts or any(size < 1 for size in self.parts.values()):
+            raise UsageError("A split has parts of at least one line each.", remedy="Such as train=5000,dev=2000.")
+        check_similarity(self.near)
 
 
-def write_clean(path: Path, store: LineStore, numbers: NDArray[np.uint32], paths: Sequence[str]) -> None:
-    """Write the clean sources, with their ids, as JSON lines that a translator can add to."""
-    with open_whole(path) as stream:
-        for start in range(0, len(numbers), _BLOCK):
-            for line in store.pick(np.array(numbers[start : start + _BLOCK])):
-                record = {"id": name_of(line, paths), "source": line.source}
-                stream.write(msgspec.json.encode(record) + b"\n")
+@dataclass(frozen=True)
+class ScorerSource:
+    """A scorer, and how another process makes one like it.
+
+    Attributes:
+        label: what it is called in accounts.
+        make: makes it; picklable where several processes score.
+    """
+
+    label: str
+    make: Callable[[], Scorer]
 
 
-def write_rejected(path: Path, store: LineStore, drop_reasons: NDArray[np.uint8], paths: Sequence[str]) -> None:
-    """Write every line that fell out, with the reason, as JSON lines."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with open_whole(path) as stream:
-        for row in _dropped(drop_reasons):
-            for number, line in zip(row.tolist(), store.pick(row), strict=True):
-                record = {"id": name_of(line, paths), "source": line.source, "target": line.target}
-                reason = DropReason(int(drop_reasons[number])).name.lower()
-                stream.write(msgspec.json.encode({**record, "reason": reason}) + b"\n")
+@dataclass(frozen=True)
+class GivenScores:
+    """A column of the data that holds scores.
 
+    Attributes:
+        label: the column's name.
+        direction: whether a higher number speaks against a translation or for it.
+    """
 
-def _dropped(drop_reasons: NDArray[np.uint8]) -> Iterator[NDArray[np.int64]]:
-    for start in range(0, len(drop_reasons), _BLOCK):
-        yield np.flatnonzero(drop_reasons[start : start + _BLOCK] != DropReason.KEPT) + start
-
-
-VERSION = "mt-sample@1"
+    label: str
+    direction: Direction
 
 
 class MtSample(msgspec.Struct, frozen=True):
@@ -169,6 +146,96 @@ class MtSample(msgspec.Struct, frozen=True):
     columns: Columns = Columns()
     scorers: tuple[ScorerSource, ...] = ()
     given: tuple[GivenScores, ...] = ()
+
+    @property
+    def languages(self) -> tuple[str, str]:
+        """Tags of sources and of translations."""
+        return self.cleaning.language, self.target or ""
+
+
+class ScorerAccount(msgspec.Struct, frozen=True):
+    """What one scorer gave to the sample.
+
+    Attributes:
+        scorer: its label.
+        direction: of its numbers.
+        scored: lines that it scored.
+        unscored: lines that it did not.
+        reasons: why it did not, with counts.
+        worst: lines that were chosen for being its worst.
+        worst_border: the best number among these; None where there is none.
+        worst_tied: scored lines with just that number; where they are more than fit in, the hash decided.
+        percentile: lines of its worst percentile.
+        percentile_border: the best number among these.
+        percentile_tied: scored lines with just that number.
+        drawn: lines that were drawn from the percentile.
+        missing: lines that could not be drawn, because the percentile holds no more.
+        in_sample: lines of the final sample that this scorer chose or drew.
+    """
+
+    scorer: str
+    direction: Direction
+    scored: int
+    unscored: int
+    reasons: dict[str, int]
+    worst: int
+    worst_border: float | None
+    worst_tied: int
+    percentile: int
+    percentile_border: float | None
+    percentile_tied: int
+    drawn: int
+    missing: int
+    in_sample: int
+
+
+class Part(msgspec.Struct, frozen=True):
+    """One part of the sample: lines wanted and lines in it, which differ only where groups are too large to fit."""
+
+    wanted: int
+    lines: int
+
+
+class SampleAccount(msgspec.Struct, frozen=True):
+    """What was chosen.
+
+    Attributes:
+        scorers: what each gave.
+        worst: lines that were among the worst of a scorer, each counted once.
+        drawn: lines that were drawn from worst percentiles besides.
+        union: both together.
+        sample: lines of the sample, at most the bound.
+        groups: groups of near-duplicates, lines on their own included.
+        largest_group: lines of the largest one.
+        parts: by name.
+    """
+
+    scorers: list[ScorerAccount]
+    worst: int
+    drawn: int
+    union: int
+    sample: int
+    groups: int
+    largest_group: int
+    parts: dict[str, Part]
+
+
+class Account(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The whole account, which `report.json` holds.
+
+    Attributes:
+        signature: one line that says how the sample was made.
+        source: BCP 47 tag of the sources.
+        target: of the translations; None where there are none yet.
+        cleaned: what became of all lines.
+        sample: what was chosen; None where there was nothing to score.
+    """
+
+    signature: str
+    source: str
+    target: str | None
+    cleaned: Cleaned
+    sample: SampleAccount | None = None
 
 
 def mt_sample(
@@ -208,10 +275,9 @@ def mt_sample(
     labels = [*(source.label for source in order.given), *(source.label for source in order.scorers)]
     if len(set(labels)) < len(labels):
         raise UsageError("Two scorers, or columns of scores, have the same name.", remedy="Name each once.")
-    lock = Lock(folder / "report.json")
-    try:
+    with Lock(folder / "report.json"):
         stages = Stages(folder / "work", restart=restart)
-        scorers = [describe_scorer(source) for source in order.scorers]
+        scorers = [_described(source) for source in order.scorers]
         was_read = read(stages, order.paths, order.columns, order.cleaning, watch=watch)
         _check(order, was_read)
         cleaned = clean(stages, was_read, order.cleaning, jobs=jobs, watch=watch)
@@ -220,21 +286,21 @@ def mt_sample(
         if was_read.translated:  # a sample is not replaced by another one unasked
             stages.check("sample", of_sample, after="near")
         _clear(folder)
+        near = stages.path("near")
         with LineStore(stages.path("read")) as store:
             if rejected is not None:
-                write_rejected(rejected, store, np.load(stages.path("near") / "fates.npy", mmap_mode="r"), order.paths)
+                _write_rejected(rejected, store, np.load(near / "fates.npy", mmap_mode="r"), order.paths)
             _check_clean(cleaned)
             if was_read.translated:
-                sample = _sample(order, scorers, folder, stages, store, scorer_jobs, watch)
-                account = msgspec.structs.replace(account, sample=sample)
+                scored = [_given_scores(store, near, number, given) for number, given in enumerate(order.given)]
+                scored += [_run_scorer(stages, *scorer, order.languages, scorer_jobs, watch) for scorer in scorers]
+                watch.begin("choosing", None)
+                account = msgspec.structs.replace(account, sample=_sample(order, scored, folder, near, store))
                 stages.do("sample", of_sample, lambda _: True, bool, after="near")
             else:
-                clean_lines = np.load(stages.path("near") / "kept.npy", mmap_mode="r")
-                write_clean(folder / "clean.jsonl", store, clean_lines, order.paths)
+                _write_clean(folder / "clean.jsonl", store, np.load(near / "kept.npy", mmap_mode="r"), order.paths)
         write_json(folder / "report.json", account)
         return account
-    finally:
-        lock.release()
 
 
 def _check(order: MtSample, was_read: ReadCounts) -> None:
@@ -270,34 +336,313 @@ def _check_clean(cleaned: Cleaned) -> None:
     )
 
 
-def _sample(
-    order: MtSample,
-    scorers: Sequence[ScorerDescription],
-    folder: Path,
+def _clear(folder: Path) -> None:
+    """Remove what an earlier run put out, so that nothing of two runs stands side by side."""
+    report = folder / "report.json"
+    if report.exists():
+        before = msgspec.json.decode(report.read_bytes(), type=Account)
+        names = [] if before.sample is None else list(before.sample.parts)
+        for path in (*(folder / f"{name}{kind}" for name in names for kind in (".jsonl", ".hat.json")), report):
+            path.unlink(missing_ok=True)
+    (folder / "clean.jsonl").unlink(missing_ok=True)
+
+
+def _signature(order: MtSample, stages: Stages) -> str:
+    """One line for the whole sample; the settings themselves go in by their hash."""
+    cleaning, sampling = (
+        msgspec.json.encode(settings, order="deterministic") for settings in (order.cleaning, order.sampling)
+    )
+    return signature(
+        sample=_VERSION,
+        data=stages.key("near")[:16],
+        pair=f"{order.cleaning.language}-{order.target}" if order.target else order.cleaning.language,
+        compares=SHINGLES_VERSION,
+        cleaning=digest([cleaning])[:8],
+        sampling=digest([sampling])[:8],
+        seed=order.sampling.seed,
+    )
+
+
+# A number for every clean line, from a scorer or from a column of the data.
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What one scorer said of all lines, and why it did not score others, with counts.
+
+    `values` gives, each time it is called, the number of the first line and the scores of lines from there on, block
+    by block in ascending order; not a number where a line was not scored.
+    """
+
+    label: str
+    direction: Direction
+    values: Callable[[], Iterable[tuple[int, NDArray[np.float64]]]]
+    reasons: dict[str, int] = field(default_factory=dict)
+
+
+def _described(source: ScorerSource) -> tuple[ScorerSource, Direction, str]:
+    """Make the scorer, and let it go: one that cannot be made says so at once, and no two are in memory."""
+    scorer = source.make()
+    return source, scorer.direction, scorer.signature
+
+
+def _given_scores(store: LineStore, near: Path, number: int, given: GivenScores) -> Scored:
+    """Those of column `number`, which the data hold."""
+    clean_lines = np.load(near / "kept.npy", mmap_mode="r")
+
+    def values() -> Iterator[tuple[int, NDArray[np.float64]]]:
+        for start in range(0, len(clean_lines), _BLOCK):
+            yield start, store.given(np.array(clean_lines[start : start + _BLOCK]))[:, number]
+
+    missing = sum(int(np.isnan(block).sum()) for _, block in values())
+    reasons = {"the data hold no number": missing} if missing else {}
+    return Scored(given.label, given.direction, values, reasons)
+
+
+def _run_scorer(
     stages: Stages,
-    store: LineStore,
+    source: ScorerSource,
+    direction: Direction,
+    scorer_signature: str,
+    languages: tuple[str, str],
     jobs: int,
     watch: Watch,
-) -> SampleAccount:
-    clean_lines = np.load(stages.path("near") / "kept.npy", mmap_mode="r")
-    keys = np.load(stages.path("near") / "keys.npy", mmap_mode="r")
-    scores = Scores(stages, store, (order.cleaning.language, order.target or ""), jobs, watch)
-    scored = [scores.given(number, scorer) for number, scorer in enumerate(order.given)]
-    scored += [scores.scored(scorer) for scorer in scorers]
-    watch.begin("choosing", None)
+) -> Scored:
+    """The scores of all clean lines, or those of an earlier run; the scorer is made again only where lines are left."""
+    label, clean_lines = source.label, stages.path("near") / "kept.npy"
+    name = f"scores-{re.sub(r'[^A-Za-z0-9.-]+', '_', label)[:40]}-{digest([label])[:8]}"
+    shards = Shards(stages.path(name) / "shards", len(np.load(clean_lines, mmap_mode="r")), _SHARD)
+
+    def score(_: Path) -> bool:
+        watch.begin(f"scoring by {label}, {_SHARD:,} lines at a time", len(shards))
+        shards.run(partial(_ScorerWorker, stages.path("read"), clean_lines, source, languages), jobs=jobs, watch=watch)
+        return True
+
+    stages.do(name, {"scorer": scorer_signature, "languages": languages}, score, bool, after="near")
+    return Scored(label, direction, partial(shards.arrays, "values"), shards.notes())
+
+
+class _ScorerWorker:
+    """Scores lines of a store whose numbers are in the file `clean_lines`."""
+
+    def __init__(self, store: Path, clean_lines: Path, source: ScorerSource, languages: tuple[str, str]) -> None:
+        self._store, self._clean_lines = LineStore(store), clean_lines
+        self._scorer, self._languages = source.make(), languages
+
+    def __call__(self, start: int, stop: int) -> ShardResult:
+        """Array `values`, not a number where a line was not scored; notes count why it was not."""
+        values = np.full(stop - start, np.nan)
+        notes: Counter[str] = Counter()
+        for first in range(start, stop, _BATCH):
+            rows = np.array(np.load(self._clean_lines, mmap_mode="r")[first : min(first + _BATCH, stop)])
+            lines = zip(self._store.pick(rows), rows.tolist(), strict=True)
+            samples = [_translation(line, str(row), self._languages) for line, row in lines]
+            scores = self._scorer.score(samples)
+            if [score.id for score in scores] != [sample.id for sample in samples]:
+                raise VeriglotError(f"The scorer {self._scorer.name} did not give one score for each line, in order.")
+            for index, score in enumerate(scores, start=first - start):
+                if score.value is not None:
+                    values[index] = score.value
+                else:
+                    reason = f"{score.status}: {score.reason}"
+                    notes[reason if reason in notes or len(notes) < _REASONS else f"{score.status}: other reasons"] += 1
+        return ShardResult({"values": values}, dict(notes))
+
+
+def _translation(line: Line, id_: str, languages: tuple[str, str]) -> Sample:
+    """A line as a sample, without annotations: the source as evidence, its translation as the response."""
+    evidence = (Evidence(line.source, language=languages[0]),)
+    return Sample(id_, line.target or "", task=Task.TRANSLATION, language=languages[1], evidence=evidence)
+
+
+# Each scorer's worst lines, and more of its worst percentile.
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The lines that were chosen.
+
+    Attributes:
+        places: of the lines, ascending.
+        chosen_by: for each of them, label of every scorer that chose it to the step in which it did.
+        scorers: an account for each scorer.
+        worst: lines that the first step gave, each counted once.
+        drawn: lines that the second step added.
+    """
+
+    places: NDArray[np.int64]
+    chosen_by: list[dict[str, Literal["worst", "drawn"]]]
+    scorers: list[ScorerAccount]
+    worst: int
+    drawn: int
+
+
+@dataclass(frozen=True)
+class _Worst:
+    """The worst lines of a scorer, the worst first, with their badness: the higher, the worse."""
+
+    places: NDArray[np.int64]
+    badness: NDArray[np.float64]
+    scored: int
+    unscored: int
+
+
+def choose(scored: Sequence[Scored], keys: NDArray[np.uint64], sampling: Sampling) -> Choice:
+    """Choose lines by the numbers of each scorer, whose order counts in the second step; keys decide ties and draws."""
+    ranked = [_worst_of(scorer, keys, sampling) for scorer in scored]
+    chosen: dict[int, dict[str, Literal["worst", "drawn"]]] = {}
+    for scorer, worst in zip(scored, ranked, strict=True):
+        for line in worst.places[: sampling.worst].tolist():
+            chosen.setdefault(line, {})[scorer.label] = "worst"
+    first = len(chosen)
+    drawn = []
+    for scorer, worst in zip(scored, ranked, strict=True):
+        pool = worst.places[: _percentile(worst.scored, sampling)]
+        free = np.array([line for line in pool.tolist() if line not in chosen], np.int64)
+        places = _drawn(free, keys, sampling.drawn, _salted(sampling.seed, "drawn", scorer.label))
+        chosen.update({line: {scorer.label: "drawn"} for line in places.tolist()})
+        drawn.append(len(places))
+    places = np.array(sorted(chosen), np.int64)
+    places = np.sort(_drawn(places, keys, sampling.most, _salted(sampling.seed, "most")))
+    chosen_by = [chosen[line] for line in places.tolist()]
+    accounts = [
+        _account(scorer, worst, sampling, count, sum(scorer.label in by for by in chosen_by))
+        for scorer, worst, count in zip(scored, ranked, drawn, strict=True)
+    ]
+    return Choice(places, chosen_by, accounts, first, sum(drawn))
+
+
+def _salted(seed: int, *words: str) -> np.uint64:
+    """What sets the hashes of one draw apart from those of another."""
+    return np.uint64(key_of(str(seed), *words))
+
+
+def _percentile(scored: int, sampling: Sampling) -> int:
+    return math.ceil(scored * sampling.percentile / 100)
+
+
+def _drawn(places: NDArray[np.int64], keys: NDArray[np.uint64], count: int, salt: np.uint64) -> NDArray[np.int64]:
+    """So many of the places at random, by the hash of their keys."""
+    return places[np.argsort(mixed(keys[places] ^ salt), kind="stable")[:count]]
+
+
+def _worst_of(scored: Scored, keys: NDArray[np.uint64], sampling: Sampling) -> _Worst:
+    """The worst lines, as many as either step may take; only these are in memory."""
+    scored_lines = sum(int(np.isfinite(values).sum()) for _, values in scored.values())
+    count = max(sampling.worst, _percentile(scored_lines, sampling))
+    salt, total = _salted(sampling.seed, "ties", scored.label), 0
+    places, badness, ties = np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.uint64)
+    for start, values in scored.values():
+        total += len(values)
+        usable = np.flatnonzero(np.isfinite(values))
+        own = np.array(values[usable])
+        places = np.concatenate([places, usable + start])
+        badness = np.concatenate([badness, own if scored.direction is Direction.HIGHER_IS_WORSE else -own])
+        ties = np.concatenate([ties, mixed(np.array(keys[start : start + len(values)])[usable] ^ salt)])
+        if len(places) > 2 * count:
+            places, badness, ties = _first(places, badness, ties, count)
+    places, badness, ties = _first(places, badness, ties, count)
+    return _Worst(places, badness, scored_lines, total - scored_lines)
+
+
+def _first(
+    places: NDArray[np.int64], badness: NDArray[np.float64], ties: NDArray[np.uint64], count: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.uint64]]:
+    order = np.lexsort((ties, -badness))[:count]
+    return places[order], badness[order], ties[order]
+
+
+def _account(scored: Scored, worst: _Worst, sampling: Sampling, drawn: int, in_sample: int) -> ScorerAccount:
+    taken, pool = len(worst.places[: sampling.worst]), _percentile(worst.scored, sampling)
+    sign = 1.0 if scored.direction is Direction.HIGHER_IS_WORSE else -1.0
+    borders = [sign * float(worst.badness[count - 1]) if count else None for count in (taken, pool)]
+    tied = [0, 0]
+    for _, values in scored.values():
+        for number, border in enumerate(borders):
+            tied[number] += 0 if border is None else int((values == border).sum())
+    return ScorerAccount(
+        scorer=scored.label,
+        direction=scored.direction,
+        scored=worst.scored,
+        unscored=worst.unscored,
+        reasons=scored.reasons,
+        worst=taken,
+        worst_border=borders[0],
+        worst_tied=tied[0],
+        percentile=pool,
+        percentile_border=borders[1],
+        percentile_tied=tied[1],
+        drawn=drawn,
+        missing=sampling.drawn - drawn,
+        in_sample=in_sample,
+    )
+
+
+def sizes_of(total: int, parts: Mapping[str, int]) -> dict[str, int]:
+    """How many of `total` lines each part gets: its size, where the parts hold just so many; else in proportion."""
+    held = sum(parts.values())
+    exact = {name: total * size / held for name, size in parts.items()}
+    sizes = {name: int(share) for name, share in exact.items()}
+    for name in sorted(parts, key=lambda name: sizes[name] - exact[name])[: total - sum(sizes.values())]:
+        sizes[name] += 1
+    return sizes
+
+
+def split(groups: NDArray[np.int64], keys: NDArray[np.uint64], parts: Mapping[str, int], seed: int) -> list[str]:
+    """The part of each line.
+
+    A hash of a group's least key decides its part; where that has no room left for all of it, the part with the most
+    room takes it. Lines on their own then fill the parts in the order of their hashes. So the sizes are exact unless
+    groups are too large for that, and a line's place does not depend on the order of the data.
+    """
+    if not len(groups):
+        return []
+    names, members = np.unique(groups, return_inverse=True)
+    least = np.full(len(names), np.iinfo(np.uint64).max, np.uint64)
+    np.minimum.at(least, members, keys)
+    hashes = mixed(least ^ _salted(seed, "split"))
+    order = np.argsort(hashes, kind="stable").tolist()
+    counts = np.bincount(members).tolist()
+    wanted = sizes_of(len(groups), parts)
+    room, part_of = dict(wanted), [""] * len(counts)
+    for group in (group for group in order if counts[group] > 1):
+        part = _at(float(hashes[group]) / 2.0**64, wanted)
+        part = part if room[part] >= counts[group] else max(room, key=lambda name: room[name])
+        part_of[group] = part
+        room[part] -= counts[group]
+    for group in (group for group in order if counts[group] == 1):
+        part = next(name for name, left in room.items() if left > 0)
+        part_of[group] = part
+        room[part] -= 1
+    return [part_of[group] for group in members.tolist()]
+
+
+def _at(share: float, sizes: Mapping[str, int]) -> str:
+    """The part that a number between 0 and 1 falls into."""
+    reached, total = 0, sum(sizes.values())
+    for name, size in sizes.items():
+        reached += size
+        if share * total < reached:
+            return name
+    return list(sizes)[-1]
+
+
+def _sample(order: MtSample, scored: Sequence[Scored], folder: Path, near: Path, store: LineStore) -> SampleAccount:
+    """Choose lines, split them, and write the parts."""
+    keys = np.load(near / "keys.npy", mmap_mode="r")
     choice = choose(scored, keys, order.sampling)
     if not len(choice.places):
         reasons = "; ".join(
             f"{scorer.label}: {reason}, {n:,}" for scorer in scored for reason, n in scorer.reasons.items()
         )
         raise InputError(f"no line has a score: {reasons}")
-    lines = store.pick(np.array(clean_lines[choice.places]))
+    lines = store.pick(np.array(np.load(near / "kept.npy", mmap_mode="r")[choice.places]))
     groups = groups_of([[line.source for line in lines], [line.target or "" for line in lines]], order.sampling.near)
     parts = split(groups, np.array(keys[choice.places]), order.sampling.parts, order.sampling.seed)
     values = {scorer.label: _values_at(scorer, choice) for scorer in scored}
-    languages = order.cleaning.language, order.target or ""
-    samples = sample_of(lines, choice, values, groups, paths=order.paths, languages=languages)
-    write_parts(folder, samples, parts, list(order.sampling.parts))
+    samples = _samples_of(order, lines, choice, values, groups)
+    for name in order.sampling.parts:
+        _write_part(folder, name, [sample for sample, part in zip(samples, parts, strict=True) if part == name])
     wanted, held = sizes_of(len(lines), order.sampling.parts), Counter(parts)
     return SampleAccount(
         scorers=choice.scorers,
@@ -311,17 +656,6 @@ def _sample(
     )
 
 
-def _clear(folder: Path) -> None:
-    """Remove what an earlier run put out, so that nothing of two runs stands side by side."""
-    report = folder / "report.json"
-    if report.exists():
-        before = msgspec.json.decode(report.read_bytes(), type=Account)
-        names = [] if before.sample is None else list(before.sample.parts)
-        for path in (*(folder / f"{name}{kind}" for name in names for kind in (".jsonl", ".hat.json")), report):
-            path.unlink(missing_ok=True)
-    (folder / "clean.jsonl").unlink(missing_ok=True)
-
-
 def _values_at(scored: Scored, choice: Choice) -> NDArray[np.float64]:
     """The numbers of the chosen lines."""
     parts = [np.zeros(0)]
@@ -331,17 +665,73 @@ def _values_at(scored: Scored, choice: Choice) -> NDArray[np.float64]:
     return np.concatenate(parts)
 
 
-def _signature(order: MtSample, stages: Stages) -> str:
-    """One line for the whole sample; the settings themselves go in by their hash."""
-    cleaning, sampling = (
-        msgspec.json.encode(settings, order="deterministic") for settings in (order.cleaning, order.sampling)
-    )
-    return signature(
-        sample=VERSION,
-        data=stages.key("near")[:16],
-        pair=f"{order.cleaning.language}-{order.target}" if order.target else order.cleaning.language,
-        compares=SHINGLES_VERSION,
-        cleaning=digest([cleaning])[:8],
-        sampling=digest([sampling])[:8],
-        seed=order.sampling.seed,
-    )
+def _name_of(line: Line, paths: Sequence[str]) -> str:
+    """A line's id: as the data have it, or the name of its file and its number there."""
+    return line.id or f"{Path(paths[line.file]).stem}-{line.number}"
+
+
+def _samples_of(
+    order: MtSample,
+    lines: Sequence[Line],
+    choice: Choice,
+    values: dict[str, NDArray[np.float64]],
+    groups: NDArray[np.int64],
+) -> list[Sample]:
+    """The chosen lines as samples.
+
+    `meta.sampling` holds the scores by scorer (None where a line was not scored), by which scorers it was chosen and in
+    which step, its file and its number there, and, where there are near ones, the id of the first line of its group.
+    An id that occurs twice gets the number of its file and line as well.
+    """
+    names = [_name_of(line, order.paths) for line in lines]
+    times = Counter(names)
+    ids = [
+        name if times[name] == 1 else f"{name}-{line.file}-{line.number}"
+        for line, name in zip(lines, names, strict=True)
+    ]
+    sizes = Counter(groups.tolist())
+    samples = []
+    for index, line in enumerate(lines):
+        scores = {label: float(own[index]) if np.isfinite(own[index]) else None for label, own in values.items()}
+        sampling: dict[str, Any] = {
+            "chosen_by": choice.chosen_by[index],
+            "scores": scores,
+            "file": Path(order.paths[line.file]).name,
+            "line": line.number,
+        }
+        if sizes[int(groups[index])] > 1:
+            sampling["group"] = ids[int(groups[index])]
+        sample = _translation(line, ids[index], order.languages)
+        samples.append(msgspec.structs.replace(sample, meta={"sampling": sampling}))
+    return samples
+
+
+def _write_part(folder: Path, name: str, samples: Sequence[Sample]) -> None:
+    """Write a part as `NAME.jsonl`, in the native format, and as `NAME.hat.json`."""
+    for path, format_ in ((folder / f"{name}.jsonl", "jsonl"), (folder / f"{name}.hat.json", "hat")):
+        with open_writer(path, format=format_) as writer:
+            for sample in samples:
+                writer.write(sample)
+        if writer.losses.written != len(samples):
+            raise VeriglotError(f"{path} could not hold {len(samples) - writer.losses.written:,} samples.")
+
+
+def _write_clean(path: Path, store: LineStore, numbers: NDArray[np.uint32], paths: Sequence[str]) -> None:
+    """Write the clean sources, with their ids, as JSON lines that a translator can add to."""
+    with open_whole(path) as stream:
+        for start in range(0, len(numbers), _LINES):
+            for line in store.pick(np.array(numbers[start : start + _LINES])):
+                record = {"id": _name_of(line, paths), "source": line.source}
+                stream.write(msgspec.json.encode(record) + b"\n")
+
+
+def _write_rejected(path: Path, store: LineStore, drop_reasons: NDArray[np.uint8], paths: Sequence[str]) -> None:
+    """Write every line that fell out, with the reason, as JSON lines."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open_whole(path) as stream:
+        for start in range(0, len(drop_reasons), _LINES):
+            rows = np.flatnonzero(drop_reasons[start : start + _LINES] != DropReason.KEPT) + start
+            for number, line in zip(rows.tolist(), store.pick(rows), strict=True):
+                record = {"id": _name_of(line, paths), "source": line.source, "target": line.target}
+                reason = DropReason(int(drop_reasons[number])).name.lower()
+                stream.write(msgspec.json.encode({**record, "reason": reason}) + b"\n")

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 from typing import NamedTuple
 
+import numpy as np
+
+from veriglot.datasets.translation.alignment import Alignment, Side, links_of
 from veriglot.text.normalization import fold
 from veriglot.text.segmentation import word_bounds
 
@@ -63,3 +67,20 @@ def pseudo(text: str, tag: str, marks: list[tuple[int, int]], *, spaced: bool, s
         places.update(dict.fromkeys(inside, (start, len(out))))
     dictionary = {fold(word): (respelt(word, spaced=spaced),) for words, _ in blocks for word in words}
     return Pseudo(out, [places[n] for n in range(len(marks))], dictionary)
+
+
+class DictionaryAligner:
+    """Links words by a dictionary; the other language, where it has no spaces, is cut where its words close."""
+
+    signature = "aligner:dictionary"
+
+    def __init__(self, dictionary: dict[str, tuple[str, ...]], *, spaced: bool) -> None:
+        self.dictionary, self.spaced = dictionary, spaced
+
+    def align(self, source: Side, target: Side) -> Alignment:
+        if not self.spaced:
+            ends = [0, *(n + 1 for n, char in enumerate(target.text) if char == END)]
+            target = Side(target.text, target.tag, tuple(pairwise(ends)))
+        forms = target.forms()
+        similarity = [[float(form in self.dictionary[fold(word)]) for form in forms] for word in source.forms()]
+        return Alignment(source, target, links_of(np.array(similarity, np.float32), least=0.5))

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
-from pseudo import pseudo
+from pseudo import DictionaryAligner, pseudo
 
 from veriglot import read
-from veriglot.datasets.translation.alignment import LexicalAligner, side_of
+from veriglot.datasets.translation.alignment import side_of
 from veriglot.datasets.translation.projection import Unmarked, best_of, marked, project, unmarked
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def test_spans_of_gold_text_come_back_exactly_with_all_strategies(shared_data: P
             marks,
             tagged=back.spans,
             apart=parts,
-            aligner=LexicalAligner({(tag, target): made.dictionary}, guess=False),
+            aligner=DictionaryAligner(made.dictionary, spaced=spaced),
         )
         assert [place.parts if place else None for place in places] == [(span,) for span in made.spans]
         asked += len(marks)
@@ -75,7 +75,7 @@ def test_spans_of_gold_text_come_back_by_alignment(shared_data: Path, folder: st
             break
         marks = marks_of(sample)
         made = pseudo(sample.response, tag, marks, spaced=spaced, seed=number)
-        aligner = LexicalAligner({(tag, target): made.dictionary}, guess=False)
+        aligner = DictionaryAligner(made.dictionary, spaced=spaced)
         aligned = aligner.align(side_of(sample.response, tag), side_of(made.text, target))
         for mark, place in zip(marks, made.spans, strict=True):
             found = project(*aligned, mark)

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
+from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-import msgspec
 import numpy as np
 
 from veriglot.encoders.base import load_encoder, word_vectors
 from veriglot.errors import MissingExtraError
 from veriglot.hub.registry import MissingWeightsError
-from veriglot.signatures import digest, signature
+from veriglot.signatures import signature
 from veriglot.text.normalization import fold, normalise
-from veriglot.text.segmentation import sentences, space_of, word_bounds
+from veriglot.text.segmentation import sentences, word_bounds
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -25,17 +26,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Aligner",
-    "Alignment",
     "AlignmentWeights",
     "LexicalAligner",
     "Link",
     "Side",
     "VectorAligner",
     "best_aligner",
-    "links_of",
-    "posterior",
+    "number_of",
     "side_of",
-    "soft_links",
     "vector_aligner",
 ]
 
@@ -107,18 +105,11 @@ def side_of(text: str, tag: str) -> Side:
 
 
 def links_of(similarity: NDArray[np.float32], *, least: float) -> list[Link]:
-    """Links out of similarities: pairs that are each other's best, then those of what is left.
+    """Links out of similarities, 0 to 1: pairs of at least `least` that are each other's best, then of what is left.
 
     First each word gets one link at most, to its best or to one that is as good: of several equal words the one whose
     neighbours have links to each other. Then come iterations as in SimAlign's *itermax* (Jalili Sabet et al. 2020,
     section 3.1): words that have a link may have another, at a discount.
-
-    Args:
-        similarity: shape (source words, target words), 0 to 1.
-        least: what a pair has to have.
-
-    Returns:
-        Links in the order of the source, each with its similarity as weight.
     """
     if not similarity.size:
         return []
@@ -180,85 +171,33 @@ _GUESSED = 0.25  # weight of a link that place alone suggests
 class LexicalAligner:
     """Links words that can be recognised; those between two such words are guessed by their place, at a low weight.
 
-    Args:
-        dictionary: translations of words, by (source tag, target tag) and folded word.
-        guess: whether places are guessed.
-
     Names are held against each other by their sound where the packages of the extra `semantic` are installed (anyascii,
     rapidfuzz); the signature says whether they are.
     """
 
-    def __init__(
-        self,
-        dictionary: Mapping[tuple[str, str], Mapping[str, Sequence[str]]] | None = None,
-        *,
-        guess: bool = True,
-    ) -> None:
-        self._dictionary = {
-            pair: {fold(word): frozenset(map(fold, others)) for word, others in table.items()}
-            for pair, table in (dictionary or {}).items()
-        }
-        self._guess = guess
-        plain = [
-            [*pair, *sorted((word, *others) for word, others in t.items())]
-            for pair, t in sorted((dictionary or {}).items())
-        ]
-        self.signature = signature(
-            aligner="lexical",
-            dictionary=digest([msgspec.json.encode(plain)])[:16] if dictionary else None,
-            sounds=_sounds_available(),
-            guess=guess,
-        )
+    def __init__(self) -> None:
+        self.signature = signature(aligner="lexical", sounds=_sounds_available(), guess=True)
 
     def align(self, source: Side, target: Side) -> Alignment:
-        """As `Aligner`. Where the target sets no spaces, words of the dictionary are cut out of it first."""
-        table = self._dictionary.get((source.tag, target.tag), {})
-        if table and not space_of(target.tag):
-            target = _cut(target, {form for forms in table.values() for form in forms})
-        links = links_of(lexical_similarity(source, target, table), least=_LEAST_SIMILARITY)
-        if self._guess:
-            links = sorted([*links, *_guessed(links, len(source.words), len(target.words))])
-        return Alignment(source, target, links)
+        """As `Aligner`."""
+        links = links_of(_lexical_similarity(source, target), least=_LEAST_SIMILARITY)
+        return Alignment(source, target, sorted([*links, *_guessed(links, len(source.words), len(target.words))]))
 
 
-def _cut(side: Side, forms: Collection[str]) -> Side:
-    """A text cut into forms of a dictionary, the longest first at each place; what lies between keeps its words."""
-    longest = max(map(len, forms))
-    words: list[tuple[int, int]] = []
-    ends = {end for _, end in side.words}
-    begun = at = 0
-    while at <= len(side.text):
-        sizes = range(min(longest, len(side.text) - at), 0, -1)
-        size = next((size for size in sizes if fold(side.text[at : at + size]) in forms), 0)
-        if (size or at in ends or at == len(side.text)) and any(map(str.isalnum, side.text[begun:at])):
-            words.append((begun, at))
-        if size:
-            words.append((at, at + size))
-        if size or at in ends or not side.text[at : at + 1].isalnum():
-            begun = at + size if size or at in ends else at + 1
-        at += size or 1
-    return Side(side.text, side.tag, tuple(words))
-
-
-def lexical_similarity(
-    source: Side, target: Side, dictionary: Mapping[str, frozenset[str]] | None = None
-) -> NDArray[np.float32]:
+def _lexical_similarity(source: Side, target: Side) -> NDArray[np.float32]:
     """How alike words are by form, shape (source words, target words), 0 to 1; 0 where nothing can be said."""
-    source_forms, target_forms = [fold(word) for word in source.forms()], [fold(word) for word in target.forms()]
-    similarity = np.zeros((len(source_forms), len(target_forms)), np.float32)
+    source_words, target_words = source.forms(), target.forms()
+    similarity = np.zeros((len(source_words), len(target_words)), np.float32)
     if not similarity.size:
         return similarity
-    places: dict[str, list[int]] = {}
-    for j, form in enumerate(target_forms):
-        for key in {form, number_of(form) or form}:
-            places.setdefault(key, []).append(j)
-    known = dictionary or {}
-    for i, form in enumerate(source_forms):
-        for key in {form, number_of(form) or form, *known.get(form, ())}:
-            similarity[i, places.get(key, [])] = 1.0
-    if _sounds_available():
-        similarity = np.maximum(similarity, _by_sound(source.forms(), target.forms()))
-    return similarity
+    columns: dict[str, list[int]] = defaultdict(list)
+    for j, word in enumerate(target_words):
+        for key in {fold(word), number_of(fold(word)) or fold(word)}:
+            columns[key].append(j)
+    for i, word in enumerate(source_words):
+        for key in {fold(word), number_of(fold(word)) or fold(word)}:
+            similarity[i, columns.get(key, [])] = 1.0
+    return np.maximum(similarity, _by_sound(source_words, target_words)) if _sounds_available() else similarity
 
 
 @lru_cache(maxsize=1 << 16)
@@ -348,22 +287,14 @@ def best_aligner(encoders: Sequence[str] = ENCODERS, *, begun: str | None = None
     Raises:
         WeightsError: the weights of one are here and damaged.
     """
-    best: Aligner | None = None
-    for aligner in _here(encoders):
-        best = best or aligner
-        if begun in (None, aligner.signature):
-            return aligner
-    assert best is not None
-    return best
-
-
-def _here(encoders: Sequence[str]) -> Iterator[Aligner]:
+    aligners: list[Aligner] = []
     for encoder in encoders:
-        try:
-            yield vector_aligner(encoder)
-        except (MissingExtraError, MissingWeightsError):
-            continue
-    yield LexicalAligner()
+        with suppress(MissingExtraError, MissingWeightsError):
+            aligners.append(vector_aligner(encoder))
+            if begun in (None, aligners[-1].signature):
+                return aligners[-1]
+    aligners.append(LexicalAligner())
+    return next((aligner for aligner in aligners if aligner.signature == begun), aligners[0])
 
 
 # How likely two words of a text and its translation belong together, out of how alike they are and where they stand.
@@ -405,14 +336,8 @@ class AlignmentWeights(NamedTuple):
     rounds: int = 2
 
 
-def posterior(cosine: NDArray[np.float32], form: NDArray[np.float32] | None, weighing: AlignmentWeights) -> Array:
-    """Probabilities, 0 to 1, shape (source words, target words).
-
-    Args:
-        cosine: of the words' vectors, same shape.
-        form: how alike the words are as they stand, 0 to 1; None where that does not count.
-        weighing: what counts how much.
-    """
+def _posterior(cosine: NDArray[np.float32], form: NDArray[np.float32] | None, weighing: AlignmentWeights) -> Array:
+    """Probabilities, 0 to 1, shape (source words, target words), of cosines and, if that counts, likeness of forms."""
     n, m = cosine.shape
     if not cosine.size:
         return np.zeros((n, m))
@@ -429,7 +354,7 @@ def posterior(cosine: NDArray[np.float32], form: NDArray[np.float32] | None, wei
     return probabilities
 
 
-def soft_links(probabilities: Array) -> list[Link]:
+def _soft_links(probabilities: Array) -> list[Link]:
     """Every pair that is not improbable, in the order of the source, with its probability as weight."""
     places = np.argwhere(probabilities >= _LEAST_POSTERIOR)
     return [Link(i, j, min(1.0, float(probabilities[i, j]))) for i, j in places.tolist()]
@@ -485,8 +410,8 @@ class VectorAligner:
         if not source.words or not target.words:
             return Alignment(source, target, [])
         cosine = self._vectors(source) @ self._vectors(target).T
-        form = lexical_similarity(source, target) if self._forms else None
-        return Alignment(source, target, soft_links(posterior(cosine, form, self._weighing)))
+        form = _lexical_similarity(source, target) if self._forms else None
+        return Alignment(source, target, _soft_links(_posterior(cosine, form, self._weighing)))
 
     def _vectors(self, side: Side) -> NDArray[np.float32]:
         encoded = self._encoder.encoded(side.text, sentences(side.text, side.tag))

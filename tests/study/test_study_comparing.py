@@ -11,10 +11,10 @@ import pytest
 from veriglot.pipeline.engine import Description
 from veriglot.rates.proportion import Tallies
 from veriglot.records import Estimator, Reliability
-from veriglot.study.comparison import comparisons, correlations, ranks
 from veriglot.study.config import Config, Entries, StudyEntry
 from veriglot.study.rates import Counted, Judging, Rated, cell_rate, replicates
 from veriglot.study.results import Model
+from veriglot.study.summary import comparisons, correlations, ranks
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,8 +17,7 @@ from veriglot.llm.client import ModelError, SpendingLimitError
 from veriglot.records import Annotation, Kind, Rate, Reliability, Span, encode
 from veriglot.study.config import Folder, load
 from veriglot.study.results import StudyResults
-from veriglot.study.run import rehearse
-from veriglot.study.status import status
+from veriglot.study.run import rehearse, status
 
 if TYPE_CHECKING:
     from pathlib import Path

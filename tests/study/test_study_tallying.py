@@ -104,12 +104,6 @@ def test_confidences_are_left_out_where_not_all_predictions_have_them() -> None:
     assert tallies.confidences is None
 
 
-def test_confidences_are_not_kept_where_nobody_asks() -> None:
-    tallying = Tallying("word", confidences=False)
-    tallying.add(sample(), scored(confidences=[0.1] * 7))
-    assert only(tallying).tallies.confidences is None
-
-
 def test_what_was_not_judged_is_counted_and_not_clean() -> None:
     tallying = Tallying("word", ids=True)
     tallying.add(sample("a"), scored("a", [(4, 10)]))
@@ -117,10 +111,8 @@ def test_what_was_not_judged_is_counted_and_not_clean() -> None:
     tallying.add(sample("c"), Prediction("c", Status.FAILED, "made-up@1", reason="it broke"))
     group = only(tallying)
     assert group.statuses == {"scored": 1, "no_evidence": 1, "failed": 1}
-    assert group.coverage == pytest.approx(1 / 3)
     assert len(group.tallies) == 1
     assert group.ids == ["a"]
-    assert Group().coverage == 0.0
     assert len(Group().tallies) == 0
 
 

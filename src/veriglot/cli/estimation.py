@@ -21,22 +21,13 @@ from veriglot.formats.reader import read_predictions
 from veriglot.pipeline.engine import Description
 from veriglot.rates.estimators import ESTIMATORS
 from veriglot.rates.plan import plan_sample_size
-from veriglot.records import ErrorProfile, Estimator, Reliability, Sample, Status
+from veriglot.records import ErrorProfile, Estimator, Reliability, Sample
 from veriglot.records.languages import UNDETERMINED
 from veriglot.study.config import StudyEntry
-from veriglot.study.counts import (
-    Gold,
-    Group,
-    Key,
-    Tallying,
-    gold_in,
-    labels_of,
-    together,
-    without_response,
-)
-from veriglot.study.detection import read_profile
-from veriglot.study.files import Joining, rows_of
+from veriglot.study.counts import Gold, Group, Key, Tallying, gold_in
 from veriglot.study.rates import Counted, Judging, cell_rate, replicates
+from veriglot.study.responses import Joining, rows_of
+from veriglot.study.run import read_profile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -151,12 +142,11 @@ def carry_out(request: Request) -> int:
         draws=request.draws,
         pooled=request.pooled,
     )
-    gold = gold_in([Path(name) for name in request.labels], unit=study.unit, annotator=request.annotator) \
-        if request.labels else Gold()  # fmt: skip
+    gold = gold_in([Path(name) for name in request.labels], unit=study.unit, annotator=request.annotator)
     account = Account(quiet=request.quiet)
     seen = _Predictions(request.predictions)
     tallying = _tally(request, study, seen, account, ids=bool(gold))
-    unused = without_response(gold, tallying.groups.values())
+    unused = gold.unused(tallying.groups.values())
     if unused:
         account.warn(f"{unused:,} of {len(gold.counts):,} labelled responses are none of those that were judged.")
     judging = Judging(seen.description(profile), profile, study)
@@ -304,19 +294,16 @@ def _cells(tallying: Tallying, judging: Judging, gold: Gold) -> Iterator[_Cell]:
     for _, same in groupby(keys, key=cell):
         part = list(same)
         groups = {key.seed: tallying.groups[key] for key in part}
-        whole = together(groups.values())
-        labels = labels_of(whole.ids, whole.tallies.units.tolist(), gold) if gold else None
-        seeds = {seed: group.tallies for seed, group in groups.items() if group.statuses[Status.SCORED]}
-        given = {seed: group.statuses.total() for seed, group in groups.items()}
-        yield _Cell(part[0].model, part[0].language, Counted(judging, seeds, labels, given))
+        counted = Counted.of_groups(judging, groups, gold)
+        scored = {seed: tallies for seed, tallies in counted.seeds.items() if len(tallies)}
+        yield _Cell(part[0].model, part[0].language, dataclasses.replace(counted, seeds=scored))
 
 
 def _rates(cell: _Cell, estimators: Sequence[Estimator], request: Request) -> Iterator[Rate]:
     for estimator in estimators:
         yield cell_rate(cell.model, cell.language, [cell.counted], estimator).rate
     if request.by_seed:
-        single = Estimator.RAW if estimators[0] is Estimator.PPI else estimators[0]
-        yield from replicates(cell.model, cell.language, [cell.counted], single)
+        yield from replicates(cell.model, cell.language, [cell.counted], estimators[0])
 
 
 def _planned(cell: _Cell, estimator: Estimator, half_width: float, confidence: float) -> Planned:

@@ -129,7 +129,7 @@ def show_status(path: Path, *, json: bool) -> None:
     import msgspec
 
     from veriglot.study.config import Folder
-    from veriglot.study.status import status
+    from veriglot.study.run import status
 
     progress = status(Folder(path))
     if json:

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from veriglot.bench.evaluation import Evaluation
     from veriglot.metrics.estimate import MetricResult
     from veriglot.studio.agreement import AgreementReport, AgreementRow
-    from veriglot.study.run import Rehearsal
-    from veriglot.study.status import Status
+    from veriglot.study.run import Rehearsal, Status
 
 __all__ = ["print_rehearsal", "print_status", "show_agreement", "show_figures"]
 

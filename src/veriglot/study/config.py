@@ -223,6 +223,12 @@ class Config:
         return self.study.title or self.path.stem
 
     @property
+    def queries(self) -> QueriesEntry:
+        """`[queries]`, of a study that asks its models."""
+        assert self.entries.queries is not None
+        return self.entries.queries
+
+    @property
     def models(self) -> Sequence[ModelEntry]:
         """`[[models]]`."""
         return self.entries.models
@@ -270,19 +276,13 @@ def load(path: Path) -> Config:
     """
     try:
         config = Config(path, read_toml_records(path, Entries, "study"))
-        _check(config)
+        for check in (_check_study, _check_sources, _check_models, _check_detectors):
+            check(config)
     except InputError as error:
         raise error.at(path=str(path)) from None
     except VeriglotError as error:
         raise InputError(error.message, remedy=error.remedy, path=str(path)) from error
     return config
-
-
-def _check(config: Config) -> None:
-    _check_study(config)
-    _check_sources(config)
-    _check_models(config)
-    _check_detectors(config)
 
 
 def _check_study(config: Config) -> None:

@@ -21,7 +21,7 @@ from veriglot.records import Status
 from veriglot.records.languages import UNDETERMINED, tag_of
 from veriglot.signatures import digest
 from veriglot.storage.checkpoint import FailedRow
-from veriglot.study.files import all_files, pairs, rows_of
+from veriglot.study.responses import all_files, pairs, rows_of
 from veriglot.study.results import Example
 
 if TYPE_CHECKING:
@@ -34,19 +34,7 @@ if TYPE_CHECKING:
     from veriglot.records import Kind, Prediction, Sample, Span, Word
     from veriglot.study.config import Config, Folder
 
-__all__ = [
-    "Gold",
-    "Group",
-    "Key",
-    "Survey",
-    "Tallying",
-    "gold_counts",
-    "gold_in",
-    "labels_of",
-    "survey_all",
-    "together",
-    "without_response",
-]
+__all__ = ["Gold", "Group", "Key", "Survey", "Tallying", "gold_in", "labels_of", "survey_all", "together"]
 
 
 _BIN = coarse_bin(np.arange(FINE_BINS), BINS)  # by way of an evaluation's grid: 0.15 must lie where a profile has it
@@ -75,12 +63,6 @@ class Group:
     _histograms: array[int] = field(default_factory=lambda: array("i"))  # 20 numbers a response
 
     @property
-    def coverage(self) -> float:
-        """Judged responses over all; 0 where there is none."""
-        given = self.statuses.total()
-        return self.statuses[Status.SCORED] / given if given else 0.0
-
-    @property
     def tallies(self) -> Tallies:
         """The counts of the judged responses."""
         counts = np.array(self._counts, dtype=np.int64).reshape(-1, 3)
@@ -94,31 +76,22 @@ class Group:
         if histogram is not None:
             self._histograms.frombytes(histogram.tobytes())
 
-    def join(self, other: Group) -> None:
-        """Add the responses of another group."""
-        self.statuses.update(other.statuses)
-        self.ids += other.ids
-        self._counts += other._counts
-        self._histograms += other._histograms
-
 
 class Tallying:
     """Takes each response with its prediction, in any order.
 
     Args:
         unit: `char`, `word` or `hf:<tokenizer>`.
-        confidences: keep how confident the detector was of the units, where predictions have words.
         ids: keep the ids of the judged responses, so that labels can be held against them.
 
     Raises:
         UnknownNameError: no such unit.
     """
 
-    def __init__(self, unit: str, *, confidences: bool = True, ids: bool = False) -> None:
+    def __init__(self, unit: str, *, ids: bool = False) -> None:
         self.unit = unit
         self.groups: dict[Key, Group] = {}
         self._segment = segmenter(unit)
-        self._confidences = confidences
         self._ids = ids
 
     def add(self, sample: Sample, prediction: Prediction) -> None:
@@ -130,7 +103,9 @@ class Tallying:
         if prediction.id != sample.id:
             raise InputError(f"the prediction of {prediction.id!r} cannot be held against the response {sample.id!r}")
         judged = self._units(sample, prediction) if prediction.status is Status.SCORED else None
-        group = self.groups.setdefault(key_of(sample, prediction), Group())
+        generator = sample.generator
+        name, seed = (generator.name, generator.seed) if generator is not None else (None, None)
+        group = self.groups.setdefault(Key(name, language_of(sample, prediction), seed), Group())
         group.statuses[prediction.status] += 1
         if judged is None:
             return
@@ -147,10 +122,10 @@ class Tallying:
             _within(sample, part or (), name) for part, name in ((prediction.spans, "span"), (words, "word"))
         )
         if self.unit == "word" and words is not None:  # the same words, already taken apart
-            confidences = np.array([word.confidence for word in words]) if self._confidences else None
+            confidences = np.array([word.confidence for word in words])
             return marked(places, spans), confidences
         bounds = self._segment(sample.response, sample.language or prediction.language)
-        if words is None or not self._confidences:
+        if words is None:
             return marked(bounds, spans), None
         by_character = answer(prediction, len(sample.response)).probability
         assert by_character is not None
@@ -173,13 +148,6 @@ def _within(sample: Sample, marks: Sequence[Span] | Sequence[Word], name: str) -
 def histogram_of(confidences: NDArray[np.float64]) -> NDArray[np.int32]:
     """Units by confidence, shape `(20,)`."""
     return np.bincount(_BIN[bin_of(confidences)], minlength=BINS).astype(np.int32)
-
-
-def key_of(sample: Sample, prediction: Prediction) -> Key:
-    """Where a response is counted: under the language that was asked for, or else the one that the detector found."""
-    generator = sample.generator
-    tag = language_of(sample, prediction)
-    return Key(generator.name if generator else None, tag, generator.seed if generator else None)
 
 
 def language_of(sample: Sample, prediction: Prediction) -> str:
@@ -209,7 +177,10 @@ def together(groups: Iterable[Group]) -> Group:
     """The responses of several groups as one."""
     joined = Group()
     for group in groups:
-        joined.join(group)
+        joined.statuses.update(group.statuses)
+        joined.ids += group.ids
+        joined._counts += group._counts
+        joined._histograms += group._histograms
     return joined
 
 
@@ -228,23 +199,20 @@ class Gold:
     def __bool__(self) -> bool:
         return bool(self.counts)
 
-
-def gold_counts(config: Config) -> Gold:
-    """The labels that a study names; none where it names none.
-
-    Raises:
-        InputError: a file cannot be read, or no row of it is labelled.
-        UsageError: several annotators labelled, and the study does not say whose labels count.
-    """
-    entry = config.entries.labels
-    if entry is None:
-        return Gold()
-    paths = config.places(entry.path)
-    return gold_in(paths, unit=config.study.unit, annotator=entry.annotator, format_name=entry.format)
+    def unused(self, groups: Iterable[Group]) -> int:
+        """Labelled responses that are none of the judged ones in `groups`: no estimate uses them."""
+        return len(self.counts.keys() - {id_ for group in groups for id_ in group.ids})
 
 
 def gold_in(paths: Sequence[Path], *, unit: str, annotator: str | None = None, format_name: str | None = None) -> Gold:
-    """The same, of the labelled samples in files; arguments and errors as there."""
+    """The labels in files of labelled samples; none where there are no files.
+
+    Raises:
+        InputError: a file cannot be read, or no row of it is labelled.
+        UsageError: several annotators labelled, and nobody says whose labels count.
+    """
+    if not paths:
+        return Gold()
     segment = segmenter(unit)
     counts: dict[str, tuple[int, int]] = {}
     kinds: set[Kind] = set()
@@ -262,33 +230,21 @@ def gold_in(paths: Sequence[Path], *, unit: str, annotator: str | None = None, f
 
 
 def labels_of(ids: Sequence[str], units: Sequence[int], gold: Gold) -> Labels | None:
-    """The labels of the responses with these ids, in order; None where none is labelled.
-
-    Args:
-        ids: of the judged responses.
-        units: of each.
-        gold: see `gold_counts`.
+    """The labels of the judged responses with these ids and units, in order; None where none is labelled.
 
     Raises:
         InputError: a labelled response has other units than the one that was judged, so it is another text.
     """
     indices = [index for index, id_ in enumerate(ids) if id_ in gold.counts]
-    if not indices:
-        return None
     for index in indices:
-        if gold.counts[ids[index]][1] != units[index]:
+        if (number := gold.counts[ids[index]][1]) != units[index]:
             raise InputError(
-                f"the labelled response {ids[index]!r} is not the one that was judged: it has"
-                f" {gold.counts[ids[index]][1]} units, and that one {units[index]}",
+                f"the labelled response {ids[index]!r} is not the one that was judged: it has {number} units, and that"
+                f" one {units[index]}",
                 field="labels",
             )
     unsupported = np.array([gold.counts[ids[index]][0] for index in indices], dtype=np.int64)
-    return Labels(unsupported, np.array(indices, dtype=np.int64))
-
-
-def without_response(gold: Gold, groups: Iterable[Group]) -> int:
-    """Labelled responses that are none of the judged ones in `groups`: no estimate uses them."""
-    return len(gold.counts.keys() - {id_ for group in groups for id_ in group.ids})
+    return Labels(unsupported, np.array(indices, dtype=np.int64)) if indices else None
 
 
 # What a pass over responses and predictions sees beside the counts of units: status, quality, types, examples.
@@ -301,14 +257,7 @@ _EXAMPLES = 3  # of a language
 
 @dataclass
 class Seen:
-    """One model in one language.
-
-    Attributes:
-        statuses: predictions by status.
-        types: marked units by span type.
-        quality: of the responses.
-        best: the example with the most confident mark, and that confidence.
-    """
+    """One model in one language: statuses, marked units by type, quality, and the most confident mark."""
 
     statuses: Counter[str] = field(default_factory=Counter)
     types: Counter[str] = field(default_factory=Counter)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 import numpy as np
@@ -14,8 +14,8 @@ from veriglot.rates.proportion import FEWEST_CLUSTERS, Labels, Tallies, detector
 from veriglot.records import Estimator, Rate, Reliability, encode
 from veriglot.signatures import __version__, digest, signature
 from veriglot.storage.files import write_whole
-from veriglot.study.counts import Group, Tallying, gold_counts, labels_of, together, without_response
-from veriglot.study.files import pairs
+from veriglot.study.counts import Gold, Group, Tallying, gold_in, labels_of, together
+from veriglot.study.responses import pairs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,15 +25,11 @@ if TYPE_CHECKING:
     from veriglot.pipeline.engine import Description, Watch
     from veriglot.records import ErrorProfile, Kind, LanguageProfile
     from veriglot.study.config import Config, Folder, StudyEntry
-    from veriglot.study.counts import Gold
-    from veriglot.study.detection import Judge
-    from veriglot.study.status import Plan
+    from veriglot.study.responses import Plan
+
+    Array = NDArray[np.float64]
 
 __all__ = ["Counted", "Estimated", "Judging", "Rated", "cell_rate", "estimate_all", "replicates"]
-
-
-if TYPE_CHECKING:
-    Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -44,11 +40,13 @@ class Judging:
         description: of the detector.
         profile: its error profile, or None.
         study: `[study]`.
+        label: its name in the run's folder.
     """
 
     description: Description
     profile: ErrorProfile | None
     study: StudyEntry
+    label: str = ""
 
     @cached_property
     def profile_hash(self) -> str | None:
@@ -90,6 +88,20 @@ class Counted:
     labels: Labels | None
     given: dict[int | None, int]
 
+    @classmethod
+    def of_groups(
+        cls, judging: Judging, groups: dict[int | None, Group], gold: Gold, asked: dict[int | None, int] | None = None
+    ) -> Counted:
+        """From groups by seed, where the design asks for so many; calls that gave no response count as not judged."""
+        given = {seed: group.statuses.total() for seed, group in groups.items()}
+        asked = asked or {}
+        whole = together(groups.values())
+        labels = labels_of(whole.ids, whole.tallies.units.tolist(), gold) if gold else None
+        seeds = {seed: group.tallies for seed, group in groups.items()}
+        return cls(
+            judging, seeds, labels, {seed: max(given.get(seed, 0), asked.get(seed, 0)) for seed in given | asked}
+        )
+
     @property
     def joined(self) -> Tallies:
         """All seeds."""
@@ -106,15 +118,8 @@ class Counted:
         return Counted(self.judging, {seed: self.seeds[seed]}, None, {seed: self.given.get(seed, 0)})
 
 
-@dataclass(frozen=True)
-class Made:
-    """A rate with what means and differences are made of.
-
-    Attributes:
-        rate: as it is shown.
-        draws: behind it, not cut to [0, 1], shape `(draws,)`.
-        value: the rate before it was cut to [0, 1]; NaN without one.
-    """
+class Made(NamedTuple):
+    """A rate as it is shown, with its draws, shape `(draws,)`, and its value (or NaN) before they are cut to [0, 1]."""
 
     rate: Rate
     draws: Array
@@ -134,7 +139,8 @@ def cell_rate(model: str | None, language: str, counted: Sequence[Counted], esti
 
 
 def replicates(model: str | None, language: str, counted: Sequence[Counted], estimator: Estimator) -> tuple[Rate, ...]:
-    """One rate for each detector and seed (mFAVA: 3 x 5)."""
+    """One rate for each detector and seed (mFAVA: 3 x 5); raw for `ppi`, as labels are too few to part by seed."""
+    estimator = Estimator.RAW if estimator is Estimator.PPI else estimator
     return tuple(
         _one(model, language, each.of(seed), estimator, seed).rate
         for each in counted
@@ -142,76 +148,50 @@ def replicates(model: str | None, language: str, counted: Sequence[Counted], est
     )
 
 
-def _one(
-    model: str | None, language: str, counted: Counted, estimator: Estimator, seed: int | None = None
-) -> Made:  # fmt: skip
+def _one(model: str | None, language: str, counted: Counted, estimator: Estimator, seed: int | None = None) -> Made:
     judging, tallies = counted.judging, counted.joined
     profile, used = judging.of(language)
     study = judging.study
-    result = _estimate(
-        tallies,
-        profile,
-        estimator,
-        study,
-        counted.labels,
-        counted.coverage,
-        language,
-        given=any(counted.given.values()),
-    )
-    return Made(
-        Rate(
-            model=model,
-            language=language,
-            rate=result.value,
-            low=result.low,
-            high=result.high,
-            estimator=estimator,
-            unit=study.unit,
-            units=int(tallies.units.sum()),
-            responses=len(tallies),
-            coverage=counted.coverage,
-            status=result.status,
-            reason="; ".join(result.reasons) or None,
-            signature=_signature(judging, estimator, used, result.notes),
-            detector=judging.description.name,
-            seed=seed,
-        ),
-        result.draws,
-        result.uncut,
-    )
-
-
-def _estimate(
-    tallies: Tallies,
-    profile: LanguageProfile | None,
-    estimator: Estimator,
-    study: StudyEntry,
-    labels: Labels | None,
-    coverage: float,
-    language: str,
-    *,
-    given: bool,
-) -> RateEstimate:
-    nothing = np.full(study.draws, np.nan)
-    if not given:
-        return RateEstimate((f"no response was asked for or given in the language {language}",), nothing, value=None)
-    method = ESTIMATORS[estimator]
-    if profile is None and method.needs_profile:
-        return RateEstimate((f"the error profile does not hold the language {language}",), nothing, value=None)
-    if method.needs_labels and (labels is None or not len(labels.response)):
-        return RateEstimate(("no response is labelled",), nothing, value=None)
-    if method.needs_confidences and tallies.confidences is None:
-        return RateEstimate(("the predictions have no confidence of every word",), nothing, value=None)
-    return estimate(
-        tallies,
-        profile,
+    missing = _missing(counted, profile, estimator, language)
+    if missing is None:
+        result = estimate(
+            tallies, profile, estimator=estimator, confidence=study.confidence, seed=study.seed, draws=study.draws,
+            labels=counted.labels, coverage=counted.coverage,
+        )  # fmt: skip
+    else:
+        result = RateEstimate((missing,), np.full(study.draws, np.nan), value=None)
+    rate = Rate(
+        model=model,
+        language=language,
+        rate=result.value,
+        low=result.low,
+        high=result.high,
         estimator=estimator,
-        confidence=study.confidence,
-        seed=study.seed,
-        draws=study.draws,
-        labels=labels,
-        coverage=coverage,
+        unit=study.unit,
+        units=int(tallies.units.sum()),
+        responses=len(tallies),
+        coverage=counted.coverage,
+        status=result.status,
+        reason="; ".join(result.reasons) or None,
+        signature=_signature(judging, estimator, used, result.notes),
+        detector=judging.description.name,
+        seed=seed,
     )
+    return Made(rate, result.draws, result.uncut)
+
+
+def _missing(counted: Counted, profile: LanguageProfile | None, estimator: Estimator, language: str) -> str | None:
+    """What an estimator needs and a cell lacks."""
+    method = ESTIMATORS[estimator]
+    if not any(counted.given.values()):
+        return f"no response was asked for or given in the language {language}"
+    if profile is None and method.needs_profile:
+        return f"the error profile does not hold the language {language}"
+    if method.needs_labels and (counted.labels is None or not len(counted.labels.response)):
+        return "no response is labelled"
+    if method.needs_confidences and counted.joined.confidences is None:
+        return "the predictions have no confidence of every word"
+    return None
 
 
 def _signature(judging: Judging, estimator: Estimator, used: str | None, notes: tuple[str, ...]) -> str:
@@ -235,10 +215,9 @@ def _signature(judging: Judging, estimator: Estimator, used: str | None, notes: 
 def _mean(made: Sequence[Made]) -> Made:
     rates = [each.rate for each in made]
     reasons = tuple(dict.fromkeys(f"{rate.detector}: {rate.reason}" for rate in rates if rate.reason))
-    numbers = [(rate.rate, rate.low, rate.high) for rate in rates]
-    whole = all(None not in row for row in numbers)
-    means = [float(np.mean([row[index] for row in numbers if row[index] is not None])) for index in range(3)] if whole \
-        else [None, None, None]  # fmt: skip
+    columns = [[getattr(rate, name) for rate in rates] for name in ("rate", "low", "high")]
+    whole = all(None not in column for column in columns)
+    means = [float(np.mean(column)) if whole else None for column in columns]
     first = rates[0]
     return Made(
         Rate(
@@ -305,9 +284,9 @@ class Estimated:
     """All rates of a study.
 
     Attributes:
+        languages: in the order of the study file, or else sorted.
         cells: (model, language) -> its rates.
         judgings: the detectors.
-        languages: in the order of the study file, or else sorted.
         outside: responses that are in none of them, as the first detector found.
         labelled_by: who made the labels of the study's own responses; empty where it has none.
         unused_labels: labelled responses that are none of those that the first detector judged.
@@ -321,59 +300,50 @@ class Estimated:
     unused_labels: int
 
 
-def estimate_all(config: Config, folder: Folder, plan: Plan, judges: Sequence[Judge], watch: Watch) -> Estimated:
+def estimate_all(config: Config, folder: Folder, plan: Plan, judgings: Sequence[Judging], watch: Watch) -> Estimated:
     """Estimate every rate of a study, and write `rates.json`.
 
     Args:
         config: the study.
         folder: of the run, with responses and predictions.
         plan: models and languages.
-        judges: the detectors, as they were used.
+        judgings: the detectors, as they were used.
         watch: is told of every response that is read.
 
     Raises:
         InputError: a file was changed after it was made, or labels do not fit.
     """
-    gold = gold_counts(config)
-    models = list(plan.models)
-    judgings = tuple(Judging(judge.description, judge.profile, config.study) for judge in judges)
-    passes = [_count(config, folder, judge, models, watch, ids=bool(gold)) for judge in judges]
-    languages = config.languages or _languages(plan, passes)
+    entry = config.entries.labels
+    gold = Gold()
+    if entry is not None:
+        places = config.places(entry.path)
+        gold = gold_in(places, unit=config.study.unit, annotator=entry.annotator, format_name=entry.format)
+    passes = []
+    for judging in judgings:
+        tallying = Tallying(config.study.unit, ids=bool(gold))
+        for model in plan.models:
+            for sample, prediction in pairs(folder.responses(model), folder.predictions(judging.label, model)):
+                tallying.add(sample, prediction)
+                watch.advance()
+        passes.append(tallying)
+    planned = {tag for tags in plan.models.values() for tag in tags} if plan.asked else set()
+    seen = {key.language for tallying in passes for key in tallying.groups}
+    languages = config.languages or tuple(sorted(planned | seen))
     cells = {
-        (model, language): _rate(config, plan, (model, language), passes, judgings, gold)
-        for model in models
+        (model, language): _rated(config, plan, (model, language), passes, judgings, gold)
+        for model in plan.models
         for language in languages
     }
-    write_whole(folder.rates, _as_json(cells))
-    outside = (group for key, group in passes[0].groups.items() if key.language not in languages)
-    lost = sum(group.statuses.total() for group in outside)
-    unused = without_response(gold, passes[0].groups.values())
-    return Estimated(tuple(languages), cells, judgings, lost, gold.kinds, unused)
+    rates = [made.rate for rated in cells.values() for made in rated.made]
+    rates += [rate for rated in cells.values() for rate in rated.replicates]
+    # As `veriglot estimate --json` prints them, then those of single detectors and seeds.
+    write_whole(folder.rates, b"[\n" + b",\n".join(msgspec.json.encode(rate) for rate in rates) + b"\n]\n")
+    groups = passes[0].groups
+    lost = sum(group.statuses.total() for key, group in groups.items() if key.language not in languages)
+    return Estimated(languages, cells, tuple(judgings), lost, gold.kinds, gold.unused(groups.values()))
 
 
-def _languages(plan: Plan, passes: Sequence[Tallying]) -> tuple[str, ...]:
-    planned = {tag for tags in plan.models.values() for tag in tags} if plan.asked else set()
-    return tuple(sorted(planned | {key.language for tallying in passes for key in tallying.groups}))
-
-
-def _count(
-    config: Config,
-    folder: Folder,
-    judge: Judge,
-    models: Sequence[str],
-    watch: Watch,
-    *,
-    ids: bool,
-) -> Tallying:
-    tallying = Tallying(config.study.unit, ids=ids)
-    for model in models:
-        for sample, prediction in pairs(folder.responses(model), folder.predictions(judge.label, model)):
-            tallying.add(sample, prediction)
-            watch.advance()
-    return tallying
-
-
-def _rate(
+def _rated(
     config: Config,
     plan: Plan,
     cell: tuple[str, str],
@@ -382,46 +352,16 @@ def _rate(
     gold: Gold,
 ) -> Rated:
     model, language = cell
-    asked = _asked(plan, model, language)
+    planned = plan.models[model].get(language, {}) if plan.asked else {}
+    asked = {None if seed == "-" else int(seed): count for seed, count in planned.items()}
     counted = tuple(
-        _counted(judging, {key.seed: group for key, group in tallying.groups.items()
-                           if (key.model, key.language) == cell}, asked, gold)
+        Counted.of_groups(
+            judging,
+            {key.seed: group for key, group in tallying.groups.items() if (key.model, key.language) == cell},
+            gold,
+            asked,
+        )
         for judging, tallying in zip(judgings, passes, strict=True)
-    )  # fmt: skip
-    made = tuple(cell_rate(model, language, counted, estimator) for estimator in config.estimators)
-    return Rated(counted, made, replicates(model, language, counted, _of_one_seed(config)))
-
-
-def _asked(plan: Plan, model: str, language: str) -> dict[int | None, int]:
-    """Responses that the design asks for, by seed; none for given responses."""
-    if not plan.asked:
-        return {}
-    planned = plan.models[model].get(language, {})
-    return {None if seed == "-" else int(seed): count for seed, count in planned.items()}
-
-
-def _counted(
-    judging: Judging, groups: dict[int | None, Group], asked: dict[int | None, int], gold: Gold
-) -> Counted:  # fmt: skip
-    """What one detector marked. Calls that gave no response count as not judged."""
-    seeds = {seed: group.tallies for seed, group in groups.items()}
-    given = {seed: group.statuses.total() for seed, group in groups.items()}
-    whole = together(groups.values())
-    labels = labels_of(whole.ids, whole.tallies.units.tolist(), gold) if gold else None
-    return Counted(
-        judging, seeds, labels, {seed: max(given.get(seed, 0), asked.get(seed, 0)) for seed in given | asked}
     )
-
-
-def _of_one_seed(config: Config) -> Estimator:
-    """The estimator of replicates: labels are too few to part by seed, so with `ppi` these are raw shares."""
-    wanted = config.study.estimator
-    return Estimator.RAW if wanted is Estimator.PPI else wanted
-
-
-def _as_json(cells: dict[tuple[str, str], Rated]) -> bytes:
-    """The rates as `veriglot estimate --json` prints them, then those of single detectors and seeds."""
-    rates = [made.rate for rated in cells.values() for made in rated.made]
-    rates += [rate for rated in cells.values() for rate in rated.replicates]
-    lines = b",\n".join(msgspec.json.encode(rate) for rate in rates)
-    return b"[\n" + lines + b"\n]\n"
+    made = tuple(cell_rate(model, language, counted, estimator) for estimator in config.estimators)
+    return Rated(counted, made, replicates(model, language, counted, config.study.estimator))

@@ -1,39 +1,190 @@
-"""Responses of a study: asked of its models with every call cached, or given by the user and brought in."""
+"""Responses of a study: asked of its models with every call cached, or given by the user; and rows of its files."""
 
 from __future__ import annotations
 
 from collections import Counter
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, BinaryIO
+from itertools import chain
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import msgspec
 
 from veriglot.datasets.responses import Budget, Respondent, budget, plan, responses
 from veriglot.errors import InputError, UnknownNameError, UsageError
+from veriglot.formats.containers import BadRow
+from veriglot.formats.reader import SeenIds, files_in, read_rows
 from veriglot.llm.cache import Store
 from veriglot.llm.limits import Limits
 from veriglot.llm.presets import preset
 from veriglot.llm.registry import connect
-from veriglot.records import Sample, encode
+from veriglot.records import Prediction, Sample, encode
+from veriglot.records.languages import tag_of
 from veriglot.signatures import digest, file_sha256
-from veriglot.storage.checkpoint import FailedRow, InputFile, Progress
+from veriglot.storage.checkpoint import FailedRow, InputFile, Progress, without_traces
 from veriglot.storage.files import open_whole, write_json, write_whole
-from veriglot.study.files import all_files, rows_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from veriglot.llm.client import Client
     from veriglot.study.config import Config, Folder, ModelEntry
 
-__all__ = ["ask_models", "budgets", "data_hashes", "planned_languages", "queries", "respondent_of", "take_given"]
+__all__ = [
+    "Joining",
+    "Plan",
+    "all_files",
+    "ask_models",
+    "budgets",
+    "data_hashes",
+    "made_samples",
+    "pairs",
+    "planned_languages",
+    "respondent_of",
+    "rows_of",
+    "take_given",
+]
 
 
-def queries(config: Config) -> Iterator[Sample | FailedRow]:
+R = TypeVar("R")
+
+
+def all_files(paths: Sequence[Path]) -> list[Path]:
+    """The files, and in place of a folder those inside it, in order of their names, without what runs left there."""
+    return [file for path in paths for file in (without_traces(files_in(path)) if path.is_dir() else [path])]
+
+
+def rows_of(paths: Sequence[Path], *, format_name: str | None, language: str | None) -> Iterator[Sample | FailedRow]:
+    """The rows of several files in any readable format; those that cannot be read come as `FailedRow`.
+
+    Args:
+        paths: the files.
+        format_name: their format; None to recognise it.
+        language: of samples that state none.
+
+    Raises:
+        InputError: a file cannot be read at all.
+    """
+    seen = SeenIds()
+    for path in paths:
+        for row in read_rows(path, format=format_name, language=tag_of(language), seen=seen):
+            if isinstance(row, BadRow):
+                yield FailedRow.of(row.error.at(path=row.path, line=row.line or None), row.raw or None)
+            elif row.language != (tag := tag_of(row.language)):
+                yield msgspec.structs.replace(row, language=tag)
+            else:
+                yield row
+
+
+def made_samples(path: Path) -> Iterator[Sample]:
+    """The samples of a file that this run made."""
+    return _decoded(path, Sample)
+
+
+def pairs(responses: Path, predictions: Path) -> Iterator[tuple[Sample, Prediction]]:
+    """Each response of a model with its prediction, in order.
+
+    Raises:
+        InputError: the two files do not belong together.
+    """
+    samples = made_samples(responses)
+    for prediction in _decoded(predictions, Prediction):
+        sample = next(samples, None)
+        if sample is None or sample.id != prediction.id:
+            raise InputError(
+                f"the prediction of {prediction.id!r} stands beside another response", path=str(predictions)
+            )
+        yield sample, prediction
+    if next(samples, None) is not None:
+        raise InputError("there are fewer predictions than responses", path=str(predictions))
+
+
+def _decoded(path: Path, kind: type[R]) -> Iterator[R]:
+    decoder = msgspec.json.Decoder(kind)
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                yield decoder.decode(line)
+            except (msgspec.DecodeError, UnicodeDecodeError) as error:
+                raise InputError(
+                    f"it was changed after it was made: {error}",
+                    path=str(path),
+                    line=number,
+                    remedy="Type the command again with --overwrite.",
+                ) from None
+
+
+class Joining:
+    """Pairs of two streams. What comes early waits, so two files in the same order take no memory.
+
+    Attributes:
+        without_sample: predictions that no sample has the id of; known once the pairs were read.
+        without_prediction: samples without a prediction, by (model, language, seed); likewise.
+    """
+
+    def __init__(self) -> None:
+        self.without_sample = 0
+        self.without_prediction: Counter[tuple[str | None, str | None, int | None]] = Counter()
+
+    def pairs(
+        self, samples: Iterable[Sample], predictions: Iterable[Prediction]
+    ) -> Iterator[tuple[Sample, Prediction]]:
+        """Each sample that has a prediction, with it; in the order of the predictions.
+
+        Args:
+            samples: each id once.
+            predictions: in any order.
+
+        Raises:
+            InputError: two predictions share an id.
+        """
+        source = iter(samples)
+        early: dict[str, Sample] = {}
+        met = SeenIds()
+        for prediction in predictions:
+            if not met.is_new(prediction.id):
+                raise InputError(f"the id {prediction.id!r} occurs twice among the predictions", field="id")
+            sample = early.pop(prediction.id, None)
+            while sample is None and (following := next(source, None)) is not None:
+                if following.id == prediction.id:
+                    sample = following
+                else:
+                    early[following.id] = following
+            if sample is None:
+                self.without_sample += 1
+            else:
+                yield sample, prediction
+        for left in chain(early.values(), source):
+            name, seed = (left.generator.name, left.generator.seed) if left.generator is not None else (None, None)
+            self.without_prediction[name, tag_of(left.language), seed] += 1
+
+
+# Responses.
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """What a run sets out to do.
+
+    Attributes:
+        title: of the study.
+        detectors: labels.
+        models: model -> language -> seed (`-` for none or unknown) -> planned responses.
+        asked: whether models are asked; False for given responses.
+    """
+
+    title: str
+    detectors: tuple[str, ...]
+    models: dict[str, dict[str, dict[str, int]]]
+    asked: bool
+
+    def responses(self, model: str) -> int:
+        """Planned responses of a model."""
+        return sum(sum(seeds.values()) for seeds in self.models[model].values())
+
+
+def _queries(config: Config) -> Iterator[Sample | FailedRow]:
     """The queries in the languages of the study, in the order of the files; rows that cannot be read among them."""
-    entry = config.entries.queries
-    assert entry is not None
+    entry = config.queries
     wanted = set(config.languages)
     for row in rows_of(_query_files(config), format_name=entry.format, language=None):
         if isinstance(row, FailedRow) or not wanted or row.language is None or row.language in wanted:
@@ -42,8 +193,7 @@ def queries(config: Config) -> Iterator[Sample | FailedRow]:
 
 def data_hashes(config: Config) -> list[str]:
     """SHA-256 of the files of queries or of given responses, in order."""
-    entry = config.entries.queries or config.entries.responses
-    assert entry is not None
+    entry = config.entries.responses or config.queries
     return [file_sha256(path) for path in all_files(config.places(entry.path))]
 
 
@@ -62,24 +212,18 @@ def respondent_of(config: Config, entry: ModelEntry) -> Respondent:
 
 def budgets(config: Config) -> dict[str, Budget]:
     """What each model would be asked, whatever is done or cached."""
-    entry = config.entries.queries
-    assert entry is not None
+    entry = config.queries
     return {
-        model.name: budget(queries(config), respondent_of(config, model), design=entry.design, seeds=entry.seeds)
+        model.name: budget(_queries(config), respondent_of(config, model), design=entry.design, seeds=entry.seeds)
         for model in config.models
     }
 
 
-def planned_languages(config: Config) -> dict[tuple[str, int | None], int]:
+def planned_languages(config: Config) -> Counter[tuple[str, int | None]]:
     """How many responses the design asks of every model, by language and seed."""
-    entry = config.entries.queries
-    assert entry is not None
-    counts: dict[tuple[str, int | None], int] = {}
-    for row in plan(queries(config), "", design=entry.design, seeds=entry.seeds):
-        if not isinstance(row, FailedRow):
-            key = (row.query.language or "und", row.seed)
-            counts[key] = counts.get(key, 0) + 1
-    return counts
+    entry = config.queries
+    rows = plan(_queries(config), "", design=entry.design, seeds=entry.seeds)
+    return Counter((row.query.language or "und", row.seed) for row in rows if not isinstance(row, FailedRow))
 
 
 def ask_models(
@@ -87,12 +231,8 @@ def ask_models(
 ) -> dict[str, int]:
     """Make the responses of every model, or what is missing of them; calls that gave nothing are tried again.
 
-    A model whose responses are all there is not connected to: that needs no key and no server.
-
-    Args:
-        config: the study.
-        folder: of the run.
-        seen: called with the model's name for every row that this call adds.
+    A model whose responses are all there is not connected to: that needs no key and no server. `seen` is called with
+    the model's name for every row that this call adds.
 
     Returns:
         Model -> calls that gave nothing.
@@ -127,11 +267,10 @@ def _ask(
     output: Path,
     seen: Callable[[str, msgspec.Struct | FailedRow], None] | None,
 ) -> int:
-    asked = config.entries.queries
-    assert asked is not None
+    asked = config.queries
     return responses(
         output,
-        queries(config),
+        _queries(config),
         respondent_of(config, entry),
         client,
         design=asked.design,
@@ -179,20 +318,16 @@ def _server_name(config: Config, entry: ModelEntry) -> str:
 
 
 def _query_files(config: Config) -> list[Path]:
-    entry = config.entries.queries
-    assert entry is not None
-    return all_files(config.places(entry.path))
+    return all_files(config.places(config.queries.path))
 
 
 def _key(config: Config, entry: ModelEntry) -> str:
     """What the responses of a model hang on, so far as the study file and the files it names say it."""
-    asked = config.entries.queries
-    assert asked is not None
     files = [*_query_files(config), *([config.place(entry.script)] if entry.script else [])]
     respondent = respondent_of(config, entry)
     parts: list[str | bytes] = [
         encode(entry),
-        encode(asked),
+        encode(config.queries),
         respondent.prompt,
         *config.languages,
         *(file_sha256(path) for path in files),
@@ -201,7 +336,7 @@ def _key(config: Config, entry: ModelEntry) -> str:
 
 
 class Given(msgspec.Struct, frozen=True):
-    """What was brought in.
+    """What was brought in, from which files with which options; it stands in `responses/given.json`.
 
     Attributes:
         inputs: the files that it came from.
@@ -219,22 +354,6 @@ class Given(msgspec.Struct, frozen=True):
     failed: int
     sizes: dict[str, int]
     options: tuple[str | None, ...] = ()
-
-
-class _Sorting:
-    """Files that are being filled, one a model."""
-
-    def __init__(self, folder: Folder, stack: ExitStack) -> None:
-        self.files: dict[str, BinaryIO] = {}
-        self.languages: dict[str, Counter[str]] = {}
-        self._folder, self._stack = folder, stack
-
-    def add(self, model: str, sample: Sample) -> None:
-        if model not in self.files:
-            self.files[model] = self._stack.enter_context(open_whole(self._folder.responses(model)))
-            self.languages[model] = Counter()
-        self.files[model].write(encode(sample) + b"\n")
-        self.languages[model][sample.language or "und"] += 1
 
 
 def take_given(config: Config, folder: Folder, *, seen: Callable[[Sample | FailedRow], None] | None = None) -> Given:
@@ -255,17 +374,17 @@ def take_given(config: Config, folder: Folder, *, seen: Callable[[Sample | Faile
     assert entry is not None
     paths = all_files(config.places(entry.path))
     before = _before(folder)
-    known = {file.sha256: file for file in before.inputs} if before is not None else {}
-    inputs = tuple(_described(path, known) for path in paths)
+    inputs = tuple(_described(path, () if before is None else before.inputs) for path in paths)
     options = (entry.format, entry.language, *config.languages, *(model.name for model in config.models))
     if before is not None and _same(before, inputs, options, folder):
         return before
     folder.given.parent.mkdir(parents=True, exist_ok=True)
     failed_path = folder.given.with_name("given.failed.jsonl")
     declared, wanted = [model.name for model in config.models], set(config.languages)
+    languages: dict[str, Counter[str]] = {}
+    files: dict[str, BinaryIO] = {}
     failed = left_out = 0
     with ExitStack() as stack:
-        sorting = _Sorting(folder, stack)
         failures = stack.enter_context(open_whole(failed_path))
         for number, row in enumerate(rows_of(paths, format_name=entry.format, language=entry.language)):
             if seen is not None:
@@ -276,17 +395,21 @@ def take_given(config: Config, folder: Folder, *, seen: Callable[[Sample | Faile
             elif wanted and row.language is not None and row.language not in wanted:
                 left_out += 1
             else:
-                sorting.add(_model_of(row, declared), row)
-        _all_there(declared, sorting.files)
+                model = _model_of(row, declared)
+                if model not in files:
+                    files[model] = stack.enter_context(open_whole(folder.responses(model)))
+                files[model].write(encode(row) + b"\n")
+                languages.setdefault(model, Counter())[row.language or "und"] += 1
+        _all_there(declared, files)
     if not failed:
         failed_path.unlink()
     given = Given(
         inputs,
-        models={model: sorting.languages[model].total() for model in sorting.files},
-        languages={model: dict(counts) for model, counts in sorting.languages.items()},
+        models={model: counts.total() for model, counts in languages.items()},
+        languages={model: dict(counts) for model, counts in languages.items()},
         left_out=left_out,
         failed=failed,
-        sizes={model: folder.responses(model).stat().st_size for model in sorting.files},
+        sizes={model: folder.responses(model).stat().st_size for model in files},
         options=options,
     )
     write_json(folder.given, given, indent=0)
@@ -296,23 +419,20 @@ def take_given(config: Config, folder: Folder, *, seen: Callable[[Sample | Faile
 def _before(folder: Folder) -> Given | None:
     try:
         return msgspec.json.decode(folder.given.read_bytes(), type=Given)
-    except FileNotFoundError:
-        return None
-    except msgspec.DecodeError:
-        return None  # of another version: it is made anew
+    except (FileNotFoundError, msgspec.DecodeError):
+        return None  # or of another version: it is made anew
 
 
-def _described(path: Path, known: dict[str, InputFile]) -> InputFile:
-    state = path.stat()
-    same = (f for f in known.values() if f.path == str(path) and f.size == state.st_size)
+def _described(path: Path, known: Sequence[InputFile]) -> InputFile:
+    same = (file for file in known if file.path == str(path) and file.size == path.stat().st_size)
     return InputFile.of(str(path), next(same, None))
 
 
 def _same(before: Given, inputs: tuple[InputFile, ...], options: tuple[str | None, ...], folder: Folder) -> bool:
     if [file.sha256 for file in before.inputs] != [file.sha256 for file in inputs] or before.options != options:
         return False
-    places = {model: folder.responses(model) for model in before.models}
-    return all(path.exists() and path.stat().st_size == before.sizes[model] for model, path in places.items())
+    paths = {model: folder.responses(model) for model in before.models}
+    return all(path.exists() and path.stat().st_size == before.sizes[model] for model, path in paths.items())
 
 
 def _model_of(sample: Sample, declared: Collection[str]) -> str:

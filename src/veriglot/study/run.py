@@ -1,4 +1,4 @@
-"""A study from its file to its results in one folder, resumed after a kill; and its rehearsal.
+"""A study from its file to its results in one folder, resumed after a kill; its rehearsal, and how far it is.
 
 Responses and predictions are kept row by row (`storage.checkpoint`), calls in a cache. What is made from them
 (rates, results, tables, report) is made anew by every run and written whole: the same rows give the same bytes.
@@ -8,29 +8,58 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
 
-from veriglot.pipeline.engine import Silent
-from veriglot.records import Sample, encode
-from veriglot.storage.checkpoint import Progress
-from veriglot.storage.files import Lock, write_whole
+from veriglot.errors import InputError, UsageError
+from veriglot.pipeline.engine import Engine, OutputJob, Silent, run_jobs
+from veriglot.records import ErrorProfile, Sample, decode_json, encode, from_mapping
+from veriglot.signatures import digest, file_sha256
+from veriglot.storage.checkpoint import Checkpoint, Manifest, Progress
+from veriglot.storage.files import Lock, is_locked, write_json, write_whole
 from veriglot.study.counts import survey_all
-from veriglot.study.detection import detect, given_profile, have_profiles
-from veriglot.study.files import all_files, rows_of
-from veriglot.study.rates import estimate_all
-from veriglot.study.responses import ask_models, budgets, planned_languages, take_given
-from veriglot.study.status import Plan, write_plan
+from veriglot.study.rates import Judging, estimate_all
+from veriglot.study.responses import (
+    Plan,
+    all_files,
+    ask_models,
+    budgets,
+    made_samples,
+    planned_languages,
+    rows_of,
+    take_given,
+)
 from veriglot.study.summary import assemble
 
 if TYPE_CHECKING:
-    from veriglot.pipeline.engine import Watch
-    from veriglot.study.config import Config, Folder
-    from veriglot.study.detection import MakeRecipe, Measure
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from veriglot.pipeline.engine import Description, Recipe, Watch
+    from veriglot.records import Prediction
+    from veriglot.storage.checkpoint import FailedRow
+    from veriglot.study.config import Config, DetectorEntry, Folder
     from veriglot.study.results import StudyResults
 
-__all__ = ["Rehearsal", "Tools", "rehearse", "run"]
+__all__ = ["Rehearsal", "Status", "Tools", "read_profile", "rehearse", "run", "status"]
+
+
+_REMEDY = "Measure it with `veriglot evaluate ... -o profile.json` as the study uses it."
+
+
+class MakeRecipe(Protocol):
+    """How a detector's name becomes a recipe; the command line knows names that the table of detectors does not."""
+
+    def __call__(self, name: str, *, threshold: float | None, words: bool) -> Recipe:
+        """The recipe."""
+
+
+class Measure(Protocol):
+    """Measures a detector on labelled data (`bench.evaluate`)."""
+
+    def __call__(self, paths: Sequence[Path], recipe: Recipe, *, unit: str) -> ErrorProfile:
+        """The error profile at the detector's threshold."""
 
 
 class Render(Protocol):
@@ -55,14 +84,8 @@ class Tools:
     render: Render
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """What came of a run.
-
-    Attributes:
-        results: as they stand in `results.json`.
-        failed: rows that came to nothing: unreadable, unanswered or unjudged.
-    """
+class Outcome(NamedTuple):
+    """Results as they stand in `results.json`, and how many rows came to nothing: unread, unanswered or unjudged."""
 
     results: StudyResults
     failed: int
@@ -101,30 +124,26 @@ def run(
             folder.clear()
         write_whole(folder.study, config.path.read_bytes())
         watch.begin("reading error profiles", None)
-        have_profiles(config, folder, tools.recipe, tools.measure)
-        plan, lost = _responses(config, folder, watch)
+        _have_profiles(config, folder, tools)
+        plan, lost = _have_responses(config, folder, watch)
         models = list(plan.models)
         total = len(config.detectors) * sum(plan.responses(model) for model in models)
         watch.begin("judging responses", total)
-        judges = detect(
-            config, folder, models,
-            recipe=tools.recipe, measure=tools.measure, jobs=jobs, batch_size=batch_size,
-            seen=lambda *_: watch.advance(),
-        )  # fmt: skip
+        judgings, failed = _judge_all(config, folder, models, tools, watch, jobs, batch_size)
         watch.begin("estimating rates", total)
-        estimated = estimate_all(config, folder, plan, judges, watch)
-        watch.begin("surveying responses", total // len(judges))
-        survey = survey_all(config, folder, plan.models, judges[0].label, watch)
+        estimated = estimate_all(config, folder, plan, judgings, watch)
+        watch.begin("surveying responses", total // len(judgings))
+        survey = survey_all(config, folder, plan.models, judgings[0].label, watch)
         results = assemble(config, plan, estimated, survey, lost)
         write_whole(folder.results, encode(results) + b"\n")
         watch.begin("writing the report", None)
         tools.render(results, folder)
     finally:
         lock.release()
-    return Outcome(results, lost + sum(judge.statuses["failed"] for judge in judges))
+    return Outcome(results, lost + failed)
 
 
-def _responses(config: Config, folder: Folder, watch: Watch) -> tuple[Plan, int]:
+def _have_responses(config: Config, folder: Folder, watch: Watch) -> tuple[Plan, int]:
     """Have the responses in the folder; the plan, and how many rows came to nothing."""
     labels = tuple(entry.label or entry.name for entry in config.detectors)
     if config.entries.responses is not None:
@@ -134,16 +153,144 @@ def _responses(config: Config, folder: Folder, watch: Watch) -> tuple[Plan, int]
         if given.left_out:
             watch.say(f"{given.left_out:,} responses are in languages that the study does not ask for.")
         plan = Plan(config.title, labels, models, asked=False)
-        write_plan(folder, plan)
+        write_json(folder.plan, plan)
         return plan, given.failed
     planned: dict[str, dict[str, int]] = {}
     for (tag, seed), count in planned_languages(config).items():
         planned.setdefault(tag, {})["-" if seed is None else str(seed)] = count
     plan = Plan(config.title, labels, {entry.name: planned for entry in config.models}, asked=True)
-    write_plan(folder, plan)
+    write_json(folder.plan, plan)
     watch.begin("asking models", sum(plan.responses(model) for model in plan.models))
     failed = ask_models(config, folder, seen=lambda *_: watch.advance())
     return plan, sum(failed.values())
+
+
+# Detection: every response held against its evidence, one output for each detector and model, all of which resume.
+
+
+def _judge_all(
+    config: Config, folder: Folder, models: Sequence[str], tools: Tools, watch: Watch, jobs: int, batch_size: int
+) -> tuple[list[Judging], int]:
+    """Judge the responses of `models` with every detector, or those that are not judged yet; and how many failed."""
+    judgings, failed = [], 0
+    for entry in config.detectors:
+        profile = _profile(config, folder, entry, tools)
+        threshold = entry.threshold if entry.threshold is not None or profile is None else profile.threshold
+        recipe = tools.recipe(entry.name, threshold=threshold, words=True)
+        with Engine(recipe, jobs=jobs, batch_size=batch_size) as engine:
+            _check_profile(entry, profile, engine.description)
+            label = entry.label or entry.name
+            for model in models:
+                failed += _judge(folder, label, model, engine, entry, watch)
+            judgings.append(Judging(engine.description, profile, config.study, label))
+    return judgings, failed
+
+
+def _judge(folder: Folder, label: str, model: str, engine: Engine, entry: DetectorEntry, watch: Watch) -> int:
+    source, output = folder.responses(model), folder.predictions(label, model)
+    manifest = Manifest.load(output.with_name(output.name + ".progress"))
+    checkpoint = Checkpoint(
+        output,
+        inputs=[str(source)],
+        signature=engine.description.signature,
+        options={"detector": entry.name, "threshold": engine.description.threshold, "words": True},
+        # Predictions are of responses that have changed where calls that had failed were made up for.
+        restart=manifest is not None and [file.sha256 for file in manifest.inputs] != [file_sha256(source)],
+        maker="detector",
+    )
+
+    def tell(_: Sample | FailedRow, prediction: Prediction | None) -> None:
+        if prediction is not None:
+            watch.advance()
+
+    def rows() -> Iterable[Sample]:
+        return made_samples(source)
+
+    return run_jobs([OutputJob(rows, checkpoint)], engine, seen=tell).statuses["failed"]
+
+
+def _have_profiles(config: Config, folder: Folder, tools: Tools) -> None:
+    """Have the error profile of every detector, before a model is asked: read and held against it, or measured."""
+    for entry in config.detectors:
+        profile = _profile(config, folder, entry, tools)
+        if entry.profile is not None and profile is not None:
+            threshold = profile.threshold if entry.threshold is None else entry.threshold
+            with Engine(tools.recipe(entry.name, threshold=threshold, words=True)) as engine:
+                _check_profile(entry, profile, engine.description)
+
+
+def _profile(config: Config, folder: Folder, entry: DetectorEntry, tools: Tools) -> ErrorProfile | None:
+    stored = folder.profile(entry.label or entry.name)
+    if entry.profile is not None:
+        profile = _given_profile(config, entry)
+        stored.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(stored, config.place(entry.profile).read_bytes())
+        return profile
+    if entry.labelled is None:
+        return None
+    paths = all_files([config.place(entry.labelled)])
+    recipe = tools.recipe(entry.name, threshold=entry.threshold, words=True)
+    key = digest([encode(entry), config.study.unit, *(file_sha256(path) for path in paths)])
+    mark = stored.with_name(stored.name + ".key")
+    if stored.exists() and mark.exists() and mark.read_text("utf-8") == key:
+        return read_profile(stored)
+    profile = tools.measure(paths, recipe, unit=config.study.unit)
+    stored.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(stored, encode(profile) + b"\n")
+    write_whole(mark, key.encode())
+    return profile
+
+
+def _given_profile(config: Config, entry: DetectorEntry) -> ErrorProfile | None:
+    """The error profile that the study file names for a detector; None where it names none."""
+    if entry.profile is None:
+        return None
+    profile = read_profile(config.place(entry.profile))
+    if profile.unit != config.study.unit:
+        raise UsageError(
+            f"The profile of {entry.label or entry.name!r} counts {profile.unit!r}, and the study"
+            f" {config.study.unit!r}.",
+            remedy=_REMEDY,
+        )
+    return profile
+
+
+def read_profile(path: Path) -> ErrorProfile:
+    """The error profile in a file that `veriglot evaluate -o` wrote.
+
+    Raises:
+        InputError: there is none, or it holds something else.
+    """
+    try:
+        return from_mapping(decode_json(path.read_bytes()), ErrorProfile)
+    except InputError as error:
+        raise InputError(
+            error.detail,
+            path=str(path),
+            field=error.field,
+            remedy="An error profile is what `veriglot evaluate LABELLED -o profile.json` writes.",
+        ) from None
+    except OSError as error:
+        raise InputError(f"it cannot be read: {error.strerror}", path=str(path), remedy="Check the path.") from error
+    except msgspec.DecodeError as error:
+        raise InputError(f"it cannot be read: {error}", path=str(path)) from error
+
+
+def _check_profile(entry: DetectorEntry, profile: ErrorProfile | None, description: Description) -> None:
+    """A profile says nothing of another detector or threshold."""
+    if profile is None:
+        return
+    what = f"The profile of {entry.label or entry.name!r}"
+    if profile.detector != description.name:
+        raise UsageError(f"{what} is of {profile.detector}, and the study uses {description.name}.", remedy=_REMEDY)
+    if abs(profile.threshold - description.threshold) > 1e-9:
+        raise UsageError(
+            f"{what} holds at the threshold {profile.threshold}, and the study marks from {description.threshold}.",
+            remedy=_REMEDY,
+        )
+
+
+# The rehearsal: what a study would take.
 
 
 class ModelCost(msgspec.Struct, frozen=True):
@@ -200,7 +347,7 @@ def rehearse(config: Config, folder: Folder) -> Rehearsal:
         UsageError: an error profile counts another unit than the study.
     """
     for entry in config.detectors:
-        given_profile(config, entry)
+        _given_profile(config, entry)
     models, unreadable = _asked(config, folder) if config.entries.queries is not None else _given(config)
     responses = sum(sum(model.languages.values()) for model in models)
     calls = sum(model.calls - model.done for model in models)
@@ -264,3 +411,105 @@ def _enough(models: list[ModelCost], calls: int | None, tokens: int | None) -> b
     if any(model.tokens_out is None for model in models):
         return None
     return sum(model.tokens_in + (model.tokens_out or 0) for model in models) <= tokens
+
+
+# How far a study is, from the files of its folder alone; another process may be writing them.
+
+
+class Step(msgspec.Struct, frozen=True):
+    """One output of a run.
+
+    Attributes:
+        what: `responses` or `predictions`.
+        model: whose.
+        detector: whose predictions; None for responses.
+        planned: rows that it is to have; None where that is not known yet.
+        done: rows that it has.
+        failed: rows that came to nothing; they are tried again by the next run.
+        finished: whether nothing is left to do but what failed.
+    """
+
+    what: str
+    model: str
+    detector: str | None
+    planned: int | None
+    done: int
+    failed: int
+    finished: bool
+
+
+class Status(msgspec.Struct, frozen=True):
+    """How far a run is.
+
+    Attributes:
+        title: of the study.
+        running: whether a process is at work in the folder now.
+        steps: responses by model, then predictions by detector and model.
+        rates, results, report: whether these files are there and newer than what they are made from.
+    """
+
+    title: str
+    running: bool
+    steps: tuple[Step, ...]
+    rates: bool
+    results: bool
+    report: bool
+
+    @property
+    def finished(self) -> bool:
+        """Whether everything is there."""
+        return all(step.finished for step in self.steps) and self.rates and self.results and self.report
+
+
+def _read_plan(folder: Folder) -> Plan:
+    try:
+        return msgspec.json.decode(folder.plan.read_bytes(), type=Plan)
+    except (FileNotFoundError, NotADirectoryError):
+        raise InputError(
+            "this is not the folder of a study's run",
+            path=str(folder.path),
+            remedy="Name what -o named; without -o, `veriglot study run FILE.toml` makes the folder FILE beside it.",
+        ) from None
+    except msgspec.DecodeError as error:
+        raise InputError(f"it is damaged: {error}", path=str(folder.plan)) from error
+
+
+def status(folder: Folder) -> Status:
+    """Look at the folder of a run; nothing is changed in it.
+
+    Raises:
+        InputError: the folder is not that of a run, or its plan is damaged.
+    """
+    plan = _read_plan(folder)
+    steps = []
+    for model in plan.models:
+        planned, path = plan.responses(model), folder.responses(model)
+        if plan.asked:
+            steps.append(_step("responses", model, None, planned, path))
+        else:
+            steps.append(Step("responses", model, None, planned, planned * path.exists(), 0, path.exists()))
+    answered = {step.model: step.done if step.finished else None for step in steps}
+    steps += [
+        _step("predictions", model, detector, answered[model], folder.predictions(detector, model))
+        for detector in plan.detectors
+        for model in plan.models
+    ]
+    sources = (folder.study, folder.given, *folder.path.glob("predictions/*/*.jsonl"))  # a run writes its study first
+    latest = max((path.stat().st_mtime_ns for path in sources if path.exists()), default=0)
+    return Status(
+        title=plan.title,
+        running=is_locked(folder.path / "run"),
+        steps=tuple(steps),
+        rates=_newer(folder.rates, latest),
+        results=_newer(folder.results, latest),
+        report=_newer(folder.report, latest),
+    )
+
+
+def _step(what: str, model: str, detector: str | None, planned: int | None, output: Path) -> Step:
+    progress = Progress.of(output)
+    return Step(what, model, detector, planned, progress.done, progress.failed, progress.finished)
+
+
+def _newer(path: Path, moment: int) -> bool:
+    return path.exists() and path.stat().st_mtime_ns >= moment

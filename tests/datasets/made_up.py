@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from veriglot.datasets.references import Reference
+from veriglot.datasets.queries import Reference
 from veriglot.records import Evidence, Sample
 
 QUESTIONS = {

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 CHECK = (
-    "import sys, msgspec; from veriglot.datasets.checks import check;"
+    "import sys, msgspec; from veriglot.datasets.checks.checker import check;"
     " print(msgspec.json.encode(check([sys.argv[1]]).findings).decode())"
 )
 

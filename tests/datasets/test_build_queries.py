@@ -10,8 +10,15 @@ import pytest
 from made_up import TEXTS, reference
 
 from veriglot.datasets.generation import rejected_path
-from veriglot.datasets.queries import Author, DetectorCheck, ModelCheck, filter_queries, queries
-from veriglot.datasets.references import Reference, reference_from
+from veriglot.datasets.queries import (
+    Author,
+    DetectorCheck,
+    ModelCheck,
+    Reference,
+    filter_queries,
+    queries,
+    reference_from,
+)
 from veriglot.errors import InputError
 from veriglot.llm.client import Reply, SpendingLimitError
 from veriglot.llm.limits import Limits

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from veriglot.datasets.halluverse.facts import FactSettings, Page
     from veriglot.datasets.halluverse.pairs import Seed as FactSeed
     from veriglot.datasets.halluverse.summary import LanguageSummary, Summary
-    from veriglot.datasets.silver.support import Support
+    from veriglot.datasets.silver.job import Support
     from veriglot.llm.client import Settings
     from veriglot.storage.checkpoint import FailedRow, Tally
     from veriglot.wikipedia.wikidata import Person

@@ -28,8 +28,7 @@ from veriglot.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from veriglot.datasets.queries import AnswerabilityCheck, Author
-    from veriglot.datasets.references import Part, Reference
+    from veriglot.datasets.queries import AnswerabilityCheck, Author, Part, Reference
     from veriglot.records import Sample
     from veriglot.storage.checkpoint import FailedRow
 
@@ -140,7 +139,7 @@ def references(paths: list[str], part: Part) -> Iterator[Reference | FailedRow]:
     from functools import partial
 
     from veriglot.cli.generation import records_of
-    from veriglot.datasets.references import reference_from
+    from veriglot.datasets.queries import reference_from
 
     return records_of(paths, partial(reference_from, part=part))
 
@@ -160,7 +159,7 @@ def _check(kind: Checking, model: str, seed: int) -> AnswerabilityCheck | None:
 def _dry_run(articles: list[str], author: Author, part: Part, *, checked: bool) -> None:
     """Calls and tokens, roughly; a check asks once more for each query that passes what is looked at before it."""
     from veriglot.cli.generation import print_json
-    from veriglot.datasets.references import Reference
+    from veriglot.datasets.queries import Reference
     from veriglot.llm.limits import estimate_request, estimate_tokens
 
     calls = unusable = tokens = 0
@@ -225,7 +224,7 @@ def _prompts(
 def _references(articles: list[str], part: Part) -> dict[tuple[str, str], Reference]:
     """The articles by person and language; how many could not be used is said."""
     from veriglot.cli.generation import say
-    from veriglot.datasets.references import Reference
+    from veriglot.datasets.queries import Reference
 
     by_item: dict[tuple[str, str], Reference] = {}
     unusable = 0

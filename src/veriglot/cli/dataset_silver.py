@@ -167,7 +167,7 @@ def _articles(source: Queries, settings: RuleSettings, format_name: str | None, 
     """The passages of the seeds: of samples in any readable format, and of what `veriglot dataset articles` writes."""
     from veriglot.cli.dataset_queries import references
     from veriglot.cli.generation import Queries, say
-    from veriglot.datasets.references import Reference
+    from veriglot.datasets.queries import Reference
     from veriglot.datasets.rules.material import Articles
     from veriglot.storage.checkpoint import FailedRow
 

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from veriglot.datasets.quality import Quality
     from veriglot.datasets.responses import Budget, Design, Respondent
     from veriglot.datasets.silver.injection import Injector, Order
-    from veriglot.datasets.silver.job import LanguageAccount
-    from veriglot.datasets.silver.support import Support
+    from veriglot.datasets.silver.job import LanguageAccount, Support
     from veriglot.records import Sample
     from veriglot.storage.checkpoint import FailedRow, Row, Tally
 
@@ -297,7 +296,7 @@ def types_of(order: str | None) -> tuple[tuple[str, ...], Order]:
 
 def support_of(checks: Checks, model: str, seed: int) -> Support | None:
     """The check that is asked for; `model` makes it where no other is named."""
-    from veriglot.datasets.silver.support import DetectorSupport, ModelSupport
+    from veriglot.datasets.silver.job import DetectorSupport, ModelSupport
 
     if checks.support == "none":
         return None

@@ -39,9 +39,10 @@ __all__ = [
     "split_rows",
 ]
 
+
 if TYPE_CHECKING:
 
-    class Generated(Protocol):
+    class _Generated(Protocol):
         """What became of one planned row."""
 
         @property
@@ -52,7 +53,7 @@ if TYPE_CHECKING:
         def rejections(self) -> Iterable[msgspec.Struct]:
             """What was made and not taken."""
 
-    class Counted(Protocol):
+    class _Counted(Protocol):
         """What became of one planned row in a language, and what it cost."""
 
         @property
@@ -66,8 +67,8 @@ if TYPE_CHECKING:
 
 A = TypeVar("A")
 C = TypeVar("C", bound="UsageFields", covariant=True)
-G = TypeVar("G", bound="Generated")
-M = TypeVar("M", bound="Counted", contravariant=True)
+G = TypeVar("G", bound="_Generated")
+M = TypeVar("M", bound="_Counted", contravariant=True)
 Q = TypeVar("Q")
 R = TypeVar("R")
 T = TypeVar("T")
@@ -182,32 +183,22 @@ def in_waves(
     *,
     jobs: int = 8,
 ) -> Iterator[T]:
-    """Do the same work for every row, `8 * jobs` rows at a time and `jobs` calls at the same time; see `converse`.
+    """Do the same work for every row, `8 * jobs` rows at a time and `jobs` calls at the same time; see `_converse`.
 
     Raises:
         ModelError: one that every further request would meet as well, as `ask_all`.
     """
-    return converse(rows, work, lambda requests: ask_all(client, requests, jobs=jobs), block=_AHEAD * jobs)
+    return _converse(rows, work, lambda requests: ask_all(client, requests, jobs=jobs), block=_AHEAD * jobs)
 
 
-def converse(
+def _converse(
     rows: Iterable[R],
     work: Callable[[R], Generator[Sequence[Q], list[A], T]],
     ask: Callable[[list[Q]], Iterable[A]],
     *,
     block: int,
 ) -> Iterator[T]:
-    """Do the same work for every row. In each wave, all rows of a block have their next questions asked together.
-
-    Args:
-        rows: read a block at a time.
-        work: yields the questions that it needs answered now, gets their answers, and returns the row's result.
-        ask: one answer per question, in order.
-        block: rows at a time.
-
-    Yields:
-        One result per row, in order.
-    """
+    """Do the same work for every row. In each wave, all rows of a block have their next questions asked together."""
     source = iter(rows)
     while running := [work(row) for row in islice(source, block)]:
         results: dict[int, T] = {}
@@ -259,7 +250,7 @@ class Account(msgspec.Struct, Generic[U], frozen=True):
     failed: int = 0
 
 
-class Counts(Protocol[M, C]):
+class _Counts(Protocol[M, C]):
     """Counts of a language, row by row; memory does not grow with them."""
 
     usage: Usage
@@ -271,7 +262,7 @@ class Counts(Protocol[M, C]):
         """The counts so far."""
 
 
-def account_of(rows: Iterable[M], counts: Callable[[], Counts[M, U]], *, failed: FailedRows) -> Account[U]:
+def account_of(rows: Iterable[M], counts: Callable[[], _Counts[M, U]], *, failed: FailedRows) -> Account[U]:
     """Account for what was made, row by row.
 
     Args:
@@ -279,7 +270,7 @@ def account_of(rows: Iterable[M], counts: Callable[[], Counts[M, U]], *, failed:
         counts: begins the counts of a language.
         failed: rows that came to nothing, and what was spent on them.
     """
-    languages: dict[str, Counts[M, U]] = {}
+    languages: dict[str, _Counts[M, U]] = {}
     total = counts()
     for row in rows:
         if row.language not in languages:

@@ -35,12 +35,11 @@ __all__ = [
     "dense_table",
     "equal_runs",
     "groups_of",
-    "jaccard",
     "minhash",
     "mixed",
     "shingles",
-    "similar_pairs",
 ]
+
 
 K = TypeVar("K", int, str)
 
@@ -60,13 +59,8 @@ _PRIME = np.uint64(0x100000001B3)
 
 
 @dataclass(frozen=True)
-class Shingles:
-    """The n-grams of several texts, one after another.
-
-    Attributes:
-        hashes: 64 bits an n-gram, repeats included; those of text `i` are `hashes[starts[i] : starts[i + 1]]`.
-        starts: shape (texts + 1,); a text without letters and digits has no n-gram.
-    """
+class _Shingles:
+    """The n-grams of several texts, one after another."""
 
     hashes: NDArray[np.uint64]
     starts: NDArray[np.int64]
@@ -79,7 +73,7 @@ def dense_table() -> NDArray[np.bool_]:
     return dense[script_table()]
 
 
-def shingles(texts: Sequence[str]) -> Shingles:
+def shingles(texts: Sequence[str]) -> _Shingles:
     """The n-grams of each text."""
     codes, starts, ends = _plain(texts)
     dense = np.concatenate([[0], np.cumsum(dense_table()[codes])])
@@ -95,7 +89,7 @@ def shingles(texts: Sequence[str]) -> Shingles:
         index = first + offset
         inside = (offset < sizes[owner]) & (index < ends[owner])
         hashes = (hashes ^ np.where(inside, padded[index], 0).astype(np.uint64)) * _PRIME
-    return Shingles(mixed(hashes), bounds)
+    return _Shingles(mixed(hashes), bounds)
 
 
 def _plain(texts: Sequence[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64], NDArray[np.int64]]:
@@ -119,10 +113,7 @@ def _plain(texts: Sequence[str]) -> tuple[NDArray[np.uint32], NDArray[np.int64],
 
 
 def jaccard(first: Sequence[str], second: Sequence[str]) -> NDArray[np.float64]:
-    """Similarity of each text of `first` to the text of `second` at the same index: shared over all n-grams, 0 to 1.
-
-    Texts without letters and digits are similar to none.
-    """
+    """Similarity of each text of `first` to the text of `second` at the same index: shared over all n-grams, 0 to 1."""
     pairs = zip(shingle_sets(first), shingle_sets(second), strict=True)
     return np.array([jaccard_with(own, [other])[0] for own, other in pairs], np.float64)
 
@@ -205,12 +196,7 @@ def groups_of(columns: Sequence[Sequence[str]], near: float) -> NDArray[np.int64
 
 
 def similar_pairs(texts: Sequence[str], near: float) -> Iterator[tuple[int, int]]:
-    """Every pair of texts that are similar, and enough of those that are equal to join them.
-
-    Args:
-        texts: some thousands.
-        near: Jaccard similarity, above 0 to 1.
-    """
+    """Every pair of texts that are similar, and enough of those that are equal to join them."""
     first_of: dict[str, int] = {}
     for number, text in enumerate(texts):
         first = first_of.setdefault(text, number)
@@ -264,7 +250,7 @@ _NUMBERS = mixed(np.arange(2 * _HASHES, dtype=np.uint64))
 _ONES = np.array([value.bit_count() for value in range(256)], np.uint8)
 
 
-def minhash(ngrams: Shingles) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+def minhash(ngrams: _Shingles) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     """Bands and sketch of each text.
 
     Returns:
@@ -294,10 +280,7 @@ def bits_of(values: NDArray[np.uint64]) -> NDArray[np.int64]:
 
 
 def apart_bits(similarity: float) -> int:
-    """In how many bits the sketches of two texts of at least this similarity may differ; beyond, 3 in 100,000 do.
-
-    A bit differs with probability (1 - J) / 2 (b-bit minwise hashing, Li and König 2010, with b = 1).
-    """
+    """In how many bits the sketches of two texts of at least this similarity may differ; beyond, 3 in 100,000 do."""
     differs = (1 - similarity) / 2
     return math.ceil(_HASHES * differs + _SPREAD * math.sqrt(_HASHES * differs * (1 - differs)))
 

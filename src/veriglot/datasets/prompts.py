@@ -13,7 +13,6 @@ from veriglot.llm.client import Message
 from veriglot.records.languages import find_language
 
 __all__ = [
-    "STYLES",
     "Style",
     "answer_messages",
     "answer_prompt",
@@ -26,20 +25,15 @@ __all__ = [
     "write_prompt",
 ]
 
+
 Style = Literal["closed", "instructed", "open"]
 STYLES: tuple[Style, ...] = ("closed", "instructed", "open")
 
 T = TypeVar("T")
 
 
-class Wording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What is said around a question in one language.
-
-    Attributes:
-        instructed: stands before a question that is to be answered from what the model knows.
-        open: stands before evidence and question.
-        text, question, answer: headings of the parts, with the colon of the language.
-    """
+class _Wording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What is said around a question in one language."""
 
     instructed: str
     open: str
@@ -50,8 +44,8 @@ class Wording(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class _Answers(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     version: str
-    fallback: Wording
-    languages: dict[str, Wording]
+    fallback: _Wording
+    languages: dict[str, _Wording]
 
 
 class _Biographies(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -93,7 +87,7 @@ def prompt_version(kind: Literal["answer", "biography", "queries"]) -> str:
     return f"{kind}@{table.version}"
 
 
-def wording(tag: str) -> Wording:
+def _wording(tag: str) -> _Wording:
     """How a question is put in the language of a BCP 47 tag; in English, naming it, where the table lacks it."""
     entry = find_language(tag)
     own = _answers().languages.get(entry.tag if entry else tag)
@@ -121,7 +115,7 @@ def answer_messages(style: Style, tag: str, question: str, evidence: str) -> tup
 
 def answer_prompt(style: Style, tag: str, question: str, evidence: str) -> str:
     """The same as a text for a completion model to go on from; it ends with the heading of the answer."""
-    words = wording(tag)
+    words = _wording(tag)
     asked = question if style == "open" else f"{words.question}\n{question}"
     head = "" if style == "closed" else _asked(style, tag, "", evidence).strip() + "\n\n"
     if style == "open":
@@ -131,11 +125,11 @@ def answer_prompt(style: Style, tag: str, question: str, evidence: str) -> str:
 
 def answer_stop(tag: str) -> tuple[str, ...]:
     """Where a completion model has begun to write the next question by itself."""
-    return (f"\n{wording(tag).question}",)
+    return (f"\n{_wording(tag).question}",)
 
 
 def _asked(style: Style, tag: str, question: str, evidence: str) -> str:
-    words = wording(tag)
+    words = _wording(tag)
     if style == "closed":
         return question
     if style == "instructed":

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from veriglot.records import Sample
 
-__all__ = ["Quality", "QualityTally", "is_repetitive", "quality", "refusals_version", "refuses", "repeated_share"]
+__all__ = ["Quality", "QualityTally", "is_repetitive", "quality", "refusals_version", "refuses"]
 
 
 # Whether a response declines to answer: phrases per language, looked for near its beginning.

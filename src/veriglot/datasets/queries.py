@@ -1,4 +1,4 @@
-"""Queries: on references (mFAVA, section 4, A.5), written by a model and checked, and for biographies (Kang et al.).
+"""References, queries on them (mFAVA, section 4, A.5) written by a model and checked, and biographies (Kang et al.).
 
 The paper checked 250 by hand and never asked again where one was missing. Here every query is checked for language and
 for whether its reference answers it; what does not pass is kept beside the output with the reason.
@@ -25,7 +25,7 @@ from veriglot.datasets.quality import refusals_version, refuses
 from veriglot.errors import InputError
 from veriglot.llm.client import AnswerError, Message, Request, Settings
 from veriglot.llm.output_parser import decode_answer, schema_of
-from veriglot.records import Sample, Status, Task
+from veriglot.records import Evidence, Sample, Status, Task
 from veriglot.records.languages import same_language
 from veriglot.signatures import signature
 from veriglot.storage.checkpoint import FailedRow, Usage
@@ -36,26 +36,95 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from veriglot.datasets.generation import RunOptions
-    from veriglot.datasets.references import Reference
     from veriglot.llm.client import Client, Reply
     from veriglot.llm.pool import Answer
     from veriglot.records import Detector
     from veriglot.storage.checkpoint import Tally
 
 __all__ = [
-    "KANG_SAMPLES",
     "AnswerabilityCheck",
     "Author",
     "DetectorCheck",
-    "Drafts",
     "ModelCheck",
     "NamedPerson",
+    "Part",
+    "Reference",
     "Rejection",
-    "Verdict",
     "biographies",
     "person_from",
     "queries",
+    "reference_from",
 ]
+
+
+Part = Literal["lead", "text"]
+
+_ID_KEYS = ("id", "page_id", "pageid")
+_KEPT = ("page_id", "revision", "item", "categories", "unchecked")  # what of an article goes on with its queries
+
+
+class Reference(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A text in one language that questions can be asked about.
+
+    Attributes:
+        id: unique among the references of a run.
+        language: BCP 47 tag.
+        text: what a question has to be answered from.
+        title: its heading.
+        url: where it stands.
+        meta: what goes on with its queries: revision, categories, which part of the article it is ...
+    """
+
+    id: str
+    language: str
+    text: str
+    title: str = ""
+    url: str | None = None
+    meta: dict[str, Any] = {}
+
+    @property
+    def evidence(self) -> Evidence:
+        """The text as evidence of a sample."""
+        return Evidence(self.text, title=self.title or None, language=self.language, url=self.url)
+
+
+def reference_from(data: Any, *, part: Part = "lead") -> Reference:
+    """A reference from a decoded JSON object, such as an article of `veriglot dataset articles`.
+
+    Args:
+        data: an object with `language`, `text` or `lead`, one of `id` (or `page_id`), `title` and `item`, and perhaps
+            `url`.
+        part: `lead` takes the section before the first heading, as the paper does (mFAVA, A.5), and the whole text
+            where there is none; `text` takes all of it.
+
+    Raises:
+        InputError: it is no object, or has no text, no language or nothing that names it; `field` names what is
+            missing.
+    """
+    if not isinstance(data, dict):
+        raise InputError("a reference is a JSON object")
+    language, title = data.get("language"), data.get("title")
+    if part == "lead" and not str(data.get("lead") or "").strip():
+        part = "text"
+    text = data.get(part)
+    if not isinstance(language, str) or not language:
+        raise InputError("the reference states no language", field="language", remedy="Write its BCP 47 tag.")
+    if not isinstance(text, str) or not text.strip():
+        raise InputError("the reference has no text", field=part)
+    number = next((data[key] for key in _ID_KEYS if data.get(key) not in (None, "")), None)
+    if number is None and not title:
+        number = data.get("item") or None  # whom it is about names it as well
+    if number is None and not title:
+        raise InputError("the reference has neither id nor title", field="id")
+    named = f"{language}-{title if number is None else number}"
+    return Reference(
+        id=number if isinstance(number, str) and data.get("id") else named,
+        language=language,
+        text=text.strip(),
+        title=title if isinstance(title, str) else "",
+        url=data.get("url") if isinstance(data.get("url"), str) else None,
+        meta={**{key: data[key] for key in _KEPT if data.get(key) not in (None, "", [])}, "part": part},
+    )
 
 
 # Whether a query can be answered from its reference: asked of a model, or tried and held against the detector.
@@ -65,7 +134,7 @@ _QUOTED = 0.8  # share of the quote's words that have to stand in the reference:
 _MARKED = 0.2  # share of the answer's code points that the detector may mark
 
 
-class Verdict(NamedTuple):
+class _Verdict(NamedTuple):
     """Whether a query is answerable; if not, why; and what is kept of the check in the query's `meta`."""
 
     answerable: bool
@@ -83,11 +152,11 @@ class AnswerabilityCheck(Protocol):
     def request(self, reference: Reference, question: str) -> Request:
         """What to ask."""
 
-    def verdict(self, reference: Reference, question: str, reply: Reply) -> Verdict:
+    def verdict(self, reference: Reference, question: str, reply: Reply) -> _Verdict:
         """What follows from the reply."""
 
 
-class CheckAnswer(msgspec.Struct, frozen=True):
+class _CheckAnswer(msgspec.Struct, frozen=True):
     answerable: bool
     quote: str
 
@@ -110,20 +179,22 @@ class ModelCheck:
     def request(self, reference: Reference, question: str) -> Request:
         """Asks for a verdict and a quote, as JSON."""
         message = Message("user", check_prompt(reference.language, question, reference.text))
-        return Request(self._model, (message,), seed=self._seed, settings=self._settings, schema=schema_of(CheckAnswer))
+        return Request(
+            self._model, (message,), seed=self._seed, settings=self._settings, schema=schema_of(_CheckAnswer)
+        )
 
-    def verdict(self, reference: Reference, question: str, reply: Reply) -> Verdict:  # noqa: ARG002
+    def verdict(self, reference: Reference, question: str, reply: Reply) -> _Verdict:  # noqa: ARG002
         """Answerable if the model says so and its quote stands in the reference."""
         try:
-            answer = decode_answer(reply, CheckAnswer)
+            answer = decode_answer(reply, _CheckAnswer)
         except AnswerError as error:
-            return Verdict(False, f"the check cannot be read: {error.message}", {})
+            return _Verdict(False, f"the check cannot be read: {error.message}", {})
         if not answer.answerable:
-            return Verdict(False, "the model that checks says that the text does not answer it", {})
+            return _Verdict(False, "the model that checks says that the text does not answer it", {})
         share = _share_quoted(answer.quote, reference)
         if share < _QUOTED:
-            return Verdict(False, f"the passage that is said to answer it does not stand there: {answer.quote!r}", {})
-        return Verdict(True, "", {"quote": answer.quote})
+            return _Verdict(False, f"the passage that is said to answer it does not stand there: {answer.quote!r}", {})
+        return _Verdict(True, "", {"quote": answer.quote})
 
 
 class DetectorCheck:
@@ -157,20 +228,20 @@ class DetectorCheck:
         messages = answer_messages("open", reference.language, question, reference.text)
         return Request(self._model, messages, seed=self._seed, settings=self._settings)
 
-    def verdict(self, reference: Reference, question: str, reply: Reply) -> Verdict:
+    def verdict(self, reference: Reference, question: str, reply: Reply) -> _Verdict:
         """Answerable if the answer is one and the detector finds it supported."""
         if not reply.text.strip() or refuses(reply.text, reference.language):
-            return Verdict(False, f"the model finds no answer in the text: {reply.text[:200]!r}", {})
+            return _Verdict(False, f"the model finds no answer in the text: {reply.text[:200]!r}", {})
         sample = Sample(
             "check", reply.text, Task.QA, reference.language, question=question, evidence=(reference.evidence,)
         )
         (prediction,) = self._detector.predict([sample])
         if prediction.status != Status.SCORED:
-            return Verdict(False, f"the detector did not judge the answer ({prediction.status})", {})
+            return _Verdict(False, f"the detector did not judge the answer ({prediction.status})", {})
         marked = sum(span.end - span.start for span in prediction.spans or ()) / len(reply.text)
         if marked > _MARKED:
-            return Verdict(False, f"the text does not support {marked:.0%} of an answer: {reply.text[:200]!r}", {})
-        return Verdict(True, "", {"answer": reply.text, "marked": round(marked, 4)})
+            return _Verdict(False, f"the text does not support {marked:.0%} of an answer: {reply.text[:200]!r}", {})
+        return _Verdict(True, "", {"answer": reply.text, "marked": round(marked, 4)})
 
 
 def _share_quoted(quote: str, reference: Reference) -> float:
@@ -294,7 +365,7 @@ def _meta_in(person: NamedPerson, tag: str) -> dict[str, Any]:
 # What a model wrote as queries, sifted: number, form, language. Every rejection has a reason and is kept.
 
 
-Reason = Literal["unreadable", "number", "form", "duplicate", "language", "answerable"]
+_Reason = Literal["unreadable", "number", "form", "duplicate", "language", "answerable"]
 
 _FEWEST_LETTERS = 6
 _MOST_CODE_POINTS = 600
@@ -303,7 +374,7 @@ _QUESTION_MARKS = "?？؟;՞፧"
 _AROUND = " \t\"'“”„«»「」『』*"
 
 
-class WrittenQueries(msgspec.Struct, frozen=True):
+class _WrittenQueries(msgspec.Struct, frozen=True):
     """What the model is asked to answer with: the queries, in order."""
 
     queries: tuple[str, ...]
@@ -325,27 +396,17 @@ class Rejection(msgspec.Struct, frozen=True, omit_defaults=True):
     id: str
     reference: str
     language: str
-    reason: Reason
+    reason: _Reason
     detail: str
     question: str = ""
 
 
 def filter_queries(reference: Reference, reply: Reply, count: int) -> tuple[list[tuple[str, str]], list[Rejection]]:
-    """The queries in a reply that pass what can be checked without asking again.
-
-    Args:
-        reference: what they are about.
-        reply: JSON as asked for, or one query a line, as models that take no schema write it.
-        count: how many were asked for.
-
-    Returns:
-        Id and text of each query that passes, and the rejections; together they name every query of the reply, and
-        every one that is missing.
-    """
+    """The queries in a reply that pass what can be checked without asking again."""
     taken: list[tuple[str, str]] = []
     rejected: list[Rejection] = []
 
-    def reject(number: int, reason: Reason, detail: str, question: str = "") -> None:
+    def reject(number: int, reason: _Reason, detail: str, question: str = "") -> None:
         id_ = f"{reference.id}-q{number}"
         rejected.append(Rejection(id_, reference.id, reference.language, reason, detail, question))
 
@@ -382,7 +443,7 @@ def _queries(reply: Reply) -> list[str]:
 def _listed(reply: Reply) -> list[str] | None:
     """The queries of a reply in JSON: as asked for, as a bare list, or under another name; None where there is none."""
     with suppress(AnswerError):
-        return list(decode_answer(reply, WrittenQueries).queries)
+        return list(decode_answer(reply, _WrittenQueries).queries)
     with suppress(AnswerError):
         return list(decode_answer(reply, tuple[str, ...]))
     with suppress(AnswerError):
@@ -391,7 +452,7 @@ def _listed(reply: Reply) -> list[str] | None:
     return None
 
 
-def _trouble(reference: Reference, question: str, before: list[str]) -> tuple[Reason, str] | None:
+def _trouble(reference: Reference, question: str, before: list[str]) -> tuple[_Reason, str] | None:
     from veriglot.text.identification import identify
     from veriglot.text.normalization import fold
 
@@ -435,11 +496,11 @@ class Author(msgspec.Struct, frozen=True):
             (Message("user", prompt),),
             seed=self.seed,
             settings=self.settings,
-            schema=schema_of(WrittenQueries),
+            schema=schema_of(_WrittenQueries),
         )
 
 
-class Drafts(msgspec.Struct, frozen=True):
+class _Drafts(msgspec.Struct, frozen=True):
     """What became of one reference: its queries, and what was rejected. The row of the stage."""
 
     id: str
@@ -489,19 +550,19 @@ def queries(
             "prompt": prompt_version("queries"),
             "check": check.signature if check is not None else None,
         },
-        finish=lambda rows, target: split_rows(rows, target, Drafts),
+        finish=lambda rows, target: split_rows(rows, target, _Drafts),
         **run,
     )
 
 
 def _drafts(
     reference: Reference, author: Author, check: AnswerabilityCheck | None
-) -> Generator[tuple[Request, ...], list[Answer], Drafts | FailedRow]:
+) -> Generator[tuple[Request, ...], list[Answer], _Drafts | FailedRow]:
     """The work on one reference: the queries that passed and all that did not, in the order of their numbers."""
     try:
         (reply,) = replies_of((yield (author.request(reference),)))
         accepted, rejected = filter_queries(reference, reply, author.count)
-        verdicts: list[Verdict | None] = [None] * len(accepted)
+        verdicts: list[_Verdict | None] = [None] * len(accepted)
         if check is not None:
             replies = replies_of((yield tuple(check.request(reference, question) for _, question in accepted)))
             pairs = zip(accepted, replies, strict=True)
@@ -514,10 +575,10 @@ def _drafts(
             rejected.append(Rejection(id_, reference.id, reference.language, "answerable", verdict.detail, question))
         else:
             samples.append(_query(reference, id_, question, verdict))
-    return Drafts(reference.id, tuple(samples), tuple(sorted(rejected, key=lambda rejection: rejection.id)))
+    return _Drafts(reference.id, tuple(samples), tuple(sorted(rejected, key=lambda rejection: rejection.id)))
 
 
-def _query(reference: Reference, id_: str, question: str, verdict: Verdict | None) -> Sample:
+def _query(reference: Reference, id_: str, question: str, verdict: _Verdict | None) -> Sample:
     from veriglot.text.identification import identify
 
     checks = {

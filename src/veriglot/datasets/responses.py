@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from veriglot.llm.client import Client, Reply
     from veriglot.storage.checkpoint import Tally
 
-__all__ = ["DESIGNS", "MFAVA_SEEDS", "Budget", "Design", "Planned", "Respondent", "budget", "plan", "responses"]
+__all__ = ["MFAVA_SEEDS", "Budget", "Design", "Respondent", "budget", "plan", "responses"]
 
 
 # Which query is asked with which seed: the designs of a study, by name.
@@ -41,19 +41,13 @@ __all__ = ["DESIGNS", "MFAVA_SEEDS", "Budget", "Design", "Planned", "Respondent"
 
 
 Design = Literal["subsets", "runs"]
-DESIGNS: tuple[Design, ...] = ("subsets", "runs")
+_DESIGNS: tuple[Design, ...] = ("subsets", "runs")
 
 MFAVA_SEEDS = (42, 43, 44, 47, 49)  # mFAVA, A.6
 
 
 class Planned(msgspec.Struct, frozen=True):
-    """One response that the design asks for.
-
-    Attributes:
-        id: of the response: `<query id>/<model>/<seed>`.
-        query: what is asked; its language is set.
-        seed: what it is asked with; None leaves it to the server.
-    """
+    """One response that the design asks for."""
 
     id: str
     query: Sample
@@ -82,8 +76,8 @@ def plan(
     """
     if not seeds or len(set(seeds)) < len(seeds):
         raise UsageError("A study needs at least one seed, and each seed once.")
-    if design not in DESIGNS:
-        raise UsageError(f"There is no design {design!r}.", remedy=f"Known: {', '.join(DESIGNS)}.")
+    if design not in _DESIGNS:
+        raise UsageError(f"There is no design {design!r}.", remedy=f"Known: {', '.join(_DESIGNS)}.")
     return _plan(queries, model, design, seeds)
 
 
@@ -122,11 +116,7 @@ def _askable(query: Sample) -> Sample | FailedRow:
 
 
 def _subset(language: str, index: int, seeds: Sequence[int | None]) -> int | None:
-    """The seed of query number `index` of its language.
-
-    Each run of as many queries as there are seeds gets every seed once, in an order drawn anew for each run: taken in
-    turns, the first of an article's two queries would always meet the same seed.
-    """
+    """The seed of query number `index` of its language."""
     run, inside = divmod(index, len(seeds))
     order = sorted(range(len(seeds)), key=lambda number: digest([language, str(run), str(number)]))
     return seeds[order[inside]]

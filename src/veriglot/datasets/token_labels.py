@@ -23,40 +23,19 @@ if TYPE_CHECKING:
     from veriglot.records import Annotation, Sample
     from veriglot.storage.checkpoint import Tally
 
-__all__ = [
-    "LabelAccount",
-    "LabelledRow",
-    "Scheme",
-    "TokenLabels",
-    "fast_tokenizer_of",
-    "label_account_path",
-    "label_samples",
-    "load_label_account",
-    "spans_of_labels",
-    "token_labels",
-]
+__all__ = ["LabelAccount", "label_samples", "load_label_account"]
 
 
 # Spans as labels of tokens, Inside-Outside or with Beginnings, for any tokenizer that knows where its tokens stand.
 
 
-Scheme = Literal["io", "bio"]
-OUTSIDE = "O"
+_Scheme = Literal["io", "bio"]
+_OUTSIDE = "O"
 _E5 = b"E5S1"  # what the file of `e5-multilingual` begins with
 
 
-class TokenLabels(msgspec.Struct, frozen=True):
-    """A text's tokens with their labels.
-
-    Attributes:
-        ids: token ids, special ones included.
-        offsets: half-open code point ranges of the text, without the white space that a token begins or ends with;
-            `(0, 0)` for special tokens. Several tokens share a range where they are parts of one character.
-        labels: `O`, `I-type` and, in `bio`, `B-type` (`I` and `B` where a span has no type); None for special tokens,
-            which no loss should count.
-        cut: code points of the text from which on tokens were left out because of `max_length`; None where none was.
-        spans_cut: spans that lost tokens by that, in part or whole.
-    """
+class _TokenLabels(msgspec.Struct, frozen=True):
+    """A text's tokens with their labels."""
 
     ids: tuple[int, ...]
     offsets: tuple[tuple[int, int], ...]
@@ -66,18 +45,7 @@ class TokenLabels(msgspec.Struct, frozen=True):
 
 
 def fast_tokenizer_of(model: str, *, revision: str | None = None) -> Any:
-    """The tokenizer of a checkpoint.
-
-    Args:
-        model: a tokenizer.json, a folder, a model of the registry, or a name on the hub. Of models that are a single
-            file only `e5-multilingual` has one that says where its tokens stand.
-        revision: of a model on the hub.
-
-    Raises:
-        MissingExtraError: transformers is not installed, or what `e5-multilingual` needs.
-        WeightsError: it cannot be loaded; or a model of the registry has none.
-        UsageError: it does not know where its tokens stand.
-    """
+    """The tokenizer of a checkpoint."""
     from veriglot.hub.checkpoints import checkpoint, hub_options, loading
 
     try:
@@ -128,24 +96,9 @@ def _e5_tokenizer(path: Path) -> Any:
 
 
 def token_labels(
-    text: str, spans: Sequence[Span], tokenizer: Any, *, scheme: Scheme = "io", max_length: int | None = None
-) -> TokenLabels:
-    """Label the tokens of a text.
-
-    A token that shares a code point with a span is inside it. Of several spans that it touches it takes the one with
-    which it shares the most; of equal ones the one that begins later, which is the inner. Without `max_length` nothing
-    is cut, whatever length the tokenizer names.
-
-    Args:
-        text: any text; lone surrogates are read as the replacement character.
-        spans: of the text, in any order; they may cross.
-        tokenizer: a fast tokenizer of transformers.
-        scheme: `io`, as in mFAVA (section 4.1), or `bio`, whose first token of each span is `B`.
-        max_length: the most tokens, special ones included; what is left out is reported.
-
-    Raises:
-        UsageError: the tokenizer does not know where its tokens stand.
-    """
+    text: str, spans: Sequence[Span], tokenizer: Any, *, scheme: _Scheme = "io", max_length: int | None = None
+) -> _TokenLabels:
+    """Label the tokens of a text."""
     _require_offsets(tokenizer)
     readable = "".join("\ufffd" if "\ud800" <= char <= "\udfff" else char for char in text)
     encoded = tokenizer(
@@ -170,29 +123,18 @@ def token_labels(
         labels.append(_label(order, start, end, scheme, begun))
     cut = _cut_at(text, offsets, labels) if max_length is not None else None
     lost = sum(span.end > cut for span in spans) if cut is not None else 0
-    return TokenLabels(tuple(encoded["input_ids"]), tuple(offsets), tuple(labels), cut, lost)
+    return _TokenLabels(tuple(encoded["input_ids"]), tuple(offsets), tuple(labels), cut, lost)
 
 
 def spans_of_labels(text: str, offsets: Sequence[tuple[int, int]], labels: Sequence[str | None]) -> tuple[Span, ...]:
-    """The spans that labels of tokens say, of either scheme.
-
-    A span goes from the first of its tokens to the last, with the white space between; spans of one type that touch are
-    one in `io`, and stay two in `bio`.
-
-    Args:
-        text: the text.
-        offsets, labels: as in `TokenLabels`; tokens without a label are passed over.
-
-    Returns:
-        The spans, in order.
-    """
+    """The spans that labels of tokens say, of either scheme."""
     spans: list[list[Any]] = []
     open_ = False
     for (start, end), label in zip(offsets, labels, strict=True):
         if label is None:
             continue
         letter, _, type_ = label.partition("-")
-        if label == OUTSIDE:
+        if label == _OUTSIDE:
             open_ = open_ and not text[start:end].strip()  # a token of white space alone ends nothing
         elif open_ and letter != "B" and spans[-1][2] == (type_ or None):
             spans[-1][1] = max(spans[-1][1], end)
@@ -220,7 +162,7 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
     return (first, last) if first < last else (start, end)
 
 
-def _label(spans: Sequence[Span], start: int, end: int, scheme: Scheme, begun: set[int]) -> str:
+def _label(spans: Sequence[Span], start: int, end: int, scheme: _Scheme, begun: set[int]) -> str:
     best, most = None, 0
     for number, span in enumerate(spans):
         if span.start >= end:
@@ -229,7 +171,7 @@ def _label(spans: Sequence[Span], start: int, end: int, scheme: Scheme, begun: s
         if shared > 0 and shared >= most:
             best, most = number, shared
     if best is None:
-        return OUTSIDE
+        return _OUTSIDE
     letter = "I" if scheme == "io" or best in begun else "B"
     begun.add(best)
     type_ = spans[best].type
@@ -247,18 +189,7 @@ _ROWS = 512  # rows of a group of a Parquet file
 
 
 class LabelledRow(msgspec.Struct, frozen=True):
-    """A response with its tokens labelled. The row of the stage.
-
-    Attributes:
-        id: of the sample.
-        language: its tag, or None.
-        annotator: whose spans they are.
-        taxonomy: of their types.
-        text: the response.
-        input_ids, offsets, labels, cut: as in `TokenLabels`.
-        spans: what became of each span: `exact` (the labels give it back to the code point), `cut` (by `max_length`, in
-            part or whole), `widened` (an edge lies inside a token), `merged` (another span overlaps or touches it).
-    """
+    """A response with its tokens labelled. The row of the stage."""
 
     id: str
     language: str | None
@@ -303,7 +234,7 @@ def label_samples(
     samples: Iterable[Sample | FailedRow],
     tokenizer: str,
     *,
-    scheme: Scheme = "io",
+    scheme: _Scheme = "io",
     max_length: int | None = None,
     annotator: str | None = None,
     inputs: Sequence[str] = (),
@@ -352,22 +283,17 @@ def label_samples(
     def work(rows: Iterator[Sample]) -> Iterator[LabelledRow | FailedRow]:
         for sample in rows:
             try:
-                yield labelled(sample, loaded, scheme=scheme, max_length=max_length, annotator=annotator)
+                yield _labelled(sample, loaded, scheme=scheme, max_length=max_length, annotator=annotator)
             except InputError as error:
                 yield FailedRow.of(error, "")
 
     return stage.run(samples, work, seen=seen)
 
 
-def labelled(
-    sample: Sample, tokenizer: Any, *, scheme: Scheme, max_length: int | None, annotator: str | None
+def _labelled(
+    sample: Sample, tokenizer: Any, *, scheme: _Scheme, max_length: int | None, annotator: str | None
 ) -> LabelledRow:
-    """One response with its tokens labelled.
-
-    Raises:
-        InputError: nobody marked its spans, it cannot be said whose count, or one has a type that its taxonomy does not
-            have: a label of its own would be trained on for good.
-    """
+    """One response with its tokens labelled."""
     layer = _layer(sample, annotator)
     spans = layer.spans or ()
     _check_types(layer)
@@ -423,14 +349,14 @@ def _digest(tokenizer: Any) -> str:
     return hashlib.sha256(tokenizer.backend_tokenizer.to_str().encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def label_account_path(output: Path) -> Path:
+def _label_account_path(output: Path) -> Path:
     """Where the account of an output is."""
     return output.with_name(output.name + ".account.json")
 
 
 def load_label_account(output: Path) -> LabelAccount:
     """The account that lies beside an output."""
-    return msgspec.json.decode(label_account_path(output).read_bytes(), type=LabelAccount)
+    return msgspec.json.decode(_label_account_path(output).read_bytes(), type=LabelAccount)
 
 
 def _finish(rows: Path, target: Path) -> None:
@@ -469,7 +395,7 @@ def _finish(rows: Path, target: Path) -> None:
         tuple(sorted(named.keys() - taxonomies().keys())),
         failed_rows(output).rows,
     )
-    write_json(label_account_path(output), account, indent=2)
+    write_json(_label_account_path(output), account, indent=2)
 
 
 def _write_parquet(rows: Iterator[LabelledRow], target: Path) -> None:

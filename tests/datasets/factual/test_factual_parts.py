@@ -28,8 +28,7 @@ from veriglot.datasets.factual import (
     wiki_articles,
     write_sets,
 )
-from veriglot.datasets.queries import NamedPerson
-from veriglot.datasets.references import Reference
+from veriglot.datasets.queries import NamedPerson, Reference
 from veriglot.errors import UsageError
 from veriglot.http.session import Session
 from veriglot.records import Annotation, Generator, Kind, Sample, encode

@@ -15,7 +15,7 @@ from veriglot.datasets.halluverse.facts import (
     read_sentences,
     unfit,
 )
-from veriglot.datasets.references import Reference
+from veriglot.datasets.queries import Reference
 from veriglot.llm.client import Reply
 from veriglot.wikipedia.wikidata import Person
 

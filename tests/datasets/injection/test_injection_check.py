@@ -8,15 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veriglot.datasets.silver.check import (
-    REASONS,
-    Change,
-    changes_of,
-    check,
-    check_spans,
-    restored,
-    spans_of,
-)
+from veriglot.datasets.silver.check import REASONS, Change, changes_of, check, check_spans, restored, spans_of
 from veriglot.datasets.silver.injection import rebuilt
 from veriglot.records import Span
 

@@ -13,8 +13,7 @@ from veriglot import load_detector, read
 from veriglot.datasets.generation import rejected_path
 from veriglot.datasets.silver.check import Change, check, restored
 from veriglot.datasets.silver.injection import Injector, tasks
-from veriglot.datasets.silver.job import SilverRejection, load_account, silver
-from veriglot.datasets.silver.support import DetectorSupport, ModelSupport
+from veriglot.datasets.silver.job import DetectorSupport, ModelSupport, SilverRejection, load_account, silver
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.llm.client import SpendingLimitError
 from veriglot.llm.limits import Limited, Limits

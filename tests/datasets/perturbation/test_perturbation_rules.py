@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from villages import LANGUAGES, WITH_PHRASES, articles
 
-from veriglot.datasets.rules.errors import (
+from veriglot.datasets.rules.material import Material, phrase_languages, phrases_of, values_of
+from veriglot.datasets.rules.silver import (
     Edit,
     Quotation,
     altered_number,
@@ -18,11 +19,9 @@ from veriglot.datasets.rules.errors import (
     negated,
     occurrences,
     relation_error,
+    supported_types,
     values_differ,
 )
-from veriglot.datasets.rules.material import Material, values_of
-from veriglot.datasets.rules.phrases import phrase_languages, phrases_of
-from veriglot.datasets.rules.silver import supported_types
 from veriglot.text.segmentation import words
 
 MFAVA = "ar bg ca cs de en eo es eu fa fi fr he hi hu id it ja ko la lt ms pl pt ro ru sd sr-Cyrl sr-Latn sv th tr uk"

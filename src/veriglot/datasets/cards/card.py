@@ -1,16 +1,17 @@
-"""A data card as a record: what a data set holds, how it was made, and what people say of it."""
+"""A data card as a record: what a data set holds, how it was made by what lies beside it, and what people say of it."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from importlib.resources import files
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from pathlib import Path, PurePath
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from veriglot.datasets.cards.lineage import Step, trace
 from veriglot.datasets.checks.checker import check
 from veriglot.datasets.checks.findings import CheckReport
 from veriglot.datasets.checks.scan import Splits, find_files
@@ -20,16 +21,324 @@ from veriglot.formats.containers import BadRow
 from veriglot.formats.reader import read_rows
 from veriglot.records.settings import read_toml_records
 from veriglot.signatures import __version__, file_sha256
+from veriglot.storage.checkpoint import InputFile, Manifest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from veriglot.datasets.checks.findings import CheckedFile
     from veriglot.datasets.checks.scan import DataFile, Splitting
     from veriglot.pipeline.engine import Watch
     from veriglot.records import Sample
 
-__all__ = ["Card", "Contents", "Cost", "Generated", "Given", "blank", "card", "contents_of", "read_given"]
+__all__ = ["Card", "Cost", "Step", "blank", "card", "read_given"]
+
+
+# Accounts of whole folders, and whether they are a file's own: they name it, or it lies where such a run puts files.
+#
+# Files called `manifest.json` or `report.json` are common, and so are folders that hold several data sets: an account
+# that says nothing of a file is not told of it.
+
+
+_UP = 3  # folders above a file in which the account of its whole folder may lie
+_FIRST = 100  # rows of a file among which one says that it was checked
+_FACTUAL = frozenset({"people.jsonl", "articles.jsonl", "prompts.jsonl", "candidates.jsonl"})  # beside those it names
+_REJECTED = "rejected.jsonl"
+
+
+class _Accounted(NamedTuple):
+    """The folder whose account tells of a file."""
+
+    path: Path
+    accounts: dict[str, Any]
+    rejected: bool = False
+    damaged: tuple[str, ...] = ()
+    before: tuple[Path, ...] = ()
+
+
+class _Kind(NamedTuple):
+    keys: frozenset[str]  # by which an account of ours is known
+    owns: Callable[[dict[str, Any], PurePath], bool]
+
+
+def _folder_of(path: Path) -> _Accounted | None:
+    """The nearest folder above a file whose account tells of it; None where there is none."""
+    file = path.resolve()
+    for folder in list(file.parents)[:_UP]:
+        accounts: dict[str, Any] = {}
+        damaged: list[str] = []
+        for name, kind in _KINDS.items():
+            account = _account_in(folder / name, damaged)
+            if account is not None and kind.keys <= account.keys() and kind.owns(account, file.relative_to(folder)):
+                accounts[name] = account
+        if accounts:
+            rejected = _REJECTED in _names(accounts.get("manifest.json", {}).get("files"))
+            return _Accounted(folder, accounts, rejected, tuple(damaged), _before(folder, accounts))
+        if (folder / _REJECTED).is_file() and _is_cleaned(file):
+            return _Accounted(folder, {}, rejected=True)
+        if damaged and folder == file.parent:
+            return _Accounted(folder, {}, damaged=tuple(damaged))
+    return None
+
+
+def _account_in(path: Path, damaged: list[str]) -> dict[str, Any] | None:
+    """The mapping that a JSON file holds; None where there is none, `damaged` told where it cannot be read."""
+    if not path.is_file():
+        return None
+    try:
+        account = msgspec.json.decode(path.read_bytes())
+    except (msgspec.DecodeError, UnicodeDecodeError, OSError):
+        account = None
+    if not isinstance(account, dict):
+        damaged.append(path.name)
+        return None
+    return account
+
+
+def _of_factual(account: dict[str, Any], path: PurePath) -> bool:
+    return path.as_posix() in _names(account.get("files")) | _FACTUAL or path.parent.as_posix() == "responses"
+
+
+def _of_sample(account: dict[str, Any], path: PurePath) -> bool:
+    sample = account.get("sample")
+    parts = _names(sample.get("parts")) if isinstance(sample, dict) else set()
+    return path.as_posix() in {"clean.jsonl", *(f"{part}{kind}" for part in parts for kind in (".jsonl", ".hat.json"))}
+
+
+def _of_study(_: dict[str, Any], path: PurePath) -> bool:
+    return path.parts[0] in {"responses", "predictions"}
+
+
+_KINDS = {
+    "manifest.json": _Kind(frozenset({"made_by", "made_from"}), _of_factual),
+    "report.json": _Kind(frozenset({"signature", "cleaned"}), _of_sample),
+    "plan.json": _Kind(frozenset({"models", "detectors", "asked"}), _of_study),
+}
+
+
+def _names(value: Any) -> set[str]:
+    return set(value) if isinstance(value, dict) else set()
+
+
+def _before(folder: Path, accounts: dict[str, Any]) -> tuple[Path, ...]:
+    """The steps of a set that keep a manifest of their own: its prompts and responses."""
+    if "manifest.json" not in accounts:
+        return ()
+    manifests = sorted([*folder.glob("prompts.jsonl.progress"), *folder.glob("responses/*.progress")])
+    return tuple(manifest.with_suffix("") for manifest in manifests)
+
+
+def _is_cleaned(path: Path) -> bool:
+    """Whether rows of a file say that `build check` wrote them."""
+    if path.suffix != ".jsonl" or not path.is_file():
+        return False
+    with path.open("rb") as lines:
+        for line in islice(lines, _FIRST):
+            try:
+                row = msgspec.json.decode(line)
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                continue
+            meta = row.get("meta") if isinstance(row, dict) else None
+            if isinstance(meta, dict) and isinstance(meta.get("check"), dict):
+                return True
+    return False
+
+
+# What a file of rejections says: rows that were set aside, and replies or tries that were not taken.
+#
+# One row may have several lines in it: translations say of each line what it was of (`what`), silver data and pairs
+# which row it would have been part of (`seed` is theirs alone). A line of any other step is a row, query or response.
+
+
+_ROW = "row"
+_NOT_SAID = "not said"
+_OF_SEED = re.compile(r"/s\d+$")  # of a row that is one sentence of its seed, which has tries too
+
+
+class _RejectionCounts(NamedTuple):
+    """What stands in a file of rejections."""
+
+    rows: int | None = None
+    reasons: dict[str, int] = {}  # noqa: RUF012  nobody writes into it
+    tries: dict[str, int] = {}  # noqa: RUF012
+
+
+def rejected_in(path: Path, output: Path | None = None) -> _RejectionCounts:
+    """Count what was rejected, line by line; of rows that had several tries memory holds the ids."""
+    if not path.is_file():
+        return _RejectionCounts()
+    reasons, tries = Counter[str](), Counter[str]()
+    rows = 0
+    of_row: dict[str, list[tuple[str, str]]] = {}  # what and reason of every try, by row
+    for line in _lines(path):
+        own_reasons = _reasons(line)
+        what, name = line.get("what"), line.get("id")
+        if "seed" in line and isinstance(name, str):
+            of_row.setdefault(name, []).append((str(line.get("type", "")), own_reasons[0]))
+        elif isinstance(what, str) and what != _ROW:
+            tries[f"{what}: {own_reasons[0]}"] += 1
+        else:
+            rows += 1
+            reasons.update(own_reasons)
+    taken = _taken(output, of_row) if output is not None and of_row else set()
+    for name, tried in of_row.items():
+        if name not in taken:
+            rows += 1
+            tried, last = _parted(tried)
+            reasons[last] += 1
+        tries.update(f"{of}: {reason}" for of, reason in tried)
+    return _RejectionCounts(rows, dict(reasons.most_common()), dict(tries.most_common()))
+
+
+def _parted(tried: list[tuple[str, str]]) -> tuple[list[tuple[str, str]], str]:
+    """The tries of a row that was set aside, and why it was: what is said of the row itself, else of its last try."""
+    at = max((n for n, (of, _) in enumerate(tried) if of == _ROW), default=len(tried) - 1)
+    return tried[:at] + tried[at + 1 :], tried[at][1]
+
+
+def _reasons(line: dict[str, Any]) -> list[str]:
+    stated = line.get("reasons", line.get("reason"))
+    if isinstance(stated, list):
+        return list(map(str, stated)) or [_NOT_SAID]
+    return [stated] if isinstance(stated, str) else [_NOT_SAID]
+
+
+def _taken(output: Path, wanted: dict[str, Any]) -> set[str]:
+    if not output.is_file():
+        return set()
+    names = (str(line.get("id")) for line in _lines(output))
+    return {id_ for name in names for id_ in (name, _OF_SEED.sub("", name)) if id_ in wanted}
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    """Every line; an empty mapping for one that cannot be read."""
+    with path.open("rb") as file:
+        for line in file:
+            try:
+                row = msgspec.json.decode(line)
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                row = None
+            yield row if isinstance(row, dict) else {}
+
+
+_ACCOUNTS = (".account.json", ".summary.json")
+
+
+class _Source(msgspec.Struct, frozen=True):
+    """What a step read."""
+
+    name: str
+    sha256: str
+    state: str
+
+
+class Step(msgspec.Struct, frozen=True):
+    """A file that a run made, by what lies beside it.
+
+    Attributes:
+        output: name of the file, or of the folder for an account of all that is in it.
+        signature: one line on what made the rows: model or rules, versions of prompts; None where nothing says.
+        settings: every other option of the run, as it was recorded.
+        sources: what it was made from.
+        rows, failed: rows that the step took up (seeds, or rows that were planned), and those of them that failed; None
+            where nothing says. How many were written, the files and accounts say.
+        finished: whether the run came to its end; None where nothing says.
+        seconds: how long it worked, all calls that had a part in it together; None where nothing says.
+        rejected: rows set aside, by reason; a row may have several.
+        rejected_rows: how many they are; None where no file of them is there.
+        tries: replies and tries that were not taken, by what they were of and reason; their rows may have come to
+            something in the end.
+        accounts: the accounts beside it, by file name, as they stand.
+        damaged: files beside it that could not be read.
+    """
+
+    output: str
+    signature: str | None = None
+    settings: dict[str, Any] = {}
+    sources: tuple[_Source, ...] = ()
+    rows: int | None = None
+    failed: int | None = None
+    finished: bool | None = None
+    seconds: float | None = None
+    rejected: dict[str, int] = {}
+    rejected_rows: int | None = None
+    tries: dict[str, int] = {}
+    accounts: dict[str, Any] = {}
+    damaged: tuple[str, ...] = ()
+
+    @property
+    def known(self) -> bool:
+        """Whether anything was found."""
+        return self != Step(self.output)
+
+
+def trace(paths: Iterable[str]) -> tuple[Step, ...]:
+    """The steps that made files, and those that made what these were made from, as far as the files are still there."""
+    steps: dict[Path, Step] = {}
+    waiting = [Path(path) for path in paths if path != "-"]
+    while waiting:
+        path = waiting.pop(0)
+        if path.resolve() in steps:
+            continue
+        step, before = _of_file(path)
+        steps[path.resolve()] = step
+        waiting += [source for source in before if source.exists()]
+        folder = _folder_of(path)
+        if folder is not None and folder.path not in steps:
+            steps[folder.path] = _of_folder(folder)
+            waiting += folder.before
+    return tuple(step for step in steps.values() if step.known)
+
+
+def _of_file(path: Path) -> tuple[Step, list[Path]]:
+    damaged: list[str] = []
+    manifest = None
+    try:
+        manifest = Manifest.load(path.with_name(path.name + ".progress"))
+    except UsageError:
+        damaged.append(path.name + ".progress")
+    accounts: dict[str, Any] = {}
+    for suffix in _ACCOUNTS:
+        account = _account_in(path.with_name(path.name + suffix), damaged)
+        if account is not None:
+            accounts[path.name + suffix] = account
+    rejected = rejected_in(path.with_name(path.name + ".rejected.jsonl"), path)
+    step = Step(
+        path.name, rejected=rejected.reasons, rejected_rows=rejected.rows, tries=rejected.tries, accounts=accounts,
+        damaged=tuple(damaged),
+    )  # fmt: skip
+    if manifest is None:
+        return step, []
+    step = msgspec.structs.replace(
+        step, signature=manifest.signature, settings=dict(manifest.options), rows=manifest.rows,
+        failed=manifest.failed, finished=manifest.finished, seconds=manifest.seconds,
+        sources=tuple(map(_source, manifest.inputs)),
+    )  # fmt: skip
+    return step, [Path(source.path) for source in manifest.inputs if source.path != "-"]
+
+
+def _source(known: InputFile) -> _Source:
+    name = "standard input" if known.path == "-" else PurePath(known.path).name
+    if known.path == "-":
+        return _Source(name, "", "absent")
+    try:
+        same = InputFile.of(known.path, known).sha256 == known.sha256
+    except OSError:
+        return _Source(name, known.sha256, "absent")
+    return _Source(name, known.sha256, "unchanged" if same else "changed")
+
+
+def _of_folder(folder: _Accounted) -> Step:
+    accounts = list(folder.accounts.values())
+    signature = next((account["signature"] for account in accounts if isinstance(account.get("signature"), str)), None)
+    settings: dict[str, Any] = next(
+        (account["made_by"] for account in accounts if isinstance(account.get("made_by"), dict)), {}
+    )
+    rejected = rejected_in(folder.path / _REJECTED) if folder.rejected else _RejectionCounts()
+    return Step(
+        f"{folder.path.name}/", signature, settings, rejected=rejected.reasons, rejected_rows=rejected.rows,
+        tries=rejected.tries, accounts=folder.accounts, damaged=folder.damaged,
+    )  # fmt: skip
 
 
 # What is in a data set: rows by language, split and task, who gave the responses, and what their calls took.
@@ -38,17 +347,8 @@ __all__ = ["Card", "Contents", "Cost", "Generated", "Given", "blank", "card", "c
 _LONGEST = 60  # different settings of one model that are told apart
 
 
-class Generated(msgspec.Struct, frozen=True):
-    """The responses of one model with one revision and one set of settings.
-
-    Attributes:
-        name, revision, settings: as the rows say; None and empty where they do not.
-        rows: responses.
-        seeds: different seeds.
-        again: those of them that only hold the response of another row against something else (`meta.response`), where
-            the rows themselves are there too. Their tokens are not counted again.
-        tokens_in, tokens_out: as `meta` of the others says, summed; `counted` rows say it.
-    """
+class _Generated(msgspec.Struct, frozen=True):
+    """The responses of one model with one revision and one set of settings."""
 
     name: str
     revision: str | None
@@ -61,24 +361,13 @@ class Generated(msgspec.Struct, frozen=True):
     counted: int
 
 
-class Contents(msgspec.Struct, frozen=True):
-    """Counts of a data set.
-
-    Attributes:
-        rows: samples that could be read.
-        cells: rows by language and split; both are empty where nothing says.
-        tasks: rows by task.
-        generated: by model, most rows first; rows that name no model are in none.
-        unnamed: responses whose model is not named.
-        with_evidence: rows with evidence.
-        urls: passages that say where they stand.
-        passages: passages.
-    """
+class _Contents(msgspec.Struct, frozen=True):
+    """Counts of a data set."""
 
     rows: int
     cells: dict[tuple[str, str], int]
     tasks: dict[str, int]
-    generated: tuple[Generated, ...]
+    generated: tuple[_Generated, ...]
     unnamed: int
     with_evidence: int
     urls: int
@@ -107,27 +396,23 @@ class _Model:
     first: _Tokens = field(default_factory=_Tokens)
     again: _Tokens = field(default_factory=_Tokens)  # rows of another row's response: `en.jsonl` of a factual set
 
-    def generated(self, name: str, revision: str | None, settings: dict[str, Any]) -> Generated:
+    def generated(self, name: str, revision: str | None, settings: dict[str, Any]) -> _Generated:
         paid = self.first if self.first.rows else self.again
         rows = self.first.rows + self.again.rows
-        return Generated(
+        return _Generated(
             name, revision, settings, rows, len(self.seeds - {None}), rows - paid.rows, paid.tokens_in,
             paid.tokens_out, paid.counted,
         )  # fmt: skip
 
 
-def contents_of(
+def _contents_of(
     files: Sequence[DataFile],
     *,
     format: str | None = None,  # noqa: A002  the word that users type
     language: str | None = None,
     splits: Splitting = "names",
-) -> Contents:
-    """Count what is in files; memory grows with models and languages, not with rows.
-
-    Raises:
-        InputError: a file is in no known format.
-    """
+) -> _Contents:
+    """Count what is in files; memory grows with models and languages, not with rows."""
     count = _Count()
     numbers = Splits(splits)
     for file in files:
@@ -167,12 +452,12 @@ class _Count:
             key = (generator.name, generator.revision, b'{"settings":"of several kinds"}')
         return self._models.setdefault(key, _Model())
 
-    def contents(self) -> Contents:
+    def contents(self) -> _Contents:
         generated = [
             model.generated(name, revision, msgspec.json.decode(settings))
             for (name, revision, settings), model in self._models.items()
         ]
-        return Contents(
+        return _Contents(
             self._cells.total(), dict(sorted(self._cells.items())), dict(self._tasks.most_common()),
             tuple(sorted(generated, key=lambda model: (-model.rows, model.name))), self._totals["unnamed"],
             self._totals["with_evidence"], self._totals["urls"], self._totals["passages"],
@@ -186,7 +471,7 @@ class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A table of the file; what is empty is unknown."""
 
 
-class About(_Table, frozen=True):
+class _About(_Table, frozen=True):
     """`[about]`: what it is and who made it."""
 
     title: str = ""
@@ -200,7 +485,7 @@ class About(_Table, frozen=True):
     citation: str = ""
 
 
-class Licence(_Table, frozen=True):
+class _Licence(_Table, frozen=True):
     """`[licence]`: `id` as the Hugging Face Hub writes it, the terms in words, and those of the sources."""
 
     id: str = ""
@@ -208,7 +493,7 @@ class Licence(_Table, frozen=True):
     sources: str = ""
 
 
-class People(_Table, frozen=True):
+class _People(_Table, frozen=True):
     """`[people]`: who annotated, and whose texts these are."""
 
     annotators: str = ""
@@ -216,7 +501,7 @@ class People(_Table, frozen=True):
     sensitive: str = ""
 
 
-class Uses(_Table, frozen=True):
+class _Uses(_Table, frozen=True):
     """`[uses]`: what it is for, what it is not for, and its limits."""
 
     intended: str = ""
@@ -224,7 +509,7 @@ class Uses(_Table, frozen=True):
     limits: str = ""
 
 
-class Maintenance(_Table, frozen=True):
+class _Maintenance(_Table, frozen=True):
     """`[maintenance]`: who keeps it, and when this version was made."""
 
     plan: str = ""
@@ -243,11 +528,11 @@ class Cost(_Table, frozen=True):
 class Given(_Table, frozen=True):
     """The whole file."""
 
-    about: About = About()
-    licence: Licence = Licence()
-    people: People = People()
-    uses: Uses = Uses()
-    maintenance: Maintenance = Maintenance()
+    about: _About = _About()
+    licence: _Licence = _Licence()
+    people: _People = _People()
+    uses: _Uses = _Uses()
+    maintenance: _Maintenance = _Maintenance()
     cost: Cost = Cost()
 
 
@@ -288,7 +573,7 @@ class Card(msgspec.Struct, frozen=True):
     names: tuple[str, ...]
     hashes: tuple[str, ...]
     sizes: tuple[int, ...]
-    contents: Contents
+    contents: _Contents
     checks: CheckReport
     steps: tuple[Step, ...]
     given: Given
@@ -332,6 +617,6 @@ def card(
     return Card(
         tuple(str(file.place) for file in files), tuple(map(file_sha256, paths)),
         tuple(Path(path).stat().st_size for path in paths),
-        contents_of(files, format=format, language=language, splits=splits),
+        _contents_of(files, format=format, language=language, splits=splits),
         report, trace(paths), given or Given(), __version__,
     )  # fmt: skip

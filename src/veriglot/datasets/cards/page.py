@@ -20,10 +20,9 @@ from veriglot.signatures import digest
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from veriglot.datasets.cards.card import Card, Cost
-    from veriglot.datasets.cards.lineage import Step
+    from veriglot.datasets.cards.card import Card, Cost, Step
 
-__all__ = ["card_page", "code", "inline", "spent"]
+__all__ = ["card_page"]
 
 
 # The front matter of a card: what the Hugging Face Hub reads of it. Values are written as JSON, which YAML holds.
@@ -37,7 +36,7 @@ _SPLITS = {"train": "train", "dev": "validation", "test": "test"}
 _NATIVE = {"jsonl", "parquet", "native"}
 
 
-def front_matter(card: Card) -> str:
+def _front_matter(card: Card) -> str:
     """The block, with its lines of dashes. What is not known is left out, but for the licence: `unknown`."""
     lines = [f"{key}: {msgspec.json.encode(value).decode()}" for key, value in _fields(card).items() if value]
     return "\n".join(["---", *lines, "---"])
@@ -80,24 +79,24 @@ _ESCAPED = r"\\|"
 _MARKS = re.compile(r"([\\`*_\[\]<>|#])")
 
 
-def inline(text: str) -> str:
+def _inline(text: str) -> str:
     """A text on one line, with its marks escaped."""
     return _MARKS.sub(r"\\\1", " ".join(text.split()))
 
 
-def code(text: str) -> str:
+def _code(text: str) -> str:
     """A text as code."""
     return f"`{' '.join(text.replace('`', chr(39)).split())}`" if text else "-"
 
 
-def bullets(answers: Mapping[str, str], otherwise: str) -> Iterator[str]:
+def _bullets(answers: Mapping[str, str], otherwise: str) -> Iterator[str]:
     """A line for each, with `otherwise` where nothing is said."""
     for name, text in answers.items():
-        yield f"- **{name}:** {inline(text) or otherwise}"
+        yield f"- **{name}:** {_inline(text) or otherwise}"
     yield ""
 
 
-def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
     """A table; cells are escaped by whoever writes them, but for the bars of what is code."""
     yield f"| {' | '.join(heads)} |"
     yield f"|{'---|' * len(heads)}"
@@ -106,7 +105,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
     yield ""
 
 
-def share(part: int, whole: int) -> str:
+def _share(part: int, whole: int) -> str:
     """A share in percent, with what it is of."""
     if not whole:
         return "-"
@@ -121,15 +120,8 @@ _LINES = 40  # of an account of another shape
 _NO_COUNTS = frozenset({"languages", "cells", "files", "types", "passages", "version", "made_by"})  # or of parts alone
 
 
-class Counted(NamedTuple):
-    """What came of one type of marks, or of the passages, in all languages of a step.
-
-    Attributes:
-        name: the type.
-        asked: how many were to be made.
-        taken: how many were.
-        reasons: why others were not, where the account says.
-    """
+class _Counted(NamedTuple):
+    """What came of one type of marks, or of the passages, in all languages of a step."""
 
     name: str
     asked: int
@@ -137,16 +129,8 @@ class Counted(NamedTuple):
     reasons: dict[str, int]
 
 
-class StepCost(NamedTuple):
-    """What a step cost. None where its account does not say.
-
-    Attributes:
-        step: its output.
-        calls, tokens_in, tokens_out: of models; tokens are estimated where a server did not count.
-        money: at the prices that people state now, or else at those that the run was given.
-        stated: whether it is at the prices stated now, whose currency is known; a run is told no currency.
-        here: whether its model ran in the process itself, so that no service was called; nobody counted its tokens.
-    """
+class _StepCost(NamedTuple):
+    """What a step cost. None where its account does not say."""
 
     step: str
     calls: int | None
@@ -157,7 +141,7 @@ class StepCost(NamedTuple):
     here: bool = False
 
 
-def yields_of(step: Step) -> tuple[Counted, ...]:
+def _yields_of(step: Step) -> tuple[_Counted, ...]:
     """Yield by type, of silver data (`asked`, `taken`, `reasons`) and of translations (`asked`, `dropped`)."""
     yields = []
     for account in step.accounts.values():
@@ -171,13 +155,13 @@ def yields_of(step: Step) -> tuple[Counted, ...]:
             if not isinstance(counts, dict) or not isinstance(counts.get("asked"), int) or not counts["asked"]:
                 continue
             taken = counts.get("taken", counts["asked"] - counts.get("dropped", 0))
-            yields.append(Counted(name, counts["asked"], taken, dict(counts.get("reasons") or {})))
+            yields.append(_Counted(name, counts["asked"], taken, dict(counts.get("reasons") or {})))
         if yields:
             break  # another account beside the same file says the same of it
     return tuple(yields)
 
 
-def counts_of(account: dict[str, Any]) -> dict[str, int | float]:
+def _counts_of(account: dict[str, Any]) -> dict[str, int | float]:
     """Numbers of any account by their path in it, such as `sample.union`; not those of single languages and cells,
     and no settings."""
     counts: dict[str, int | float] = {}
@@ -198,24 +182,21 @@ def _numbers(value: Any, path: str) -> Iterator[tuple[str, int | float]]:
                 yield from _numbers(item, f"{path}.{key}" if path else str(key))
 
 
-def spent(step: Step, prices: Cost) -> StepCost | None:
-    """What a step cost, by its account; None where no account says a token.
-
-    Of several the one that says most: the summary of a set counts the steps before its last too.
-    """
-    costs: list[StepCost] = []
+def _spent(step: Step, prices: Cost) -> _StepCost | None:
+    """What a step cost, by its account; None where no account says a token."""
+    costs: list[_StepCost] = []
     for account in step.accounts.values():
         total = account.get("total")
         if not isinstance(total, dict) or "tokens_in" not in total:
             continue
         calls, tokens_in, tokens_out = total.get("calls"), int(total["tokens_in"]), int(total.get("tokens_out", 0))
         if tokens_in + tokens_out == 0 and (calls or not _counts(step)):
-            costs.append(StepCost(step.output, calls or None, None, None, account.get("money"), False, _is_here(step)))
+            costs.append(_StepCost(step.output, calls or None, None, None, account.get("money"), False, _is_here(step)))
             continue
-        money = 0.0 if tokens_in + tokens_out == 0 else money_of(tokens_in, tokens_out, prices)
+        money = 0.0 if tokens_in + tokens_out == 0 else _money_of(tokens_in, tokens_out, prices)
         stated = money is not None
         money = money if stated else account.get("money")
-        costs.append(StepCost(step.output, calls, tokens_in, tokens_out, money, stated))
+        costs.append(_StepCost(step.output, calls, tokens_in, tokens_out, money, stated))
     return max(costs, key=lambda cost: (cost.tokens_in or 0) + (cost.tokens_out or 0), default=None)
 
 
@@ -237,14 +218,14 @@ def _translator(step: Step) -> str:
     return name if kind == "translator" else ""
 
 
-def money_of(tokens_in: int, tokens_out: int, prices: Cost) -> float | None:
+def _money_of(tokens_in: int, tokens_out: int, prices: Cost) -> float | None:
     """What tokens cost at the prices given; None without prices."""
     if not prices.prompts and not prices.replies:
         return None
     return (tokens_in * prices.prompts + tokens_out * prices.replies) / 1e6
 
 
-def made_lines(card: Card) -> Iterator[str]:
+def _made_lines(card: Card) -> Iterator[str]:
     """The section, without its heading."""
     yield from _steps(card)
     yield from _models(card)
@@ -267,14 +248,14 @@ def _steps(card: Card) -> Iterator[str]:
 
 
 def _step(step: Step) -> Iterator[str]:
-    yield from (f"#### {inline(step.output)}", "")
+    yield from (f"#### {_inline(step.output)}", "")
     settings = msgspec.json.encode(step.settings, order="deterministic").decode()
-    told = [("made by", code(step.signature) if step.signature else "unknown")]
+    told = [("made by", _code(step.signature) if step.signature else "unknown")]
     if step.signature:
-        told.append(("digest", code(digest([step.signature, settings])[:16])))
+        told.append(("digest", _code(digest([step.signature, settings])[:16])))
     if step.settings:
         told.append(
-            ("settings", "; ".join(f"{inline(key)} {code(_shown(value))}" for key, value in step.settings.items()))
+            ("settings", "; ".join(f"{_inline(key)} {_code(_shown(value))}" for key, value in step.settings.items()))
         )
     if step.rows is not None:
         ended = "" if step.finished else "; the run did not come to its end"
@@ -286,16 +267,16 @@ def _step(step: Step) -> Iterator[str]:
     if step.tries:
         told.append(("replies or tries not taken", f"{sum(step.tries.values()):,}{_listed(step.tries)}"))
     if step.damaged:
-        told.append(("could not be read", ", ".join(map(inline, step.damaged))))
+        told.append(("could not be read", ", ".join(map(_inline, step.damaged))))
     yield from (f"- {name}: {text}" for name, text in told)
     yield ""
     if step.sources:
-        rows = [(inline(source.name), code(source.sha256), source.state) for source in step.sources]
-        yield from table(("made from", "SHA-256 then", "now"), rows)
+        rows = [(_inline(source.name), _code(source.sha256), source.state) for source in step.sources]
+        yield from _table(("made from", "SHA-256 then", "now"), rows)
 
 
 def _listed(reasons: dict[str, int]) -> str:
-    listed = ", ".join(f"{inline(reason)} {count:,}" for reason, count in reasons.items())
+    listed = ", ".join(f"{_inline(reason)} {count:,}" for reason, count in reasons.items())
     return f": {listed}" if listed else ""
 
 
@@ -311,16 +292,16 @@ def _models(card: Card) -> Iterator[str]:
         settings = msgspec.json.encode(model.settings, order="deterministic").decode()
         rows.append(
             (
-                inline(model.name),
-                inline(model.revision or "") or "unknown",
+                _inline(model.name),
+                _inline(model.revision or "") or "unknown",
                 f"{model.rows:,}",
                 f"{model.seeds:,}",
-                code(settings),
-                code(digest([model.name, model.revision or "", settings])[:16]),
+                _code(settings),
+                _code(digest([model.name, model.revision or "", settings])[:16]),
             )
         )
     if rows:
-        yield from table(("model", "revision", "responses", "seeds", "settings", "digest"), rows)
+        yield from _table(("model", "revision", "responses", "seeds", "settings", "digest"), rows)
     if contents.unnamed:
         yield from (f"{contents.unnamed:,} responses do not say which model, rule or person gave them.", "")
     elif not rows:
@@ -331,25 +312,25 @@ def _yields(card: Card) -> Iterator[str]:
     yield from ("### Yield and rejections", "")
     told = False
     for step in card.steps:
-        yields = yields_of(step)
+        yields = _yields_of(step)
         if yields:
             told = True
             rows = [
                 (
-                    inline(counted.name), f"{counted.asked:,}", f"{counted.taken:,}",
-                    share(counted.taken, counted.asked).partition(" (")[0],
-                    ", ".join(f"{inline(reason)} {count:,}" for reason, count in counted.reasons.items()) or "-",
+                    _inline(counted.name), f"{counted.asked:,}", f"{counted.taken:,}",
+                    _share(counted.taken, counted.asked).partition(" (")[0],
+                    ", ".join(f"{_inline(reason)} {count:,}" for reason, count in counted.reasons.items()) or "-",
                 )
                 for counted in yields
             ]  # fmt: skip
-            yield from (f"{inline(step.output)}:", "")
-            yield from table(("what", "asked for", "taken", "yield", "rejections by reason"), rows)
+            yield from (f"{_inline(step.output)}:", "")
+            yield from _table(("what", "asked for", "taken", "yield", "rejections by reason"), rows)
         for name, account in step.accounts.items():
-            counts = {} if yields else counts_of(account)
+            counts = {} if yields else _counts_of(account)
             if counts:
                 told = True
-                yield from (f"{inline(step.output)}, by {code(name)}:", "")
-                yield from table(("count", "value"), [(inline(path), f"{n:,}") for path, n in counts.items()])
+                yield from (f"{_inline(step.output)}, by {_code(name)}:", "")
+                yield from _table(("count", "value"), [(_inline(path), f"{n:,}") for path, n in counts.items()])
     if not told:
         rejected = any(step.rejected_rows is not None for step in card.steps)
         yield from ("As the steps say." if rejected else "Unknown: no account lies beside the files.", "")
@@ -357,10 +338,10 @@ def _yields(card: Card) -> Iterator[str]:
 
 def _cost(card: Card) -> Iterator[str]:
     prices = card.given.cost
-    currency = f" {inline(prices.currency)}" if prices.currency else ""
+    currency = f" {_inline(prices.currency)}" if prices.currency else ""
     rows = []
     for step in card.steps:
-        step_cost = spent(step, prices)
+        step_cost = _spent(step, prices)
         if step_cost is not None:
             stated = currency if step_cost.stated else ", in the currency of the run's prices"
             money = (
@@ -370,19 +351,19 @@ def _cost(card: Card) -> Iterator[str]:
             )
             calls = "none of a service: the model runs here" if step_cost.here else _count(step_cost.calls)
             rows.append(
-                (inline(step_cost.step), calls, _count(step_cost.tokens_in), _count(step_cost.tokens_out), money)
+                (_inline(step_cost.step), calls, _count(step_cost.tokens_in), _count(step_cost.tokens_out), money)
             )
     for model in card.contents.generated:
         if model.counted:
-            cost = money_of(model.tokens_in, model.tokens_out, prices)
+            cost = _money_of(model.tokens_in, model.tokens_out, prices)
             money = "unknown" if cost is None else f"{cost:,.2f}{currency}"
-            name = f"responses of {inline(model.name)} ({model.counted:,} of {model.rows - model.again:,} counted)"
+            name = f"responses of {_inline(model.name)} ({model.counted:,} of {model.rows - model.again:,} counted)"
             rows.append((name, f"{model.counted:,}", f"{model.tokens_in:,}", f"{model.tokens_out:,}", money))
     yield from ("### Cost", "")
     if rows:
-        yield from table(("step", "calls", "tokens of prompts", "tokens of replies", "money"), rows)
+        yield from _table(("step", "calls", "tokens of prompts", "tokens of replies", "money"), rows)
     answers = {"Seconds": _seconds(card)} if rows else {"Tokens and money": "", "Seconds": _seconds(card)}
-    yield from bullets(answers, "Unknown.")
+    yield from _bullets(answers, "Unknown.")
 
 
 def _count(known: int | None) -> str:
@@ -400,15 +381,15 @@ def _seconds(card: Card) -> str:
     return f"{sum(known):,.1f}" if not rest else f"at least {sum(known):,.1f}; {rest:,} of the steps do not say"
 
 
-UNKNOWN = "Unknown."
+_UNKNOWN = "Unknown."
 
 
 def card_page(card: Card) -> str:
     """The whole card as Markdown; the same data and traces give the same bytes."""
     about = card.given.about
-    lines = [front_matter(card), "", f"# {inline(about.title or _name(card))}", ""]
+    lines = [_front_matter(card), "", f"# {_inline(about.title or _name(card))}", ""]
     lines += [*_summary(card), *_motivation(card), *_composition(card)]
-    lines += ["## Collection process", "", *made_lines(card)]
+    lines += ["## Collection process", "", *_made_lines(card)]
     lines += [*_labels(card), *_checks(card), *_uses(card), *_distribution(card), *_maintenance(card)]
     return "\n".join([*lines, ""])
 
@@ -419,7 +400,7 @@ def _name(card: Card) -> str:
 
 def _summary(card: Card) -> Iterator[str]:
     if card.given.about.summary:
-        yield from (inline(card.given.about.summary), "")
+        yield from (_inline(card.given.about.summary), "")
     tags = {tag for tag, _ in card.contents.cells if tag}
     kinds = {"human": "people", "model": "models or rules"}
     who = " and ".join(sorted({kinds[entry.kind] for entry in card.checks.labels}))
@@ -435,11 +416,11 @@ def _summary(card: Card) -> Iterator[str]:
 def _motivation(card: Card) -> Iterator[str]:
     about = card.given.about
     yield from ("## Motivation", "")
-    yield from bullets(
+    yield from _bullets(
         {
             "Purpose": about.purpose, "Creators": ", ".join(about.creators), "Funding": about.funding,
         },
-        UNKNOWN,
+        _UNKNOWN,
     )  # fmt: skip
 
 
@@ -447,26 +428,26 @@ def _composition(card: Card) -> Iterator[str]:
     contents = card.contents
     yield from ("## Composition", "", "### Files", "")
     rows = [
-        (name, code(digest), f"{size:,}", f"{file.samples:,}", f"{file.unreadable:,}", file.format, file.split or "-")
+        (name, _code(digest), f"{size:,}", f"{file.samples:,}", f"{file.unreadable:,}", file.format, file.split or "-")
         for name, digest, size, file in zip(card.names, card.hashes, card.sizes, card.files, strict=True)
     ]
-    yield from table(("file", "SHA-256", "bytes", "rows", "unreadable", "format", "split"), rows)
+    yield from _table(("file", "SHA-256", "bytes", "rows", "unreadable", "format", "split"), rows)
     yield from ("### Rows by language and split", "")
     splits = sorted({split for _, split in contents.cells})
     by_language = {tag: [contents.cells.get((tag, split), 0) for split in splits] for tag, _ in contents.cells}
     counts = [
         (_language(tag), *(f"{n:,}" for n in numbers), f"{sum(numbers):,}") for tag, numbers in by_language.items()
     ]
-    yield from table(("language", *(split or "no split stated" for split in splits), "all"), counts)
-    yield from bullets(
+    yield from _table(("language", *(split or "no split stated" for split in splits), "all"), counts)
+    yield from _bullets(
         {
             "Tasks": ", ".join(f"{task} {count:,}" for task, count in contents.tasks.items()),
-            "Rows with evidence": share(contents.with_evidence, contents.rows),
-            "Passages that say where they stand": share(contents.urls, contents.passages),
+            "Rows with evidence": _share(contents.with_evidence, contents.rows),
+            "Passages that say where they stand": _share(contents.urls, contents.passages),
             "Personal or offensive content": card.given.people.sensitive,
             "Consent of those whose texts these are": card.given.people.consent,
         },
-        UNKNOWN,
+        _UNKNOWN,
     )
 
 
@@ -483,28 +464,28 @@ def _labels(card: Card) -> Iterator[str]:
     names = sorted({name for counts in types.values() for name in counts})
     rows = [
         (
-            inline(key[0]), "people" if key[1] == "human" else "model or rule", inline(key[2]), _language(key[3]),
-            f"{counts['responses']:,}", share(counts["clean"], counts["responses"]),
-            share(counts["marked"], counts["words"]), *(f"{types[key][name]:,}" for name in names),
+            _inline(key[0]), "people" if key[1] == "human" else "model or rule", _inline(key[2]), _language(key[3]),
+            f"{counts['responses']:,}", _share(counts["clean"], counts["responses"]),
+            _share(counts["marked"], counts["words"]), *(f"{types[key][name]:,}" for name in names),
         )
         for key, counts in sums.items()
     ]  # fmt: skip
     heads = ("annotator", "kind", "taxonomy", "language", "responses", "clean", "words marked")
     if rows:
-        yield from table((*heads, *(name or "no type" for name in names)), rows)
+        yield from _table((*heads, *(name or "no type" for name in names)), rows)
     else:
         yield from ("No row has labels of spans.", "")
-    yield from bullets({"Who annotated, how chosen, trained and paid": card.given.people.annotators}, UNKNOWN)
+    yield from _bullets({"Who annotated, how chosen, trained and paid": card.given.people.annotators}, _UNKNOWN)
     if card.checks.agreement:
         yield from ("Several annotations of one text agree, in code points, so far:", "")
         agreed = [
             (
                 _language(entry.language), "people" if entry.kind == "human" else "models", f"{entry.texts:,}",
-                share(entry.same, entry.pairs), _number(entry.overlap), _number(entry.alpha),
+                _share(entry.same, entry.pairs), _number(entry.overlap), _number(entry.alpha),
             )
             for entry in card.checks.agreement
         ]  # fmt: skip
-        yield from table(("language", "by", "texts", "pairs the same", "Dice", "Krippendorff's alpha"), agreed)
+        yield from _table(("language", "by", "texts", "pairs the same", "Dice", "Krippendorff's alpha"), agreed)
 
 
 def _checks(card: Card) -> Iterator[str]:
@@ -513,26 +494,26 @@ def _checks(card: Card) -> Iterator[str]:
     rows = [
         (
             checks()[finding.check].title, finding.level, f"{finding.count:,}", f"{finding.of:,} {finding.unit}s",
-            share(finding.count, finding.of).partition(" ")[0], finding.how,
+            _share(finding.count, finding.of).partition(" ")[0], finding.how,
         )
         for finding in report.findings
     ]  # fmt: skip
     if rows:
-        yield from table(("finding of `veriglot dataset check`", "level", "count", "of", "share", "told by"), rows)
+        yield from _table(("finding of `veriglot dataset check`", "level", "count", "of", "share", "told by"), rows)
     passed = ", ".join(checks()[name].title.lower() for name in report.passed)
     reasons: dict[str, list[str]] = {}
     for name, why in report.not_looked_for.items():
         reasons.setdefault(why, []).append(checks()[name].title.lower())
     skipped = "; ".join(f"{', '.join(titles)} ({why})" for why, titles in reasons.items())
-    yield from bullets({"Looked for and not found": passed, "Not looked for": skipped}, "None.")
-    yield from (f"Signature: {code(report.signature)}", "")
+    yield from _bullets({"Looked for and not found": passed, "Not looked for": skipped}, "None.")
+    yield from (f"Signature: {_code(report.signature)}", "")
 
 
 def _uses(card: Card) -> Iterator[str]:
     uses = card.given.uses
     yield from ("## Uses", "")
-    yield from bullets(
-        {"Intended": uses.intended, "Not suitable": uses.unsuitable, "Limits, as its makers say": uses.limits}, UNKNOWN
+    yield from _bullets(
+        {"Intended": uses.intended, "Not suitable": uses.unsuitable, "Limits, as its makers say": uses.limits}, _UNKNOWN
     )
     limits = list(_limits(card))
     if limits:
@@ -565,30 +546,30 @@ def _distribution(card: Card) -> Iterator[str]:
     terms = " ".join(filter(None, (licence.id, licence.terms)))
     yield from ("## Distribution", "")
     about = card.given.about
-    yield from bullets(
+    yield from _bullets(
         {
             "Licence": terms, "Licences of the sources": licence.sources, "Homepage": about.homepage,
             "Citation": about.citation,
         },
-        UNKNOWN,
+        _UNKNOWN,
     )  # fmt: skip
 
 
 def _maintenance(card: Card) -> Iterator[str]:
     given = card.given
     yield from ("## Maintenance", "")
-    yield from bullets(
+    yield from _bullets(
         {
             "Contact": given.about.contact, "Version": given.about.version, "Updated": given.maintenance.updated,
             "Plan": given.maintenance.plan,
         },
-        UNKNOWN,
+        _UNKNOWN,
     )  # fmt: skip
 
 
 def _language(tag: str) -> str:
     known = languages().get(tag)
-    return f"{known.name} ({tag})" if known is not None else inline(tag) or "not stated"
+    return f"{known.name} ({tag})" if known is not None else _inline(tag) or "not stated"
 
 
 def _number(value: float | None) -> str:

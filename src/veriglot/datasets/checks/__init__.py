@@ -1,5 +1,3 @@
 """Checks on data sets: what is wrong with them, with counts and examples, and a cleaned copy with reasons."""
 
-from veriglot.datasets.checks.checker import CleanedCopy, check
-
-__all__ = ["CleanedCopy", "check"]
+__all__: list[str] = []

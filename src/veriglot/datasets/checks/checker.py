@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from veriglot.pipeline.engine import Watch
     from veriglot.records import Sample
 
-__all__ = ["CleanedCopy", "RejectedRow", "check"]
+__all__ = ["CleanedCopy", "check"]
 
 
 # The cleaned copy: rows that hold, repaired where that is safe; what is left out lies beside it with its reasons.
@@ -58,17 +58,8 @@ __all__ = ["CleanedCopy", "RejectedRow", "check"]
 _FILES = {".jsonl", ".parquet"}
 
 
-class RejectedRow(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A row that a cleaned copy does not hold.
-
-    Attributes:
-        file: where it stood.
-        reasons: the checks that speak against it, in the order of the catalogue.
-        sample: the row, unchanged; None where it could not be read.
-        line: line of a row that could not be read.
-        detail: what was wrong with it.
-        raw: the row as it stood.
-    """
+class _RejectedRow(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A row that a cleaned copy does not hold."""
 
     file: str
     reasons: tuple[str, ...]
@@ -131,7 +122,7 @@ class CleanedCopy:
             raise UsageError(f"The folder {self.path} is not empty.", remedy="Name a new one.")
 
 
-class Cleaner:
+class _Cleaner:
     """Writes the copy, row by row."""
 
     def __init__(self, cleaning: CleanedCopy, first: FirstPass, groups: dict[int, int]) -> None:
@@ -146,14 +137,14 @@ class Cleaner:
         self._reasons: Counter[str] = Counter()
         self._encode = msgspec.json.Encoder().encode
 
-    def __enter__(self) -> Cleaner:
+    def __enter__(self) -> _Cleaner:
         cleaning = self._cleaning
         folder = Path(cleaning.path).parent if cleaning.one_file else Path(cleaning.path)
         folder.mkdir(parents=True, exist_ok=True)
         self._aside = cleaning.rejected.open("wb")
         for check, row in self._first.bad:
             self._reject(
-                RejectedRow(row.path, (check,), line=row.line or None, detail=row.error.detail, raw=row.raw or None)
+                _RejectedRow(row.path, (check,), line=row.line or None, detail=row.error.detail, raw=row.raw or None)
             )
         return self
 
@@ -171,7 +162,7 @@ class Cleaner:
         sample, repairs = self._mended(row, path, reasons)
         if reasons:
             ordered = tuple(name for name in checks() if name in reasons)
-            self._reject(RejectedRow(path, ordered, row.sample))
+            self._reject(_RejectedRow(path, ordered, row.sample))
             return
         self._repairs.update(repairs)
         self._changed += bool(repairs)
@@ -229,7 +220,7 @@ class Cleaner:
         (path / relative).parent.mkdir(parents=True, exist_ok=True)
         return path / relative
 
-    def _reject(self, row: RejectedRow) -> None:
+    def _reject(self, row: _RejectedRow) -> None:
         self._left_out += 1
         self._reasons.update(row.reasons)
         self._aside.write(self._encode(row) + b"\n")
@@ -276,7 +267,7 @@ def check(
 
 
 @dataclass
-class NearGroups:
+class _NearGroups:
     """Groups of near-duplicates: of rows by their responses, and of rows by their passages."""
 
     text: list[list[int]]
@@ -351,7 +342,7 @@ class _Checker:
             shingles=SHINGLES_VERSION, version=__version__,
         )  # fmt: skip
 
-    def _learn(self) -> NearGroups:
+    def _learn(self) -> _NearGroups:
         """Second pass: each different text once, for near-duplicates and for what a language's words are."""
         index = self._first.index
         new_text = _first_of(index.texts) & index.long
@@ -372,7 +363,7 @@ class _Checker:
                     references.add(passage, entry)
                     self._first.glue.learn_passage(row.sample, passage)
                 entry += 1
-        near = NearGroups(
+        near = _NearGroups(
             list(texts.groups(self._responses, self._near)), list(references.groups(self._passages, self._near))
         )
         for name, near_index in (("near_text", texts), ("leaked_near_reference", references)):
@@ -392,7 +383,7 @@ class _Checker:
         fault = Fault(check, detail, kind, row.sample.response if text is None else text)
         self._first.found(fault, index, row.sample, self._first.files[row.file].path)
 
-    def _leaks(self, near: NearGroups) -> Leaks:
+    def _leaks(self, near: _NearGroups) -> Leaks:
         first, index = self._first, self._first.index
         leaks = Leaks(index, self._splits)
         kinds = [name for name in checks() if name.startswith("leaked_")]
@@ -427,7 +418,7 @@ class _Checker:
                     self._found(name, row, f"in {own}, and in {other} too", kind=f"{own} in {other}")
         return leaks
 
-    def _repeated(self, near: NearGroups) -> None:
+    def _repeated(self, near: _NearGroups) -> None:
         index = self._first.index
         copied = dict(repeated_rows(index.whole))
         for row, before in copied.items():
@@ -497,10 +488,10 @@ class _Checker:
                         "glued_span", Example(path, f"told by {seam.why}", id=row.sample.id, text=shortened(shown))
                     )
 
-    def _clean(self, clean: CleanedCopy, near: NearGroups) -> CleanedAccount:
+    def _clean(self, clean: CleanedCopy, near: _NearGroups) -> CleanedAccount:
         self._watch.begin("Writing the cleaned copy", len(self._spool))
         groups = _group_names(self._first.index.texts, near.text)
-        with Cleaner(clean, self._first, groups) as cleaner:
+        with _Cleaner(clean, self._first, groups) as cleaner:
             for index, row in enumerate(self._spool):
                 self._watch.advance()
                 cleaner.take(index, row)

@@ -26,15 +26,7 @@ __all__ = ["Leaks", "Repeats", "foreign_passages", "repeated_rows", "shared_refe
 
 @dataclass
 class AgreementSums:
-    """Sums over the texts of one language and kind of annotator.
-
-    Attributes:
-        texts, annotations, pairs, same: as in `Agreement`.
-        overlaps: Dice coefficients summed, over `overlapping` pairs.
-        both: code points that both of a pair marked; `typed` of them with a type in common.
-        coincidences: pairs of values inside code points, each weighted 1 / (annotators - 1): shape (2, 2), unmarked
-            first (Krippendorff 2004, section 11.3).
-    """
+    """Sums over the texts of one language and kind of annotator."""
 
     texts: int = 0
     annotations: int = 0
@@ -227,7 +219,7 @@ def shared_references(
     )  # fmt: skip
 
 
-class Disagreement(NamedTuple):
+class _Disagreement(NamedTuple):
     """A text whose annotations of one kind differ: its first row, the kind, and whether one of them is clean."""
 
     row: int
@@ -245,11 +237,11 @@ class Repeats:
         self._sums: dict[tuple[str, str], AgreementSums] = defaultdict(AgreementSums)
         self.texts = 0
 
-    def alone(self, index: int, row: Row) -> Iterator[Disagreement]:
+    def alone(self, index: int, row: Row) -> Iterator[_Disagreement]:
         """The annotations of a row whose text does not occur again."""
         yield from self._compare(index, [row])
 
-    def together(self) -> Iterator[Disagreement]:
+    def together(self) -> Iterator[_Disagreement]:
         """Texts that occur in several rows: rows are read again, a text a time."""
         for group in repeated_keys(self._index.texts):
             rows = [self._spool[int(index)] for index in group[:_LARGEST]]
@@ -259,7 +251,7 @@ class Repeats:
         """The figures by language and kind."""
         return tuple(sums.agreement(*key) for key, sums in sorted(self._sums.items()))
 
-    def _compare(self, index: int, rows: Sequence[Row]) -> Iterator[Disagreement]:
+    def _compare(self, index: int, rows: Sequence[Row]) -> Iterator[_Disagreement]:
         first = rows[0].sample
         same_text = [row.sample for row in rows if row.sample.response == first.response]
         by_kind: dict[str, list[Annotation]] = defaultdict(list)
@@ -274,4 +266,4 @@ class Repeats:
             sums = self._sums[first.language or "", kind]
             if not sums.add(first.response, marked[:_LARGEST]):
                 clean = sum(not annotation.spans for annotation in marked)
-                yield Disagreement(index, kind, 0 < clean < len(marked), len(marked))
+                yield _Disagreement(index, kind, 0 < clean < len(marked), len(marked))

@@ -13,7 +13,6 @@ import msgspec
 __all__ = [
     "GLUED_SET",
     "Agreement",
-    "Check",
     "CheckReport",
     "CheckedFile",
     "CleanedAccount",
@@ -29,33 +28,24 @@ __all__ = [
 ]
 
 
-Level = Literal["error", "warning", "note"]
-CleaningAction = Literal["leave out", "repair", "keep"]
+_Level = Literal["error", "warning", "note"]
+_CleaningAction = Literal["leave out", "repair", "keep"]
 
 
-class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One thing that is looked for.
-
-    Attributes:
-        title: what it finds, as a heading.
-        level: `error` (what is trained or measured on it is wrong), `warning` (know it), `note` (good to know).
-        unit: what is counted.
-        how: `count`, or `estimate` where a rule of thumb decides.
-        cleaning: what a cleaned copy does about it.
-        meaning: what it means, in full sentences.
-    """
+class _Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One thing that is looked for."""
 
     title: str
-    level: Level
+    level: _Level
     unit: str
     how: Literal["count", "estimate"]
-    cleaning: CleaningAction
+    cleaning: _CleaningAction
     meaning: str
 
 
 class _Catalogue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     version: str
-    checks: dict[str, Check]
+    checks: dict[str, _Check]
 
 
 @cache
@@ -64,7 +54,7 @@ def _catalogue() -> _Catalogue:
     return msgspec.convert(tomllib.loads(text), _Catalogue)
 
 
-def checks() -> dict[str, Check]:
+def checks() -> dict[str, _Check]:
     """Every check by name, in the order of the report."""
     return _catalogue().checks
 
@@ -111,7 +101,7 @@ class Finding(msgspec.Struct, frozen=True):
     """
 
     check: str
-    level: Level
+    level: _Level
     unit: str
     how: str
     count: int
@@ -121,7 +111,7 @@ class Finding(msgspec.Struct, frozen=True):
     layers: dict[str, tuple[int, int]]
     kinds: dict[str, int]
     examples: tuple[Example, ...]
-    cleaning: CleaningAction
+    cleaning: _CleaningAction
 
 
 class CheckedFile(msgspec.Struct, frozen=True):
@@ -299,7 +289,7 @@ class CheckReport(msgspec.Struct, frozen=True):
 GLUED_SET = 0.1
 """Share of glued spans from which a file's seams are taken for glue; below it they may be the estimate's own errors."""
 
-EXAMPLES = 8  # kept of each check
+_EXAMPLES = 8  # kept of each check
 _A_FILE = 2  # of these from one file, while other files have some
 _SHOWN = 160
 
@@ -344,7 +334,7 @@ class Tally:
     def example(self, check: str, example: Example) -> None:
         """Offer an example; the first few of each file are kept."""
         examples = self._examples[check][example.file]
-        if len(examples) < EXAMPLES:
+        if len(examples) < _EXAMPLES:
             examples.append(example)
 
     def looked_at(self, check: str) -> int:
@@ -377,7 +367,7 @@ class Tally:
             cleaning=check.cleaning,
         )
 
-    def _level(self, name: str) -> Level:
+    def _level(self, name: str) -> _Level:
         """As the catalogue says, but few glued spans in every file are as many as sound data seem to have."""
         if name == "glued_span" and all(self.share(name, file) < GLUED_SET for file in self._found[name]):
             return "note"
@@ -388,4 +378,4 @@ class Tally:
         examples = self._examples[name]
         first = [example for file in by_file for example in examples.get(file, ())[:_A_FILE]]
         further = [example for file in by_file for example in examples.get(file, ())[_A_FILE:]]
-        return tuple((first + further)[:EXAMPLES])
+        return tuple((first + further)[:_EXAMPLES])

@@ -38,7 +38,6 @@ __all__ = [
     "LanguageCheck",
     "is_labelled",
     "kind_of_error",
-    "plain",
     "repaired",
     "repeated_keys",
     "sample_faults",
@@ -55,12 +54,12 @@ _BETWEEN = re.compile(r"[\W_]+")
 _DENSE = 2.5  # what a letter counts that is a syllable or a word
 
 
-def plain(text: str) -> str:
+def _plain(text: str) -> str:
     """Letters and digits of a text, folded: what two copies have in common whatever was done to their spaces."""
     return _BETWEEN.sub("", fold(text))
 
 
-def weighs_enough(letters: str) -> bool:
+def _weighs_enough(letters: str) -> bool:
     """Whether a text is too long to occur twice by chance."""
     if len(letters) >= _ENOUGH:
         return True
@@ -103,10 +102,10 @@ class Index:
     def add(self, sample: Sample, file: int, split: int) -> None:
         """Take in the next row."""
         row = len(self._texts)
-        response = plain(sample.response)
-        passages = [plain(passage.text) for passage in sample.evidence]
-        question = plain(sample.question or "")
-        is_long = weighs_enough(response)
+        response = _plain(sample.response)
+        passages = [_plain(passage.text) for passage in sample.evidence]
+        question = _plain(sample.question or "")
+        is_long = _weighs_enough(response)
         context = () if is_long else (question, *passages)
         self._texts.append(_hash(response, *context) if response else 0)
         self._long.append(is_long)
@@ -118,7 +117,7 @@ class Index:
         base = _base_index(sample.language)
         self._languages.append(self._number(base))
         for index, passage in enumerate(passages):
-            if weighs_enough(passage):
+            if _weighs_enough(passage):
                 self._passages.append(_hash(passage))
                 self._owners.append(row)
                 self._places.append(min(index, 0xFFFF))
@@ -160,23 +159,20 @@ def repeated_keys(keys: NDArray[np.uint64]) -> Iterator[NDArray[np.int64]]:
 # What a cleaned copy changes in a sample: offsets in another unit, edges of spans, spans twice, glued words.
 
 
-Mark = TypeVar("Mark", Span, Unit)
+_Mark = TypeVar("Mark", Span, Unit)
 
 _STALE = ("glued",)  # what readers left in `meta` of the text as it was
 
 
-class Placed(NamedTuple):
+class _Placed(NamedTuple):
     """A span in code points, and the unit that its offsets were in: `utf-16` or `utf-8`."""
 
     span: Span
     unit: str
 
 
-def placed(span: Span, response: str) -> Span | Placed | None:
-    """The span itself where it cuts out the text that it carries, or carries none.
-
-    Otherwise the span as it is meant if its offsets count UTF-16 units or UTF-8 bytes, or None if they do not either.
-    """
+def _placed(span: Span, response: str) -> Span | _Placed | None:
+    """The span itself where it cuts out the text that it carries, or carries none."""
     if span.text is None or response[span.start : span.end] == span.text:
         return span
     for unit, coding, width in (("utf-16", "utf-16-le", 2), ("utf-8", "utf-8", 1)):
@@ -187,14 +183,14 @@ def placed(span: Span, response: str) -> Span | Placed | None:
         except UnicodeDecodeError:
             continue
         if inside == span.text:
-            return Placed(msgspec.structs.replace(span, start=start, end=start + len(inside)), unit)
+            return _Placed(msgspec.structs.replace(span, start=start, end=start + len(inside)), unit)
     return None
 
 
 def repaired(sample: Sample, keep: Collection[str] = ()) -> tuple[Sample, Counter[str]]:
     """The sample with its spans put right, and how many changes were made, by check.
 
-    A span that `placed` cannot place stays as it is, and so does a blank span that is the only one of its annotation:
+    A span that `_placed` cannot place stays as it is, and so does a blank span that is the only one of its annotation:
     such rows are left out, since no repair is right.
 
     Args:
@@ -210,8 +206,8 @@ def _annotation(annotation: Annotation, response: str, changes: Counter[str], ke
     spans: list[Span] = []
     seen: set[tuple[int, int, str | None]] = set()
     for span in annotation.spans or ():
-        result = placed(span, response)
-        if isinstance(result, Placed) and "text_mismatch" not in keep:
+        result = _placed(span, response)
+        if isinstance(result, _Placed) and "text_mismatch" not in keep:
             changes["text_mismatch"] += 1
             span = result.span
         trimmed = _trimmed(span, response)
@@ -231,7 +227,7 @@ def _annotation(annotation: Annotation, response: str, changes: Counter[str], ke
     return annotation if annotation.spans is None else msgspec.structs.replace(annotation, spans=tuple(spans))
 
 
-def is_blank(text: str) -> bool:
+def _is_blank(text: str) -> bool:
     """Whether a marked text holds nothing that could be wrong: no letter, no digit, no symbol."""
     return not any(char.isalnum() or unicodedata.category(char)[0] in "SM" for char in text)
 
@@ -239,7 +235,7 @@ def is_blank(text: str) -> bool:
 def _trimmed(span: Span, response: str) -> Span | None:
     """Without white space at its edges; None where nothing is left that could be wrong."""
     text = response[span.start : span.end]
-    if is_blank(text):
+    if _is_blank(text):
         return None
     start = span.start + len(text) - len(text.lstrip())
     end = span.end - (len(text) - len(text.rstrip()))
@@ -278,7 +274,7 @@ def without_ranges(sample: Sample, ranges: Iterable[tuple[int, int]]) -> Sample 
     return msgspec.structs.replace(sample, response=response, annotations=tuple(annotations), meta=meta)
 
 
-def _moved(marks: Sequence[Mark] | None, moved: Sequence[int]) -> tuple[Mark, ...] | None:
+def _moved(marks: Sequence[_Mark] | None, moved: Sequence[int]) -> tuple[_Mark, ...] | None:
     """Marks at their new places; None where there are none, or one would be empty."""
     if marks is None or any(moved[mark.start] == moved[mark.end] for mark in marks):
         return None
@@ -370,12 +366,12 @@ def span_faults(sample: Sample) -> Iterator[Fault]:
         for span in spans:
             text = sample.response[span.start : span.end]
             yield from _type_fault(annotation, span, text)
-            where = placed(span, sample.response)
+            where = _placed(span, sample.response)
             if where is not span:
-                unit = where.unit if isinstance(where, Placed) else "unknown"
+                unit = where.unit if isinstance(where, _Placed) else "unknown"
                 detail = f"it says {span.text!r} and cuts out {text!r}"
                 yield Fault("text_mismatch", detail, kind=unit, text=text, lasting=where is None)
-            if is_blank(text):
+            if _is_blank(text):
                 lost += 1
                 alone = lost == len(spans)
                 yield Fault("blank_span", f"{text!r} is marked", kind=str(annotation.kind), lasting=alone)
@@ -434,15 +430,8 @@ _REMEMBERED = 1 << 16
 _LOOKED_AT = 4000  # code points
 
 
-class TextFacts(NamedTuple):
-    """What is known of one text.
-
-    Attributes:
-        letters: how many letters it has, of what was looked at.
-        script: the ISO 15924 code that most of them are of, or None.
-        shares: of each script among the letters, 0 to 1.
-        identified: its language, or None.
-    """
+class _TextFacts(NamedTuple):
+    """What is known of one text."""
 
     letters: int
     script: str | None
@@ -454,9 +443,9 @@ class LanguageCheck:
     """Holds texts against what they say; texts that come again are looked at once."""
 
     def __init__(self) -> None:
-        self._known: dict[int, TextFacts] = {}
+        self._known: dict[int, _TextFacts] = {}
 
-    def facts(self, text: str) -> TextFacts:
+    def facts(self, text: str) -> _TextFacts:
         """What is known of a response or a passage."""
         key = hash(text)
         facts = self._known.get(key)
@@ -477,7 +466,7 @@ class LanguageCheck:
             detail = f"it says {tag} and is in {wrong[1]}"
             yield Fault(f"wrong_{wrong[0]}", detail, f"{tag}: {wrong[1]}", sample.response)
         whole = "\n".join(passage.text for passage in sample.evidence)
-        broken = garbled_in(whole)
+        broken = _garbled_in(whole)
         if broken is not None:
             yield Fault("garbled_reference", broken.replace("_", " "), broken, whole)
             return
@@ -488,14 +477,14 @@ class LanguageCheck:
         """Whether the response stands in evidence that is in the language it says, as names and titles do."""
         if sample.task is Task.TRANSLATION:
             return False
-        response = plain(sample.response)
+        response = _plain(sample.response)
         return any(
-            response in plain(passage.text)
+            response in _plain(passage.text)
             and _misfit(passage.language or sample.language or "", self.facts(passage.text)) is None
             for passage in sample.evidence
         )
 
-    def _evidence_faults(self, sample: Sample, tag: str, text: str, response: TextFacts | None) -> Iterator[Fault]:
+    def _evidence_faults(self, sample: Sample, tag: str, text: str, response: _TextFacts | None) -> Iterator[Fault]:
         known = self.facts(text)
         same = sample.language is not None and _base(tag) == _base(sample.language)
         own = response.script if response is not None else None
@@ -509,7 +498,7 @@ class LanguageCheck:
 
 
 @lru_cache(maxsize=4096)
-def garbled_in(text: str) -> str | None:
+def _garbled_in(text: str) -> str | None:
     """Why the evidence of a row is unusable, `looping` or `unknown_characters`; None where it looks sound."""
     why = _broken(text)
     if why != "looping":
@@ -534,14 +523,14 @@ def _by_tag(sample: Sample) -> Iterator[tuple[str, str]]:
         yield tag, "\n".join(texts)
 
 
-def _facts(text: str) -> TextFacts:
+def _facts(text: str) -> _TextFacts:
     part = text if len(text) <= _LOOKED_AT else text[:_LOOKED_AT]
     letters = sum(map(str.isalpha, part))
     if letters < _FEWEST_LETTERS:
-        return TextFacts(letters, None, {}, None)
+        return _TextFacts(letters, None, {}, None)
     shares = script_shares(part)
     script, share = next(iter(shares.items()), (None, 0.0))
-    return TextFacts(letters, script if share >= _MOST else None, shares, identify(text))
+    return _TextFacts(letters, script if share >= _MOST else None, shares, identify(text))
 
 
 def _broken(text: str) -> str | None:
@@ -553,7 +542,7 @@ def _broken(text: str) -> str | None:
     return why if len(letters) >= _SHORTEST_LOOP and garbled(letters) == "looping" else None
 
 
-def _misfit(tag: str, known: TextFacts) -> tuple[str, str] | None:
+def _misfit(tag: str, known: _TextFacts) -> tuple[str, str] | None:
     """`script` or `language`, and what the text is in instead; None where it fits or cannot be told."""
     if known.script is None:
         return None

@@ -64,7 +64,7 @@ class _Set:
     types: Counter[str] = field(default_factory=Counter)
 
 
-class Balance:
+class _Balance:
     """Counts labels, sample by sample."""
 
     def __init__(self) -> None:
@@ -99,13 +99,7 @@ class Balance:
         )
 
     def judge(self, tally: Tally) -> dict[str, str]:
-        """Count what is out of balance; a set that is too small to tell is not judged.
-
-        People are judged together, and so are models; where one annotator is `gold`, that one alone.
-
-        Returns:
-            For each check that was not made of every set, why.
-        """
+        """Count what is out of balance; a set that is too small to tell is not judged."""
         clean = _Judged("labelled rows", _FEWEST)
         types = _Judged("spans", _SPANS)
         together: dict[tuple[str, str, str], list[LabelSet]] = defaultdict(list)
@@ -225,7 +219,7 @@ def _marked_words(annotation: Annotation, length: int, words: np.ndarray[tuple[i
 
 
 Splitting = Literal["names", "files", "arguments", "none"]
-SPLITTINGS: tuple[Splitting, ...] = ("names", "files", "arguments", "none")
+_SPLITTINGS: tuple[Splitting, ...] = ("names", "files", "arguments", "none")
 
 _WORDS = {
     "train": "train", "training": "train",
@@ -436,7 +430,7 @@ class FirstPass:
         self.tally = Tally()
         self.index = Index()
         self.glue = Glue()
-        self.balance = Balance()
+        self.balance = _Balance()
         self.reasons: dict[int, set[str]] = {}
         self.bad: list[tuple[str, BadRow]] = []
         self.files: list[DataFile] = []

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from veriglot.records import Sample, Span
 
-__all__ = ["Glue", "Seam", "SeamFinder"]
+__all__ = ["Glue"]
 
 
 _WORD = re.compile(r"[^\W\d_]+")
@@ -43,20 +43,14 @@ _LONGEST_DENSE = 16  # code points: in a longer span some pair of letters is new
 _ENOUGH = 6_000_000  # code points of a language from which nothing more is learnt
 _MOST = 1 << 20  # different words or runs of letters kept before those seen once go
 
-Why = Literal["words", "letters", "numbers", "look"]
+_Why = Literal["words", "letters", "numbers", "look"]
 
 
-class Seam(NamedTuple):
-    """A seam in a span.
-
-    Attributes:
-        at: where the second text begins, in code points of the span; None where only the look tells (`look`).
-        why: `words` (two known words make an unknown one), `letters` (letters meet that never do elsewhere),
-            `numbers` (two numbers of one form in a row), `look` (a capital or a digit inside a word).
-    """
+class _Seam(NamedTuple):
+    """A seam in a span."""
 
     at: int | None
-    why: Why
+    why: _Why
 
 
 class _Counted(Counter[str]):
@@ -105,28 +99,22 @@ class SeamFinder:
                     endings[word[-size:]] += count
                     beginnings[word[:size]] += count
 
-    def find(self, span: str, reference: str, language: str | None = None) -> Seam | None:
-        """The first seam of a marked text, or None where none is found.
-
-        Args:
-            span: the marked text.
-            reference: the evidence of the same sample, folded (`veriglot.text.fold`): what stands in it is not glued.
-            language: BCP 47 tag of the span, where it is known.
-        """
+    def find(self, span: str, reference: str, language: str | None = None) -> _Seam | None:
+        """The first seam of a marked text, or None where none is found."""
         folded = fold(span)
         if folded in reference:
             return None
         at = self._between_numbers(folded, reference)
         if at is not None:
-            return Seam(at, "numbers")
+            return _Seam(at, "numbers")
         at = self._between_words(folded, span, language)
         if at is not None:
-            return Seam(at, "words")
+            return _Seam(at, "words")
         at = self._between_letters(folded)
         if at is not None:
-            return Seam(at, "letters")
+            return _Seam(at, "letters")
         if looks_glued(span, frozenset()) and not all(self._words[word] for word in _known_form(span, language)):
-            return Seam(None, "look")
+            return _Seam(None, "look")
         return None
 
     def knows(self, text: str, language: str | None = None) -> bool:
@@ -227,11 +215,11 @@ _REPLACING = frozenset({"entity", "relation"})
 """Types of spans in which one wording took the place of another; the others were put in as they are."""
 
 
-class GluedSpan(NamedTuple):
+class _GluedSpan(NamedTuple):
     """A span with a seam, and who marked it."""
 
     span: Span
-    seam: Seam
+    seam: _Seam
     annotator: str
     kind: Kind
 
@@ -269,7 +257,7 @@ class Glue:
                 self._finders[_base(sample)].learn(sample.response[read:start], sample.language)
             read = max(read, end)
 
-    def look(self, sample: Sample) -> Iterator[tuple[GluedSpan | None, str, Kind]]:
+    def look(self, sample: Sample) -> Iterator[tuple[_GluedSpan | None, str, Kind]]:
         """Each replaced span: the seam in it or None, and who marked it."""
         replaced = list(_replaced(sample))
         if not replaced:
@@ -278,7 +266,7 @@ class Glue:
         finder = self._finders[_base(sample)]
         for span, annotator, kind in replaced:
             seam = finder.find(sample.response[span.start : span.end], reference, sample.language)
-            yield (None if seam is None else GluedSpan(span, seam, annotator, kind)), annotator, kind
+            yield (None if seam is None else _GluedSpan(span, seam, annotator, kind)), annotator, kind
 
     def mended(self, sample: Sample) -> tuple[Sample, int] | None:
         """The sample without the old words in its glued spans, and how many were cut; None where that is not safe.

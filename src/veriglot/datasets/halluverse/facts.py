@@ -13,17 +13,9 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from veriglot.datasets.generation import (
-    NoReplyError,
-    UsageFields,
-    as_json,
-    failed_row,
-    generate,
-    in_waves,
-    replies_of,
-)
+from veriglot.datasets.generation import NoReplyError, UsageFields, as_json, failed_row, generate, in_waves, replies_of
 from veriglot.datasets.quality import refusals_version, refuses
-from veriglot.datasets.references import Reference
+from veriglot.datasets.queries import Reference
 from veriglot.datasets.silver.injection import seed_fault
 from veriglot.llm.client import AnswerError, Message, Request, Settings
 from veriglot.llm.limits import usage_of
@@ -48,24 +40,16 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CHOICE_VERSION",
-    "LEAST_SENTENCES",
     "Chooser",
-    "Fact",
-    "FactReason",
-    "FactRejection",
     "FactSettings",
     "Page",
     "PageFacts",
     "PageText",
     "choose_facts",
-    "choose_prompt",
     "empty_page",
     "facts_path",
-    "facts_version",
-    "names_person",
     "page_sentences",
     "pages_of",
-    "read_sentences",
     "unfit",
 ]
 
@@ -82,13 +66,7 @@ _PAIR = 2
 
 
 def names_person(sentence: str, names: Iterable[str], language: str) -> bool:
-    """Whether one of the names stands in a sentence, or a part of one: the family name, in whatever case.
-
-    Args:
-        sentence: one sentence.
-        names: what the person may be called.
-        language: BCP 47 tag of the sentence.
-    """
+    """Whether one of the names stands in a sentence, or a part of one: the family name, in whatever case."""
     folded = fold(sentence)
     spoken = [folded[start:end] for start, end in words(folded, language)]
     return any(_stands(part, folded, spoken) for name in names for part in _parts(name))
@@ -117,9 +95,9 @@ def _stands(part: str, folded: str, spoken: list[str]) -> bool:
 # Pages about people, and their sentences; which of them are too short to choose facts from (HalluVerse25, 3.1).
 
 
-LEAST_SENTENCES = 20  # HalluVerse25, 3.1
+_LEAST_SENTENCES = 20  # HalluVerse25, 3.1
 
-Unfit = Literal["nobody", "short", "garbled"]
+_Unfit = Literal["nobody", "short", "garbled"]
 
 _FEWEST_WORDS_OF_A_SENTENCE = 4
 _ENDS = frozenset(".!?…。！？؟۔।॥։።๚")
@@ -178,7 +156,7 @@ def pages_of(rows: Iterable[Reference | FailedRow], people: Mapping[str, Person]
         yield Page(row, (people or {}).get(item) or titled.get((row.language, row.title)))
 
 
-def unfit(page: Page, *, least: int = LEAST_SENTENCES, known: bool = False) -> tuple[Unfit, str] | None:
+def unfit(page: Page, *, least: int = _LEAST_SENTENCES, known: bool = False) -> tuple[_Unfit, str] | None:
     """Why no facts are chosen from a page, and the same in words; None where they are.
 
     Args:
@@ -218,7 +196,7 @@ def _ends(sentence: str) -> bool:
 # Chosen sentences, sifted: on the page, whole, distinct, in its language, about somebody who is named.
 
 
-FactReason = Literal[
+_FactReason = Literal[
     "unreadable", "held_back", "cut", "number", "unsupported", "part", "several", "duplicate", "length", "subject",
     "no_text", "refused", "language", "repetitive", "garbled", "markup",
 ]  # fmt: skip
@@ -231,15 +209,8 @@ _LIST_MARK = re.compile(r"^\s*(?:[-*•–]|\(?\d{1,2}[.):、]|[①②③④⑤�
 _AROUND = ' \t,"“”„«»「」『』*'
 
 
-class Fact(msgspec.Struct, frozen=True):
-    """A factual sentence of a page.
-
-    Attributes:
-        id: the page's, with its number in order of choice.
-        text: the sentence as the page has it, letter by letter.
-        place: its number among the sentences of the page, from 0.
-        exact: whether it was chosen in the page's own words; otherwise the page's sentence stands for what came.
-    """
+class _Fact(msgspec.Struct, frozen=True):
+    """A factual sentence of a page."""
 
     id: str
     text: str
@@ -247,20 +218,10 @@ class Fact(msgspec.Struct, frozen=True):
     exact: bool = True
 
 
-class FactRejection(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A sentence that was chosen and not taken, or one that never came.
+class _FactRejection(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A sentence that was chosen and not taken, or one that never came."""
 
-    Attributes:
-        reason: `unreadable` (the reply holds no sentences), `held_back`, `cut`, `number` (too few, or one too many),
-            `unsupported` (the page does not say it in these words), `part` (of a sentence of the page), `several`
-            (sentences in one), `duplicate`, `length`, `subject` (it does not name whom the page is about); and those
-            of a seed of injection: `no_text`, `refused`, `language`, `repetitive`, `garbled`, `markup`.
-        detail: the same in words.
-        text: what was chosen.
-        attempt: which answer it stood in, from 1.
-    """
-
-    reason: FactReason
+    reason: _FactReason
     detail: str
     text: str = ""
     attempt: int = 1
@@ -272,7 +233,7 @@ class _Listed(msgspec.Struct, frozen=True):
     sentences: tuple[str, ...]
 
 
-Chosen = _Listed
+_Chosen = _Listed
 
 
 def read_sentences(reply: Reply) -> list[str]:
@@ -314,18 +275,18 @@ class PageText:
         self._places: dict[tuple[str, ...], int] = {}
         for index, folded in enumerate(self._words):
             self._places.setdefault(folded, index)
-        self.facts: list[Fact] = []
+        self.facts: list[_Fact] = []
 
-    def take(self, sentence: str, attempt: int = 1) -> FactRejection | None:
+    def take(self, sentence: str, attempt: int = 1) -> _FactRejection | None:
         """Take a sentence that was chosen into `facts`, or say why it is none."""
         index, exact = self._place(sentence)
         if isinstance(index, str):
-            return FactRejection(index, _TOLD[index], sentence, attempt)
+            return _FactRejection(index, _TOLD[index], sentence, attempt)
         text = self.sentences[index]
         fault = self._fault(index, text)
         if fault is not None:
-            return FactRejection(*fault, sentence, attempt)
-        self.facts.append(Fact(f"{self._page.id}/{len(self.facts) + 1}", text, index, exact))
+            return _FactRejection(*fault, sentence, attempt)
+        self.facts.append(_Fact(f"{self._page.id}/{len(self.facts) + 1}", text, index, exact))
         return None
 
     def _place(self, sentence: str) -> tuple[int | Literal["unsupported", "part", "several"], bool]:
@@ -349,7 +310,7 @@ class PageText:
             return "several", False
         return "unsupported", False
 
-    def _fault(self, index: int, text: str) -> tuple[FactReason, str] | None:
+    def _fault(self, index: int, text: str) -> tuple[_FactReason, str] | None:
         language = self._page.language
         if any(index == fact.place or self._alike(index, fact.place) for fact in self.facts):
             return "duplicate", "it was chosen before"
@@ -401,15 +362,7 @@ def facts_version() -> str:
 
 
 def choose_prompt(tag: str, name: str, page: str, count: int, *, taken: Sequence[str] = ()) -> str:
-    """Asks for factual sentences of a page.
-
-    Args:
-        tag: BCP 47 tag of the page.
-        name: whom it is about.
-        page: its text.
-        count: how many are wanted.
-        taken: sentences that are not wanted again.
-    """
+    """Asks for factual sentences of a page."""
     prompts = _prompts()
     entry = find_language(tag)
     shown = "\n".join(f"- {sentence}" for sentence in taken)
@@ -436,7 +389,7 @@ class FactSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     count: int = 5
-    least: int = LEAST_SENTENCES
+    least: int = _LEAST_SENTENCES
     known: bool = False
     named: bool = True
 
@@ -462,7 +415,7 @@ class Chooser(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         prompt = choose_prompt(page.language, name, page.reference.text, count, taken=taken)
         seed = None if self.seed is None and attempt == 1 else (self.seed or 0) + attempt - 1
         return Request(
-            self.model, (Message("user", prompt),), seed=seed, settings=self.settings, schema=schema_of(Chosen)
+            self.model, (Message("user", prompt),), seed=seed, settings=self.settings, schema=schema_of(_Chosen)
         )
 
 
@@ -488,8 +441,8 @@ class PageFacts(UsageFields, frozen=True):
     sentences: int
     unfit: str | None = None
     asked: int = 0
-    facts: tuple[Fact, ...] = ()
-    rejections: tuple[FactRejection, ...] = ()
+    facts: tuple[_Fact, ...] = ()
+    rejections: tuple[_FactRejection, ...] = ()
 
 
 def facts_path(output: Path) -> Path:
@@ -560,7 +513,7 @@ def _chosen(
     if empty is not None:
         return empty
     text = PageText(page, named=settings.named)
-    rejected: list[FactRejection] = []
+    rejected: list[_FactRejection] = []
     spent = Usage()
     for attempt in range(1, chooser.attempts + 1):
         wanted = settings.count - len(text.facts)
@@ -588,20 +541,22 @@ def _chosen(
     )
 
 
-def _taken(text: PageText, reply: Reply, wanted: int, attempt: int) -> list[FactRejection]:
+def _taken(text: PageText, reply: Reply, wanted: int, attempt: int) -> list[_FactRejection]:
     """Take what a reply holds; returns what was not taken, and what is missing."""
     chosen = read_sentences(reply)
     if reply.finish == "filter":
-        return [FactRejection("held_back", "the provider held the reply back", "", attempt)] * wanted
+        return [_FactRejection("held_back", "the provider held the reply back", "", attempt)] * wanted
     if not chosen:
         answer = after_thoughts(reply.text)
         if reply.finish == "length":
-            return [FactRejection("cut", "the reply was cut at its length; raise max_tokens", answer, attempt)] * wanted
+            return [
+                _FactRejection("cut", "the reply was cut at its length; raise max_tokens", answer, attempt)
+            ] * wanted
         if refuses(answer, "en"):
-            return [FactRejection("refused", "the model declines", answer, attempt)] * wanted
-        return [FactRejection("unreadable", "the reply holds no sentences", answer, attempt)] * wanted
+            return [_FactRejection("refused", "the model declines", answer, attempt)] * wanted
+        return [_FactRejection("unreadable", "the reply holds no sentences", answer, attempt)] * wanted
     rejected = [rejection for answer in chosen[:wanted] if (rejection := text.take(answer, attempt)) is not None]
     more = f"{wanted} sentences were asked for, and this is one more"
-    rejected += [FactRejection("number", more, answer, attempt) for answer in chosen[wanted:]]
-    fewer = FactRejection("number", f"{wanted} sentences were asked for, and {len(chosen)} came", "", attempt)
+    rejected += [_FactRejection("number", more, answer, attempt) for answer in chosen[wanted:]]
+    fewer = _FactRejection("number", f"{wanted} sentences were asked for, and {len(chosen)} came", "", attempt)
     return rejected + [fewer] * (wanted - len(chosen))

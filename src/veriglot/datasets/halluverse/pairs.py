@@ -13,10 +13,15 @@ import msgspec
 from veriglot.datasets.generation import as_json, generate, in_waves
 from veriglot.datasets.halluverse.facts import CHOICE_VERSION, PageFacts, PageText, empty_page
 from veriglot.datasets.quality import refusals_version
-from veriglot.datasets.rules.errors import Edit, Quotation, contradictory_error, entity_error, relation_error
-from veriglot.datasets.rules.material import Article, Material
-from veriglot.datasets.rules.phrases import phrases_version
-from veriglot.datasets.rules.silver import RULES_VERSION
+from veriglot.datasets.rules.material import Article, Material, phrases_version
+from veriglot.datasets.rules.silver import (
+    RULES_VERSION,
+    Edit,
+    Quotation,
+    contradictory_error,
+    entity_error,
+    relation_error,
+)
 from veriglot.datasets.silver.check import Change, check, spans_of
 from veriglot.datasets.silver.injection import Task as SeedTask
 from veriglot.datasets.silver.injection import injection_types, injection_version
@@ -34,21 +39,11 @@ if TYPE_CHECKING:
     from veriglot.datasets.generation import RunOptions
     from veriglot.datasets.halluverse.facts import FactSettings, Page
     from veriglot.datasets.silver.injection import Injector
-    from veriglot.datasets.silver.support import Support
+    from veriglot.datasets.silver.job import Support
     from veriglot.llm.client import Client
     from veriglot.storage.checkpoint import Option, Tally
 
-__all__ = [
-    "TYPES",
-    "BalancedDraw",
-    "RuledSet",
-    "Seed",
-    "block_sizes",
-    "inject_pairs",
-    "make_pairs",
-    "read_facts",
-    "seeds_of",
-]
+__all__ = ["TYPES", "RuledSet", "Seed", "inject_pairs", "read_facts", "seeds_of"]
 
 
 # Which type of error a sentence gets: drawn at random, so that what is accepted comes out even.
@@ -72,12 +67,7 @@ def block_sizes(total: int) -> Iterator[int]:
 
 
 def dealt(deck: Sequence[str], able: Sequence[Collection[str]]) -> list[str]:
-    """The types of a deck, in an order that gives as many sentences as it can a type that they can have an error of.
-
-    Args:
-        deck: the types.
-        able: for each sentence, the types that it can have an error of.
-    """
+    """The types of a deck, in an order that gives as many sentences as it can a type that they can have an error of."""
     chosen: dict[int, str] = {}
     rest: list[str] = []
     for type_ in sorted(deck, key=lambda drawn: sum(drawn in types for types in able)):  # the rarest gift first
@@ -90,12 +80,7 @@ def dealt(deck: Sequence[str], able: Sequence[Collection[str]]) -> list[str]:
 
 
 class BalancedDraw:
-    """Draws the types of one language.
-
-    Args:
-        types: to draw from.
-        key: of the chance: equal keys and equal outcomes draw equally.
-    """
+    """Draws the types of one language."""
 
     def __init__(self, types: Sequence[str], key: str) -> None:
         self._types = tuple(types)
@@ -132,7 +117,7 @@ class BalancedDraw:
 
 
 if TYPE_CHECKING:
-    Maker = Callable[[Iterable[tuple["Seed", str]]], Iterable[Made | FailedRow]]
+    _Maker = Callable[[Iterable[tuple["Seed", str]]], Iterable[Made | FailedRow]]
 
 
 TYPES = injection_types("halluverse")
@@ -183,10 +168,10 @@ def _seed(id_: str, text: str, page: Page) -> Seed:
     )
 
 
-def make_pairs(
+def _make_pairs(
     output: Path,
     seeds: Sequence[Seed],
-    make: Maker,
+    make: _Maker,
     *,
     signature: str,
     maker: str,
@@ -196,28 +181,7 @@ def make_pairs(
     settings: Mapping[str, Option],
     **run: Unpack[RunOptions],
 ) -> Tally:
-    """Make a pair of every sentence.
-
-    Args:
-        output: JSON lines of samples: the edited sentence as response, the factual one as evidence. What was rejected
-            goes to `rejected_path(output)`, the account to `account_path(output)`.
-        seeds: language by language; the same ones at each call.
-        make: puts errors of the types that are named with them into sentences; one result each, in order.
-        signature: of what makes them.
-        maker: the same in one word, for messages.
-        types: of the errors.
-        able: the types that a sentence can have an error of, where that is known beforehand; None where it is not.
-        seed: of the draw of types.
-        settings: every other setting that changes the rows.
-        run: see `RunOptions`.
-
-    Returns:
-        What became of the sentences. One of which nothing passed is done; one whose calls gave nothing failed.
-
-    Raises:
-        UsageError: the output was begun otherwise.
-        ModelError: what every further call would meet too.
-    """
+    """Make a pair of every sentence."""
     finished = output.with_name(output.name + ".rows.jsonl")
 
     def work(rows: Iterator[Seed]) -> Iterator[Made | FailedRow]:
@@ -247,7 +211,7 @@ def make_pairs(
 
 
 def _block(
-    block: list[tuple[Seed, str]], todo: set[str], done: dict[str, bool], make: Maker, draw: BalancedDraw
+    block: list[tuple[Seed, str]], todo: set[str], done: dict[str, bool], make: _Maker, draw: BalancedDraw
 ) -> Iterator[Made | FailedRow]:
     """What is missing of a block; whatever an earlier call did of it counts for the blocks that follow."""
     outcomes = dict(done)
@@ -276,16 +240,13 @@ def _longer(made: Made, sample: Sample, seed: Seed) -> Made:
     return msgspec.structs.replace(made, samples=(), rejections=(*made.rejections, rejection), taken=taken)
 
 
-def settled(made: Made | FailedRow, seed: Seed) -> Made | FailedRow:
-    """What a maker gave, as a pair: under the sentence's id, held against the sentence and not the whole page.
-
-    An error that added a sentence is none of HalluVerse25's types: it is rejected as `outside`.
-    """
+def _settled(made: Made | FailedRow, seed: Seed) -> Made | FailedRow:
+    """What a maker gave, as a pair: under the sentence's id, held against the sentence and not the whole page."""
     if isinstance(made, FailedRow):
         return made
     for sample in made.samples:
         if len(sentences(sample.response, seed.language)) > 1:
-            return settled(_longer(made, sample, seed), seed)
+            return _settled(_longer(made, sample, seed), seed)
     page = seed.sample.evidence[0]
     evidence = (Evidence(seed.sample.response, title=page.title, language=seed.language, url=page.url),)
     samples = tuple(msgspec.structs.replace(record, id=seed.id, evidence=evidence) for record in made.samples)
@@ -303,7 +264,7 @@ def inject_pairs(
     jobs: int = 8,
     **run: Unpack[RunOptions],
 ) -> Tally:
-    """Have a model put errors into sentences; see `make_pairs`.
+    """Have a model put errors into sentences; see `_make_pairs`.
 
     Args:
         output, seeds, run: as there.
@@ -323,9 +284,9 @@ def inject_pairs(
         tasks = [SeedTask(seed.id, seed.sample, (type_,)) for seed, type_ in drawn]
         made = in_waves(client, tasks, lambda task: silver_rows(task, injector, support), jobs=jobs)
         for (seed, _), pair in zip(drawn, made, strict=True):
-            yield settled(pair, seed)
+            yield _settled(pair, seed)
 
-    return make_pairs(
+    return _make_pairs(
         output,
         seeds,
         make,
@@ -350,7 +311,7 @@ def inject_pairs(
 # for the whole sentence, as in HalluVerse25.
 
 
-PAIR_RULES_VERSION = "1"
+_PAIR_RULES_VERSION = "1"
 _ATTEMPTS = 12
 _PLACELESS = 3  # attempts that find no place for an error, after which further ones would not either
 _OTHERS = 30  # pages that are looked into for a statement about somebody else
@@ -413,7 +374,7 @@ class RuledSet:
         types: Sequence[str] = TYPES,
         **run: Unpack[RunOptions],
     ) -> Tally:
-        """The second step by rule; see `make_pairs`.
+        """The second step by rule; see `_make_pairs`.
 
         Raises:
             InputError: there are no sentences at all.
@@ -434,14 +395,14 @@ class RuledSet:
 
         def make(drawn: Iterable[tuple[Seed, str]]) -> Iterator[Made | FailedRow]:
             for seed, type_ in drawn:
-                yield settled(pair(seed, type_), seed)
+                yield _settled(pair(seed, type_), seed)
             tried.clear()  # of this block; the next one has other sentences
 
-        return make_pairs(
+        return _make_pairs(
             output,
             seeds,
             make,
-            signature=f"pairs@{PAIR_RULES_VERSION},rules@{RULES_VERSION},{phrases_version()}",
+            signature=f"pairs@{_PAIR_RULES_VERSION},rules@{RULES_VERSION},{phrases_version()}",
             maker="rules",
             types=types,
             able=able,
@@ -542,7 +503,7 @@ def _sample(seed: Seed, text: str, changes: list[Change], way: str, draw: int) -
         "given": True,
         "changes": [msgspec.structs.asdict(change) for change in changes],
         "ways": [way],
-        "rules": f"pairs@{PAIR_RULES_VERSION},rules@{RULES_VERSION}",
+        "rules": f"pairs@{_PAIR_RULES_VERSION},rules@{RULES_VERSION}",
         "support": "not checked",
     }
     annotation = Annotation(
@@ -551,7 +512,7 @@ def _sample(seed: Seed, text: str, changes: list[Change], way: str, draw: int) -
     return msgspec.structs.replace(
         seed.sample,
         response=text,
-        generator=Generator("rules", PAIR_RULES_VERSION, draw),
+        generator=Generator("rules", _PAIR_RULES_VERSION, draw),
         annotations=(annotation,),
         meta={**seed.sample.meta, "silver": made},
     )

@@ -26,30 +26,11 @@ if TYPE_CHECKING:
     from veriglot.datasets.silver.job import LanguageAccount
     from veriglot.wikipedia.wikidata import Item, Person
 
-__all__ = [
-    "Births",
-    "Diversity",
-    "Example",
-    "LanguageSummary",
-    "Spread",
-    "Summary",
-    "load_summary",
-    "samples_of",
-    "summary_of",
-    "summary_path",
-]
+__all__ = ["Births", "Diversity", "Example", "LanguageSummary", "Spread", "Summary", "samples_of", "summary_of"]
 
 
-class Category(msgspec.Struct, frozen=True):
-    """One category.
-
-    Attributes:
-        item: its item, such as `Q36180`.
-        label: its name; the item where it has none.
-        people: who have it, among others perhaps.
-        weight: the same, with a person of several categories counted in equal parts; the weights of all categories sum
-            to the people of whom any is known.
-    """
+class _Category(msgspec.Struct, frozen=True):
+    """One category."""
 
     item: str
     label: str
@@ -72,7 +53,7 @@ class Spread(msgspec.Struct, frozen=True):
 
     people: int
     known: int
-    categories: tuple[Category, ...]
+    categories: tuple[_Category, ...]
     entropy: float
     evenness: float | None
     effective: float
@@ -85,12 +66,7 @@ class Spread(msgspec.Struct, frozen=True):
 
 
 def spread_of(people: Iterable[Sequence[str]], labels: Mapping[str, str]) -> Spread:
-    """How people are spread.
-
-    Args:
-        people: the items of each; empty where none is known.
-        labels: item -> name.
-    """
+    """How people are spread."""
     counts: Counter[str] = Counter()
     weights: dict[str, float] = defaultdict(float)
     total = known = 0
@@ -101,35 +77,35 @@ def spread_of(people: Iterable[Sequence[str]], labels: Mapping[str, str]) -> Spr
         for item in own:
             counts[item] += 1
             weights[item] += 1 / len(own)
-    categories = [Category(item, labels.get(item) or item, counts[item], weights[item]) for item in counts]
+    categories = [_Category(item, labels.get(item) or item, counts[item], weights[item]) for item in counts]
     categories.sort(key=lambda category: (-category.weight, -category.people, category.label, category.item))
     values = [category.weight for category in categories]
     return Spread(
         total,
         known,
         tuple(categories),
-        shannon(values),
-        evenness(values),
-        effective_number(values),
+        _shannon(values),
+        _evenness(values),
+        _effective_number(values),
         max(values) / sum(values) if values else None,
     )
 
 
-def shannon(weights: Iterable[float]) -> float:
+def _shannon(weights: Iterable[float]) -> float:
     """Shannon's entropy of weights that need not sum to 1, in nats; those that are 0 add nothing."""
     positive = [weight for weight in weights if weight > 0]
     total = sum(positive)
     return max(0.0, -sum(weight / total * log(weight / total) for weight in positive)) if positive else 0.0
 
 
-def evenness(weights: Sequence[float]) -> float | None:
+def _evenness(weights: Sequence[float]) -> float | None:
     """Pielou's evenness, 0 to 1: the entropy over that of as many equal weights; None for fewer than two weights."""
-    return min(1.0, shannon(weights) / log(len(weights))) if len(weights) > 1 else None
+    return min(1.0, _shannon(weights) / log(len(weights))) if len(weights) > 1 else None
 
 
-def effective_number(weights: Sequence[float]) -> float:
+def _effective_number(weights: Sequence[float]) -> float:
     """How many equal weights have the same entropy (Hill's number of order 1); 0 for none."""
-    return exp(shannon(weights)) if any(weight > 0 for weight in weights) else 0.0
+    return exp(_shannon(weights)) if any(weight > 0 for weight in weights) else 0.0
 
 
 # Years of birth, as a histogram of equal spans.
@@ -139,14 +115,8 @@ _WIDTHS = (10, 20, 25, 50, 100, 200, 500, 1000)
 _MOST_SPANS = 24
 
 
-class Years(msgspec.Struct, frozen=True):
-    """A span of years with those born in it.
-
-    Attributes:
-        start: its first year; negative before Christ, where -43 is 44 BC.
-        years: how many it has.
-        people: born in it.
-    """
+class _Years(msgspec.Struct, frozen=True):
+    """A span of years with those born in it."""
 
     start: int
     years: int
@@ -169,7 +139,7 @@ class Births(msgspec.Struct, frozen=True):
     earliest: int | None
     latest: int | None
     median: float | None
-    spans: tuple[Years, ...]
+    spans: tuple[_Years, ...]
     evenness: float | None
 
     @property
@@ -179,12 +149,7 @@ class Births(msgspec.Struct, frozen=True):
 
 
 def births_of(years: Iterable[int | None], *, within: tuple[int, int] | None = None) -> Births:
-    """The years of birth of people.
-
-    Args:
-        years: of each; None where it is not known.
-        within: the earliest and latest year of the histogram, so that several have the same spans.
-    """
+    """The years of birth of people."""
     given = list(years)
     known = sorted(year for year in given if year is not None)
     if not known:
@@ -193,11 +158,11 @@ def births_of(years: Iterable[int | None], *, within: tuple[int, int] | None = N
     low, high = min(low, known[0]), max(high, known[-1])
     width = next((w for w in _WIDTHS if high // w - low // w < _MOST_SPANS), _WIDTHS[-1])
     spans = tuple(
-        Years(index * width, width, sum(year // width == index for year in known))
+        _Years(index * width, width, sum(year // width == index for year in known))
         for index in range(low // width, high // width + 1)
     )
     return Births(
-        len(given), len(known), known[0], known[-1], median(known), spans, evenness([span.people for span in spans])
+        len(given), len(known), known[0], known[-1], median(known), spans, _evenness([span.people for span in spans])
     )
 
 
@@ -308,14 +273,14 @@ class Summary(msgspec.Struct, frozen=True):
     examples: tuple[Example, ...]
 
 
-def summary_path(output: Path) -> Path:
+def _summary_path(output: Path) -> Path:
     """Where the summary of a set is."""
     return output.with_name(output.name + ".summary.json")
 
 
 def load_summary(output: Path) -> Summary:
     """The summary that lies beside a set."""
-    return msgspec.json.decode(summary_path(output).read_bytes(), type=Summary)
+    return msgspec.json.decode(_summary_path(output).read_bytes(), type=Summary)
 
 
 def samples_of(output: Path) -> Iterator[Sample]:
@@ -366,7 +331,7 @@ def summary_of(output: Path, people: Mapping[str, Person] | None, *, fact_failur
         sum(group not in known for group in everything.groups),
         tuple(sorted(examples, key=lambda example: (example.language, example.type, example.id))),
     )
-    write_json(summary_path(output), made, indent=2)
+    write_json(_summary_path(output), made, indent=2)
     return made
 
 
@@ -403,7 +368,7 @@ def _language(
         types,
         account.passages.reasons if account is not None else {},
         failed,
-        evenness(taken) if sum(taken) else None,
+        _evenness(taken) if sum(taken) else None,
         len(counts.groups),
         counts.original,
         counts.edited,

@@ -1,32 +1,33 @@
-"""Silver data by rule: the whole set as one output that goes on where it stopped."""
+"""Silver data by rule: errors of each type put into quotations, rows planned and made, the set as one output."""
 
 from __future__ import annotations
 
+import re
+import unicodedata
+from dataclasses import dataclass, field
 from itertools import groupby
 from operator import attrgetter
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from veriglot.datasets.generation import as_json
-from veriglot.datasets.rules.errors import (
-    Quotation,
-    contradictory_error,
-    entity_error,
-    invented_error,
-    relation_error,
-    subjective_error,
-    unverifiable_error,
+from veriglot.datasets.rules.material import (
+    Material,
+    has_case,
+    phrase_languages,
+    phrases_of,
+    phrases_version,
+    without_brackets,
 )
-from veriglot.datasets.rules.material import Material, without_brackets
-from veriglot.datasets.rules.phrases import phrase_languages, phrases_of, phrases_version
-from veriglot.datasets.silver.check import check, spans_of
+from veriglot.datasets.silver.check import Change, check, spans_of
 from veriglot.datasets.silver.job import CHECK_VERSION, PASSAGE, ROW, Made, SilverRejection, generate_silver
 from veriglot.errors import InputError, UsageError
 from veriglot.records import Annotation, Generator, Kind, Sample
 from veriglot.text.normalization import fold
-from veriglot.text.segmentation import words
+from veriglot.text.segmentation import space_of, words
+from veriglot.text.values import rules_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,22 +35,439 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from veriglot.datasets.generation import RunOptions
-    from veriglot.datasets.rules.errors import Edit
-    from veriglot.datasets.rules.material import Articles
-    from veriglot.datasets.silver.check import Change, Violation
+    from veriglot.datasets.rules.material import Article, Articles, Phrases, Value, ValueKind
+    from veriglot.datasets.silver.check import Violation
     from veriglot.storage.checkpoint import Tally
 
 __all__ = [
     "RULES_VERSION",
-    "RULE_TAXONOMIES",
-    "Planned",
+    "Edit",
+    "Quotation",
     "RuleSettings",
-    "make_row",
-    "planned_rows",
+    "contradictory_error",
+    "entity_error",
     "quotable_languages",
+    "relation_error",
     "rule_silver",
     "supported_types",
 ]
+
+
+class Edit(NamedTuple):
+    """One error: what to put in place of `[start, end)` of the quotation, and how it came about.
+
+    Attributes:
+        start, end: half-open, in code points of the quotation; equal where something is put between.
+        text: what is put there.
+        way: which rule made it, such as `number` or `negated`.
+    """
+
+    start: int
+    end: int
+    text: str
+    way: str
+
+
+@dataclass
+class Quotation:
+    """Sentences of an article as one text, with the errors that were put into it so far.
+
+    Attributes:
+        article: what is quoted.
+        sentences: the sentences, in order.
+        text: all of them, as one text.
+        places: where each sentence stands in it, half-open in code points.
+        edits: the errors with their types, not overlapping, in the order in which they were made.
+    """
+
+    article: Article
+    sentences: list[str]
+    text: str = ""
+    places: list[tuple[int, int]] = field(default_factory=list)
+    edits: list[tuple[Edit, str]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        space = space_of(self.article.language)
+        self.text = space.join(self.sentences)
+        at = 0
+        for sentence in self.sentences:
+            self.places.append((at, at + len(sentence)))
+            at += len(sentence) + len(space)
+
+    def shuffled(self, rng: Random) -> list[tuple[int, int]]:
+        """The places of the sentences in an order drawn at random."""
+        return rng.sample(self.places, len(self.places))
+
+    def free(self, start: int, end: int) -> bool:
+        """Whether nothing was changed between two places; a place where something was put in is taken too."""
+        return all(end < edit.start or edit.end < start for edit, _ in self.edits)
+
+    def untouched(self, start: int, end: int) -> bool:
+        """Whether nothing was changed inside a range; what was put in before or after it does not matter."""
+        return all(
+            end <= edit.start or edit.end <= start for edit, _ in self.edits if edit.start < edit.end
+        ) and not any(start < edit.start < end for edit, _ in self.edits)
+
+    def applied(self) -> tuple[str, list[Change]]:
+        """The text with the errors in it, and where each stands."""
+        pieces: list[str] = []
+        changes: list[Change] = []
+        read = written = 0
+        for edit, type_ in _in_order(self.edits):
+            pieces += [self.text[read : edit.start], edit.text]
+            start = written + edit.start - read
+            written = start + len(edit.text)
+            changes.append(Change(start, written, edit.start, edit.end, type_))
+            read = edit.end
+        return "".join([*pieces, self.text[read:]]), changes
+
+    def ways(self) -> list[str]:
+        """Which rule made each error, in the order of the text."""
+        return [edit.way for edit, _ in _in_order(self.edits)]
+
+
+def _in_order(edits: Sequence[tuple[Edit, str]]) -> list[tuple[Edit, str]]:
+    return sorted(edits, key=lambda edit: (edit[0].start, edit[0].end))
+
+
+# Entity errors: a name, number or date gives way to another one of its kind.
+
+
+_KINDS: tuple[ValueKind, ...] = ("name", "name", "number", "date")
+_NEAR = 0.35  # of the exchanges: with a value of the same article, which is harder to see
+_REWRITTEN = 0.6  # of the numbers: other digits, instead of another article's number
+_EARLIEST_YEAR, _LATEST_YEAR = 1000, 2025
+_APART = 60  # years
+
+
+def entity_error(quotation: Quotation, number: int, material: Material, rng: Random) -> Edit | None:
+    """One value of the quotation exchanged within its kind; None where it holds none that can be."""
+    candidates = [
+        (start + value.start, start + value.end, value)
+        for start, end in quotation.places
+        for value in material.values(quotation.text[start:end], number)
+        if quotation.untouched(start + value.start, start + value.end)
+    ]
+    kinds = rng.sample(_KINDS, len(_KINDS))  # so that names, which are many, do not push the others out
+    for start, end, value in sorted(
+        rng.sample(candidates, len(candidates)), key=lambda candidate: kinds.index(candidate[2].kind)
+    ):
+        old = quotation.text[start:end]
+        new = _exchanged(old, value, number, material, rng)
+        if new is not None and values_differ(old, new) and new.startswith("0") <= old.startswith("0"):
+            return Edit(start, end, new, value.kind)
+    return None
+
+
+def _exchanged(old: str, value: Value, number: int, material: Material, rng: Random) -> str | None:
+    """Another value of the same kind and shape: of the same article, of another one, or a number with other digits."""
+    if value.kind == "number" and rng.random() < _REWRITTEN:
+        return altered_number(old, rng)
+    if rng.random() < _NEAR:
+        near = _near(old, value, number, material, rng)
+        if near is not None:
+            return near
+    other = material.other_value(value, number, rng)
+    return altered_number(old, rng) if other is None and value.kind == "number" else other
+
+
+def _near(old: str, value: Value, number: int, material: Material, rng: Random) -> str | None:
+    """A value of the same kind that stands elsewhere in the article."""
+    listed = [candidate for some in material.sentences(number) for candidate in some if old not in candidate]
+    for sentence in rng.sample(listed, min(len(listed), 6)):
+        values = [sentence[v.start : v.end] for v in material.values(sentence, number) if v[2:] == value[2:]]
+        if values:
+            return rng.choice(values)
+    return None
+
+
+def altered_number(number: str, rng: Random) -> str:
+    """The number with other digits, as many and of the same script; a year stays one."""
+    digits = [char for char in number if char.isdecimal()]
+    if len(digits) == 4 and number[:4].isdecimal() and _EARLIEST_YEAR <= int(number[:4]) <= _LATEST_YEAR:
+        year = int(number[:4])
+        years = range(max(_EARLIEST_YEAR, year - _APART), min(_LATEST_YEAR, year + _APART) + 1)
+        return _written(str(rng.choice([other for other in years if other != year])), number[:4]) + number[4:]
+    changed = number
+    while changed == number:
+        changed = "".join(
+            _digit(rng.randint(1 if index == 0 else 0, 9), char) if char.isdecimal() and rng.random() < 0.7 else char
+            for index, char in enumerate(number)
+        )
+    return changed
+
+
+def _written(digits: str, like: str) -> str:
+    """ASCII digits in the script of others, as many."""
+    return "".join(_digit(int(digit), char) for digit, char in zip(digits, like, strict=True))
+
+
+def _in_digits_of(text: str, number: int) -> str:
+    """A number in the digits that a text is written with: ASCII, unless others stand there."""
+    like = next((char for char in text if char.isdecimal()), "0")
+    return "".join(_digit(int(digit), like) for digit in str(number))
+
+
+def _digit(value: int, like: str) -> str:
+    """A digit in the script of another."""
+    return chr(ord(like) - unicodedata.decimal(like) + value)
+
+
+def values_differ(old: str, new: str) -> bool:
+    """Whether neither says what the other does: `Filangieri` may stand for `Carlo Filangieri`, `05` for `5`."""
+    before, after = fold(old), fold(new)
+    values_before = {before[s:e].lstrip("0") for s, e in words(before)}
+    other = {after[s:e].lstrip("0") for s, e in words(after)}
+    return not (values_before <= other or other <= values_before)
+
+
+# Where a form of a language's data file stands in a text, and another one written in its place.
+
+
+_TIES = frozenset("'’-\u00ad־")  # marks that tie a word to its neighbour: `c'est`, `s-a`
+
+
+def occurrences(text: str, bounds: list[tuple[int, int]], form: str) -> Iterator[tuple[int, int]]:
+    """Where a form stands, from the beginning of a word to the end of one, not tied to its neighbours by a mark."""
+    lowered, wanted = text.lower(), form.lower()
+    if len(lowered) != len(text):  # a letter that lowers to two, such as the dotted capital I
+        lowered = text
+    at = lowered.find(wanted)
+    if at < 0:
+        return
+    starts, ends = {s for s, _ in bounds}, {e for _, e in bounds}
+    while at >= 0:
+        end = at + len(form)
+        tied = (at > 0 and text[at - 1] in _TIES) or text[end : end + 1] in _TIES
+        if at in starts and end in ends and not tied:
+            yield at, end
+        at = lowered.find(wanted, at + 1)
+
+
+def cased(form: str, like: str) -> str:
+    """A form with a capital letter where what it stands for had one."""
+    return form[0].upper() + form[1:] if like[0].isupper() else form
+
+
+def differing_words(old: str, new: str) -> tuple[int, int, str]:
+    """What `new` changes of `old`, without words that both begin or end with: half-open place, and what comes there."""
+    before, after = old.split(" "), new.split(" ")
+    first = 0
+    while first < min(len(before), len(after)) - 1 and before[first] == after[first]:
+        first += 1
+    last = 0
+    while last < min(len(before), len(after)) - first - 1 and before[-1 - last] == after[-1 - last]:
+        last += 1
+    start = len(" ".join([*before[:first], ""]))
+    end = len(old) - len(" ".join(["", *before[len(before) - last :]])) if last else len(old)
+    return start, end, " ".join(after[first : len(after) - last])
+
+
+if TYPE_CHECKING:
+    _Rule = Callable[[Quotation, int, Material, Random], Edit | None]
+
+
+_TURNED = 0.5  # of the errors: values in each other's place before opposites are tried
+_FARTHEST = 60  # code points between two values that change places: what stands there is part of the error
+_SENTENCE_END = re.compile(r"[.!?]\s")
+_LEAST_BETWEEN = 2  # words between two values; numbers do with a preposition: `from 1914 to 1918`
+
+
+def relation_error(quotation: Quotation, number: int, material: Material, rng: Random) -> Edit | None:
+    """A form turned into its opposite, or two values in each other's place; None where neither fits.
+
+    In a language whose opposites are not known, a word gives way to another one of its ending.
+    """
+    known = phrases_of(material.language, quotation.text) is not None
+    ways: list[_Rule] = [_opposite if known else _other_word, _turned]
+    if rng.random() < _TURNED:
+        ways.reverse()
+    return next((edit for way in ways if (edit := way(quotation, number, material, rng)) is not None), None)
+
+
+def _opposite(quotation: Quotation, _number: int, material: Material, rng: Random) -> Edit | None:
+    phrases = phrases_of(material.language, quotation.text)
+    if phrases is None:
+        return None
+    text = quotation.text
+    bounds = words(text, material.language)
+    edits: list[Edit] = []
+    for form, opposite in phrases.opposites:
+        for start, end in occurrences(text, bounds, form):
+            if quotation.untouched(start, end) and all(end <= edit.start or edit.end <= start for edit in edits):
+                first, last, put = differing_words(text[start:end], cased(opposite, text[start:end]))
+                edits.append(Edit(start + first, start + last, put, "opposite"))
+    return rng.choice(edits) if edits else None
+
+
+def _turned(quotation: Quotation, number: int, material: Material, rng: Random) -> Edit | None:
+    """Two values of one shape in each other's place, as one error from the first to the end of the second."""
+    text = quotation.text
+    for start, end in quotation.shuffled(rng):
+        values = material.values(text[start:end], number)
+        pairs = [
+            (value, other)
+            for index, value in enumerate(values)
+            for other in values[index + 1 :]
+            if value[2:] == other[2:]  # kind and shape, so that endings still agree
+        ]
+        for value, other in rng.sample(pairs, len(pairs)):
+            first, last = text[start + value.start : start + value.end], text[start + other.start : start + other.end]
+            between = text[start + value.end : start + other.start]
+            whole = start + value.start, start + other.end
+            if not quotation.untouched(*whole) or not values_differ(first, last):
+                continue
+            if _relates(between, value.kind == "name", material.language):
+                return Edit(*whole, last + between + first, "turned")
+    return None
+
+
+def _relates(between: str, names: bool, language: str) -> bool:
+    """Whether what stands between two values makes their order matter: more than a comma or an `and`."""
+    if len(between) > _FARTHEST or _SENTENCE_END.search(between) or any(mark in between for mark in ",،，、;；()（）"):
+        return False
+    rules = rules_of(language)
+    joining = rules.perhaps if rules is not None else frozenset[str]()
+    leading = rules.before if rules is not None else frozenset[str]()
+    spoken = [between[s:e].casefold() for s, e in words(between, language)]
+    if any(word in joining for word in spoken):
+        return False
+    return len(spoken) >= _LEAST_BETWEEN or (not names and len(spoken) == 1 and spoken[0] in leading)
+
+
+def _other_word(quotation: Quotation, number: int, material: Material, rng: Random) -> Edit | None:
+    text = quotation.text
+    candidates = [(s, e) for s, e in material.middling(text) if quotation.untouched(s, e)]
+    for start, end in rng.sample(candidates, min(len(candidates), 12)):
+        other = material.other_word(text[start:end], number, rng)
+        if other is not None:
+            return Edit(start, end, other, "word")
+    return None
+
+
+def contradictory_error(quotation: Quotation, _number: int, material: Material, rng: Random) -> Edit | None:
+    """A whole sentence with its negation in place of it; None where no sentence can be negated."""
+    phrases = phrases_of(material.language, quotation.text)
+    if phrases is None:
+        return None
+    for start, end in quotation.shuffled(rng):
+        if not quotation.untouched(start, end):
+            continue
+        changed = negated(quotation.text[start:end], material.language, phrases)
+        if changed is not None:
+            return Edit(start, end, *changed)
+    return None
+
+
+def negated(sentence: str, language: str, phrases: Phrases) -> tuple[str, str] | None:
+    """The sentence with one negation more or less, and which (`negated`, `affirmed`); None if neither can be."""
+    bounds = words(sentence, language)
+    for form, negation in sorted(phrases.negations, key=lambda pair: -len(pair[1])):
+        for start, end in occurrences(sentence, bounds, negation):
+            return _replaced(sentence, start, end, form), "affirmed"
+    if any(sentence[start:end].casefold() in phrases.negators for start, end in bounds):
+        return None
+    for form, negation in phrases.negations:
+        for start, end in occurrences(sentence, bounds, form):
+            if _may_be_negated(sentence, bounds, start, end, phrases):
+                return _replaced(sentence, start, end, negation), "negated"
+    return _ending_changed(sentence, bounds, phrases)
+
+
+def _may_be_negated(sentence: str, bounds: list[tuple[int, int]], start: int, end: int, phrases: Phrases) -> bool:
+    before = next((sentence[s:e].casefold() for s, e in reversed(bounds) if e <= start), "")
+    after = next((sentence[s:e].casefold() for s, e in bounds if s >= end), "")
+    if before in phrases.not_after or after in phrases.not_before:
+        return False
+    return not phrases.inside or (sentence[end : end + 1] == " " and sentence[end + 1 : end + 2].isalnum())
+
+
+def _ending_changed(sentence: str, bounds: list[tuple[int, int]], phrases: Phrases) -> tuple[str, str] | None:
+    """The sentence with another ending, where endings negate."""
+    if not bounds:
+        return None
+    end = bounds[-1][1]
+    for form, negation in phrases.endings:
+        for old, new, way in ((negation, form, "affirmed"), (form, negation, "negated")):
+            if sentence[:end].endswith(old) and len(old) < end:
+                return sentence[: end - len(old)] + new + sentence[end:], way
+    return None
+
+
+def _replaced(sentence: str, start: int, end: int, form: str) -> str:
+    return sentence[:start] + cased(form, sentence[start:end]) + sentence[end:]
+
+
+# Whole statements put between the sentences: invented, subjective, unverifiable.
+
+
+_OPENED = 0.4  # of the judgements: with words before them that say whose they are
+_HEDGED = 0.6  # of what cannot be verified: a sentence from elsewhere, said to be hearsay
+_YEARS = (1650, 2015)
+_NUMBERS = (3, 48)
+
+
+def _invented_error(quotation: Quotation, number: int, material: Material, rng: Random) -> Edit | None:
+    """A sentence of another article, said of this one where it names what it is about, with a value changed."""
+    quoted = material.other_sentence(number, rng)
+    if quoted is None:
+        return None
+    other, sentence = quoted
+    return _inserted(quotation, _made_up(sentence, other, number, material, rng), "sentence", material, rng)
+
+
+def _made_up(sentence: str, other: int, number: int, material: Material, rng: Random) -> str:
+    """The sentence with its subject's name replaced by this article's, and with one of its values exchanged."""
+    title, ours = material.articles[other].title, material.articles[number].title
+    values = [v for v in material.values(sentence, other) if sentence[v.start : v.end] != title]
+    for value in rng.sample(values, len(values)):
+        old = sentence[value.start : value.end]
+        new = _exchanged(old, value, other, material, rng)
+        if new is not None and values_differ(old, new):
+            sentence = sentence[: value.start] + new + sentence[value.end :]
+            break
+    if title and ours and sentence.startswith(title) and not sentence[len(title) : len(title) + 1].isalnum():
+        sentence = ours + sentence[len(title) :]
+    return sentence
+
+
+def _subjective_error(quotation: Quotation, _number: int, material: Material, rng: Random) -> Edit | None:
+    """A sentence that says what somebody thinks; None in a language that none is known of."""
+    phrases = phrases_of(material.language, quotation.text)
+    if phrases is None:
+        return None
+    judgement = rng.choice(phrases.judgements)
+    if phrases.openings and rng.random() < _OPENED:
+        opening = rng.choice(phrases.openings)
+        lowered = judgement[0].lower() + judgement[1:] if has_case(material.language) else judgement
+        judgement = opening.replace("{}", lowered)
+    return _inserted(quotation, judgement, "judgement", material, rng)
+
+
+def _unverifiable_error(quotation: Quotation, number: int, material: Material, rng: Random) -> Edit | None:
+    """A claim that nobody can check, or hearsay; None in a language that none is known of."""
+    phrases = phrases_of(material.language, quotation.text)
+    if phrases is None:
+        return None
+    quoted = material.other_sentence(number, rng) if rng.random() < _HEDGED else None
+    if quoted is None:
+        year, some = (_in_digits_of(quotation.text, rng.randint(*bounds)) for bounds in (_YEARS, _NUMBERS))
+        claim = rng.choice(phrases.claims).replace("{year}", year).replace("{number}", some)
+        return _inserted(quotation, claim, "claim", material, rng)
+    hearsay = _made_up(quoted[1], quoted[0], number, material, rng)
+    return _inserted(quotation, rng.choice(phrases.hedges).replace("{sentence}", hearsay), "hearsay", material, rng)
+
+
+def _inserted(quotation: Quotation, statement: str, way: str, material: Material, rng: Random) -> Edit | None:
+    """The statement after one of the sentences; None where it stands there, or no place is free."""
+    if statement in quotation.text:
+        return None
+    taken = {edit.start for edit, _ in quotation.edits if edit.start == edit.end}
+    ends = [end for _, end in quotation.places if end not in taken]
+    if not ends:
+        return None
+    after = rng.choice(ends)
+    return Edit(after, after, material.space + statement, way)
 
 
 # Which rows are made: how many of each language, which of them are clean, and which errors the others get.
@@ -117,15 +535,8 @@ class RuleSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return {type_: given.get(type_, 0.0) / total for type_ in RULE_TAXONOMIES[self.taxonomy]}
 
 
-class Planned(msgspec.Struct, frozen=True):
-    """A row that is to be made.
-
-    Attributes:
-        id: of the sample that it becomes.
-        language: BCP 47 tag.
-        number: from 0, in its language.
-        types: of the errors that it gets; empty for a clean row.
-    """
+class _Planned(msgspec.Struct, frozen=True):
+    """A row that is to be made."""
 
     id: str
     language: str
@@ -144,26 +555,26 @@ def supported_types(language: str, taxonomy: str = "fava") -> tuple[str, ...]:
     return tuple(type_ for type_ in RULE_TAXONOMIES[taxonomy] if known or type_ not in _NEED_PHRASES)
 
 
-def planned_rows(languages: Sequence[str], settings: RuleSettings) -> Iterator[Planned]:
+def planned_rows(languages: Sequence[str], settings: RuleSettings) -> Iterator[_Planned]:
     """Every row, language by language; the same for equal arguments."""
-    numbers = apportioned(dict.fromkeys(languages, 1.0), settings.rows)
+    numbers = _apportioned(dict.fromkeys(languages, 1.0), settings.rows)
     for tag in languages:
         yield from _of_language(tag, numbers[tag], settings)
 
 
-def _of_language(tag: str, rows: int, settings: RuleSettings) -> Iterator[Planned]:
+def _of_language(tag: str, rows: int, settings: RuleSettings) -> Iterator[_Planned]:
     rng = Random(f"plan {settings.seed} {tag}")  # noqa: S311  a seeded draw, not a secret
     can = supported_types(tag, settings.taxonomy)
     weights = {type_: weight for type_, weight in settings.weights().items() if type_ in can and weight}
     clean = set(rng.sample(range(rows), round(settings.clean * rows) if weights else rows))
     counts = [0 if row in clean else rng.randint(settings.fewest, settings.most) for row in range(rows)]
-    deck = [type_ for type_, number in apportioned(weights, sum(counts)).items() for _ in range(number)]
+    deck = [type_ for type_, number in _apportioned(weights, sum(counts)).items() for _ in range(number)]
     rng.shuffle(deck)
     for row, count in enumerate(counts):
-        yield Planned(f"rules-{tag}-{row:05d}", tag, row, tuple(deck.pop() for _ in range(count)))
+        yield _Planned(f"rules-{tag}-{row:05d}", tag, row, tuple(deck.pop() for _ in range(count)))
 
 
-def apportioned(weights: Mapping[str, float], whole: int) -> dict[str, int]:
+def _apportioned(weights: Mapping[str, float], whole: int) -> dict[str, int]:
     """Whole numbers in proportion to weights that sum to `whole`, by largest remainders (the first of equal ones)."""
     total = sum(weights.values())
     exact = {name: whole * weight / total for name, weight in weights.items()} if total else {}
@@ -178,7 +589,7 @@ def apportioned(weights: Mapping[str, float], whole: int) -> dict[str, int]:
 
 
 if TYPE_CHECKING:
-    Maker = Callable[[Quotation, int, Material, Random], Edit | None]
+    _Maker = Callable[[Quotation, int, Material, Random], Edit | None]
 
 
 RULES_VERSION = "2"
@@ -188,15 +599,8 @@ _TOGETHER = 0.6  # of the quotations: sentences that follow on each other
 _ASKED = 0.5  # of the rows: about one of the article's questions, where it has any
 
 
-def make_row(planned: Planned, material: Material, settings: RuleSettings) -> Made:
-    """Make one row, from the article that is next in turn or, where that does not do, from others.
-
-    It depends on the plan, the articles and the settings alone, not on the rows before it.
-
-    Returns:
-        What became of it: one sample, or none after 100 attempts; and what was not taken, by the reasons of the check,
-        `no_place` (the quotation has no place for an error of the type), or `too_short` (there is too little to quote).
-    """
+def make_row(planned: _Planned, material: Material, settings: RuleSettings) -> Made:
+    """Make one row, from the article that is next in turn or, where that does not do, from others."""
     rng = Random(f"row {settings.seed} {planned.id}")  # noqa: S311  a seeded draw, not a secret
     log = _Log(planned)
     for attempt in range(_ATTEMPTS):
@@ -225,7 +629,7 @@ def make_row(planned: Planned, material: Material, settings: RuleSettings) -> Ma
 class _Log:
     """What was tried for one row."""
 
-    def __init__(self, planned: Planned) -> None:
+    def __init__(self, planned: _Planned) -> None:
         self._planned = planned
         self._attempts = 0
         self._article = ""
@@ -303,11 +707,11 @@ def _put_in(quotation: Quotation, number: int, types: tuple[str, ...], material:
     return None
 
 
-_MAKERS: dict[str, Maker] = {
+_MAKERS: dict[str, _Maker] = {
     "contradictory": contradictory_error,
-    "invented": invented_error,
-    "subjective": subjective_error,
-    "unverifiable": unverifiable_error,
+    "invented": _invented_error,
+    "subjective": _subjective_error,
+    "unverifiable": _unverifiable_error,
     "entity": entity_error,
     "relation": relation_error,
 }
@@ -319,7 +723,7 @@ def _sentences_of(language: str) -> tuple[str, ...]:
     return tuple(type_ for type_ in ("contradictory", "invented", "unverifiable") if type_ in supported_types(language))
 
 
-def _violations(quotation: Quotation, text: str, changes: list[Change], planned: Planned) -> list[Violation]:
+def _violations(quotation: Quotation, text: str, changes: list[Change], planned: _Planned) -> list[Violation]:
     return check(
         quotation.text,
         text,
@@ -331,7 +735,7 @@ def _violations(quotation: Quotation, text: str, changes: list[Change], planned:
 
 
 def _sample(
-    planned: Planned,
+    planned: _Planned,
     quotation: Quotation,
     question: str | None,
     text: str,
@@ -397,7 +801,7 @@ def rule_silver(
             remedy="Name files with evidence, and say their language with --language where they do not.",
         )
 
-    def work(rows: Iterator[Planned]) -> Iterator[Made]:
+    def work(rows: Iterator[_Planned]) -> Iterator[Made]:
         for tag, planned in groupby(rows, key=attrgetter("language")):
             material = Material(tag, articles.of(tag))
             for row in planned:

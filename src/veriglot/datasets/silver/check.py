@@ -23,7 +23,7 @@ from veriglot.text.unicode import Kind, code_points, kind_table, script_shares
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
-__all__ = ["REASONS", "Change", "Reason", "Violation", "changes_of", "check", "check_spans", "restored", "spans_of"]
+__all__ = ["Change", "Violation", "changes_of", "check", "spans_of"]
 
 
 class Change(msgspec.Struct, frozen=True, order=True):
@@ -61,10 +61,7 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def restored(original: str, text: str, changes: Sequence[Change]) -> str:
-    """The edited text with what stood there before put back; equal to `original` if nothing else was changed.
-
-    The changes must be in order and must not overlap.
-    """
+    """The edited text with what stood there before put back; equal to `original` if nothing else was changed."""
     parts: list[str] = []
     read = 0
     for change in changes:
@@ -162,25 +159,14 @@ _SHORTEST = 2  # code points of the old word: shorter ones begin or end any othe
 _REST = 4  # code points beside the old word, where they are no known word: fewer may be an ending
 
 
-def word_edges(text: str, language: str) -> tuple[frozenset[int], list[tuple[int, int]]]:
+def _word_edges(text: str, language: str) -> tuple[frozenset[int], list[tuple[int, int]]]:
     """The places inside words of a text, and the words."""
     bounds = words(text, language)
     return frozenset(offset for start, end in bounds for offset in range(start + 1, end)), bounds
 
 
-def inner_seam(old: str, new: str, known: frozenset[str], *, spaced: bool) -> str:
-    """The part of `new` that is a word of `old` with another one run into it; empty where there is none.
-
-    Such a word is not one that is known, begins or ends with a whole word of `old`, and the rest begins with a
-    capital or a digit where a small letter stood before, or is a known word, or has at least 4 letters. Where words
-    are written without spaces, `new` may not keep all of `old` at its beginning or its end.
-
-    Args:
-        old: what was replaced.
-        new: what replaced it.
-        known: folded words of the original and of the evidence.
-        spaced: whether the language sets spaces between words.
-    """
+def _inner_seam(old: str, new: str, known: frozenset[str], *, spaced: bool) -> str:
+    """The part of `new` that is a word of `old` with another one run into it; empty where there is none."""
     if not spaced:
         old_text, after = fold(old).strip(), fold(new).strip()
         whole = (
@@ -216,15 +202,8 @@ def _runs_into(old: str, word: str, known: frozenset[str]) -> bool:
     return turned or mixed or (len(rest) >= _SHORTEST and rest in known) or (len(stem) >= _REST <= len(rest))
 
 
-def edge_seam(original: str, text: str, change: Change, inside: tuple[frozenset[int], frozenset[int]]) -> str:
-    """What of the edited text runs together at the edges of a change and did not before; empty where nothing does.
-
-    Args:
-        original: the text before.
-        text: the text after.
-        change: one change.
-        inside: the places inside words of `original` and of `text` (`word_edges`).
-    """
+def _edge_seam(original: str, text: str, change: Change, inside: tuple[frozenset[int], frozenset[int]]) -> str:
+    """What of the edited text runs together at the edges of a change and did not before; empty where nothing does."""
     for offset, old in ((change.start, change.old_start), (change.end, change.old_end)):
         if not 0 < offset < len(text) or change.start == change.end:
             continue
@@ -246,7 +225,7 @@ def _unparted(left: str, right: str) -> bool:
     return _CLOSING.match(left) is not None and bool(kind_table()[code_points(right)][0] & Kind.LETTER)
 
 
-Reason = Literal[
+_Reason = Literal[
     "nothing",
     "type",
     "overlap",
@@ -262,7 +241,7 @@ Reason = Literal[
     "too_much",
     "supported",
 ]
-REASONS: tuple[Reason, ...] = get_args(Reason)
+REASONS: tuple[_Reason, ...] = get_args(_Reason)
 
 _MARKUP = re.compile(
     r"</?[A-Za-z_]{1,20}/?>|\*\*|```|__\w|\[/?(?:mark|delete|entity|relation|contradictory|invented|subjective|unverifiable)\]",
@@ -291,7 +270,7 @@ class Violation(msgspec.Struct, frozen=True, omit_defaults=True):
         start, end: where in the edited text; both 0 where it is about the whole.
     """
 
-    reason: Reason
+    reason: _Reason
     detail: str
     start: int = 0
     end: int = 0
@@ -386,8 +365,8 @@ def _outside(original: str, text: str, changes: Sequence[Change]) -> Iterator[Vi
 def _in_changes(
     original: str, text: str, changes: Sequence[Change], language: str, evidence: Sequence[str]
 ) -> Iterator[Violation]:
-    inside, bounds = word_edges(original, language)
-    edges = (inside, word_edges(text, language)[0])
+    inside, bounds = _word_edges(original, language)
+    edges = (inside, _word_edges(text, language)[0])
     known = frozenset(fold(original[start:end]) for start, end in bounds).union(*map(_words, evidence))
     entry = find_language(language)
     spaced = entry is None or entry.word_breaking == "spaces"
@@ -398,7 +377,7 @@ def _in_changes(
         old, new = original[change.old_start : change.old_end], text[change.start : change.end]
         for reason, detail in _faults(old, new, known, expected, language, spaced=spaced, told=told):
             yield Violation(reason, detail, change.start, change.end)
-        seam = edge_seam(original, text, change, edges)
+        seam = _edge_seam(original, text, change, edges)
         if seam:
             yield Violation("glued", f"words run together at the edge of an error: {seam!r}", change.start, change.end)
         quoted = _said_by(held, text, change, language) if held else ""
@@ -408,7 +387,7 @@ def _in_changes(
 
 def _faults(
     old: str, new: str, known: frozenset[str], expected: frozenset[str], language: str, *, spaced: bool, told: bool
-) -> Iterator[tuple[Reason, str]]:
+) -> Iterator[tuple[_Reason, str]]:
     """What is wrong with one error, by itself."""
     if not new:
         yield "deleted", f"{old!r} was taken out, and nothing put in its place"
@@ -418,7 +397,7 @@ def _faults(
         return
     if _plain(old) == _plain(new):
         yield "unchanged", f"{new!r} is marked, and {old!r} stood there before"
-    seam = inner_seam(old, new, known, spaced=spaced)
+    seam = _inner_seam(old, new, known, spaced=spaced)
     if seam:
         yield "glued", f"old and new words run together in {seam!r}"
     if garbled(new) is not None:

@@ -31,25 +31,17 @@ if TYPE_CHECKING:
     from veriglot.llm.client import Reply
 
 __all__ = [
-    "FORMS",
     "REPLACING",
-    "TAXONOMIES",
     "Edited",
     "Fault",
-    "FaultReason",
-    "Form",
     "Injector",
     "Order",
-    "SeedReason",
     "Task",
     "bare",
-    "differing",
     "injection_types",
     "injection_version",
-    "narrowed",
     "passage_of",
     "read_reply",
-    "rebuilt",
     "seed_fault",
     "support_prompt",
     "tasks",
@@ -63,17 +55,7 @@ _BRIDGE = 2  # words or signs between something that was taken out and what was 
 
 
 def differing(original: str, text: str, type_: str, language: str) -> list[Span] | None:
-    """The spans of `text` whose words and signs do not stand in the original, in order; empty where all do.
-
-    White space alone makes no difference. None where something was taken out of the original without anything put
-    in its place or beside it, which no span of the text could show.
-
-    Args:
-        original: the text before.
-        text: the text after.
-        type_: given to every span.
-        language: BCP 47 tag of both.
-    """
+    """The spans of `text` whose words and signs do not stand in the original, in order; empty where all do."""
     before, after = _tokens(original, language), _tokens(text, language)
     matcher = SequenceMatcher(None, [original[s:e] for s, e in before], [text[s:e] for s, e in after], autojunk=False)
     spans = []
@@ -168,10 +150,7 @@ class Edited(msgspec.Struct, frozen=True):
 
 
 def rebuilt(original: str, put: Iterable[tuple[Change, str]]) -> Edited:
-    """The original with texts put in the places `[old_start, old_end)` of changes, in order and not overlapping.
-
-    Everything else is the original's own, letter by letter; where a change stands in the edited text is worked out.
-    """
+    """The original with texts put in the places `[old_start, old_end)` of changes, in order and not overlapping."""
     parts: list[str] = []
     changes: list[Change] = []
     read = written = 0
@@ -185,10 +164,7 @@ def rebuilt(original: str, put: Iterable[tuple[Change, str]]) -> Edited:
 
 
 def narrowed(original: str, text: str, change: Change, language: str) -> Change:
-    """The change without the words at its edges that stood there before, so that it marks what is wrong alone.
-
-    Something is left of it in the edited text, and what is left begins and ends with a word.
-    """
+    """The change without the words at its edges that stood there before, so that it marks what is wrong alone."""
     old = _words_in(original, change.old_start, change.old_end, language)
     new = _words_in(text, change.start, change.end, language)
     if not old or not new:
@@ -225,7 +201,7 @@ def _moved(changes: Sequence[Change], offset: int) -> int:
     return sum((c.end - c.start) - (c.old_end - c.old_start) for c in changes if c.old_end <= offset)
 
 
-FaultReason = Literal[
+_FaultReason = Literal[
     "no_text", "refused", "held_back", "cut", "tags", "type", "overlap", "deleted", "nothing", "outside"
 ]
 
@@ -250,11 +226,11 @@ class Fault(msgspec.Struct, frozen=True):
         detail: the same in words.
     """
 
-    reason: FaultReason
+    reason: _FaultReason
     detail: str
 
 
-def read_reply(passage: str, reply: Reply, type_: str, *, form: Form, taxonomy: str, language: str) -> Edited | Fault:
+def read_reply(passage: str, reply: Reply, type_: str, *, form: _Form, taxonomy: str, language: str) -> Edited | Fault:
     """The passage with the errors of a reply.
 
     What is not an error is the passage's own, letter by letter: letters that the reply writes in another case or form
@@ -373,20 +349,13 @@ def _put(passage: str, text: str, spans: Sequence[Span], language: str) -> Edite
 # The prompts of injection: what stands in `prompts/injection.toml`, filled in.
 
 
-Form = Literal["tags", "plain"]
-FORMS: tuple[Form, ...] = ("tags", "plain")
-TAXONOMIES = ("fava", "halluverse")
+_Form = Literal["tags", "plain"]
+_FORMS: tuple[_Form, ...] = ("tags", "plain")
+_TAXONOMIES = ("fava", "halluverse")
 
 
 class _Type(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One type of error.
-
-    Attributes:
-        what: what it is.
-        how: whether text is exchanged (`replace`), put in (`insert`), or the one or the other (`either`).
-        examples: texts before and after.
-        reference: whether the model has to see the reference for it.
-    """
+    """One type of error."""
 
     what: str
     how: Literal["replace", "insert", "either"]
@@ -438,19 +407,9 @@ def passage_prompt(tag: str, question: str, reference: str) -> str:
 
 
 def insert_prompt(
-    taxonomy: str, type_: str, form: Form, tag: str, passage: str, *, reference: str = "", kept: tuple[str, ...] = ()
+    taxonomy: str, type_: str, form: _Form, tag: str, passage: str, *, reference: str = "", kept: tuple[str, ...] = ()
 ) -> str:
-    """Asks for errors of one type.
-
-    Args:
-        taxonomy: `fava` or `halluverse`.
-        type_: one of its types.
-        form: how the reply says what was changed: by `tags`, or not at all (`plain`).
-        tag: BCP 47 tag of the passage.
-        passage: the text to put them into.
-        reference: what the passage rests on; given to the model for the types that need it.
-        kept: parts of the passage that are errors already.
-    """
+    """Asks for errors of one type."""
     prompts = _prompts()
     error_type = prompts.types(taxonomy)[type_]
     hows = {"replace": [prompts.replace], "insert": [prompts.insert], "either": [prompts.replace, prompts.insert]}
@@ -479,7 +438,7 @@ def _below(text: str) -> str:
     return f"\n\n{text.strip()}"
 
 
-def _examples(error_type: _Type, form: Form) -> str:
+def _examples(error_type: _Type, form: _Form) -> str:
     if form == "tags":
         return "\n".join(f"- {before}\n  {after}" for before, after in error_type.examples)
     types = tuple(_prompts().fava)
@@ -497,7 +456,7 @@ def _named(tag: str) -> str:
 # Seed passages: what errors are put into, which ought to be right itself.
 
 
-SeedReason = Literal["no_text", "refused", "held_back", "cut", "language", "repetitive", "garbled", "markup"]
+_SeedReason = Literal["no_text", "refused", "held_back", "cut", "language", "repetitive", "garbled", "markup"]
 Order = Literal["given", "shuffled"]
 
 _FEWEST_WORDS = 3
@@ -595,7 +554,7 @@ def _usable(seed: Sample) -> Sample | FailedRow:
     return msgspec.structs.replace(seed, language=identified.tag)
 
 
-def passage_messages(seed: Sample) -> tuple[Message, ...]:
+def _passage_messages(seed: Sample) -> tuple[Message, ...]:
     """Asks for a passage that says what the seed's evidence says."""
     reference = "\n\n".join(passage.text for passage in seed.evidence)
     return (Message("user", passage_prompt(seed.language or "", seed.question or "", reference)),)
@@ -606,7 +565,7 @@ def passage_of(reply: Reply) -> str:
     return after_thoughts(reply.text).strip()
 
 
-def seed_fault(passage: str, seed: Sample, finish: str = "stop") -> tuple[SeedReason, str] | None:
+def seed_fault(passage: str, seed: Sample, finish: str = "stop") -> tuple[_SeedReason, str] | None:
     """Why a passage is no seed, and the same in words; None where nothing speaks against it.
 
     Args:
@@ -658,7 +617,7 @@ class Injector(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     model: str
     taxonomy: str = "fava"
     types: tuple[str, ...] = ()
-    form: Form = "tags"
+    form: _Form = "tags"
     settings: Settings = Settings()
     seed: int | None = None
     attempts: int = 2
@@ -690,7 +649,7 @@ class Injector(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def passage_request(self, seed: Sample, attempt: int) -> Request:
         """Asks for a seed passage."""
-        return Request(self.model, passage_messages(seed), seed=self._seed(attempt), settings=self.settings)
+        return Request(self.model, _passage_messages(seed), seed=self._seed(attempt), settings=self.settings)
 
     def _seed(self, attempt: int) -> int | None:
         if self.seed is None and attempt == 1:

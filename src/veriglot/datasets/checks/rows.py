@@ -159,7 +159,7 @@ def repeated_keys(keys: NDArray[np.uint64]) -> Iterator[NDArray[np.int64]]:
 # What a cleaned copy changes in a sample: offsets in another unit, edges of spans, spans twice, glued words.
 
 
-_Mark = TypeVar("Mark", Span, Unit)
+Mark = TypeVar("Mark", Span, Unit)
 
 _STALE = ("glued",)  # what readers left in `meta` of the text as it was
 
@@ -274,7 +274,7 @@ def without_ranges(sample: Sample, ranges: Iterable[tuple[int, int]]) -> Sample 
     return msgspec.structs.replace(sample, response=response, annotations=tuple(annotations), meta=meta)
 
 
-def _moved(marks: Sequence[_Mark] | None, moved: Sequence[int]) -> tuple[_Mark, ...] | None:
+def _moved(marks: Sequence[Mark] | None, moved: Sequence[int]) -> tuple[Mark, ...] | None:
     """Marks at their new places; None where there are none, or one would be empty."""
     if marks is None or any(moved[mark.start] == moved[mark.end] for mark in marks):
         return None

@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 
     from veriglot.cli.options import Prices
     from veriglot.datasets.halluverse.facts import FactSettings, Page
-    from veriglot.datasets.halluverse.pairs import Seed as FactSeed
     from veriglot.datasets.halluverse.summary import LanguageSummary, Summary
     from veriglot.datasets.silver.job import Support
     from veriglot.llm.client import Settings
+    from veriglot.records import Sample
     from veriglot.storage.checkpoint import FailedRow, Tally
     from veriglot.wikipedia.wikidata import Person
 
@@ -177,7 +177,7 @@ class _Steps:
             )
         return facts, pairs
 
-    def _seeds(self) -> list[FactSeed]:
+    def _seeds(self) -> list[Sample]:
         from veriglot.datasets.halluverse.pairs import read_facts, seeds_of
 
         seeds = seeds_of(read_facts(self._facts), self._pages)

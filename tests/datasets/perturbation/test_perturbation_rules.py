@@ -97,10 +97,7 @@ def test_negation(tag: str, sentence: str, expected: str | None, way: str) -> No
 )
 def test_opposites(tag: str, old: str, new: str) -> None:
     material = Material(tag, articles("en").of("en"))
-    article = material.articles[0]
-    article = type(article)(article.id, tag, article.passages, article.task)
-    quotation = Quotation(article, [old])
-    edit = relation_error(quotation, 0, material, Random(4))
+    edit = relation_error(Quotation(material, 0, [old]), Random(4))
     assert edit is not None
     assert old[: edit.start] + edit.text + old[edit.end :] == new
 
@@ -162,7 +159,7 @@ def test_values_of_a_sentence(tag: str, sentence: str, found: list[str]) -> None
 
 
 def test_a_quotation_keeps_its_errors_apart() -> None:
-    quotation = Quotation(articles("en").of("en")[0], ["One two three.", "Four five six."])
+    quotation = Quotation(Material("en", articles("en").of("en")), 0, ["One two three.", "Four five six."])
     assert quotation.text == "One two three. Four five six."
     quotation.edits.append((Edit(4, 7, "TWO", "w"), "entity"))
     assert not quotation.untouched(0, 14)
@@ -171,6 +168,6 @@ def test_a_quotation_keeps_its_errors_apart() -> None:
     quotation.edits.append((Edit(14, 14, " New.", "w"), "invented"))
     assert quotation.untouched(8, 14)
     assert not quotation.untouched(8, 20)
-    text, changes = quotation.applied()
-    assert text == "One TWO three. New. Four five six."
-    assert [text[c.start : c.end] for c in changes] == ["TWO", " New."]
+    edited = quotation.applied()
+    assert edited.text == "One TWO three. New. Four five six."
+    assert [edited.text[c.start : c.end] for c in edited.changes] == ["TWO", " New."]

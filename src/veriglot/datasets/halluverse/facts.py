@@ -289,6 +289,14 @@ class PageText:
         self.facts.append(_Fact(f"{self._page.id}/{len(self.facts) + 1}", text, index, exact))
         return None
 
+    def chosen(self, asked: int, rejected: Sequence[_FactRejection], spent: Usage = Usage()) -> PageFacts:  # noqa: B008
+        """The page with its facts, of so many that were asked for, and what was not taken."""
+        page = self._page
+        return PageFacts(
+            page.id, page.language, page.group, page.reference.title, len(self.sentences), None, asked,
+            tuple(self.facts), tuple(rejected), **msgspec.structs.asdict(spent),
+        )  # fmt: skip
+
     def _place(self, sentence: str) -> tuple[int | Literal["unsupported", "part", "several"], bool]:
         """Where on the page it stands, and whether in the same words; or why it does not."""
         wanted = self._folded(sentence)
@@ -527,18 +535,7 @@ def _chosen(
         rejected += _taken(text, reply, wanted, attempt)
         if len(text.facts) == settings.count:
             break
-    return PageFacts(
-        page.id,
-        page.language,
-        page.group,
-        page.reference.title,
-        len(text.sentences),
-        None,
-        settings.count,
-        tuple(text.facts),
-        tuple(rejected),
-        **msgspec.structs.asdict(spent),
-    )
+    return text.chosen(settings.count, rejected, spent)
 
 
 def _taken(text: PageText, reply: Reply, wanted: int, attempt: int) -> list[_FactRejection]:

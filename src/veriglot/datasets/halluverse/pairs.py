@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from itertools import groupby
 from operator import attrgetter
 from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -20,11 +20,13 @@ from veriglot.datasets.rules.silver import (
     Quotation,
     contradictory_error,
     entity_error,
+    made_by_rules,
     relation_error,
+    violations_of,
 )
-from veriglot.datasets.silver.check import Change, check, spans_of
+from veriglot.datasets.silver.check import Change
 from veriglot.datasets.silver.injection import Task as SeedTask
-from veriglot.datasets.silver.injection import injection_types, injection_version
+from veriglot.datasets.silver.injection import injection_types, injection_version, rebuilt
 from veriglot.datasets.silver.job import CHECK_VERSION, PASSAGE, Made, SilverRejection, generate_silver, silver_rows
 from veriglot.errors import InputError, UsageError
 from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Task, Unit
@@ -38,12 +40,16 @@ if TYPE_CHECKING:
 
     from veriglot.datasets.generation import RunOptions
     from veriglot.datasets.halluverse.facts import FactSettings, Page
-    from veriglot.datasets.silver.injection import Injector
+    from veriglot.datasets.silver.injection import Edited, Injector
     from veriglot.datasets.silver.job import Support
     from veriglot.llm.client import Client
     from veriglot.storage.checkpoint import Option, Tally
 
-__all__ = ["TYPES", "RuledSet", "Seed", "inject_pairs", "read_facts", "seeds_of"]
+    _Maker = Callable[[Iterable[tuple[Sample, str]]], Iterable[Made | FailedRow]]
+
+__all__ = ["TYPES", "RuledSet", "inject_pairs", "read_facts", "seeds_of"]
+
+TYPES = injection_types("halluverse")
 
 
 # Which type of error a sentence gets: drawn at random, so that what is accepted comes out even.
@@ -116,28 +122,7 @@ class BalancedDraw:
         return (self._taken[type_] + 3) / (self._asked[type_] + 3)
 
 
-if TYPE_CHECKING:
-    _Maker = Callable[[Iterable[tuple["Seed", str]]], Iterable[Made | FailedRow]]
-
-
-TYPES = injection_types("halluverse")
-
-
-class Seed(msgspec.Struct, frozen=True):
-    """A factual sentence that is to get an error.
-
-    Attributes:
-        id: the fact's, and that of the pair.
-        sample: the sentence as response, its page as evidence, so that what the page says is no error.
-    """
-
-    id: str
-    sample: Sample
-
-    @property
-    def language(self) -> str:
-        """BCP 47 tag."""
-        return self.sample.language or ""
+# A seed is a sample: the factual sentence as response, its page as evidence, so that what the page says is no error.
 
 
 def read_facts(path: Path) -> list[PageFacts]:
@@ -146,117 +131,98 @@ def read_facts(path: Path) -> list[PageFacts]:
     return [decoder.decode(line) for line in path.read_bytes().splitlines()]
 
 
-def seeds_of(facts: Iterable[PageFacts], pages: Mapping[str, Page]) -> list[Seed]:
+def seeds_of(facts: Iterable[PageFacts], pages: Mapping[str, Page]) -> list[Sample]:
     """The sentences, language by language, in the order of their pages.
 
     Args:
-        found: the facts.
+        facts: what was chosen.
         pages: the pages that they are from, by id.
     """
     seeds = [_seed(fact.id, fact.text, pages[row.id]) for row in facts for fact in row.facts]
     return sorted(seeds, key=attrgetter("language"))
 
 
-def _seed(id_: str, text: str, page: Page) -> Seed:
+def _seed(id_: str, text: str, page: Page) -> Sample:
     reference = page.reference
     meta: dict[str, Any] = {"group": page.group, "page": page.id}
-    if page.reference.meta.get("revision") is not None:
-        meta["revision"] = page.reference.meta["revision"]
-    return Seed(
-        id_,
-        Sample(id_, text, task=Task.BIOGRAPHY, language=reference.language, evidence=(reference.evidence,), meta=meta),
-    )
+    if reference.meta.get("revision") is not None:
+        meta["revision"] = reference.meta["revision"]
+    return Sample(id_, text, Task.BIOGRAPHY, reference.language, evidence=(reference.evidence,), meta=meta)
 
 
 def _make_pairs(
     output: Path,
-    seeds: Sequence[Seed],
+    seeds: Sequence[Sample],
     make: _Maker,
+    types: Sequence[str],
     *,
     signature: str,
-    maker: str,
-    types: Sequence[str] = TYPES,
-    able: Callable[[Seed], Collection[str]] | None = None,
-    seed: int | None = None,
     settings: Mapping[str, Option],
+    able: Callable[[Sample], Collection[str]] | None = None,
+    seed: int | None = None,
+    maker: str = "client",
     **run: Unpack[RunOptions],
 ) -> Tally:
-    """Make a pair of every sentence."""
+    """Make a pair of every sentence with `make`, one result each; `able` says which errors a sentence can have."""
     finished = output.with_name(output.name + ".rows.jsonl")
 
-    def work(rows: Iterator[Seed]) -> Iterator[Made | FailedRow]:
-        todo = {seed_.id for seed_ in rows}
+    def work(rows: Iterator[Sample]) -> Iterator[Made | FailedRow]:
+        todo = {row.id for row in rows}
         done = _outcomes(finished)
         for tag, group in groupby(seeds, key=attrgetter("language")):
-            of_language = list(group)
+            rest = list(group)
             draw = BalancedDraw(types, f"halluverse {seed} {tag}")
-            start = 0
-            for size in block_sizes(len(of_language)):
-                block = of_language[start : start + size]
-                start += size
+            for size in block_sizes(len(rest)):
+                block, rest = rest[:size], rest[size:]
                 deck = draw.block(size)
-                deck = deck if able is None else dealt(deck, [able(seed_) for seed_ in block])
-                yield from _block(list(zip(block, deck, strict=True)), todo, done, make, draw)
+                deck = deck if able is None else dealt(deck, [able(row) for row in block])
+                drawn = list(zip(block, deck, strict=True))
+                outcomes = dict(done)  # whatever an earlier call did of a block counts for the blocks that follow
+                missing = [pair for pair in drawn if pair[0].id in todo]
+                for (row, _), made in zip(missing, make(missing), strict=True):
+                    pair = _settled(made, row)
+                    if isinstance(pair, Made):
+                        outcomes[pair.id] = bool(pair.samples)
+                    yield pair
+                for row, type_ in drawn:
+                    if row.id in outcomes:
+                        draw.note(type_, taken=outcomes[row.id])
 
-    return generate_silver(
-        output,
-        seeds,
-        work,
-        types,
-        signature=signature,
-        settings={"seed": seed, "check": f"check@{CHECK_VERSION}", "types": ",".join(types), **settings},
-        maker=maker,
-        **run,
-    )
-
-
-def _block(
-    block: list[tuple[Seed, str]], todo: set[str], done: dict[str, bool], make: _Maker, draw: BalancedDraw
-) -> Iterator[Made | FailedRow]:
-    """What is missing of a block; whatever an earlier call did of it counts for the blocks that follow."""
-    outcomes = dict(done)
-    for made in make((seed, type_) for seed, type_ in block if seed.id in todo):
-        if isinstance(made, Made):
-            outcomes[made.id] = bool(made.samples)
-        yield made
-    for seed, type_ in block:
-        if seed.id in outcomes:
-            draw.note(type_, taken=outcomes[seed.id])
+    settings = {"seed": seed, "check": f"check@{CHECK_VERSION}", "types": ",".join(types), **settings}
+    return generate_silver(output, seeds, work, types, signature=signature, settings=settings, maker=maker, **run)
 
 
 def _outcomes(rows: Path) -> dict[str, bool]:
     """Which sentences earlier calls are done with, and whether each became a pair."""
-    if not rows.exists():
-        return {}
     decoder = msgspec.json.Decoder(Made)
     return {made.id: bool(made.samples) for made in map(decoder.decode, JsonLines(rows).lines())}
 
 
-def _longer(made: Made, sample: Sample, seed: Seed) -> Made:
-    (unit,) = sample.annotations[0].units or ()
-    detail = "the edit is more than one sentence"
-    rejection = SilverRejection(seed.id, seed.id, seed.language, unit.label, "outside", detail, text=sample.response)
-    taken = {**made.taken, unit.label: 0}
-    return msgspec.structs.replace(made, samples=(), rejections=(*made.rejections, rejection), taken=taken)
+def _settled(made: Made | FailedRow, seed: Sample) -> Made | FailedRow:
+    """What a maker gave, as a pair: under the sentence's id, held against the sentence and not the whole page.
 
-
-def _settled(made: Made | FailedRow, seed: Seed) -> Made | FailedRow:
-    """What a maker gave, as a pair: under the sentence's id, held against the sentence and not the whole page."""
+    An error that added a sentence is none of HalluVerse25's types: it is rejected as `outside`.
+    """
     if isinstance(made, FailedRow):
         return made
-    for sample in made.samples:
-        if len(sentences(sample.response, seed.language)) > 1:
-            return _settled(_longer(made, sample, seed), seed)
-    page = seed.sample.evidence[0]
-    evidence = (Evidence(seed.sample.response, title=page.title, language=seed.language, url=page.url),)
-    samples = tuple(msgspec.structs.replace(record, id=seed.id, evidence=evidence) for record in made.samples)
-    rejections = tuple(msgspec.structs.replace(record, id=seed.id) for record in made.rejections)
-    return msgspec.structs.replace(made, samples=samples, rejections=rejections)
+    tag = seed.language or ""
+    rejections = [msgspec.structs.replace(rejection, id=seed.id) for rejection in made.rejections]
+    samples, taken = made.samples, made.taken
+    long = next((sample for sample in samples if len(sentences(sample.response, tag)) > 1), None)
+    if long is not None:
+        type_ = (long.annotations[0].units or ())[0].label
+        detail = "the edit is more than one sentence"
+        rejections.append(SilverRejection(seed.id, seed.id, tag, type_, "outside", detail, text=long.response))
+        samples, taken = (), {**taken, type_: 0}
+    page = seed.evidence[0]
+    evidence = (Evidence(seed.response, title=page.title, language=tag, url=page.url),)
+    samples = tuple(msgspec.structs.replace(sample, id=seed.id, evidence=evidence) for sample in samples)
+    return msgspec.structs.replace(made, samples=samples, rejections=tuple(rejections), taken=taken)
 
 
 def inject_pairs(
     output: Path,
-    seeds: Sequence[Seed],
+    seeds: Sequence[Sample],
     injector: Injector,
     client: Client,
     *,
@@ -264,35 +230,38 @@ def inject_pairs(
     jobs: int = 8,
     **run: Unpack[RunOptions],
 ) -> Tally:
-    """Have a model put errors into sentences; see `_make_pairs`.
+    """Have a model put an error into every sentence.
 
     Args:
-        output, seeds, run: as there.
+        output: JSON lines of samples: the edited sentence as response, the factual one as evidence. What was rejected
+            goes to `rejected_path(output)`, the account to `account_path(output)`.
+        seeds: language by language, as `seeds_of` gives them; the same ones at each call.
         injector: of the taxonomy `halluverse`, in the form `plain`.
         client: whom to ask, for a check by a model too.
         support: whether the page supports the sentence and not the error; None does not look, and each row says so.
         jobs: calls at the same time.
+        run: see `RunOptions`.
+
+    Returns:
+        What became of the sentences. One of which nothing passed is done; one whose calls gave nothing failed.
 
     Raises:
-        UsageError: another taxonomy or form.
+        UsageError: another taxonomy or form, or the output was begun otherwise.
+        ModelError: what every further call would meet too.
     """
     if injector.taxonomy != "halluverse" or injector.form != "plain":
         raise UsageError("Pairs have one error of halluverse's types, read from the edited sentence.")
 
-    def make(drawn: Iterable[tuple[Seed, str]]) -> Iterator[Made | FailedRow]:
-        drawn = list(drawn)
-        tasks = [SeedTask(seed.id, seed.sample, (type_,)) for seed, type_ in drawn]
-        made = in_waves(client, tasks, lambda task: silver_rows(task, injector, support), jobs=jobs)
-        for (seed, _), pair in zip(drawn, made, strict=True):
-            yield _settled(pair, seed)
+    def make(drawn: Iterable[tuple[Sample, str]]) -> Iterator[Made | FailedRow]:
+        tasks = [SeedTask(seed.id, seed, (type_,)) for seed, type_ in drawn]
+        return in_waves(client, tasks, lambda task: silver_rows(task, injector, support), jobs=jobs)
 
     return _make_pairs(
         output,
         seeds,
         make,
+        injector.all_types,
         signature=client.signature,
-        maker="client",
-        types=injector.all_types,
         seed=injector.seed,
         settings={
             "model": injector.model,
@@ -318,14 +287,6 @@ _OTHERS = 30  # pages that are looked into for a statement about somebody else
 _NEGATED = 0.3  # of the sentence errors, where the language's negation is known
 
 
-class _Place(NamedTuple):
-    """A page among the articles of its language."""
-
-    material: Material
-    number: int
-    page: Page
-
-
 class RuledSet:
     """Pages with all that rules need of them; all pages are held in memory.
 
@@ -349,12 +310,7 @@ class RuledSet:
         self._materials: dict[str, Material] = {}
         self._numbers = {page.id: number for group in self._pages.values() for number, page in enumerate(group)}
 
-    def choose(
-        self,
-        output: Path,
-        pages: Iterable[Page | FailedRow],
-        **run: Unpack[RunOptions],
-    ) -> Tally:
+    def choose(self, output: Path, pages: Iterable[Page | FailedRow], **run: Unpack[RunOptions]) -> Tally:
         """The first step by rule; see `choose_facts`. A page whose sentences hold no facts gives none."""
         return generate(
             output,
@@ -367,199 +323,146 @@ class RuledSet:
         )
 
     def pairs(
-        self,
-        output: Path,
-        seeds: Sequence[Seed],
-        *,
-        types: Sequence[str] = TYPES,
-        **run: Unpack[RunOptions],
+        self, output: Path, seeds: Sequence[Sample], *, types: Sequence[str] = TYPES, **run: Unpack[RunOptions]
     ) -> Tally:
-        """The second step by rule; see `_make_pairs`.
+        """The second step by rule; see `inject_pairs`.
 
         Raises:
             InputError: there are no sentences at all.
         """
         if not seeds:
             raise InputError("No page gave a factual sentence.", remedy="Lower min_sentences or set any_subject.")
-
         tried: dict[tuple[str, str], Made] = {}
 
-        def pair(seed: Seed, type_: str) -> Made:
+        def pair(seed: Sample, type_: str) -> Made:
             key = (seed.id, type_)
             if key not in tried:
                 tried[key] = self._pair(seed, type_)
             return tried[key]
 
-        def able(seed: Seed) -> list[str]:
-            return [type_ for type_ in types if pair(seed, type_).samples]
-
-        def make(drawn: Iterable[tuple[Seed, str]]) -> Iterator[Made | FailedRow]:
-            for seed, type_ in drawn:
-                yield _settled(pair(seed, type_), seed)
+        def make(drawn: Iterable[tuple[Sample, str]]) -> Iterator[Made]:
+            yield from [pair(seed, type_) for seed, type_ in drawn]
             tried.clear()  # of this block; the next one has other sentences
 
         return _make_pairs(
             output,
             seeds,
             make,
+            types,
             signature=f"pairs@{_PAIR_RULES_VERSION},rules@{RULES_VERSION},{phrases_version()}",
-            maker="rules",
-            types=types,
-            able=able,
-            seed=self._seed,
             settings={},
+            able=lambda seed: [type_ for type_ in types if pair(seed, type_).samples],
+            seed=self._seed,
+            maker="rules",
             **run,
         )
 
-    def _place(self, page: Page) -> _Place:
-        tag = page.language
+    def _quotation(self, tag: str, page: str, listed: list[str]) -> Quotation:
+        """Sentences of a page among the others of its language."""
         if tag not in self._materials:
-            self._materials[tag] = Material(tag, [_article(own) for own in self._pages[tag]])
-        return _Place(self._materials[tag], self._numbers[page.id], page)
+            articles = [Article(own.id, tag, (own.reference.evidence,), Task.BIOGRAPHY) for own in self._pages[tag]]
+            self._materials[tag] = Material(tag, articles)
+        return Quotation(self._materials[tag], self._numbers[page], listed)
 
     def _facts(self, page: Page) -> PageFacts:
         if page.id in self._empty:
             return self._empty[page.id]
-        source = self._place(page)
-        rng = self._rng("facts", page.id)
-        listed = {sentence_ for some in source.material.sentences(source.number) for sentence_ in some}
+        whole = self._quotation(page.language, page.id, [])
+        listed = set(whole.material.sentences(whole.number))
         text = PageText(page, named=self._settings.named)
         rejected = []
-        for sentence in rng.sample(text.sentences, len(text.sentences)):
+        for sentence in self._rng("facts", page.id).sample(text.sentences, len(text.sentences)):
             if len(text.facts) == self._settings.count:
                 break
-            if sentence in listed and source.material.values(sentence, source.number):
+            if sentence in listed and whole.values(sentence):
                 fault = text.take(sentence)
                 rejected += [] if fault is None else [fault]
-        return PageFacts(
-            page.id,
-            page.language,
-            page.group,
-            page.reference.title,
-            len(text.sentences),
-            None,
-            self._settings.count,
-            tuple(text.facts),
-            tuple(rejected),
-        )
+        return text.chosen(self._settings.count, rejected)
 
-    def _pair(self, seed: Seed, type_: str) -> Made:
+    def _pair(self, seed: Sample, type_: str) -> Made:
         """One sentence with an error of a type, or what was tried."""
-        page = self._of(seed)
-        source = self._place(page)
+        tag = seed.language or ""
         rejections: list[SilverRejection] = []
         samples: tuple[Sample, ...] = ()
         for attempt in range(1, _ATTEMPTS + 1):
             rng = self._rng("pair", seed.id, type_, attempt)
-            quotation = Quotation(source.material.articles[source.number], [seed.sample.response])
-            edit = _MAKERS[type_](quotation, source, rng)
+            quotation = self._quotation(tag, seed.meta["page"], [seed.response])
+            edit = _MAKERS[type_](quotation, rng)
             if edit is None:
-                rejections.append(_rejection(seed, type_, "no_place", "nothing in it can be changed so", attempt, ""))
+                detail = "nothing in it can be changed so"
+                rejections.append(SilverRejection(seed.id, seed.id, tag, type_, "no_place", detail, attempt))
                 if sum(fault.reason == "no_place" for fault in rejections) == _PLACELESS:
                     break
                 continue
             quotation.edits.append((edit, type_))
-            text, changes = quotation.applied()
+            edited = quotation.applied()
             if type_ == "sentence":
-                changes = [Change(0, len(text), 0, len(quotation.text), type_)]
-            faults = check(
-                quotation.text,
-                text,
-                changes,
-                language=seed.language,
-                evidence=[page.reference.text],
-                types=(type_,),
-            )
-            if not faults:
-                samples = (_sample(seed, text, changes, edit.way, self._seed),)
-                break
+                edited = rebuilt(edited.original, [(Change(0, 0, 0, len(edited.original), type_), edited.text)])
+            faults = violations_of(quotation, edited, (type_,))
             rejections += [
-                _rejection(seed, type_, fault.reason, fault.detail, attempt, text[fault.start : fault.end])
+                SilverRejection(
+                    seed.id, seed.id, tag, type_, fault.reason, fault.detail, attempt,
+                    edited.text[fault.start : fault.end],
+                )
                 for fault in faults
-            ]
-        counts = {PASSAGE: 1, type_: 1}
+            ]  # fmt: skip
+            if not faults:
+                samples = (self._sample(seed, quotation, edited),)
+                break
         taken = {PASSAGE: 1, type_: len(samples)}
-        return Made(seed.id, seed.language, samples, tuple(rejections), counts, taken)
+        return Made(seed.id, tag, samples, tuple(rejections), {PASSAGE: 1, type_: 1}, taken)
 
-    def _of(self, seed: Seed) -> Page:
-        return self._pages[seed.language][self._numbers[seed.sample.meta["page"]]]
+    def _sample(self, seed: Sample, quotation: Quotation, edited: Edited) -> Sample:
+        version = f"pairs@{_PAIR_RULES_VERSION},rules@{RULES_VERSION}"
+        made = {
+            "seed": seed.id, "passage": edited.original, "given": True, **made_by_rules(quotation, edited, version)
+        }  # fmt: skip
+        units = (Unit(0, len(edited.text), edited.changes[0].type),)
+        return msgspec.structs.replace(
+            seed,
+            response=edited.text,
+            generator=Generator("rules", _PAIR_RULES_VERSION, self._seed),
+            annotations=(Annotation("silver", Kind.MODEL, "halluverse", spans=edited.spans, units=units),),
+            meta={**seed.meta, "silver": made},
+        )
 
     def _rng(self, *parts: object) -> Random:
         return Random(" ".join(map(str, (*parts, self._seed))))  # noqa: S311  a seeded draw, not a secret
 
 
-def _article(page: Page) -> Article:
-    return Article(page.id, page.language, (page.reference.evidence,), Task.BIOGRAPHY)
-
-
-def _rejection(seed: Seed, type_: str, reason: str, detail: str, attempt: int, text: str) -> SilverRejection:
-    return SilverRejection(seed.id, seed.id, seed.language, type_, reason, detail, attempt, text)
-
-
-def _sample(seed: Seed, text: str, changes: list[Change], way: str, draw: int) -> Sample:
-    made = {
-        "seed": seed.id,
-        "passage": seed.sample.response,
-        "given": True,
-        "changes": [msgspec.structs.asdict(change) for change in changes],
-        "ways": [way],
-        "rules": f"pairs@{_PAIR_RULES_VERSION},rules@{RULES_VERSION}",
-        "support": "not checked",
-    }
-    annotation = Annotation(
-        "silver", Kind.MODEL, "halluverse", spans=spans_of(changes, text), units=(Unit(0, len(text), changes[0].type),)
-    )
-    return msgspec.structs.replace(
-        seed.sample,
-        response=text,
-        generator=Generator("rules", _PAIR_RULES_VERSION, draw),
-        annotations=(annotation,),
-        meta={**seed.sample.meta, "silver": made},
-    )
-
-
-def _entity(quotation: Quotation, source: _Place, rng: Random) -> Edit | None:
-    return entity_error(quotation, source.number, source.material, rng)
-
-
-def _relation(quotation: Quotation, source: _Place, rng: Random) -> Edit | None:
-    return relation_error(quotation, source.number, source.material, rng)
-
-
-def _sentence(quotation: Quotation, source: _Place, rng: Random) -> Edit | None:
+def _sentence_error(quotation: Quotation, rng: Random) -> Edit | None:
     if rng.random() < _NEGATED:
-        negated = contradictory_error(quotation, source.number, source.material, rng)
+        negated = contradictory_error(quotation, rng)
         if negated is not None:
             return negated
-    return _of_another(quotation, source, rng)
+    return _of_another(quotation, rng)
 
 
-def _of_another(quotation: Quotation, source: _Place, rng: Random) -> Edit | None:
+def _of_another(quotation: Quotation, rng: Random) -> Edit | None:
     """What another page says of its person by name, with this page's name in place of that one."""
-    material, text = source.material, quotation.text
-    ours = next((name for name in _forms(source.page.reference.title) if text.startswith(name)), None)
+    material, text = quotation.material, quotation.text
+    names = _forms(quotation.article)
+    ours = next((name for name in names if text.startswith(name)), names[0] if names else "")
     for _ in range(_OTHERS if len(material.articles) > 1 else 0):
         other = rng.randrange(len(material.articles))
-        if other == source.number:
+        if other == quotation.number:
             continue
-        listed = [sentence for some in material.sentences(other) for sentence in some]
-        for title in _forms(material.articles[other].title):
+        for title in _forms(material.articles[other]):
             after = len(title)
             candidates = [
                 sentence
-                for sentence in listed
+                for sentence in material.sentences(other)
                 if sentence.startswith(title) and not sentence[after : after + 1].isalnum()
             ]
             if candidates:
-                name = ours or _forms(source.page.reference.title)[0]
-                return Edit(0, len(text), name + rng.choice(candidates)[after:], "of another")
+                return Edit(0, len(text), ours + rng.choice(candidates)[after:], "of another")
     return None
 
 
-def _forms(title: str) -> list[str]:
+def _forms(article: Article) -> list[str]:
     """What a sentence about a person may begin with: the title without brackets, or its last word."""
-    bare = title.partition(" (")[0].strip()
-    return list(dict.fromkeys(form for form in (bare, bare.rpartition(" ")[2]) if form))
+    title = article.title
+    return list(dict.fromkeys(form for form in (title, title.rpartition(" ")[2]) if form))
 
 
-_MAKERS = {"entity": _entity, "relation": _relation, "sentence": _sentence}
+_MAKERS = {"entity": entity_error, "relation": relation_error, "sentence": _sentence_error}

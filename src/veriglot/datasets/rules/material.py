@@ -541,7 +541,7 @@ class Material:
         for number in range(len(articles)):
             self._frequency.update(self.known(number))
         self._repeated: dict[int, frozenset[str]] = {}
-        self._quotable: dict[int, list[list[str]]] = {}
+        self._quotable: dict[int, list[str]] = {}
 
     def known(self, number: int) -> frozenset[str]:
         """The folded words of an article."""
@@ -550,17 +550,17 @@ class Material:
             self._known[number] = frozenset(text[s:e] for text in folded for s, e in words(text, self.language))
         return self._known[number]
 
-    def sentences(self, number: int) -> list[list[str]]:
-        """The whole sentences of an article that can be quoted, passage by passage."""
+    def sentences(self, number: int) -> list[str]:
+        """The whole sentences of an article that can be quoted."""
         if number not in self._quotable:
-            passages: list[list[str]] = []
+            whole: list[str] = []
             broken = False  # whether the passage before ended within a sentence, which then goes on in this one
             for text in self.articles[number].texts:
                 listed = quotable(text, self.language)
                 first = 1 if broken and listed and text.lstrip().startswith(listed[0]) else 0
-                passages.append([sentence for sentence in listed[first:] if _whole(sentence)])
+                whole += filter(_whole, listed[first:])
                 broken = _breaks_off(text.rstrip())
-            self._quotable[number] = passages
+            self._quotable[number] = whole
         return self._quotable[number]
 
     def rare(self, word: str) -> bool:
@@ -656,7 +656,7 @@ class Material:
         """A sentence of another article, with that article's number, that says what this one does not; or None."""
         for _ in range(12):
             other = rng.randrange(len(self.articles))
-            listed = [candidate for some in self.sentences(other) for candidate in some]
+            listed = self.sentences(other)
             if other == number or not listed:
                 continue
             sentence = rng.choice(listed)
@@ -689,9 +689,7 @@ class Material:
 
     def _sampled(self) -> Iterator[tuple[int, str]]:
         for number in range(len(self.articles)):
-            listed = [candidate for some in self.sentences(number) for candidate in some]
-            for sentence in listed[:_SENTENCES]:
-                yield number, sentence
+            yield from ((number, sentence) for sentence in self.sentences(number)[:_SENTENCES])
 
 
 def _whole(sentence: str) -> bool:

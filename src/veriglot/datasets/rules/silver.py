@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import groupby
 from operator import attrgetter
 from random import Random
@@ -16,17 +17,17 @@ from veriglot.datasets.generation import as_json
 from veriglot.datasets.rules.material import (
     Material,
     has_case,
-    phrase_languages,
     phrases_of,
     phrases_version,
     without_brackets,
 )
-from veriglot.datasets.silver.check import Change, check, spans_of
+from veriglot.datasets.silver.check import Change, check
+from veriglot.datasets.silver.injection import rebuilt
 from veriglot.datasets.silver.job import CHECK_VERSION, PASSAGE, ROW, Made, SilverRejection, generate_silver
 from veriglot.errors import InputError, UsageError
 from veriglot.records import Annotation, Generator, Kind, Sample
 from veriglot.text.normalization import fold
-from veriglot.text.segmentation import space_of, words
+from veriglot.text.segmentation import words
 from veriglot.text.values import rules_of
 
 if TYPE_CHECKING:
@@ -37,7 +38,10 @@ if TYPE_CHECKING:
     from veriglot.datasets.generation import RunOptions
     from veriglot.datasets.rules.material import Article, Articles, Phrases, Value, ValueKind
     from veriglot.datasets.silver.check import Violation
+    from veriglot.datasets.silver.injection import Edited
     from veriglot.storage.checkpoint import Tally
+
+    _Maker = Callable[["Quotation", Random], "Edit | None"]
 
 __all__ = [
     "RULES_VERSION",
@@ -46,10 +50,12 @@ __all__ = [
     "RuleSettings",
     "contradictory_error",
     "entity_error",
+    "made_by_rules",
     "quotable_languages",
     "relation_error",
     "rule_silver",
     "supported_types",
+    "violations_of",
 ]
 
 
@@ -73,34 +79,46 @@ class Quotation:
     """Sentences of an article as one text, with the errors that were put into it so far.
 
     Attributes:
-        article: what is quoted.
+        material: what else errors are made of.
+        number: of the article in it.
         sentences: the sentences, in order.
         text: all of them, as one text.
         places: where each sentence stands in it, half-open in code points.
         edits: the errors with their types, not overlapping, in the order in which they were made.
     """
 
-    article: Article
+    material: Material
+    number: int
     sentences: list[str]
     text: str = ""
     places: list[tuple[int, int]] = field(default_factory=list)
     edits: list[tuple[Edit, str]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        space = space_of(self.article.language)
+        space = self.material.space
         self.text = space.join(self.sentences)
         at = 0
         for sentence in self.sentences:
             self.places.append((at, at + len(sentence)))
             at += len(sentence) + len(space)
 
+    @property
+    def article(self) -> Article:
+        """What is quoted."""
+        return self.material.articles[self.number]
+
+    @property
+    def phrases(self) -> Phrases | None:
+        """What rules know of its words, if they know any."""
+        return phrases_of(self.material.language, self.text)
+
+    def values(self, sentence: str) -> list[Value]:
+        """The names, numbers and dates of a sentence of the article."""
+        return self.material.values(sentence, self.number)
+
     def shuffled(self, rng: Random) -> list[tuple[int, int]]:
         """The places of the sentences in an order drawn at random."""
         return rng.sample(self.places, len(self.places))
-
-    def free(self, start: int, end: int) -> bool:
-        """Whether nothing was changed between two places; a place where something was put in is taken too."""
-        return all(end < edit.start or edit.end < start for edit, _ in self.edits)
 
     def untouched(self, start: int, end: int) -> bool:
         """Whether nothing was changed inside a range; what was put in before or after it does not matter."""
@@ -108,26 +126,16 @@ class Quotation:
             end <= edit.start or edit.end <= start for edit, _ in self.edits if edit.start < edit.end
         ) and not any(start < edit.start < end for edit, _ in self.edits)
 
-    def applied(self) -> tuple[str, list[Change]]:
+    def applied(self) -> Edited:
         """The text with the errors in it, and where each stands."""
-        pieces: list[str] = []
-        changes: list[Change] = []
-        read = written = 0
-        for edit, type_ in _in_order(self.edits):
-            pieces += [self.text[read : edit.start], edit.text]
-            start = written + edit.start - read
-            written = start + len(edit.text)
-            changes.append(Change(start, written, edit.start, edit.end, type_))
-            read = edit.end
-        return "".join([*pieces, self.text[read:]]), changes
+        return rebuilt(self.text, [(Change(0, 0, e.start, e.end, type_), e.text) for e, type_ in self._in_order()])
 
     def ways(self) -> list[str]:
         """Which rule made each error, in the order of the text."""
-        return [edit.way for edit, _ in _in_order(self.edits)]
+        return [edit.way for edit, _ in self._in_order()]
 
-
-def _in_order(edits: Sequence[tuple[Edit, str]]) -> list[tuple[Edit, str]]:
-    return sorted(edits, key=lambda edit: (edit[0].start, edit[0].end))
+    def _in_order(self) -> list[tuple[Edit, str]]:
+        return sorted(self.edits, key=lambda edit: edit[0][:2])
 
 
 # Entity errors: a name, number or date gives way to another one of its kind.
@@ -140,12 +148,12 @@ _EARLIEST_YEAR, _LATEST_YEAR = 1000, 2025
 _APART = 60  # years
 
 
-def entity_error(quotation: Quotation, number: int, material: Material, rng: Random) -> Edit | None:
+def entity_error(quotation: Quotation, rng: Random) -> Edit | None:
     """One value of the quotation exchanged within its kind; None where it holds none that can be."""
     candidates = [
         (start + value.start, start + value.end, value)
         for start, end in quotation.places
-        for value in material.values(quotation.text[start:end], number)
+        for value in quotation.values(quotation.text[start:end])
         if quotation.untouched(start + value.start, start + value.end)
     ]
     kinds = rng.sample(_KINDS, len(_KINDS))  # so that names, which are many, do not push the others out
@@ -153,7 +161,7 @@ def entity_error(quotation: Quotation, number: int, material: Material, rng: Ran
         rng.sample(candidates, len(candidates)), key=lambda candidate: kinds.index(candidate[2].kind)
     ):
         old = quotation.text[start:end]
-        new = _exchanged(old, value, number, material, rng)
+        new = _exchanged(old, value, quotation.number, quotation.material, rng)
         if new is not None and values_differ(old, new) and new.startswith("0") <= old.startswith("0"):
             return Edit(start, end, new, value.kind)
     return None
@@ -173,7 +181,7 @@ def _exchanged(old: str, value: Value, number: int, material: Material, rng: Ran
 
 def _near(old: str, value: Value, number: int, material: Material, rng: Random) -> str | None:
     """A value of the same kind that stands elsewhere in the article."""
-    listed = [candidate for some in material.sentences(number) for candidate in some if old not in candidate]
+    listed = [sentence for sentence in material.sentences(number) if old not in sentence]
     for sentence in rng.sample(listed, min(len(listed), 6)):
         values = [sentence[v.start : v.end] for v in material.values(sentence, number) if v[2:] == value[2:]]
         if values:
@@ -187,7 +195,8 @@ def altered_number(number: str, rng: Random) -> str:
     if len(digits) == 4 and number[:4].isdecimal() and _EARLIEST_YEAR <= int(number[:4]) <= _LATEST_YEAR:
         year = int(number[:4])
         years = range(max(_EARLIEST_YEAR, year - _APART), min(_LATEST_YEAR, year + _APART) + 1)
-        return _written(str(rng.choice([other for other in years if other != year])), number[:4]) + number[4:]
+        other = str(rng.choice([other for other in years if other != year]))
+        return "".join(map(_digit, map(int, other), number)) + number[4:]
     changed = number
     while changed == number:
         changed = "".join(
@@ -195,11 +204,6 @@ def altered_number(number: str, rng: Random) -> str:
             for index, char in enumerate(number)
         )
     return changed
-
-
-def _written(digits: str, like: str) -> str:
-    """ASCII digits in the script of others, as many."""
-    return "".join(_digit(int(digit), char) for digit, char in zip(digits, like, strict=True))
 
 
 def _in_digits_of(text: str, number: int) -> str:
@@ -263,34 +267,29 @@ def differing_words(old: str, new: str) -> tuple[int, int, str]:
     return start, end, " ".join(after[first : len(after) - last])
 
 
-if TYPE_CHECKING:
-    _Rule = Callable[[Quotation, int, Material, Random], Edit | None]
-
-
 _TURNED = 0.5  # of the errors: values in each other's place before opposites are tried
 _FARTHEST = 60  # code points between two values that change places: what stands there is part of the error
 _SENTENCE_END = re.compile(r"[.!?]\s")
 _LEAST_BETWEEN = 2  # words between two values; numbers do with a preposition: `from 1914 to 1918`
 
 
-def relation_error(quotation: Quotation, number: int, material: Material, rng: Random) -> Edit | None:
+def relation_error(quotation: Quotation, rng: Random) -> Edit | None:
     """A form turned into its opposite, or two values in each other's place; None where neither fits.
 
     In a language whose opposites are not known, a word gives way to another one of its ending.
     """
-    known = phrases_of(material.language, quotation.text) is not None
-    ways: list[_Rule] = [_opposite if known else _other_word, _turned]
+    ways: list[_Maker] = [_opposite if quotation.phrases is not None else _other_word, _turned]
     if rng.random() < _TURNED:
         ways.reverse()
-    return next((edit for way in ways if (edit := way(quotation, number, material, rng)) is not None), None)
+    return next((edit for way in ways if (edit := way(quotation, rng)) is not None), None)
 
 
-def _opposite(quotation: Quotation, _number: int, material: Material, rng: Random) -> Edit | None:
-    phrases = phrases_of(material.language, quotation.text)
+def _opposite(quotation: Quotation, rng: Random) -> Edit | None:
+    phrases = quotation.phrases
     if phrases is None:
         return None
     text = quotation.text
-    bounds = words(text, material.language)
+    bounds = words(text, quotation.material.language)
     edits: list[Edit] = []
     for form, opposite in phrases.opposites:
         for start, end in occurrences(text, bounds, form):
@@ -300,11 +299,11 @@ def _opposite(quotation: Quotation, _number: int, material: Material, rng: Rando
     return rng.choice(edits) if edits else None
 
 
-def _turned(quotation: Quotation, number: int, material: Material, rng: Random) -> Edit | None:
+def _turned(quotation: Quotation, rng: Random) -> Edit | None:
     """Two values of one shape in each other's place, as one error from the first to the end of the second."""
     text = quotation.text
     for start, end in quotation.shuffled(rng):
-        values = material.values(text[start:end], number)
+        values = quotation.values(text[start:end])
         pairs = [
             (value, other)
             for index, value in enumerate(values)
@@ -317,7 +316,7 @@ def _turned(quotation: Quotation, number: int, material: Material, rng: Random) 
             whole = start + value.start, start + other.end
             if not quotation.untouched(*whole) or not values_differ(first, last):
                 continue
-            if _relates(between, value.kind == "name", material.language):
+            if _relates(between, value.kind == "name", quotation.material.language):
                 return Edit(*whole, last + between + first, "turned")
     return None
 
@@ -335,25 +334,25 @@ def _relates(between: str, names: bool, language: str) -> bool:
     return len(spoken) >= _LEAST_BETWEEN or (not names and len(spoken) == 1 and spoken[0] in leading)
 
 
-def _other_word(quotation: Quotation, number: int, material: Material, rng: Random) -> Edit | None:
-    text = quotation.text
+def _other_word(quotation: Quotation, rng: Random) -> Edit | None:
+    text, material = quotation.text, quotation.material
     candidates = [(s, e) for s, e in material.middling(text) if quotation.untouched(s, e)]
     for start, end in rng.sample(candidates, min(len(candidates), 12)):
-        other = material.other_word(text[start:end], number, rng)
+        other = material.other_word(text[start:end], quotation.number, rng)
         if other is not None:
             return Edit(start, end, other, "word")
     return None
 
 
-def contradictory_error(quotation: Quotation, _number: int, material: Material, rng: Random) -> Edit | None:
+def contradictory_error(quotation: Quotation, rng: Random) -> Edit | None:
     """A whole sentence with its negation in place of it; None where no sentence can be negated."""
-    phrases = phrases_of(material.language, quotation.text)
+    phrases = quotation.phrases
     if phrases is None:
         return None
     for start, end in quotation.shuffled(rng):
         if not quotation.untouched(start, end):
             continue
-        changed = negated(quotation.text[start:end], material.language, phrases)
+        changed = negated(quotation.text[start:end], quotation.material.language, phrases)
         if changed is not None:
             return Edit(start, end, *changed)
     return None
@@ -407,18 +406,16 @@ _YEARS = (1650, 2015)
 _NUMBERS = (3, 48)
 
 
-def _invented_error(quotation: Quotation, number: int, material: Material, rng: Random) -> Edit | None:
+def _invented_error(quotation: Quotation, rng: Random) -> Edit | None:
     """A sentence of another article, said of this one where it names what it is about, with a value changed."""
-    quoted = material.other_sentence(number, rng)
-    if quoted is None:
-        return None
-    other, sentence = quoted
-    return _inserted(quotation, _made_up(sentence, other, number, material, rng), "sentence", material, rng)
+    quoted = quotation.material.other_sentence(quotation.number, rng)
+    return None if quoted is None else _inserted(quotation, _made_up(*quoted, quotation, rng), "sentence", rng)
 
 
-def _made_up(sentence: str, other: int, number: int, material: Material, rng: Random) -> str:
+def _made_up(other: int, sentence: str, quotation: Quotation, rng: Random) -> str:
     """The sentence with its subject's name replaced by this article's, and with one of its values exchanged."""
-    title, ours = material.articles[other].title, material.articles[number].title
+    material = quotation.material
+    title, ours = material.articles[other].title, quotation.article.title
     values = [v for v in material.values(sentence, other) if sentence[v.start : v.end] != title]
     for value in rng.sample(values, len(values)):
         old = sentence[value.start : value.end]
@@ -431,34 +428,34 @@ def _made_up(sentence: str, other: int, number: int, material: Material, rng: Ra
     return sentence
 
 
-def _subjective_error(quotation: Quotation, _number: int, material: Material, rng: Random) -> Edit | None:
+def _subjective_error(quotation: Quotation, rng: Random) -> Edit | None:
     """A sentence that says what somebody thinks; None in a language that none is known of."""
-    phrases = phrases_of(material.language, quotation.text)
+    phrases = quotation.phrases
     if phrases is None:
         return None
     judgement = rng.choice(phrases.judgements)
     if phrases.openings and rng.random() < _OPENED:
         opening = rng.choice(phrases.openings)
-        lowered = judgement[0].lower() + judgement[1:] if has_case(material.language) else judgement
+        lowered = judgement[0].lower() + judgement[1:] if has_case(quotation.material.language) else judgement
         judgement = opening.replace("{}", lowered)
-    return _inserted(quotation, judgement, "judgement", material, rng)
+    return _inserted(quotation, judgement, "judgement", rng)
 
 
-def _unverifiable_error(quotation: Quotation, number: int, material: Material, rng: Random) -> Edit | None:
+def _unverifiable_error(quotation: Quotation, rng: Random) -> Edit | None:
     """A claim that nobody can check, or hearsay; None in a language that none is known of."""
-    phrases = phrases_of(material.language, quotation.text)
+    phrases = quotation.phrases
     if phrases is None:
         return None
-    quoted = material.other_sentence(number, rng) if rng.random() < _HEDGED else None
+    quoted = quotation.material.other_sentence(quotation.number, rng) if rng.random() < _HEDGED else None
     if quoted is None:
         year, some = (_in_digits_of(quotation.text, rng.randint(*bounds)) for bounds in (_YEARS, _NUMBERS))
         claim = rng.choice(phrases.claims).replace("{year}", year).replace("{number}", some)
-        return _inserted(quotation, claim, "claim", material, rng)
-    hearsay = _made_up(quoted[1], quoted[0], number, material, rng)
-    return _inserted(quotation, rng.choice(phrases.hedges).replace("{sentence}", hearsay), "hearsay", material, rng)
+        return _inserted(quotation, claim, "claim", rng)
+    hearsay = _made_up(*quoted, quotation, rng)
+    return _inserted(quotation, rng.choice(phrases.hedges).replace("{sentence}", hearsay), "hearsay", rng)
 
 
-def _inserted(quotation: Quotation, statement: str, way: str, material: Material, rng: Random) -> Edit | None:
+def _inserted(quotation: Quotation, statement: str, way: str, rng: Random) -> Edit | None:
     """The statement after one of the sentences; None where it stands there, or no place is free."""
     if statement in quotation.text:
         return None
@@ -467,7 +464,7 @@ def _inserted(quotation: Quotation, statement: str, way: str, material: Material
     if not ends:
         return None
     after = rng.choice(ends)
-    return Edit(after, after, material.space + statement, way)
+    return Edit(after, after, quotation.material.space + statement, way)
 
 
 # Which rows are made: how many of each language, which of them are clean, and which errors the others get.
@@ -551,7 +548,7 @@ def supported_types(language: str, taxonomy: str = "fava") -> tuple[str, ...]:
         language: BCP 47 tag.
         taxonomy: `fava` or `halluverse`.
     """
-    known = phrases_of(language) is not None if phrase_languages() else False
+    known = phrases_of(language) is not None
     return tuple(type_ for type_ in RULE_TAXONOMIES[taxonomy] if known or type_ not in _NEED_PHRASES)
 
 
@@ -588,10 +585,6 @@ def _apportioned(weights: Mapping[str, float], whole: int) -> dict[str, int]:
 # One row: a quotation of an article, the planned errors in it, and the check.
 
 
-if TYPE_CHECKING:
-    _Maker = Callable[[Quotation, int, Material, Random], Edit | None]
-
-
 RULES_VERSION = "2"
 _ATTEMPTS = 100
 _LENGTHS = (1, 2, 2, 3, 3, 4, 5, 6)  # sentences in a row
@@ -600,72 +593,68 @@ _ASKED = 0.5  # of the rows: about one of the article's questions, where it has 
 
 
 def make_row(planned: _Planned, material: Material, settings: RuleSettings) -> Made:
-    """Make one row, from the article that is next in turn or, where that does not do, from others."""
+    """One row, from the article that is next in turn or, where that does not do, from others.
+
+    It depends on the plan, the articles and the settings alone, not on the rows before it. What was not taken has the
+    reasons of the check, `no_place` (the quotation has no place for an error of the type), or `too_short` (there is too
+    little to quote).
+    """
     rng = Random(f"row {settings.seed} {planned.id}")  # noqa: S311  a seeded draw, not a secret
-    log = _Log(planned)
-    for attempt in range(_ATTEMPTS):
+    rejections: list[SilverRejection] = []
+    sample, attempt, quoted = None, 0, 0
+    while sample is None and attempt < _ATTEMPTS:
         number = rng.randrange(len(material.articles)) if attempt else planned.number % len(material.articles)
         article = material.articles[number]
-        log.begin(article.id)
+        attempt += 1
+        reject = partial(_rejection, planned.id, article.id, planned.language, attempt)
         question = rng.choice(article.questions) if article.questions and rng.random() < _ASKED else None
         quotation = _quotation(material, number, question, len(planned.types), settings.reworded, rng)
         if quotation is None:
-            log.reject(PASSAGE, "too_short", "there are fewer whole sentences than errors to put in")
+            rejections.append(reject(PASSAGE, "too_short", "there are fewer whole sentences than errors to put in"))
             continue
-        missed = _put_in(quotation, number, planned.types, material, rng)
+        quoted += 1
+        missed = _put_in(quotation, planned.types, rng)
         if missed is not None:
-            log.reject(missed, "no_place", "nothing in the quotation can be changed so", quotation.text)
+            detail = "nothing in the quotation can be changed so"
+            rejections.append(reject(missed, "no_place", detail, quotation.text))
             continue
-        text, changes = quotation.applied()
-        violations = _violations(quotation, text, changes, planned) if planned.types else []
-        if not violations:
-            return log.made(_sample(planned, quotation, question, text, changes, settings))
+        edited = quotation.applied()
+        violations = violations_of(quotation, edited, planned.types) if planned.types else []
         for violation in violations:
-            about = next((c.type for c in changes if (c.start, c.end) == (violation.start, violation.end)), ROW)
-            log.reject(about, violation.reason, violation.detail, text[violation.start : violation.end])
-    return log.made(None)
+            place = (violation.start, violation.end)
+            about = next((change.type for change in edited.changes if (change.start, change.end) == place), ROW)
+            rejections.append(reject(about, violation.reason, violation.detail, edited.text[slice(*place)]))
+        if not violations:
+            sample = _sample(planned, quotation, question, edited, settings)
+    return Made(
+        planned.id,
+        planned.language,
+        () if sample is None else (sample,),
+        tuple(rejections),
+        {PASSAGE: attempt, **dict.fromkeys(planned.types, quoted)},
+        {PASSAGE: quoted, **dict.fromkeys(planned.types, int(sample is not None))},
+    )
 
 
-class _Log:
-    """What was tried for one row."""
+def _rejection(
+    id_: str, article: str, language: str, attempt: int, type_: str, reason: str, detail: str, text: str = ""
+) -> SilverRejection:
+    return SilverRejection(id_, article, language, type_, reason, detail, attempt, text)
 
-    def __init__(self, planned: _Planned) -> None:
-        self._planned = planned
-        self._attempts = 0
-        self._article = ""
-        self._rejections: list[SilverRejection] = []
 
-    def begin(self, article: str) -> None:
-        """Begin another attempt, from an article."""
-        self._attempts += 1
-        self._article = article
-
-    def reject(self, type_: str, reason: str, detail: str, text: str = "") -> None:
-        """Note why the attempt came to nothing."""
-        id_, language = self._planned.id, self._planned.language
-        self._rejections.append(
-            SilverRejection(id_, self._article, language, type_, reason, detail, self._attempts, text)
-        )
-
-    def made(self, sample: Sample | None) -> Made:
-        """All of it; of each type one is asked for in every attempt, and taken where the row was made."""
-        kinds = set(self._planned.types)
-        short = sum(rejection.type == PASSAGE for rejection in self._rejections)
-        return Made(
-            self._planned.id,
-            self._planned.language,
-            () if sample is None else (sample,),
-            tuple(self._rejections),
-            {PASSAGE: self._attempts, **dict.fromkeys(kinds, self._attempts - short)},
-            {PASSAGE: self._attempts - short, **dict.fromkeys(kinds, int(sample is not None))},
-        )
+def violations_of(quotation: Quotation, edited: Edited, types: Sequence[str]) -> list[Violation]:
+    """What the check has against a quotation with errors."""
+    article = quotation.article
+    return check(
+        edited.original, edited.text, edited.changes, language=article.language, evidence=article.texts, types=types
+    )
 
 
 def _quotation(
     material: Material, number: int, question: str | None, errors: int, reworded: float, rng: Random
 ) -> Quotation | None:
     """Some sentences of the article in their order; around the one that the question is about, where there is one."""
-    listed = list(dict.fromkeys(sentence for some in material.sentences(number) for sentence in some))
+    listed = list(dict.fromkeys(material.sentences(number)))
     count = min(len(listed), max(errors, rng.choice(_LENGTHS)))
     if not listed or count < errors:
         return None
@@ -681,26 +670,27 @@ def _quotation(
     sentences = [
         (without_brackets(sentence) or sentence) if rng.random() < reworded else sentence for sentence in chosen
     ]
-    return Quotation(material.articles[number], sentences)
+    return Quotation(material, number, sentences)
 
 
 def _about(listed: list[str], question: str, language: str) -> int:
     """Which sentence shares the most words with a question; the first of equal ones."""
-    asked = _word_set(question, language)
-    shared = [len(asked & _word_set(sentence, language)) / (3 + len(words(sentence, language))) for sentence in listed]
+
+    def words_of(text: str) -> frozenset[str]:
+        folded = fold(text)
+        return frozenset(folded[s:e] for s, e in words(folded, language))
+
+    asked = words_of(question)
+    shared = [len(asked & words_of(sentence)) / (3 + len(words(sentence, language))) for sentence in listed]
     return shared.index(max(shared))
 
 
-def _word_set(text: str, language: str) -> frozenset[str]:
-    folded = fold(text)
-    return frozenset(folded[s:e] for s, e in words(folded, language))
-
-
-def _put_in(quotation: Quotation, number: int, types: tuple[str, ...], material: Material, rng: Random) -> str | None:
+def _put_in(quotation: Quotation, types: tuple[str, ...], rng: Random) -> str | None:
     """Put the errors in; returns the type that found no place, or None where all did."""
+    supported = supported_types(quotation.material.language)
     for type_ in sorted(types, key=_ORDER.index):
-        maker = _MAKERS[type_] if type_ in _MAKERS else _MAKERS[rng.choice(_sentences_of(material.language))]
-        edit = maker(quotation, number, material, rng)
+        rule = rng.choice([name for name in _SENTENCES if name in supported]) if type_ == "sentence" else type_
+        edit = _MAKERS[rule](quotation, rng)
         if edit is None:
             return type_
         quotation.edits.append((edit, type_))
@@ -715,53 +705,40 @@ _MAKERS: dict[str, _Maker] = {
     "entity": entity_error,
     "relation": relation_error,
 }
+_SENTENCES = ("contradictory", "invented", "unverifiable")  # what HalluVerse25's `sentence` is made by
 _ORDER = ("contradictory", "sentence", "invented", "unverifiable", "subjective", "entity", "relation")
 
 
-def _sentences_of(language: str) -> tuple[str, ...]:
-    """What HalluVerse25's `sentence` is made by: a sentence of the text that is wrong, or one that was added."""
-    return tuple(type_ for type_ in ("contradictory", "invented", "unverifiable") if type_ in supported_types(language))
-
-
-def _violations(quotation: Quotation, text: str, changes: list[Change], planned: _Planned) -> list[Violation]:
-    return check(
-        quotation.text,
-        text,
-        changes,
-        language=planned.language,
-        evidence=quotation.article.texts,
-        types=planned.types,
-    )
-
-
 def _sample(
-    planned: _Planned,
-    quotation: Quotation,
-    question: str | None,
-    text: str,
-    changes: list[Change],
-    settings: RuleSettings,
+    planned: _Planned, quotation: Quotation, question: str | None, edited: Edited, settings: RuleSettings
 ) -> Sample:
     """The row. `meta` has `group` (its article), and under `silver` what was changed and by which rules."""
-    made: dict[str, Any] = {
-        "seed": quotation.article.id,
-        "passage": quotation.text,
-        "changes": [msgspec.structs.asdict(change) for change in changes],
-        "ways": quotation.ways(),
-        "rules": f"rules@{RULES_VERSION}",
-        "support": "not checked",
-    }
+    article = quotation.article
     return Sample(
         id=planned.id,
-        response=text,
-        task=quotation.article.task,
+        response=edited.text,
+        task=article.task,
         language=planned.language,
         question=question,
-        evidence=quotation.article.passages,
+        evidence=article.passages,
         generator=Generator("rules", RULES_VERSION, settings.seed),
-        annotations=(Annotation("rules", Kind.MODEL, settings.taxonomy, spans_of(changes, text)),),
-        meta={"group": quotation.article.id, "silver": made},
+        annotations=(Annotation("rules", Kind.MODEL, settings.taxonomy, edited.spans),),
+        meta={
+            "group": article.id,
+            "silver": {"seed": article.id, **made_by_rules(quotation, edited, f"rules@{RULES_VERSION}")},
+        },
     )
+
+
+def made_by_rules(quotation: Quotation, edited: Edited, rules: str) -> dict[str, Any]:
+    """What `meta.silver` says of a row: what was changed, and by which rules."""
+    return {
+        "passage": edited.original,
+        "changes": [msgspec.structs.asdict(change) for change in edited.changes],
+        "ways": quotation.ways(),
+        "rules": rules,
+        "support": "not checked",
+    }
 
 
 _FEWEST_ARTICLES = 2  # what stands in one is put into another

@@ -42,6 +42,7 @@ __all__ = [
     "injection_version",
     "passage_of",
     "read_reply",
+    "rebuilt",
     "seed_fault",
     "support_prompt",
     "tasks",

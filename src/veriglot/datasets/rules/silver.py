@@ -621,9 +621,9 @@ def make_row(planned: _Planned, material: Material, settings: RuleSettings) -> M
         edited = quotation.applied()
         violations = violations_of(quotation, edited, planned.types) if planned.types else []
         for violation in violations:
-            place = (violation.start, violation.end)
-            about = next((change.type for change in edited.changes if (change.start, change.end) == place), ROW)
-            rejections.append(reject(about, violation.reason, violation.detail, edited.text[slice(*place)]))
+            error = (violation.start, violation.end)
+            about = next((change.type for change in edited.changes if (change.start, change.end) == error), ROW)
+            rejections.append(reject(about, violation.reason, violation.detail, edited.text[slice(*error)]))
         if not violations:
             sample = _sample(planned, quotation, question, edited, settings)
     return Made(

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         RejectedPerson,
         SetFiles,
     )
-    from veriglot.datasets.references import Reference
+    from veriglot.datasets.queries import Reference
     from veriglot.datasets.responses import Respondent
     from veriglot.records import Sample
     from veriglot.storage.checkpoint import FailedRow
@@ -257,7 +257,7 @@ def _wikis(order: SetOrder, servers: Servers, wikis: WikiServers, cache: Any, st
 def _given(order: SetOrder, articles: Sequence[str], stack: ExitStack, aside: list[RejectedPerson]) -> ArticleSource:
     from veriglot.cli.dataset_queries import references
     from veriglot.datasets.factual import RejectedPerson, given_articles
-    from veriglot.datasets.references import Reference
+    from veriglot.datasets.queries import Reference
     from veriglot.wikipedia.api import AnswerCache
 
     def note(row: FailedRow | Reference) -> None:

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 import msgspec
 
 from veriglot.datasets.quality import Quality, QualityTally, refuses
-from veriglot.datasets.queries import NamedPerson, person_from
-from veriglot.datasets.references import Reference, reference_from
+from veriglot.datasets.queries import NamedPerson, Reference, person_from, reference_from
 from veriglot.errors import UsageError
 from veriglot.llm.limits import estimate_tokens
 from veriglot.records import Annotation, Evidence, Sample, decode_json, encode, sample_from
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import BinaryIO
 
-    from veriglot.datasets.references import Part
+    from veriglot.datasets.queries import Part
     from veriglot.wikipedia.api import AnswerCache, Wikipedia
     from veriglot.wikipedia.articles import Absent
 

@@ -30,6 +30,7 @@ __all__ = [
     "account_of",
     "account_path",
     "as_json",
+    "converse",
     "failed_row",
     "generate",
     "in_waves",
@@ -183,22 +184,32 @@ def in_waves(
     *,
     jobs: int = 8,
 ) -> Iterator[T]:
-    """Do the same work for every row, `8 * jobs` rows at a time and `jobs` calls at the same time; see `_converse`.
+    """Do the same work for every row, `8 * jobs` rows at a time and `jobs` calls at the same time; see `converse`.
 
     Raises:
         ModelError: one that every further request would meet as well, as `ask_all`.
     """
-    return _converse(rows, work, lambda requests: ask_all(client, requests, jobs=jobs), block=_AHEAD * jobs)
+    return converse(rows, work, lambda requests: ask_all(client, requests, jobs=jobs), block=_AHEAD * jobs)
 
 
-def _converse(
+def converse(
     rows: Iterable[R],
     work: Callable[[R], Generator[Sequence[Q], list[A], T]],
     ask: Callable[[list[Q]], Iterable[A]],
     *,
     block: int,
 ) -> Iterator[T]:
-    """Do the same work for every row. In each wave, all rows of a block have their next questions asked together."""
+    """Do the same work for every row. In each wave, all rows of a block have their next questions asked together.
+
+    Args:
+        rows: read a block at a time.
+        work: yields the questions that it needs answered now, gets their answers, and returns the row's result.
+        ask: one answer per question, in order.
+        block: rows at a time.
+
+    Yields:
+        One result per row, in order.
+    """
     source = iter(rows)
     while running := [work(row) for row in islice(source, block)]:
         results: dict[int, T] = {}

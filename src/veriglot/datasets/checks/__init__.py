@@ -1,3 +1,1 @@
 """Checks on data sets: what is wrong with them, with counts and examples, and a cleaned copy with reasons."""
-
-__all__: list[str] = []

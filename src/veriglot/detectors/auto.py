@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
-from veriglot.detectors.calibration import read_versioned, settings_of
+from veriglot.detectors.calibration import Versioned, read_versioned, settings_of
 from veriglot.detectors.grounding.detector import Grounding
 from veriglot.errors import MissingExtraError, UsageError
 from veriglot.hub.registry import MissingWeightsError
@@ -93,7 +93,7 @@ class Ranked(NamedTuple):
     value: float
 
 
-class Recorded(msgspec.Struct, frozen=True, kw_only=True):
+class Recorded(Versioned, frozen=True, kw_only=True):
     """Figures of one bench.
 
     Attributes:
@@ -103,7 +103,6 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True):
         signature: of the bench.
     """
 
-    format: str
     level: str
     measure: str
     figures: tuple[RecordedFigure, ...]

@@ -12,6 +12,7 @@ import numpy as np
 
 from veriglot.errors import InputError, UsageError
 from veriglot.judging.base import (
+    DIGITS,
     SpanLabel,
     resolve_language,
     sentence_of_each,
@@ -25,26 +26,27 @@ from veriglot.signatures import digest, signature
 from veriglot.text.segmentation import word_bounds
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from veriglot.records import Detector, Pointer, Prediction, Sample, Span, Word
+    from veriglot.records import Detector, Pointer, Prediction, Sample, Span
+
+if TYPE_CHECKING:
+    Floats = NDArray[np.float64]
 
 __all__ = [
     "CALIBRATION",
-    "DIGITS",
     "ByScript",
     "Calibrated",
     "Calibration",
     "Curve",
     "Isotonic",
-    "Level",
-    "Make",
     "Measured",
     "Platt",
     "Reading",
     "Source",
+    "Versioned",
     "WordCurve",
     "curved",
     "logit",
@@ -60,7 +62,7 @@ __all__ = [
 ]
 
 
-def sigmoid(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def sigmoid(values: Floats) -> Floats:
     """The logistic function, without overflow."""
     return 0.5 * (1.0 + np.tanh(0.5 * values))
 
@@ -70,11 +72,6 @@ def sigmoid(values: NDArray[np.float64]) -> NDArray[np.float64]:
 # A curve never falls, so that calibrating changes no ranking inside one script.
 
 
-if TYPE_CHECKING:
-    Floats = NDArray[np.float64]
-
-
-DIGITS = 4  # of a confidence, before a curve and after it
 _EDGE = 0.5 * 10.0**-DIGITS  # confidences of 0 and 1, which have no logit, count as half a step from there
 
 
@@ -136,21 +133,15 @@ def lowest(curve: Curve, threshold: float) -> float:
     return float(np.round(grid[reached[0]], DIGITS)) if len(reached) else 1.0
 
 
-if TYPE_CHECKING:
-    Array = NDArray[np.float64]
-
-
 CALIBRATION = "veriglot-calibration/1"
 
 Source = Literal["words", "spans"]
 
 
-class Versioned(Protocol):
-    """The content of a file that says its format."""
+class Versioned(msgspec.Struct, frozen=True, kw_only=True):
+    """The content of a file that says its format: name and version."""
 
-    @property
-    def format(self) -> str:
-        """Name and version."""
+    format: str
 
 
 VersionedT = TypeVar("VersionedT", bound=Versioned)
@@ -172,7 +163,7 @@ class WordCurve(msgspec.Struct, frozen=True):
     verdict: float | None = None
     languages: tuple[str, ...] = ()
 
-    def probabilities(self, given: Array, inside: NDArray[np.bool_], source: Source) -> Array:
+    def probabilities(self, given: Floats, inside: NDArray[np.bool_], source: Source) -> Floats:
         """The calibrated probability of each word, or of each response, shape (n,).
 
         Args:
@@ -188,15 +179,12 @@ class WordCurve(msgspec.Struct, frozen=True):
         return np.where(~inside, self.unmarked, np.where(np.isnan(known), self.verdict, known))
 
 
-class Fitted(Protocol):
-    """What was fitted on texts of some languages."""
-
+class _Fitted(Protocol):
     @property
-    def languages(self) -> tuple[str, ...]:
-        """Base tags of the languages."""
+    def languages(self) -> tuple[str, ...]: ...
 
 
-FittedT = TypeVar("FittedT", bound=Fitted)
+FittedT = TypeVar("FittedT", bound=_Fitted)
 
 
 class ByScript(msgspec.Struct, Generic[FittedT], frozen=True):
@@ -213,9 +201,6 @@ class ByScript(msgspec.Struct, Generic[FittedT], frozen=True):
     def of(self, tag: str | None, script: str | None) -> FittedT:
         """What holds for a language in a script."""
         return self.scripts[script] if script is not None and self.covers(tag, script) else self.default
-
-
-Level = ByScript[WordCurve]  # the curves of a calibration
 
 
 class Measured(Estimate, frozen=True):
@@ -244,7 +229,7 @@ class Measured(Estimate, frozen=True):
         return cls(level, script, what, name, units, texts, value=value, low=low, high=high)
 
 
-class Calibration(msgspec.Struct, frozen=True, kw_only=True):
+class Calibration(Versioned, frozen=True, kw_only=True):
     """A calibration of one detector.
 
     Attributes:
@@ -261,14 +246,13 @@ class Calibration(msgspec.Struct, frozen=True, kw_only=True):
         signature: one line that says how it was made.
     """
 
-    format: str
     detector: str
     settings: str | None
     source: Source
     method: str
     threshold: float
-    words: Level
-    responses: Level | None
+    words: ByScript[WordCurve]
+    responses: ByScript[WordCurve] | None
     quality: tuple[Measured, ...]
     data: DataSource
     signature: str
@@ -343,7 +327,7 @@ class Reading:
     """
 
     bounds: NDArray[np.int32]
-    confidences: NDArray[np.float64]
+    confidences: Floats
     marked: NDArray[np.bool_]
     source: Source
 
@@ -403,13 +387,6 @@ _HALF_A_STEP = 0.5e-4
 _OVERTAKEN = ("calibration:", "words:no confidences")  # notes that hold of what was given, and no more
 
 
-class Make(Protocol):
-    """Makes a detector. Has to be picklable: a function or class of a module, or a `partial` of one."""
-
-    def __call__(self, *, threshold: float | None, words: bool) -> Detector:
-        """The detector at a threshold (None for its own), with words or without."""
-
-
 class Calibrated(Configured):
     """Puts a calibration that was fitted on labels between a detector and whoever reads its confidences.
 
@@ -419,7 +396,7 @@ class Calibrated(Configured):
     carries the note `calibration:default`. See `docs/ensembles.md`.
 
     Args:
-        detector: the name of the detector, or what makes it.
+        detector: the name of the detector, or what makes it of `threshold` and `words`; it has to be picklable.
         calibration: a file that `veriglot evaluate --calibrate` wrote for that detector.
         threshold: calibrated confidence from which a word is marked, 0 to 1; None takes that of the file.
         words: whether predictions carry every word.
@@ -432,7 +409,7 @@ class Calibrated(Configured):
 
     def __init__(
         self,
-        detector: str | Make,
+        detector: str | Callable[..., Detector],
         *,
         calibration: str | Path,
         threshold: float | None = None,
@@ -442,8 +419,11 @@ class Calibrated(Configured):
         self._file = read_calibration(calibration)
         self._threshold = self._file.threshold if threshold is None else threshold
         self._words = words
-        make = _named(detector, options) if isinstance(detector, str) else detector
-        self._inner = make(threshold=self._threshold_within(), words=True)
+        if isinstance(detector, str):
+            from veriglot.detectors.registry import load_named
+
+            detector = partial(load_named, detector, **options)
+        self._inner = detector(threshold=self._threshold_within(), words=True)
         self._check(calibration)
 
     @cached_property
@@ -518,12 +498,19 @@ class Calibrated(Configured):
         notes = tuple(note for note in prediction.notes if not note.startswith(_OVERTAKEN))
         if not self._file.words.covers(tag, script):
             notes = (*notes, "calibration:default")
+
+        def pointers(word: int) -> tuple[Pointer, ...]:
+            return prediction.words[word].evidence if prediction.words is not None else ()
+
+        words = words_from_confidences(reading.bounds, confidences, self._threshold, pointers)
         return msgspec.structs.replace(
             prediction,
             detector=self.name,
             score=self._score(prediction, tag, script),
             spans=self._spans(sample, prediction, reading, confidences, tag, script),
-            words=self._word_list(prediction, reading, confidences) if self._words else None,
+            words=words_from_confidences(reading.bounds, confidences, self._threshold, pointers)
+            if self._words
+            else None,
             units=None,
             notes=notes,
             signature=self.signature,
@@ -540,7 +527,7 @@ class Calibrated(Configured):
         sample: Sample,
         prediction: Prediction,
         reading: Reading,
-        confidences: NDArray[np.float64],
+        confidences: Floats,
         tag: str | None,
         script: str | None,
     ) -> tuple[Span, ...]:
@@ -557,29 +544,10 @@ class Calibrated(Configured):
         if reading.source == "words":
             return spans
         curve = self._file.words.of(tag, script)
-        wordless = [span for span in before if not marked(reading.bounds, ranges([span])).any()]
-        recalibrated = [self._recalibrated(span, curve) for span in wordless]
-        spans += tuple(span for span in recalibrated if span is not None)
+        for span in before:
+            if not marked(reading.bounds, ranges([span])).any():  # without a word in it, such as one of a bracket
+                given = np.array([np.nan if span.confidence is None else span.confidence])
+                confidence = float(curve.probabilities(given, np.array([True]), "spans")[0])
+                if confidence >= self._threshold:
+                    spans += (msgspec.structs.replace(span, confidence=confidence),)
         return tuple(sorted(spans, key=lambda span: span.start))
-
-    def _recalibrated(self, span: Span, curve: WordCurve) -> Span | None:
-        """A span without a word in it, such as one of a bracket, calibrated; None where that is below the threshold."""
-        given = np.array([np.nan if span.confidence is None else span.confidence])
-        confidence = float(curve.probabilities(given, np.array([True]), "spans")[0])
-        return msgspec.structs.replace(span, confidence=confidence) if confidence >= self._threshold else None
-
-    def _word_list(
-        self, prediction: Prediction, reading: Reading, confidences: NDArray[np.float64]
-    ) -> tuple[Word, ...]:
-        words = prediction.words
-
-        def pointers(word: int) -> tuple[Pointer, ...]:
-            return words[word].evidence if words is not None else ()
-
-        return words_from_confidences(reading.bounds, confidences, self._threshold, pointers)
-
-
-def _named(name: str, options: dict[str, Any]) -> Make:
-    from veriglot.detectors.registry import load_named
-
-    return partial(load_named, name, **options)

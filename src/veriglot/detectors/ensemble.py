@@ -8,17 +8,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from veriglot.detectors.calibration import (
-    DIGITS,
     ByScript,
+    Calibrated,
     Measured,
     Source,
+    Versioned,
     logit,
     predicted_language,
     read_over,
@@ -30,6 +31,7 @@ from veriglot.detectors.calibration import (
 from veriglot.errors import InputError, MissingExtraError, UsageError
 from veriglot.hub.registry import MissingWeightsError
 from veriglot.judging.base import (
+    DIGITS,
     BaseDetector,
     NotScored,
     SpanLabel,
@@ -43,22 +45,20 @@ from veriglot.signatures import digest, signature
 from veriglot.text.segmentation import word_bounds
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
-    from veriglot.detectors.calibration import Make
-    from veriglot.records import Detector, Pointer, Sample, Span, Word
+    from veriglot.records import Detector, Pointer, Sample, Word
 
 __all__ = [
     "STACKING",
     "Ensemble",
-    "Mean",
     "Member",
     "Mix",
-    "Mixes",
     "Stacked",
     "Stacking",
     "features",
     "made",
+    "mean_of",
     "read_members",
 ]
 
@@ -121,30 +121,35 @@ def _of_file(path: Path) -> tuple[Member, ...]:
         raise InputError("there is no such file", path=str(path), remedy="Check the path.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
         raise InputError(f"this is no plan of an ensemble: {error}", path=str(path)) from error
-    return tuple(_beside(member, path.parent) for member in plan.members)
-
-
-def _beside(member: Member, folder: Path) -> Member:
-    if member.calibration is None:
-        return member
-    return msgspec.structs.replace(member, calibration=str(folder / member.calibration))
+    return tuple(
+        member
+        if member.calibration is None
+        else msgspec.structs.replace(member, calibration=str(path.parent / member.calibration))
+        for member in plan.members
+    )
 
 
 def made(member: Member, *, threshold: float | None) -> Detector:
     """The detector of a member, calibrated where it has a calibration, with the confidences of words."""
-    from veriglot.detectors.calibration import Calibrated
     from veriglot.detectors.registry import load_named
 
-    make: Make = partial(load_named, member.detector, **member.options)
+    make: Callable[..., Detector] = partial(load_named, member.detector, **member.options)
     if member.calibration is not None:
         return Calibrated(make, calibration=member.calibration, threshold=threshold, words=True)
     return make(threshold=threshold, words=True)
 
 
 STACKING = "veriglot-stacking/1"
+_THRESHOLD = 0.5
+_GRAVE = (
+    Status.FAILED, Status.TOO_LONG, Status.UNSUPPORTED_LANGUAGE, Status.NO_EVIDENCE, Status.NOTHING_TO_COMPARE,
+)  # fmt: skip
+_VOID = ("calibration:", "words:no confidences")  # notes of members that learned weights overtake
+_NO_WORDS = "it gives spans alone, without the confidence of each word; calibrate it first, or learn a stack"
 _VERDICT = 2.0  # log odds of a word in a span without a confidence, and minus those of a word in none
 
 Array = NDArray[np.float64]
+Mask = NDArray[np.bool_]
 
 
 def features(given: Array, inside: NDArray[np.bool_]) -> Array:
@@ -198,9 +203,6 @@ class Mix(msgspec.Struct, frozen=True):
         return float(sigmoid(np.array([(target - self.offset) / total]))[0])
 
 
-Mixes = ByScript[Mix]  # the learned weights of an ensemble
-
-
 class Stacked(msgspec.Struct, frozen=True):
     """A member as it was when the weights were learned.
 
@@ -217,7 +219,7 @@ class Stacked(msgspec.Struct, frozen=True):
     source: Source
 
 
-class Stacking(msgspec.Struct, frozen=True, kw_only=True):
+class Stacking(Versioned, frozen=True, kw_only=True):
     """Learned weights of an ensemble.
 
     Attributes:
@@ -231,11 +233,10 @@ class Stacking(msgspec.Struct, frozen=True, kw_only=True):
         signature: one line that says how it was made.
     """
 
-    format: str
     members: tuple[Stacked, ...]
     threshold: float
-    words: Mixes
-    responses: Mixes | None
+    words: ByScript[Mix]
+    responses: ByScript[Mix] | None
     quality: tuple[Measured, ...]
     data: DataSource
     signature: str
@@ -261,114 +262,49 @@ def read_stacking(path: str | Path) -> Stacking:
     return read_versioned(path, Stacking, STACKING, "file of ensemble weights", "veriglot train stacking")
 
 
-if TYPE_CHECKING:
-    Floats = NDArray[np.float64]
-    Mask = NDArray[np.bool_]
+def mean_of(given: Array, weights: Array) -> Array:
+    """The weighted mean of the members' confidences (n, k), rounded, shape (n,): where it marks, one of them does."""
+    mean: Array = np.round(given @ (weights / weights.sum()), DIGITS)
+    return mean
 
 
-class Combination(Protocol):
-    """How confidences are put together. Arrays hold the members that are there; `there` says which, shape (m,)."""
+class _Mean:
+    """The weighted mean of the members that are there. A `there` of shape (m,) says which of all members these are."""
 
-    @property
-    def threshold(self) -> float | None:
-        """The confidence to mark from by default; None where none was learned."""
-
-    @property
-    def line(self) -> str:
-        """What a signature says of it."""
-
-    @property
-    def revision(self) -> tuple[str, ...]:
-        """What a name says of it; possibly nothing."""
-
-    @property
-    def learned(self) -> bool:
-        """Whether it was fitted on labels: a member may then give spans alone, and its own calibration is void."""
-
-    def covers(self, tag: str | None, script: str | None) -> bool:
-        """Whether it was fitted on texts of a language, or was not fitted at all."""
-
-    def threshold_within(self, index: int, threshold: float) -> float | None:
-        """The threshold of a member at which its spans, with the others', cover all that the ensemble marks."""
-
-    def check(self, index: int, detector: Detector) -> None:
-        """Whether a member is what it was when weights were learned. Raises `UsageError` where it is not."""
-
-    def words(self, given: Floats, inside: Mask, there: Mask, tag: str | None, script: str | None) -> Floats | None:
-        """Combined confidences, shape (n,), of the members' of shape (n, k); None where nobody has a weight."""
-
-    def score(self, given: Floats, there: Mask, tag: str | None, script: str | None) -> float | None:
-        """The combined score, of the members' of shape (1, k); None where nobody has a weight."""
-
-
-class Mean:
-    """The weighted mean of the members that are there: a word that it marks, at least one of them marks."""
-
-    threshold = None
-    line = "mean"
+    threshold = _THRESHOLD
     revision: tuple[str, ...] = ()
     learned = False
 
-    def __init__(self, weights: tuple[float, ...]) -> None:
+    def __init__(self, weights: Sequence[float]) -> None:
         self._weights = np.array(weights)
-        if len(set(weights)) > 1:
-            self.line = "mean " + " ".join(repr(float(weight)) for weight in weights)
+        uneven = len(set(weights)) > 1
+        self.line = "mean " + " ".join(repr(float(weight)) for weight in weights) if uneven else "mean"
 
-    def covers(self, tag: str | None, script: str | None) -> bool:  # noqa: ARG002  # nothing was fitted
-        """Always: it says nothing that the members do not."""
-        return True
+    def covers(self, tag: str | None, script: str | None) -> bool:  # noqa: ARG002
+        return True  # it says nothing that the members do not
 
     def threshold_within(self, index: int, threshold: float) -> float | None:  # noqa: ARG002
-        """The same: a mean that reaches it has a part that does."""
-        return threshold
+        return threshold  # a mean that reaches it has a part that does
 
     def check(self, index: int, detector: Detector) -> None:
-        """Nothing was learned, so anything goes."""
+        pass  # nothing was learned, so anything goes
 
-    def words(self, given: Floats, inside: Mask, there: Mask, tag: str | None, script: str | None) -> Floats | None:  # noqa: ARG002
-        """The mean over the members, rounded."""
-        weights = self._weights[there]
-        mean: Floats = np.round(given @ (weights / weights.sum()), DIGITS)
-        return mean
+    def words(self, given: Array, inside: Mask, there: Mask, tag: str | None, script: str | None) -> Array | None:  # noqa: ARG002
+        return mean_of(given, self._weights[there])
 
-    def score(self, given: Floats, there: Mask, tag: str | None, script: str | None) -> float | None:
-        """The mean over the members, rounded."""
-        mean = self.words(given, np.ones_like(given, dtype=bool), there, tag, script)
-        return None if mean is None else float(mean[0])
+    def score(self, given: Array, there: Mask, tag: str | None, script: str | None) -> float | None:  # noqa: ARG002
+        return float(mean_of(given, self._weights[there])[0])
 
 
-class Stack:
-    """Learned weights, by script.
-
-    Args:
-        file: the weights.
-        path: where they lie, for messages.
-    """
+class _Stack:
+    """Learned weights, by script; `path` is where they lie, for messages."""
 
     learned = True
 
     def __init__(self, file: Stacking, path: str) -> None:
-        self.file = file
-        self._path = path
-
-    @property
-    def threshold(self) -> float | None:
-        """As learned."""
-        return self.file.threshold
-
-    @property
-    def line(self) -> str:
-        """The kind, and a hash of the weights."""
-        return f"stacking {self.file.revision}"
-
-    @property
-    def revision(self) -> tuple[str, ...]:
-        """A hash of the weights."""
-        return (self.file.revision,)
-
-    def covers(self, tag: str | None, script: str | None) -> bool:
-        """Whether there are weights for the language's script that texts of the language were in."""
-        return self.file.words.covers(tag, script)
+        self.file, self._path = file, path
+        self.threshold, self.revision, self.line = file.threshold, (file.revision,), f"stacking {file.revision}"
+        self.covers = file.words.covers
 
     def threshold_within(self, index: int, threshold: float) -> float | None:
         """Low enough for all scripts; None, its own, for a member that gave spans alone when weights were learned."""
@@ -388,90 +324,16 @@ class Stack:
                 remedy="Learn them anew with veriglot train stacking.",
             )
 
-    def words(self, given: Floats, inside: Mask, there: Mask, tag: str | None, script: str | None) -> Floats | None:
-        """By the weights of the script."""
+    def words(self, given: Array, inside: Mask, there: Mask, tag: str | None, script: str | None) -> Array | None:
         return self.file.words.of(tag, script).probabilities(features(given, inside), there)
 
-    def score(self, given: Floats, there: Mask, tag: str | None, script: str | None) -> float | None:
+    def score(self, given: Array, there: Mask, tag: str | None, script: str | None) -> float | None:
         """By the weights of the script, or the plain mean where none could be learned."""
         if self.file.responses is None:
             return round(float(given.mean()), DIGITS)
         mix = self.file.responses.of(tag, script)
         combined = mix.probabilities(features(given, np.ones_like(given, dtype=bool)), there)
         return None if combined is None else float(combined[0])
-
-
-@dataclass(frozen=True)
-class Voter:
-    """One member's view of a response.
-
-    Attributes:
-        spans: its spans.
-        words: its words, or None.
-        confidences: of the common words, NaN where it gave none, shape (n,).
-        weight: of its vote.
-        types: its type to the ensemble's; those without a counterpart do not vote.
-    """
-
-    spans: Sequence[Span]
-    words: Sequence[Word] | None
-    confidences: NDArray[np.float64]
-    weight: float
-    types: Mapping[str, str]
-
-
-class Vote:
-    """Types and pointers of stretches of one response.
-
-    Args:
-        bounds: the common words, shape (n, 2).
-        voters: the members that judged the response.
-    """
-
-    def __init__(self, bounds: NDArray[np.int32], voters: Sequence[Voter]) -> None:
-        self._voters = voters
-        self._spans = [span_of_each(bounds, voter.spans) for voter in voters]
-
-    def __call__(self, low: int, high: int) -> SpanLabel:
-        """Of the words from `low` to `high`, half-open.
-
-        Each member gives each word's type its weight times its confidence in the word; one without a confidence gives
-        its weight. The type with most wins, and of several equal ones that which was met first.
-        """
-        votes: dict[str, float] = defaultdict(float)
-        evidence: dict[Pointer, None] = {}
-        for voter, of_word in zip(self._voters, self._spans, strict=True):
-            for word in range(low, high):
-                if of_word[word] < 0:
-                    continue
-                span = voter.spans[of_word[word]]
-                evidence.update(dict.fromkeys(span.evidence))
-                kind = voter.types.get(span.type or "")
-                given = voter.confidences[word]
-                if kind is not None:
-                    votes[kind] += voter.weight * (1.0 if np.isnan(given) else float(given))
-        best = max(votes, key=votes.__getitem__) if votes else None
-        return SpanLabel(best, tuple(evidence))
-
-
-def pointers_of(voters: Sequence[Voter]) -> dict[tuple[int, int], tuple[Pointer, ...]]:
-    """Where words are supported: by the first member that points anywhere."""
-    pointers: dict[tuple[int, int], tuple[Pointer, ...]] = {}
-    for voter in voters:
-        for word in voter.words or ():
-            if word.evidence:
-                pointers.setdefault((word.start, word.end), word.evidence)
-    return pointers
-
-
-Missing = Literal["refuse", "rest"]
-
-_THRESHOLD = 0.5
-_GRAVE = (
-    Status.FAILED, Status.TOO_LONG, Status.UNSUPPORTED_LANGUAGE, Status.NO_EVIDENCE, Status.NOTHING_TO_COMPARE,
-)  # fmt: skip
-_VOID = ("calibration:", "words:no confidences")  # notes of members that learned weights overtake
-_NO_WORDS = "it gives spans alone, without the confidence of each word; calibrate it first, or learn a stack"
 
 
 @dataclass(frozen=True)
@@ -486,10 +348,37 @@ class _Loaded:
 
 @dataclass(frozen=True)
 class _Vote:
-    """A member that scored a sample."""
+    """What a member says of a response; its confidences are of the common words, NaN where it gave none."""
 
     member: _Loaded
     prediction: Prediction
+    confidences: Array
+
+
+def _labeller(bounds: NDArray[np.int32], votes: Sequence[_Vote]) -> Callable[[int, int], SpanLabel]:
+    """Types and pointers of the words from one to another.
+
+    Each member gives each word's type its weight times its confidence in the word; one without a confidence gives its
+    weight. The type with most wins, and of several equal ones that which was met first.
+    """
+    spans_of_words = [span_of_each(bounds, vote.prediction.spans or ()) for vote in votes]
+
+    def label(low: int, high: int) -> SpanLabel:
+        weights: dict[str, float] = defaultdict(float)
+        evidence: dict[Pointer, None] = {}
+        for vote, of_word in zip(votes, spans_of_words, strict=True):
+            for word in range(low, high):
+                if of_word[word] < 0:
+                    continue
+                span = (vote.prediction.spans or ())[of_word[word]]
+                evidence.update(dict.fromkeys(span.evidence))
+                kind = vote.member.types.get(span.type or "")
+                given = vote.confidences[word]
+                if kind is not None:
+                    weights[kind] += vote.member.weight * (1.0 if np.isnan(given) else float(given))
+        return SpanLabel(max(weights, key=weights.__getitem__) if weights else None, tuple(evidence))
+
+    return label
 
 
 class Ensemble(BaseDetector[None, Sequence[Prediction]]):
@@ -502,7 +391,7 @@ class Ensemble(BaseDetector[None, Sequence[Prediction]]):
     the others judge it, their weights carrying the whole, and the prediction says who was missing.
 
     Args:
-        members: names joined by `+`, the path of a TOML file, or a list; see `plan.read_members`. None for those of the
+        members: names joined by `+`, the path of a TOML file, or a list; see `read_members`. None for those of the
             file of weights.
         stacking: a file that `veriglot train stacking` wrote; None for the mean.
         missing: what happens where a member is not installed or did not score a sample.
@@ -521,7 +410,7 @@ class Ensemble(BaseDetector[None, Sequence[Prediction]]):
         members: str | Sequence[str | Member] | None = None,
         *,
         stacking: str | None = None,
-        missing: Missing = "refuse",
+        missing: Literal["refuse", "rest"] = "refuse",
         taxonomy: str | None = None,
         threshold: float | None = None,
         words: bool = False,
@@ -530,8 +419,7 @@ class Ensemble(BaseDetector[None, Sequence[Prediction]]):
             raise UsageError(f"missing is refuse or rest, not {missing!r}.")
         self._missing = missing
         self._members, self._combination = _combination(members, stacking)
-        default = _THRESHOLD if self._combination.threshold is None else self._combination.threshold
-        super().__init__(default if threshold is None else threshold, words=words)
+        super().__init__(self._combination.threshold if threshold is None else threshold, words=words)
         self._absent: list[str] = []
         detectors = self._load()
         self.taxonomy = taxonomy or next(iter(detectors.values())).taxonomy
@@ -593,77 +481,73 @@ class Ensemble(BaseDetector[None, Sequence[Prediction]]):
         return detectors
 
     def _scored(self, sample: Sample, plan: None, result: Sequence[Prediction]) -> Prediction | NotScored:  # noqa: ARG002
-        votes, others = self._split(result)
-        if not votes or (others and self._missing == "refuse"):
-            status = min((status for _, status, _ in others), key=_GRAVE.index)
-            return NotScored(status, "; ".join(f"{name}: {reason}" for name, _, reason in others))
-        void = _VOID if self._combination.learned else ()
-        notes = [note for vote in votes for note in vote.prediction.notes if not note.startswith(void)]
-        notes += [f"ensemble:without {name} ({status})" for name, status, _ in others]
-        notes += [f"ensemble:without {name} (not installed)" for name in self._absent]
-        return self._combined(sample, votes, notes)
-
-    def _split(self, predictions: Sequence[Prediction]) -> tuple[list[_Vote], list[tuple[str, Status, str]]]:
-        """The members that scored a sample, and the others with status and reason."""
-        votes: list[_Vote] = []
+        scored: list[tuple[_Loaded, Prediction]] = []
         others: list[tuple[str, Status, str]] = []
-        for member, prediction in zip(self._here, predictions, strict=True):
+        for member, prediction in zip(self._here, result, strict=True):
             if prediction.status is not Status.SCORED:
                 others.append((member.detector.name, prediction.status, prediction.reason or ""))
             elif prediction.words is None and not self._combination.learned:
                 others.append((member.detector.name, Status.FAILED, _NO_WORDS))
             else:
-                votes.append(_Vote(member, prediction))
-        return votes, others
+                scored.append((member, prediction))
+        if not scored or (others and self._missing == "refuse"):
+            status = min((status for _, status, _ in others), key=_GRAVE.index)
+            return NotScored(status, "; ".join(f"{name}: {reason}" for name, _, reason in others))
+        void = _VOID if self._combination.learned else ()
+        notes = [note for _, prediction in scored for note in prediction.notes if not note.startswith(void)]
+        notes += [f"ensemble:without {name} ({status})" for name, status, _ in others]
+        notes += [f"ensemble:without {name} (not installed)" for name in self._absent]
+        return self._combined(sample, scored, notes)
 
-    def _combined(self, sample: Sample, votes: Sequence[_Vote], notes: list[str]) -> Prediction | NotScored:
-        tag, script = predicted_language(sample, votes[0].prediction)
+    def _combined(
+        self, sample: Sample, scored: Sequence[tuple[_Loaded, Prediction]], notes: list[str]
+    ) -> Prediction | NotScored:
+        tag, script = predicted_language(sample, scored[0][1])
         bounds = word_bounds(sample.response, tag)
-        readings = [read_over(sample, vote.prediction, bounds) for vote in votes]
-        there = np.isin(np.arange(len(self._members)), [vote.member.index for vote in votes])
+        readings = [read_over(sample, prediction, bounds) for _, prediction in scored]
+        there = np.isin(np.arange(len(self._members)), [member.index for member, _ in scored])
         given = np.stack([reading.confidences for reading in readings], axis=1)
         inside = np.stack([reading.marked for reading in readings], axis=1)
-        scores = np.array([[float(vote.prediction.score or 0.0) for vote in votes]])
+        scores = np.array([[float(prediction.score or 0.0) for _, prediction in scored]])
         confidences = self._combination.words(given, inside, there, tag, script)
         score = self._combination.score(scores, there, tag, script)
         if confidences is None or score is None:
             return NotScored(Status.FAILED, "no member that has a weight in this script scored it")
         if not self._combination.covers(tag, script):
             notes.append("calibration:default")
-        voters = [_voter(vote, column) for vote, column in zip(votes, given.T, strict=True)]
+        label = _labeller(bounds, [_Vote(*pair, column) for pair, column in zip(scored, given.T, strict=True)])
         sentences = sentence_of_each(sample.response, tag, bounds)
-        label = Vote(bounds, voters)
         return self._prediction(
             sample,
             score=score,
             spans=spans_from_words(sample.response, bounds, confidences, self._threshold, sentences, label),
-            words=self._word_list(bounds, confidences, voters) if self._words else None,
+            words=self._word_list(bounds, confidences, scored) if self._words else None,
             language=tag,
             notes=dict.fromkeys(notes),
         )
 
     def _word_list(
-        self, bounds: NDArray[np.int32], confidences: NDArray[np.float64], voters: Sequence[Voter]
+        self, bounds: NDArray[np.int32], confidences: Array, scored: Sequence[tuple[_Loaded, Prediction]]
     ) -> tuple[Word, ...]:
-        pointers = pointers_of(voters)
+        """Every word; a supported one with what the first member points at that points anywhere."""
+        pointers: dict[tuple[int, int], tuple[Pointer, ...]] = {}
+        for _, prediction in scored:
+            for word in prediction.words or ():
+                if word.evidence:
+                    pointers.setdefault((word.start, word.end), word.evidence)
         ranges = [(start, end) for start, end in bounds.tolist()]
         return words_from_confidences(bounds, confidences, self._threshold, lambda word: pointers.get(ranges[word], ()))
 
 
-def _voter(vote: _Vote, confidences: NDArray[np.float64]) -> Voter:
-    prediction, member = vote.prediction, vote.member
-    return Voter(prediction.spans or (), prediction.words, confidences, member.weight, member.types)
-
-
 def _combination(
     members: str | Sequence[str | Member] | None, stacking: str | None
-) -> tuple[tuple[Member, ...], Combination]:
+) -> tuple[tuple[Member, ...], _Mean | _Stack]:
     if stacking is None:
         if members is None:
             raise UsageError("The ensemble has no members.", remedy="Name them as in ensemble:grounding+semantic.")
         chosen = read_members(members)
-        return chosen, Mean(tuple(member.weight for member in chosen))
-    stack = Stack(read_stacking(stacking), stacking)
+        return chosen, _Mean([member.weight for member in chosen])
+    stack = _Stack(read_stacking(stacking), stacking)
     learned = tuple(member.member for member in stack.file.members)
     names = [member.detector for member in learned]
     if members is not None and [member.detector for member in read_members(members)] != names:

@@ -8,9 +8,9 @@ import numpy as np
 
 from veriglot.detectors.calibration import (
     CALIBRATION,
+    ByScript,
     Calibration,
     Curve,
-    Level,
     Measured,
     Platt,
     WordCurve,
@@ -154,9 +154,9 @@ class _Fitting(ScriptFits[WordCurve]):
         """Fits a curve on some of the units."""
         return lambda here, default, languages: self._curve(units.of(here), source, default, pull, languages)
 
-    def level(self, units: Units, pull: float, source: Source) -> Level:
+    def level(self, units: Units, pull: float, source: Source) -> ByScript[WordCurve]:
         """Curves of all units."""
-        return Level(*self.fit(units, self.curves(units, pull, source)))
+        return ByScript(*self.fit(units, self.curves(units, pull, source)))
 
     def calibrated(self, units: Units, pull: float, source: Source) -> Array:
         """The calibrated confidence of each unit, by a fit that saw no response of its text; shape (n,)."""

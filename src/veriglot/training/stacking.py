@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from veriglot.detectors.calibration import Measured, predicted_language, read_over, settings_of
-from veriglot.detectors.ensemble import STACKING, Mean, Mix, Mixes, Stacked, Stacking, features, made
+from veriglot.detectors.calibration import ByScript, Measured, predicted_language, read_over, settings_of
+from veriglot.detectors.ensemble import STACKING, Mix, Stacked, Stacking, features, made, mean_of
 from veriglot.errors import UsageError
 from veriglot.pipeline.engine import judge
 from veriglot.records import Status
@@ -171,9 +171,9 @@ class _Units:
 class _Fitting(ScriptFits[Mix]):
     """Fits weights by script on any part of the responses."""
 
-    def mixes(self, units: _Units, pull: float) -> Mixes:
+    def mixes(self, units: _Units, pull: float) -> ByScript[Mix]:
         """Weights from all responses."""
-        return Mixes(*self.fit(units, self._fits(units, pull)))
+        return ByScript(*self.fit(units, self._fits(units, pull)))
 
     def combined(self, units: _Units, pull: float) -> Array:
         """The combined confidence of each unit, by weights that no response of its text had a part in; shape (n,)."""
@@ -227,10 +227,7 @@ def _quality(
         if not np.isnan(words.given[:, index]).any()
     ]
     if len(systems) == len(names):
-        mean = Mean((1.0,) * len(names))
-        everyone: Any = np.ones(len(names), dtype=bool)
-        together = mean.words(words.given, words.inside, everyone, None, None)
-        assert together is not None
+        together = mean_of(words.given, np.ones(len(names)))
         systems.append((_MEAN, together, np.full(total, 0.5)))
     systems.append((_STACK, crossed, fitting.thresholds(words, crossed)))
     rows = []

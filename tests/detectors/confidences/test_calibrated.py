@@ -13,9 +13,9 @@ from told_words import ToldWords, told
 
 from veriglot.detectors.calibration import (
     CALIBRATION,
+    ByScript,
     Calibrated,
     Calibration,
-    Level,
     Platt,
     WordCurve,
     curved,
@@ -43,7 +43,7 @@ BOLD = Platt(1.0, 3.0)
 def write(tmp_path: Path) -> Write:
     """Writes a calibration: of a detector, with curves of our own."""
 
-    def made(detector: Detector, words: Level, **parts: Any) -> str:
+    def made(detector: Detector, words: ByScript, **parts: Any) -> str:
         source = parts.pop("source", "words")
         own = settings_of(detector.signature) if source == "words" else detector.signature
         file = Calibration(
@@ -60,8 +60,8 @@ def write(tmp_path: Path) -> Write:
     return made
 
 
-def level(default: Platt = TIMID, **scripts: Platt) -> Level:
-    return Level(WordCurve(default), {script: WordCurve(one, languages=("en",)) for script, one in scripts.items()})
+def level(default: Platt = TIMID, **scripts: Platt) -> ByScript:
+    return ByScript(WordCurve(default), {script: WordCurve(one, languages=("en",)) for script, one in scripts.items()})
 
 
 def confidences(detector: Detector, text: str, language: str = "en") -> list[float]:
@@ -70,7 +70,7 @@ def confidences(detector: Detector, text: str, language: str = "en") -> list[flo
 
 
 def test_words_spans_and_score_are_calibrated(write: Write) -> None:
-    file = write(ToldWords(), level(), responses=Level(WordCurve(BOLD)))
+    file = write(ToldWords(), level(), responses=ByScript(WordCurve(BOLD)))
     found = Calibrated(ToldWords, calibration=file, words=True).predict([told("one", "a30 a70 a90x a10")])[0]
     wanted = curved(TIMID, np.array([0.3, 0.7, 0.9, 0.1])).tolist()
     assert [word.confidence for word in found.words or ()] == wanted
@@ -97,7 +97,7 @@ def test_a_script_has_its_curve_and_others_the_default_and_a_note(write: Write) 
 
 def test_a_detector_of_spans_alone_gets_words(write: Write) -> None:
     make = partial(ToldWords, spans_alone=True)
-    words = Level(WordCurve(TIMID, unmarked=0.07, verdict=0.66))
+    words = ByScript(WordCurve(TIMID, unmarked=0.07, verdict=0.66))
     detector = Calibrated(make, calibration=write(make(), words, source="spans"), words=True)
     assert confidences(detector, "a90x a20 zebra a80V") == [curved(TIMID, np.array([0.9]))[0], 0.07, 0.07, 0.66]
     low = Calibrated(make, calibration=write(make(), words, source="spans"), threshold=0.01)
@@ -155,7 +155,7 @@ def test_curves_that_lack_what_they_need_are_refused(write: Write) -> None:
     with pytest.raises(ValueError, match="shares of words"):
         write(ToldWords(), level(), source="spans")
     with pytest.raises(ValueError, match="has a curve"):
-        write(ToldWords(), Level(WordCurve(None)))
+        write(ToldWords(), ByScript(WordCurve(None)))
 
 
 def test_it_is_found_by_name_and_travels(write: Write) -> None:
@@ -171,5 +171,5 @@ def test_it_is_found_by_name_and_travels(write: Write) -> None:
 
 @pytest.mark.parametrize("make", [partial(load_detector, "grounding")])
 def test_the_contract_is_kept(write: Write, make: Make) -> None:
-    file = write(make(threshold=None, words=True), level(TIMID, Latn=BOLD), responses=Level(WordCurve(TIMID)))
+    file = write(make(threshold=None, words=True), level(TIMID, Latn=BOLD), responses=ByScript(WordCurve(TIMID)))
     check_detector(partial(Calibrated, make, calibration=file))

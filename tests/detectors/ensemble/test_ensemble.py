@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from told_words import ToldWords, plugged_in, told
 
-from veriglot.detectors.ensemble import STACKING, Ensemble, Member, Mix, Mixes, Stacked, Stacking, read_members
+from veriglot.detectors.calibration import ByScript
+from veriglot.detectors.ensemble import STACKING, Ensemble, Member, Mix, Stacked, Stacking, read_members
 from veriglot.detectors.registry import DETECTORS, load_detector
 from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.hub.registry import MissingWeightsError
@@ -149,7 +150,7 @@ def test_a_file_of_members(tmp_path: Path) -> None:
             read_members(str(path))
 
 
-def stack(tmp_path: Path, members: Sequence[_Member], words: Mixes, **parts: Any) -> str:
+def stack(tmp_path: Path, members: Sequence[_Member], words: ByScript[Mix], **parts: Any) -> str:
     made = [ToldWords(**member.options) for member in members]
     learned = [
         Stacked(member, one.name, one.signature.replace("|threshold:0.5", ""), "words")
@@ -170,7 +171,7 @@ def probability(log_odds: float) -> float:
 
 def test_a_stack_by_hand(tmp_path: Path) -> None:
     odds = {share: float(np.log(share / (1 - share))) for share in (0.2, 0.4, 0.9, 0.7)}
-    path = stack(tmp_path, [A, B], Mixes(Mix((0.5, 1.5), -0.25)), responses=Mixes(Mix((1.0, 0.0), 0.0)))
+    path = stack(tmp_path, [A, B], ByScript(Mix((0.5, 1.5), -0.25)), responses=ByScript(Mix((1.0, 0.0), 0.0)))
     detector = Ensemble(stacking=path, words=True)
     (found,) = detector.predict([told("one", "a20b40 a90b70")])
     assert [word.confidence for word in found.words or ()] == [
@@ -183,19 +184,19 @@ def test_a_stack_by_hand(tmp_path: Path) -> None:
 
 def test_a_stack_without_a_member_makes_the_rest_carry_the_whole(tmp_path: Path) -> None:
     choosy = Member("told-words", options={"letter": "b", "refuses": "fr"})
-    path = stack(tmp_path, [A, choosy], Mixes(Mix((0.5, 1.5), -0.25)))
+    path = stack(tmp_path, [A, choosy], ByScript(Mix((0.5, 1.5), -0.25)))
     (found,) = Ensemble(stacking=path, words=True, missing="rest").predict([told("one", "a20b40", "fr")])
     assert [word.confidence for word in found.words or ()] == [probability(2.0 * float(np.log(0.25)) - 0.25)]
 
 
 def test_what_the_stack_marks_has_a_type_though_no_member_marks_it(tmp_path: Path) -> None:
-    path = stack(tmp_path, [A, B], Mixes(Mix((1.0, 1.0), 2.0)))
+    path = stack(tmp_path, [A, B], ByScript(Mix((1.0, 1.0), 2.0)))
     (found,) = Ensemble(stacking=path).predict([told("one", "a30b35 a01b01")])
     assert [(span.text, span.type) for span in found.spans or ()] == [("a30b35", "invented")]
 
 
 def test_a_stack_of_other_members_is_refused(tmp_path: Path) -> None:
-    path = stack(tmp_path, [A, B], Mixes(Mix((1.0, 1.0), 0.0)))
+    path = stack(tmp_path, [A, B], ByScript(Mix((1.0, 1.0), 0.0)))
     with pytest.raises(UsageError, match="were learned for told-words"):
         Ensemble("grounding+semantic", stacking=path)
     text = (tmp_path / "stack.json").read_text("utf-8").replace("told-b@1", "told-b@2")
@@ -208,7 +209,7 @@ def test_weights_that_are_none_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="negative"):
         Mix((-0.1, 1.0), 0.0)
     with pytest.raises(ValueError, match="one weight for each"):
-        stack(tmp_path, [A, B], Mixes(Mix((1.0,), 0.0)))
+        stack(tmp_path, [A, B], ByScript(Mix((1.0,), 0.0)))
     (tmp_path / "other.json").write_text("{}", "utf-8")
     with pytest.raises(InputError, match="no file of ensemble weights"):
         Ensemble(stacking=str(tmp_path / "other.json"))

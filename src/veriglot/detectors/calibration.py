@@ -502,7 +502,7 @@ class Calibrated(Configured):
         def pointers(word: int) -> tuple[Pointer, ...]:
             return prediction.words[word].evidence if prediction.words is not None else ()
 
-        words = words_from_confidences(reading.bounds, confidences, self._threshold, pointers)
+        words_from_confidences(reading.bounds, confidences, self._threshold, pointers)
         return msgspec.structs.replace(
             prediction,
             detector=self.name,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 
+from veriglot.judging.base import DIGITS
 from veriglot.llm.client import AnswerError, Reply
 from veriglot.llm.output_parser import after_thoughts, decode_answer
 from veriglot.records import Span, Word
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ALTERNATIVES",
-    "DIGITS",
     "Ballot",
     "Mark",
     "Quote",
@@ -148,14 +148,7 @@ class _Text:
         if not plain:
             return []
         ranges = (self._plain.original(low, high) for low, high in _all(self._plain.text, plain))
-        return [range_ for range_ in (self._trimmed(*range_) for range_ in ranges) if range_[0] < range_[1]]
-
-    def _trimmed(self, start: int, end: int) -> Range:
-        while start < end and self._response[start].isspace():
-            start += 1
-        while end > start and self._response[end - 1].isspace():
-            end -= 1
-        return start, end
+        return [range_ for range_ in (_trimmed(self._response, *range_) for range_ in ranges) if range_[0] < range_[1]]
 
     def _by_words(self, wanted: str) -> list[Range]:
         forms = [_form(wanted[start:end]) for start, end in words(wanted, self._language)]
@@ -209,7 +202,6 @@ def _all(text: str, wanted: str) -> list[Range]:
     return ranges
 
 
-DIGITS = 4  # of a confidence
 _NO_MARK = -1
 
 

@@ -21,7 +21,7 @@ from veriglot.judging.base import BaseDetector, NotScored, admit, without_words
 from veriglot.judging.classifiers import group_units
 from veriglot.llm.client import Closing, Message, ModelError, Reply, Request, Settings, canonical
 from veriglot.llm.limits import Limits, estimate_tokens
-from veriglot.llm.pool import ask_all
+from veriglot.llm.pool import Answer, ask_all
 from veriglot.llm.presets import preset as preset_settings
 from veriglot.llm.registry import connect
 from veriglot.records import Status
@@ -37,55 +37,30 @@ if TYPE_CHECKING:
     from veriglot.records import Evidence, JudgedUnit, Prediction, Sample, Span, Word
     from veriglot.storage.checkpoint import Usage
 
-__all__ = [
-    "Asked",
-    "Asking",
-    "Case",
-    "Judge",
-    "Outcome",
-    "Passages",
-    "Prompt",
-    "Question",
-    "WindowedJudge",
-    "ask",
-    "language_name",
-    "load_prompt",
-    "passage_blocks",
-    "question_block",
-    "tagged",
-]
+__all__ = ["Asking", "Case", "Judge", "Outcome", "Passages", "Question", "WindowedJudge", "language_name", "load_prompt", "passage_blocks", "question_block", "tagged"]
 
 
-class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Prompt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A prompt with the fields that are filled in.
+
+    Attributes:
+        version: as the file has it.
+        user: what is said, with `{fields}`; braces of the text are doubled.
+        max_tokens: the most tokens of a reply, unless the user sets another bound.
+        system: what is said before it, without fields; empty for nothing.
+        name: of the file, without its ending.
+    """
+
     version: str
     user: str
     max_tokens: int
     system: str = ""
-
-
-class Prompt(msgspec.Struct, frozen=True):
-    """A prompt with the fields that are filled in.
-
-    Attributes:
-        name: of the file, without its ending.
-        version: as the file has it.
-        user: what is said, with `{fields}`; braces of the text are doubled.
-        system: what is said before it, without fields; empty for nothing.
-        max_tokens: the most tokens of a reply, unless the user sets another bound.
-        digest: the first 12 hexadecimal digits of the SHA-256 of what is said.
-    """
-
-    name: str
-    version: str
-    user: str
-    system: str
-    max_tokens: int
-    digest: str
+    name: str = ""
 
     @property
     def signature(self) -> str:
         """Name, version and digest, such as `spans@1.0f3a...`: a word that changes changes it."""
-        return f"{self.name}@{self.version}.{self.digest}"
+        return f"{self.name}@{self.version}.{digest([self.system, self.user])[:12]}"
 
     def filled(self, **fields: str) -> str:
         """The text with its fields. What is filled in may hold braces."""
@@ -124,12 +99,11 @@ def _shipped(name: str, fields: frozenset[str]) -> Prompt:
 
 
 def _prompt(name: str, text: str, fields: frozenset[str]) -> Prompt:
-    read = msgspec.convert(tomllib.loads(text), _File)
-    named = {field for _, field, _, _ in string.Formatter().parse(read.user) if field is not None}
+    prompt = msgspec.structs.replace(msgspec.convert(tomllib.loads(text), Prompt), name=name)
+    named = {field for _, field, _, _ in string.Formatter().parse(prompt.user) if field is not None}
     if unknown := named - fields:
         raise ValueError(f"it names {_listed(unknown)}, which is not filled in")
-    hashed = digest([read.system, read.user])[:12]
-    return Prompt(name, read.version, read.user, read.system, read.max_tokens, hashed)
+    return prompt
 
 
 def _listed(fields: set[str] | frozenset[str]) -> str:
@@ -163,9 +137,6 @@ def question_block(sample: Sample) -> str:
         return ""
     others = (sample.response, *(passage.text for passage in sample.evidence))
     return tagged("question", sample.question or "", *others) + "\n\n"
-
-
-_LOCAL = "transformers"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -268,7 +239,7 @@ class Asking:
             return self.client
         given = {"base_url": self.url, "key": self.key, "rules": self.rules}
         options = {name: value for name, value in given.items() if value is not None} | self._client_options
-        if self.client == _LOCAL:
+        if self.client == "transformers":
             options.setdefault("model", self.model)
         return connect(self.client, cache=self.cache, limits=limits, **options)
 
@@ -322,13 +293,6 @@ def _mapping(name: str, given: Mapping[str, Any] | str) -> dict[str, Any]:
         raise UsageError(f"The option {name} is no JSON object: {given!r}.") from error
 
 
-class Asked(msgspec.Struct, frozen=True):
-    """What became of a request: a reply, or why there is none."""
-
-    reply: Reply | None = None
-    error: VeriglotError | None = None
-
-
 class _Steady(Closing):
     """A client whose every failure is that of one request, unless all others would meet it as well."""
 
@@ -347,23 +311,19 @@ class _Steady(Closing):
             raise ModelError(f"The client {self.name} raised {type(error).__name__}: {error}") from error
 
 
-def ask(client: Client, requests: Sequence[Request], jobs: int) -> list[Asked]:
-    """Ask all, several at a time; one result per request, in order, whatever happens.
+def _answers(client: Client, requests: Sequence[Request], jobs: int) -> Iterator[Answer]:
+    """What became of every request, in order, several asked at a time, whatever happens.
 
     Where every further request would fail likewise (a refused key, a spending limit, a server that is down), those
     without an answer have that error.
     """
-    return list(_asked(client, requests, jobs))
-
-
-def _asked(client: Client, requests: Sequence[Request], jobs: int) -> Iterator[Asked]:
-    left = len(requests)
+    done = 0
     try:
-        for answer in ask_all(_Steady(client), requests, jobs=max(1, min(jobs, left))):
-            left -= 1
-            yield Asked(answer.reply, answer.error)
+        for answer in ask_all(_Steady(client), requests, jobs=max(1, min(jobs, len(requests)))):
+            done += 1
+            yield answer
     except ModelError as error:
-        yield from [Asked(error=error)] * left
+        yield from (Answer(request, error=error) for request in requests[done:])
 
 
 _HALF = 0.5
@@ -418,7 +378,7 @@ class Outcome:
     notes: tuple[str, ...] = field(default=())
 
 
-class Judge(BaseDetector[Case, tuple[Case, list[list[Asked]]]]):
+class Judge(BaseDetector[Case, tuple[Case, list[list[Answer]]]]):
     """A language model that is asked about each sample. See `docs/judges.md`.
 
     Args:
@@ -435,7 +395,6 @@ class Judge(BaseDetector[Case, tuple[Case, list[list[Asked]]]]):
     """
 
     kind: ClassVar[str]
-    taxonomy: str
     prompt_name: ClassVar[str]
     fields: ClassVar[frozenset[str]]
 
@@ -445,18 +404,15 @@ class Judge(BaseDetector[Case, tuple[Case, list[list[Asked]]]]):
         known = Asking.__dataclass_fields__
         for name in options:
             if name not in known:
-                raise UnknownNameError(f"option of the judge {self.kind!r}", name, [*known, *self._own_options()])
+                makers = [vars(kind)["__init__"] for kind in type(self).__mro__ if "__init__" in vars(kind)]
+                own = {option for maker in makers for option in getattr(maker, "__kwdefaults__", None) or ()}
+                raise UnknownNameError(f"option of the judge {self.kind!r}", name, {*known, *own})
         self._asking = Asking(**options)
         super().__init__(self._default_threshold() if threshold is None else threshold, words=words)
         self._prompt: Prompt = load_prompt(self.prompt_name, self.fields, prompt)
         self._settings = self._asking.generation(self._prompt.max_tokens)
         self._limits = Limits(self._asking.max_calls, self._asking.max_tokens_spent)
         self._client: Client = self._asking.connected(self._limits)
-
-    @classmethod
-    def _own_options(cls) -> tuple[str, ...]:
-        """The options that only this judge has."""
-        return ("threshold", "words", "prompt")
 
     def _default_threshold(self) -> float:
         """The threshold where the user sets none."""
@@ -503,7 +459,7 @@ class Judge(BaseDetector[Case, tuple[Case, list[list[Asked]]]]):
             return resolved
         return Case(sample, resolved, resolved.notes) if _has_words(sample) else without_words(sample)
 
-    def _run(self, plans: Sequence[tuple[Sample, Case]]) -> Iterator[tuple[Case, list[list[Asked]]] | NotScored]:
+    def _run(self, plans: Sequence[tuple[Sample, Case]]) -> Iterator[tuple[Case, list[list[Answer]]] | NotScored]:
         prepared = self._prepared([case for _, case in plans])
         cases = [self._guarded(self._with_questions, case) if isinstance(case, Case) else case for case in prepared]
         answers = iter(self._asked([case.questions for case in cases if isinstance(case, Case)]))
@@ -541,7 +497,7 @@ class Judge(BaseDetector[Case, tuple[Case, list[list[Asked]]]]):
         questions: Sequence[Sequence[Question]],
         seeds: Sequence[int | None] = (),
         settings: Settings | None = None,
-    ) -> list[list[list[Asked]]]:
+    ) -> list[list[list[Answer]]]:
         """The answers, per case, sample and question; all of the batch is asked together."""
         seeds = seeds or self._asking.seeds
         requests = [
@@ -550,7 +506,7 @@ class Judge(BaseDetector[Case, tuple[Case, list[list[Asked]]]]):
             for seed in seeds
             for question in asked
         ]
-        answers = iter(ask(self._client, requests, self._asking.jobs))
+        answers = _answers(self._client, requests, self._asking.jobs)
         return [[[next(answers) for _ in asked] for _ in seeds] for asked in questions]
 
     def _request(self, question: Question, seed: int | None, settings: Settings) -> Request:
@@ -567,7 +523,7 @@ class Judge(BaseDetector[Case, tuple[Case, list[list[Asked]]]]):
             alternatives=ALTERNATIVES if self._asking.probabilities else 0,
         )
 
-    def _scored(self, sample: Sample, plan: Case, result: tuple[Case, list[list[Asked]]]) -> Prediction | NotScored:  # noqa: ARG002
+    def _scored(self, sample: Sample, plan: Case, result: tuple[Case, list[list[Answer]]]) -> Prediction | NotScored:  # noqa: ARG002
         case, asked = result
         opinions, errors = self._opinions(case, asked)
         if 2 * len(opinions) <= len(asked):
@@ -587,7 +543,7 @@ class Judge(BaseDetector[Case, tuple[Case, list[list[Asked]]]]):
             units=outcome.units,
         )
 
-    def _opinions(self, case: Case, asked: list[list[Asked]]) -> tuple[list[Any], list[Exception]]:
+    def _opinions(self, case: Case, asked: list[list[Answer]]) -> tuple[list[Any], list[Exception]]:
         opinions: list[Any] = []
         errors: list[Exception] = []
         for answers in asked:
@@ -614,8 +570,8 @@ class Judge(BaseDetector[Case, tuple[Case, list[list[Asked]]]]):
 
 def _has_words(sample: Sample) -> bool:
     """Whether both texts say anything: marks and symbols alone cannot be judged."""
-    passages = (any(map(str.isalnum, passage.text)) for passage in sample.evidence)
-    return any(map(str.isalnum, sample.response)) and any(passages)
+    evidence = "".join(passage.text for passage in sample.evidence)
+    return all(any(map(str.isalnum, text)) for text in (sample.response, evidence))
 
 
 def language_name(tag: str) -> str:
@@ -645,10 +601,6 @@ class WindowedJudge(Judge):
             raise UsageError(f"A window of {window} tokens is too small.", remedy=f"Set it to {_SMALLEST} or more.")
         self._window = window
         super().__init__(**options)
-
-    @classmethod
-    def _own_options(cls) -> tuple[str, ...]:
-        return ("window", *super()._own_options())
 
     def _parts(self) -> dict[str, object]:
         return {"window": self._window}

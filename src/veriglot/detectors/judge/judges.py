@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import msgspec
 
 from veriglot.detectors.judge.answers import (
-    DIGITS,
     Ballot,
     Mark,
     Quote,
@@ -21,7 +20,6 @@ from veriglot.detectors.judge.answers import (
     spans_of,
 )
 from veriglot.detectors.judge.base import (
-    Asked,
     Case,
     Judge,
     Outcome,
@@ -35,7 +33,7 @@ from veriglot.detectors.judge.base import (
     tagged,
 )
 from veriglot.errors import UnknownNameError
-from veriglot.judging.base import NotScored, has_fact_rules, text_language, without_words
+from veriglot.judging.base import DIGITS, NotScored, has_fact_rules, text_language, without_words
 from veriglot.judging.nli import Claim
 from veriglot.llm.client import AnswerError
 from veriglot.llm.output_parser import schema_of
@@ -48,6 +46,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from veriglot.llm.client import Reply
+    from veriglot.llm.pool import Answer
     from veriglot.records import Sample
 
 __all__ = ["judge"]
@@ -80,18 +79,14 @@ class SpanJudge(WindowedJudge):
         options: of `WindowedJudge` and `Judge`.
     """
 
-    kind: ClassVar[str] = "spans"
-    prompt_name: ClassVar[str] = "spans"
-    fields: ClassVar[frozenset[str]] = frozenset({"language", "types", "question", "evidence", "response"})
+    kind = "spans"
+    prompt_name = "spans"
+    fields = frozenset({"language", "types", "question", "evidence", "response"})
 
     def __init__(self, *, taxonomy: str = "fava", **options: Any) -> None:
         self.taxonomy = taxonomy
         self._types = _types_of(taxonomy)
         super().__init__(**options)
-
-    @classmethod
-    def _own_options(cls) -> tuple[str, ...]:
-        return ("taxonomy", *super()._own_options())
 
     def _default_threshold(self) -> float:
         """Half of several opinions; of a single one all that it marks: doubt of a type is no doubt of the mark."""
@@ -103,7 +98,13 @@ class SpanJudge(WindowedJudge):
 
     def _questions(self, case: Case) -> list[Question]:
         return [
-            Question(self._filled(case, window), _spans_schema(list(self._types))) for window in self._windows(case)
+            Question(
+                self._filled(case, window),
+                _list_of(
+                    "spans", _object(before=_TEXT, text=_TEXT, type={"type": "string", "enum": list(self._types)})
+                ),
+            )
+            for window in self._windows(case)
         ]
 
     def _filled(self, case: Case, window: Passages) -> str:
@@ -183,14 +184,6 @@ def _types_of(name: str) -> dict[str, str]:
     return {type_: meaning for type_, meaning in entry.types.items() if type_ not in entry.clean}
 
 
-def _spans_schema(types: list[str]) -> dict[str, Any]:
-    text = {"type": "string"}
-    fields = {"before": text, "text": text, "type": {"type": "string", "enum": types}}
-    span = {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
-    spans = {"type": "array", "items": span}
-    return {"type": "object", "properties": {"spans": spans}, "required": ["spans"], "additionalProperties": False}
-
-
 class _Claimed(msgspec.Struct, frozen=True):
     claim: str
     text: str
@@ -201,17 +194,6 @@ class Answered(msgspec.Struct, frozen=True):
     """The facts that a model parted a response into."""
 
     facts: tuple[_Claimed, ...]
-
-
-def claims_by_rules(response: str, language: str) -> tuple[list[Claim], tuple[str, ...]]:
-    """The atomic facts of a response, which hold each of its words once, and what to note.
-
-    Args:
-        response: the text.
-        language: BCP 47 tag; without rules for it each sentence is one fact, which the note `facts:sentences` says.
-    """
-    claims = [Claim(fact.text(response), fact.kind, fact.parts) for fact in facts(response, language)]
-    return claims, () if has_fact_rules(language) else ("facts:sentences",)
 
 
 def claims_of_model(response: str, language: str, answered: Answered) -> tuple[list[Claim], tuple[str, ...]]:
@@ -235,13 +217,17 @@ def claims_of_model(response: str, language: str, answered: Answered) -> tuple[l
     return sorted(claims, key=lambda claim: claim.parts), notes
 
 
-def decomposition_schema() -> dict[str, Any]:
-    """The JSON schema of the answer of a model that parts a response."""
-    text = {"type": "string"}
-    fields = {"claim": text, "before": text, "text": text}
-    fact = {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
-    listed = {"type": "array", "items": fact}
-    return {"type": "object", "properties": {"facts": listed}, "required": ["facts"], "additionalProperties": False}
+def _object(**properties: Any) -> dict[str, Any]:
+    """The JSON schema of an object that has all of these and nothing else."""
+    required = list(properties)
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+def _list_of(name: str, item: dict[str, Any]) -> dict[str, Any]:
+    return _object(**{name: {"type": "array", "items": item}})
+
+
+_TEXT = {"type": "string"}
 
 
 Verdict = Literal["supported", "contradicted", "unverified"]
@@ -277,10 +263,10 @@ class FactJudge(WindowedJudge):
         options: of `WindowedJudge` and `Judge`.
     """
 
-    kind: ClassVar[str] = "facts"
+    kind = "facts"
     taxonomy = "support"
-    prompt_name: ClassVar[str] = "facts"
-    fields: ClassVar[frozenset[str]] = frozenset({"language", "question", "evidence", "facts"})
+    prompt_name = "facts"
+    fields = frozenset({"language", "question", "evidence", "facts"})
 
     def __init__(self, *, decompose: str = "rules", decompose_prompt: str | None = None, **options: Any) -> None:
         if decompose not in _DECOMPOSING:
@@ -289,10 +275,6 @@ class FactJudge(WindowedJudge):
         self._by_model = decompose == "model"
         self._parting = load_prompt("decompose", _DECOMPOSITION_FIELDS, decompose_prompt)
 
-    @classmethod
-    def _own_options(cls) -> tuple[str, ...]:
-        return ("decompose", "decompose_prompt", *super()._own_options())
-
     def _parts(self) -> dict[str, object]:
         return {**super()._parts(), "facts": self._parting.signature if self._by_model else "rules", "unit": "fact"}
 
@@ -300,22 +282,28 @@ class FactJudge(WindowedJudge):
         return self._parted_by_model(cases) if self._by_model else [self._parted_by_rules(case) for case in cases]
 
     def _parted_by_rules(self, case: Case) -> Case | NotScored:
-        claims, notes = claims_by_rules(case.sample.response, case.resolved.tag)
-        if not claims:
-            return without_words(case.sample)
-        return replace(case, state=claims, notes=(*case.notes, *notes))
+        """The atomic facts of a response, which hold each of its words once; whole sentences without rules for them."""
+        tag, response = case.resolved.tag, case.sample.response
+        claims = [Claim(fact.text(response), fact.kind, fact.parts) for fact in facts(response, tag)]
+        notes = () if has_fact_rules(tag) else ("facts:sentences",)
+        return replace(case, state=claims, notes=(*case.notes, *notes)) if claims else without_words(case.sample)
 
     def _parted_by_model(self, cases: list[Case]) -> list[Case | NotScored]:
-        questions = [[self._parting_question(case)] for case in cases]
+        schema = _list_of("facts", _object(claim=_TEXT, before=_TEXT, text=_TEXT))
+        questions = [
+            [
+                Question(
+                    self._parting.filled(language=case.language, response=tagged("response", case.sample.response)),
+                    schema,
+                )
+            ]
+            for case in cases
+        ]
         settings = self._asking.generation(self._parting.max_tokens)
         answers = self._asked(questions, self._asking.seeds[:1], settings)
         return [self._with_claims(case, answer[0][0]) for case, answer in zip(cases, answers, strict=True)]
 
-    def _parting_question(self, case: Case) -> Question:
-        response = tagged("response", case.sample.response)
-        return Question(self._parting.filled(language=case.language, response=response), decomposition_schema())
-
-    def _with_claims(self, case: Case, answer: Asked) -> Case | NotScored:
+    def _with_claims(self, case: Case, answer: Answer) -> Case | NotScored:
         if answer.reply is None:
             return self._failed([answer.error or AnswerError("The judge gave no reply.")])
         try:
@@ -481,10 +469,10 @@ class TranslationJudge(Judge):
         options: of `Judge`.
     """
 
-    kind: ClassVar[str] = "translation"
+    kind = "translation"
     taxonomy = "hat"
-    prompt_name: ClassVar[str] = "translation"
-    fields: ClassVar[frozenset[str]] = frozenset({"source_language", "language", "evidence", "response"})
+    prompt_name = "translation"
+    fields = frozenset({"source_language", "language", "evidence", "response"})
 
     def _parts(self) -> dict[str, object]:
         return {"unit": "response"}
@@ -525,8 +513,8 @@ class TranslationJudge(Judge):
 class GuidedTranslationJudge(TranslationJudge):
     """`judge:translation-guided`: as `judge:translation`, with guidelines and contrasted examples (HAT, Figure 8)."""
 
-    kind: ClassVar[str] = "translation-guided"
-    prompt_name: ClassVar[str] = "translation_guided"
+    kind = "translation-guided"
+    prompt_name = "translation_guided"
 
 
 def _source_language(sample: Sample) -> str:
@@ -564,18 +552,14 @@ class PairJudge(Judge):
         options: of `Judge`.
     """
 
-    kind: ClassVar[str] = "pairs"
+    kind = "pairs"
     taxonomy = "halluverse"
-    prompt_name: ClassVar[str] = "pairs"
-    fields: ClassVar[frozenset[str]] = frozenset({"language", "types", "evidence", "response"})
+    prompt_name = "pairs"
+    fields = frozenset({"language", "types", "evidence", "response"})
 
     def __init__(self, *, none: bool = True, **options: Any) -> None:
         self._meanings = dict(taxonomy(self.taxonomy).types) | ({NO_ERROR: _MEANING_OF_NONE} if none else {})
         super().__init__(**options)
-
-    @classmethod
-    def _own_options(cls) -> tuple[str, ...]:
-        return ("none", *super()._own_options())
 
     def _default_threshold(self) -> float:
         """The likeliest label is taken, however likely it is."""
@@ -593,9 +577,7 @@ class PairJudge(Judge):
             evidence=passage_blocks([("", text) for text in originals], sample.response, tag="true-sentence"),
             response=tagged("edited-sentence", sample.response, *originals),
         )
-        label = {"type": "string", "enum": list(self._meanings)}
-        schema = {"type": "object", "properties": {"type": label}, "required": ["type"], "additionalProperties": False}
-        return [Question(filled, schema)]
+        return [Question(filled, _object(type={"type": "string", "enum": list(self._meanings)}))]
 
     def _opinion(self, case: Case, replies: list[Reply]) -> _PairLabel:  # noqa: ARG002
         (reply,) = replies

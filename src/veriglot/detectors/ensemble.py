@@ -254,11 +254,7 @@ class Stacking(Versioned, frozen=True, kw_only=True):
 
 
 def read_stacking(path: str | Path) -> Stacking:
-    """Read a file that `veriglot train stacking` wrote.
-
-    Raises:
-        InputError: there is none, or it is something else.
-    """
+    """Read a file that `veriglot train stacking` wrote."""
     return read_versioned(path, Stacking, STACKING, "file of ensemble weights", "veriglot train stacking")
 
 

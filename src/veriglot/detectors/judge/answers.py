@@ -63,19 +63,10 @@ class Quote:
 
 @dataclass(frozen=True)
 class Located:
-    """Where a quote stands.
+    """Where a quote stands."""
 
-    Attributes:
-        start: first code point.
-        end: one past the last one.
-        how: `exact`; `normalised`: in another case, width, digit, mark or spacing; `words`: the same words with other
-            marks between them; `elided`: its two ends, with the middle left out.
-        ambiguous: whether it stands at several places that nothing tells apart; then this is the first that no other
-            quote has taken.
-    """
-
-    start: int
-    end: int
+    start: int  # first code point
+    end: int  # one past the last one
     how: How
     ambiguous: bool = False
 

@@ -37,25 +37,30 @@ if TYPE_CHECKING:
     from veriglot.records import Evidence, JudgedUnit, Prediction, Sample, Span, Word
     from veriglot.storage.checkpoint import Usage
 
-__all__ = ["Asking", "Case", "Judge", "Outcome", "Passages", "Question", "WindowedJudge", "language_name", "load_prompt", "passage_blocks", "question_block", "tagged"]
+__all__ = [
+    "Asking",
+    "Case",
+    "Judge",
+    "Outcome",
+    "Passages",
+    "Question",
+    "WindowedJudge",
+    "language_name",
+    "load_prompt",
+    "passage_blocks",
+    "question_block",
+    "tagged",
+]
 
 
 class Prompt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A prompt with the fields that are filled in.
+    """A prompt with the fields that are filled in."""
 
-    Attributes:
-        version: as the file has it.
-        user: what is said, with `{fields}`; braces of the text are doubled.
-        max_tokens: the most tokens of a reply, unless the user sets another bound.
-        system: what is said before it, without fields; empty for nothing.
-        name: of the file, without its ending.
-    """
-
-    version: str
-    user: str
-    max_tokens: int
-    system: str = ""
-    name: str = ""
+    version: str  # as the file has it
+    user: str  # what is said, with `{fields}`; braces of the text are doubled
+    max_tokens: int  # the most tokens of a reply, unless the user sets another bound
+    system: str = ""  # what is said before it, without fields; empty for nothing
+    name: str = ""  # of the file, without its ending
 
     @property
     def signature(self) -> str:
@@ -614,10 +619,6 @@ def evidence_windows(evidence: Sequence[Evidence], size: int | None) -> list[Pas
 
     A passage that fits stands whole in one window; a longer one is cut between sentences, or between words where a
     sentence is too long, and neighbouring pieces share a quarter.
-
-    Args:
-        evidence: the passages, in order.
-        size: estimated tokens; None for one window.
     """
     if size is None:
         return [[(passage.title or "", passage.text) for passage in evidence]]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from veriglot.encoders.base import Piece, PieceEncoder
+from veriglot.encoders.base import Encoder, Piece
 from veriglot.text.normalization import fold
 from veriglot.text.segmentation import words
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 WIDTH = 24
 
 
-class HashedEncoder(PieceEncoder):
+class HashedEncoder(Encoder):
     """Sentences are the mean of their words; the neighbours of a word add a little to it."""
 
     name = "hashed"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import numpy as np
@@ -30,12 +30,9 @@ __all__ = [
     "Encoded",
     "Encoder",
     "Piece",
-    "PieceEncoder",
     "Strength",
-    "Tokens",
     "WindowEncoder",
     "fast_tokenizer",
-    "languages_of",
     "load_encoder",
     "strength_among",
     "strength_of",
@@ -91,122 +88,23 @@ def load_encoder(name: str = "use-multilingual", **options: Any) -> Encoder:
 
 Strength = Literal["measured", "weak"]
 
-
-@dataclass(frozen=True)
-class Tokens:
-    """The tokens of a text, in order. White space before a token is no part of it.
-
-    Attributes:
-        bounds: half-open code point ranges in the text, shape (t, 2), neither column ever falling. A range may be
-            empty, and two tokens may share one where normalisation makes several letters of one (`½` is `1⁄2`).
-        vectors: one vector in context per token, shape (t, token_dimension), float32.
-    """
-
-    bounds: NDArray[np.int64]
-    vectors: NDArray[np.float32]
-
-
-@dataclass(frozen=True)
-class Encoded:
-    """A text as an encoder sees it.
-
-    Attributes:
-        sentence_bounds: the stretches that got a vector each, half-open code point ranges, shape (s, 2). These are the
-            sentences that were asked for, except that one longer than the encoder takes is there in several
-            pieces, and one without any token (of zero-width characters, say) is not there.
-        sentence_vectors: shape (s, dimension), float32, unit length.
-        token_bounds: as `Tokens.bounds`, in the whole text, shape (t, 2).
-        token_vectors: shape (t, token_dimension), float32.
-    """
-
-    sentence_bounds: NDArray[np.int64]
-    sentence_vectors: NDArray[np.float32]
-    token_bounds: NDArray[np.int64]
-    token_vectors: NDArray[np.float32]
-
-
-class Encoder(Protocol):
-    """Turns texts into vectors. Safe to share between threads; pickles as its name and options.
-
-    What a text gets hangs on that text alone, never on what else is in the batch or was asked before.
-    """
-
-    @property
-    def name(self) -> str:
-        """Its name in `ENCODERS`."""
-        ...
-
-    @property
-    def signature(self) -> str:
-        """One line `key:value|key:value` that tells apart any two encoders whose vectors differ."""
-        ...
-
-    @property
-    def dimension(self) -> int:
-        """Length of a sentence vector."""
-        ...
-
-    @property
-    def token_dimension(self) -> int:
-        """Length of a token vector."""
-        ...
-
-    @property
-    def languages(self) -> frozenset[str]:
-        """Base tags of the languages in which its quality was measured, and good; possibly none."""
-        ...
-
-    def strength(self, tag: str | None) -> Strength:
-        """`measured` where its quality was measured in the language as it is written, and good; otherwise `weak`.
-
-        Args:
-            tag: a BCP 47 tag; None, or a language that Veriglot does not know, is `weak`.
-        """
-        ...
-
-    def sentences(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One vector per text, shape (n, dimension), unit length; zero for a text without any token."""
-        ...
-
-    def tokens(self, text: str) -> Tokens:
-        """The tokens of one sentence. For a text of several, `encoded` gives each its own context."""
-        ...
-
-    def encoded(self, text: str, bounds: Sequence[tuple[int, int]] | NDArray[np.int64]) -> Encoded:
-        """Sentence and token vectors of a text whose sentences are known.
-
-        Args:
-            text: any text, of any length.
-            bounds: its sentences as half-open code point ranges in order, such as `veriglot.text.segmentation` gives.
-                What lies in no sentence gets no token.
-
-        Raises:
-            UsageError: a range that does not lie in the text.
-        """
-        ...
-
-
-class _Quality(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    measured: tuple[str, ...]  # tags of the language table: a language in the script that was measured
+_MEGABYTE = 1 << 20
 
 
 @cache
-def _table() -> dict[str, _Quality]:
+def _table() -> dict[str, dict[str, tuple[str, ...]]]:
     data = files(__package__).joinpath("quality.json").read_bytes()
-    return msgspec.json.decode(data, type=dict[str, _Quality])
+    return msgspec.json.decode(data, type=dict[str, dict[str, tuple[str, ...]]])
 
 
-@cache
-def languages_of(encoder: str) -> frozenset[str]:
-    """Base tags of the languages in which `encoder` was measured and good; none for one that is not in the table."""
-    known = _table().get(encoder)
-    return frozenset(get_language(tag).base for tag in known.measured) if known else frozenset()
+def measured_in(encoder: str) -> tuple[str, ...]:
+    """Tags of the language table, each a language in a script, in which `encoder` was measured and good."""
+    return _table().get(encoder, {}).get("measured", ())
 
 
 def strength_of(encoder: str, tag: str | None) -> Strength:
     """`measured` or `weak` by the table, for a language in a script; see `Encoder.strength`."""
-    known = _table().get(encoder)
-    return strength_among(known.measured if known else (), tag)
+    return strength_among(measured_in(encoder), tag)
 
 
 def strength_among(measured: Collection[str], tag: str | None) -> Strength:
@@ -215,58 +113,16 @@ def strength_among(measured: Collection[str], tag: str | None) -> Strength:
     return "measured" if entry is not None and entry.tag in measured else "weak"
 
 
-class Recent:
-    """Pieces by their text, the least recently used dropped first. Threads may share it.
-
-    Args:
-        room: bytes of vectors to keep; 0 keeps nothing.
-    """
-
-    def __init__(self, room: int) -> None:
-        self.room = room
-        self._held = 0
-        self._pieces: OrderedDict[str, Piece] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, text: str) -> Piece | None:
-        """The piece of `text`, or None where it is not kept."""
-        with self._lock:
-            piece = self._pieces.get(text)
-            if piece is not None:
-                self._pieces.move_to_end(text)
-            return piece
-
-    def put(self, text: str, piece: Piece) -> None:
-        """Keep a piece, unless it alone is more than there is room for."""
-        if piece.nbytes > self.room:
-            return
-        with self._lock:
-            before = self._pieces.pop(text, None)
-            self._held += piece.nbytes - (before.nbytes if before else 0)
-            self._pieces[text] = piece
-            while self._held > self.room:
-                self._held -= self._pieces.popitem(last=False)[1].nbytes
-
-    @property
-    def held(self) -> int:
-        """Bytes of vectors that are kept."""
-        return self._held
-
-    def __len__(self) -> int:
-        return len(self._pieces)
-
-
-_MEGABYTE = 1 << 20
-
-
 @dataclass(frozen=True)
 class Piece:
     """A sentence, or a part of a long one, encoded by itself.
 
     Attributes:
         vector: of the whole, shape (dimension,), unit length; zero where there is no token.
-        bounds: of the tokens, code points counted from the piece's beginning, shape (t, 2).
-        vectors: of the tokens, shape (t, token_dimension).
+        bounds: of the tokens, half-open code point ranges, shape (t, 2), neither column ever falling. White space
+            before a token is no part of it. A range may be empty, and two tokens may share one where normalisation
+            makes several letters of one (`½` is `1⁄2`).
+        vectors: one in context per token, shape (t, token_dimension), float32.
     """
 
     vector: NDArray[np.float32]
@@ -279,22 +135,82 @@ class Piece:
         return self.vector.nbytes + self.bounds.nbytes + self.vectors.nbytes
 
 
-class PieceEncoder(Configured, ABC):
-    """An encoder that encodes pieces, each by itself.
+@dataclass(frozen=True)
+class Encoded:
+    """A text as an encoder sees it.
+
+    Attributes:
+        sentence_bounds: the stretches that got a vector each, half-open code point ranges, shape (s, 2). These are the
+            sentences that were asked for, except that one longer than the encoder takes is there in several
+            pieces, and one without any token (of zero-width characters, say) is not there.
+        sentence_vectors: shape (s, dimension), float32, unit length.
+        token_bounds: as `Piece.bounds`, in the whole text, shape (t, 2).
+        token_vectors: shape (t, token_dimension), float32.
+    """
+
+    sentence_bounds: NDArray[np.int64]
+    sentence_vectors: NDArray[np.float32]
+    token_bounds: NDArray[np.int64]
+    token_vectors: NDArray[np.float32]
+
+
+class _Recent:
+    """Pieces by their text up to so many bytes, the least recently used dropped first. Threads may share it."""
+
+    def __init__(self, room: int) -> None:
+        self._room = room
+        self._held = 0
+        self._pieces: OrderedDict[str, Piece] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, text: str) -> Piece | None:
+        with self._lock:
+            piece = self._pieces.get(text)
+            if piece is not None:
+                self._pieces.move_to_end(text)
+            return piece
+
+    def put(self, text: str, piece: Piece) -> None:
+        """Keep a piece, unless it alone is more than there is room for."""
+        if piece.nbytes > self._room:
+            return
+        with self._lock:
+            before = self._pieces.pop(text, None)
+            self._held += piece.nbytes - (before.nbytes if before else 0)
+            self._pieces[text] = piece
+            while self._held > self._room:
+                self._held -= self._pieces.popitem(last=False)[1].nbytes
+
+
+class Encoder(Configured, ABC):
+    """Turns texts into vectors, a piece at a time. Safe to share between threads; pickles as its name and options.
+
+    What a text gets hangs on that text alone, never on what else is in the batch or was asked before.
 
     Args:
         cache_mb: MiB of vectors to keep of the pieces that were encoded last; 0 keeps none.
+        languages: BCP 47 tags in which its quality was measured, and good; None for those of `quality.json`.
+
+    Attributes:
+        name: its name in `ENCODERS`.
+        signature: one line `key:value|key:value` that tells apart any two encoders whose vectors differ.
+        longest: code points of a piece; None where `_encode` takes any length.
 
     Raises:
         UsageError: `cache_mb` is negative.
+        UnknownNameError: a language that Veriglot does not know.
     """
 
-    longest: int | None = None  # code points of a piece; None where `_encode` takes any length
+    name: str
+    signature: str
+    longest: int | None = None
 
-    def __init__(self, cache_mb: float) -> None:
+    def __init__(self, cache_mb: float, languages: Sequence[str] | None = None) -> None:
         if not cache_mb >= 0:
             raise UsageError(f"The cache is to hold {cache_mb} MiB.", remedy="Give cache_mb 0 or more.")
-        self._recent = Recent(int(cache_mb * _MEGABYTE))
+        self._recent = _Recent(int(cache_mb * _MEGABYTE))
+        measured = measured_in(self.name) if languages is None else languages
+        self._measured = frozenset(get_language(tag).tag for tag in measured)
 
     @property
     @abstractmethod
@@ -310,8 +226,24 @@ class PieceEncoder(Configured, ABC):
     def _encode(self, texts: Sequence[str]) -> list[Piece]:
         """One piece per text, whose content hangs on its text alone."""
 
+    @property
+    def languages(self) -> frozenset[str]:
+        """Base tags of the languages in which its quality was measured, and good; possibly none."""
+        return frozenset(get_language(tag).base for tag in self._measured)
+
+    def strength(self, tag: str | None) -> Strength:
+        """`measured` where its quality was measured in the language as it is written, and good; otherwise `weak`.
+
+        Args:
+            tag: a BCP 47 tag; None, or a language that Veriglot does not know, is `weak`.
+        """
+        return strength_among(self._measured, tag)
+
     def sentences(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """See `Encoder`. Of a text in several pieces, the mean by number of tokens, brought to unit length."""
+        """One vector per text, shape (n, dimension), unit length; zero for a text without any token.
+
+        Of a text in several pieces it is the mean by number of tokens, brought to unit length.
+        """
         cuts = [self._cuts(0, len(text)) for text in texts]
         flat = [text[low:high] for text, cut in zip(texts, cuts, strict=True) for low, high in cut]
         pieces = iter(self._pieces(flat))
@@ -320,13 +252,22 @@ class PieceEncoder(Configured, ABC):
             vectors[row] = _joined([next(pieces) for _ in cut]) if cut else 0
         return vectors
 
-    def tokens(self, text: str) -> Tokens:
-        """See `Encoder`."""
+    def tokens(self, text: str) -> Piece:
+        """The tokens of one sentence. For a text of several, `encoded` gives each its own context."""
         encoded = self.encoded(text, [(0, len(text))])
-        return Tokens(encoded.token_bounds, encoded.token_vectors)
+        return Piece(self.sentences([text])[0], encoded.token_bounds, encoded.token_vectors)
 
     def encoded(self, text: str, bounds: Sequence[tuple[int, int]] | NDArray[np.int64]) -> Encoded:
-        """See `Encoder`."""
+        """Sentence and token vectors of a text whose sentences are known.
+
+        Args:
+            text: any text, of any length.
+            bounds: its sentences as half-open code point ranges in order, such as `veriglot.text.segmentation` gives.
+                What lies in no sentence gets no token.
+
+        Raises:
+            UsageError: a range that does not lie in the text.
+        """
         wanted = _checked(bounds, len(text))
         cuts = [cut for low, high in wanted.tolist() for cut in self._cuts(low, high)]
         pieces = self._pieces([text[low:high] for low, high in cuts])
@@ -436,14 +377,14 @@ class _Window:
     taken: slice  # of the window's vectors: those that its text takes from it
 
 
-class WindowEncoder(PieceEncoder):
+class WindowEncoder(Encoder):
     """A transformer as an encoder.
 
     Args:
         tokenizer: of the library tokenizers, which knows where tokens stand.
         room: tokens that the model takes at a time, special tokens included.
         prompt: stands before every text and window, as some models ask for (`query: `); its tokens are not given.
-        languages: BCP 47 tags in which whoever loads it measured its quality.
+        languages: BCP 47 tags in which its quality was measured; None for those of `quality.json`.
         cache_mb: MiB of vectors to keep.
 
     Raises:
@@ -451,12 +392,13 @@ class WindowEncoder(PieceEncoder):
         UnknownNameError: a language that Veriglot does not know.
     """
 
-    def __init__(self, tokenizer: Any, *, room: int, prompt: str, languages: Sequence[str], cache_mb: float) -> None:
-        super().__init__(cache_mb)
+    def __init__(
+        self, tokenizer: Any, *, room: int, prompt: str, languages: Sequence[str] | None, cache_mb: float
+    ) -> None:
+        super().__init__(cache_mb, languages)
         self._tokenizer = tokenizer
         self._prompt = prompt
         self._room = room
-        self._measured = frozenset(get_language(tag).tag for tag in languages)
         empty = self._tokenised("")
         if room < len(empty.before) + len(empty.after) + _FEWEST:
             raise UsageError(
@@ -479,15 +421,6 @@ class WindowEncoder(PieceEncoder):
     def token_dimension(self) -> int:
         """Length of a token vector."""
         return int(self._dimensions[1])
-
-    @property
-    def languages(self) -> frozenset[str]:
-        """Base tags of the languages that were given as measured."""
-        return frozenset(get_language(tag).base for tag in self._measured)
-
-    def strength(self, tag: str | None) -> Strength:
-        """See `Encoder`."""
-        return strength_among(self._measured, tag)
 
     def _encode(self, texts: Sequence[str]) -> list[Piece]:
         tokenised = [self._tokenised(text) for text in texts]

@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 
 from veriglot import hub
-from veriglot.encoders.base import WindowEncoder, languages_of, strength_of, without_space
+from veriglot.encoders.base import WindowEncoder, without_space
 from veriglot.errors import UsageError, WeightsError
 from veriglot.hub.checkpoints import batches, onnx_session
 from veriglot.signatures import file_sha256, signature
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from onnx import NodeProto, ValueInfoProto
 
-    from veriglot.encoders.base import Strength
 
 __all__ = ["E5", "LAYER", "PARTS", "E5File", "E5Reader", "Embeddings", "Pair", "Tokeniser", "padded", "tokenizer_of"]
 
@@ -372,7 +371,7 @@ class E5(WindowEncoder):
             self._session = onnx_session(built(self._file, LAYER))
             self._embeddings = Embeddings(self._file)
             super().__init__(
-                _tokenizer(self._file), room=self._embeddings.room, prompt=PROMPT, languages=(), cache_mb=cache_mb
+                _tokenizer(self._file), room=self._embeddings.room, prompt=PROMPT, languages=None, cache_mb=cache_mb
             )
         except UsageError:
             raise
@@ -385,15 +384,6 @@ class E5(WindowEncoder):
             tokens=f"layer{LAYER}",
             prompt=PROMPT.strip(),
         )
-
-    @property
-    def languages(self) -> frozenset[str]:
-        """See `Encoder`. docs/encoders.md says how they were measured."""
-        return languages_of(_NAME)
-
-    def strength(self, tag: str | None) -> Strength:
-        """See `Encoder`."""
-        return strength_of(_NAME, tag)
 
     def _run(self, ids: NDArray[np.int64], mask: NDArray[np.int64]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         tokens, last = self._session.run(None, {"embedded": self._embeddings.of(ids), "mask": mask.astype(np.int32)})

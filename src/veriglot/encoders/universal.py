@@ -17,7 +17,7 @@ import sentencepiece
 from onnx import helper
 
 from veriglot import hub
-from veriglot.encoders.base import Piece, PieceEncoder, languages_of, strength_of, without_space
+from veriglot.encoders.base import Encoder, Piece, without_space
 from veriglot.errors import WeightsError
 from veriglot.hub.checkpoints import onnx_session
 from veriglot.signatures import signature
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from onnx import GraphProto, NodeProto
 
-    from veriglot.encoders.base import Strength
 
 __all__ = ["UniversalSentenceEncoder", "cut"]
 
@@ -107,7 +106,7 @@ _NAME = "use-multilingual"
 _BEGIN, _END = 1, 2  # token ids that the original graph sets around every text
 
 
-class UniversalSentenceEncoder(PieceEncoder):
+class UniversalSentenceEncoder(Encoder):
     """512 dimensions a sentence, and 512 a token.
 
     A sentence of more than 600 code points is encoded in pieces of 600. The vectors of a file hang on the processor's
@@ -148,15 +147,6 @@ class UniversalSentenceEncoder(PieceEncoder):
                 remedy=f"Get it again: veriglot models remove {_NAME}; veriglot models get {_NAME}",
             ) from error
         self._ids, self._splits = parts.ids, parts.splits
-
-    @property
-    def languages(self) -> frozenset[str]:
-        """See `Encoder`. docs/encoders.md says how they were measured."""
-        return languages_of(_NAME)
-
-    def strength(self, tag: str | None) -> Strength:
-        """See `Encoder`."""
-        return strength_of(_NAME, tag)
 
     def _encode(self, texts: Sequence[str]) -> list[Piece]:
         return [self._piece(text) for text in texts]

@@ -12,7 +12,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property, partial
 from importlib.resources import files
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -39,22 +39,7 @@ if TYPE_CHECKING:
 
     from veriglot.records import Pointer, Span
 
-__all__ = [
-    "BARE",
-    "EMPTY",
-    "Breach",
-    "ContractError",
-    "LoadDetector",
-    "LoadScorer",
-    "Report",
-    "Trial",
-    "check_detector",
-    "check_scorer",
-    "differences",
-    "hostile_samples",
-    "ordinary_samples",
-    "try_out",
-]
+__all__ = ["ContractError", "LoadDetector", "check_detector", "check_scorer", "hostile_samples", "ordinary_samples"]
 
 
 EMPTY = ("empty", "blank")  # ids of the hostile samples whose response says nothing
@@ -125,14 +110,7 @@ def _odd_fields() -> list[Sample]:
 
 
 def differences(wanted: Sequence[Any], answers: Sequence[Any], tolerance: float, when: str) -> Iterator[str]:
-    """What differs between two lists of records that belong to the same samples.
-
-    Args:
-        wanted: predictions or scores.
-        found: those to hold against them.
-        tolerance: by how much numbers may differ.
-        when: what was done to get `found`.
-    """
+    """What differs between two lists of records that belong to the same samples."""
     if len(wanted) != len(answers):
         yield f"{when}, there are {len(answers)} answers for {len(wanted)} samples"
         return
@@ -161,13 +139,7 @@ def difference(left: Any, other: Any, tolerance: float, path: str = "") -> str |
 
 
 def in_processes(subject: Any, method: str, samples: Sequence[Sample]) -> list[Any]:
-    """What two new processes say of each sample, in order.
-
-    Args:
-        subject: a detector or scorer; it travels there pickled.
-        method: `predict` or `score`.
-        samples: one by one.
-    """
+    """What two new processes say of each sample, in order."""
     spawn = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(2, mp_context=spawn) as pool:
         return list(pool.map(partial(_one, subject, method), samples))
@@ -184,46 +156,22 @@ _SHOWN = 4  # breaches of one check
 
 
 @dataclass(frozen=True)
-class Breach:
-    """One way in which a plug-in does not do what it has to.
-
-    Attributes:
-        check: name of the check.
-        what: what was seen, and what was to be seen.
-    """
-
-    check: str
-    what: str
-
-    def __str__(self) -> str:
-        return f"{self.check}: {self.what}"
-
-
-@dataclass(frozen=True)
 class Report:
-    """All that was checked.
+    """All that was checked."""
 
-    Attributes:
-        subject: name and revision of the plug-in, or what was given where it could not be made.
-        checks: names of the checks that ran, in order.
-        breaches: what they found.
-        samples: how many ordinary samples it was given.
-        scored: how many of these it scored.
-    """
-
-    subject: str
-    checks: tuple[str, ...]
-    breaches: tuple[Breach, ...]
-    samples: int
-    scored: int
+    subject: str  # name and revision of the plug-in, or what was given where it could not be made
+    checks: tuple[str, ...]  # names of the checks that ran, in order
+    breaches: tuple[str, ...]  # what they found, each as the check's name, a colon and what was seen
+    samples: int  # how many ordinary samples it was given
+    scored: int  # how many of these it scored
 
     def __str__(self) -> str:
         first = f"{self.subject}: {len(self.checks)} checks, {self.scored} of {self.samples} samples scored"
         if not self.breaches:
             return f"{first}; the contract is kept."
         lines = [f"{first}; the contract is broken:"]
-        for check in dict.fromkeys(breach.check for breach in self.breaches):
-            breaches = [breach for breach in self.breaches if breach.check == check]
+        for check, group in groupby(self.breaches, lambda breach: breach.partition(": ")[0]):
+            breaches = list(group)
             lines += [f"- {breach}" for breach in breaches[:_SHOWN]]
             if len(breaches) > _SHOWN:
                 lines.append(f"- {check}: and {len(breaches) - _SHOWN} more")
@@ -242,48 +190,27 @@ class ContractError(AssertionError):
         self.report = report
 
 
-def run_checks(checks: Mapping[str, Callable[[], Iterator[str]]]) -> list[Breach]:
+def _breaches(checks: Mapping[str, Callable[[], Iterator[str]]]) -> Iterator[str]:
     """What every check yields; an exception is a breach of the check that it ended."""
-    breaches: list[Breach] = []
     for name, check in checks.items():
         try:
-            breaches.extend(Breach(name, what) for what in check())
+            yield from (f"{name}: {what}" for what in check())
         except Exception as error:
-            breaches.append(Breach(name, f"raised {told(error)}"))
-    return breaches
+            yield f"{name}: raised {_told(error)}"
 
 
-def told(error: Exception) -> str:
+def _told(error: Exception) -> str:
     """An exception and the line that it comes from."""
     frames = traceback.extract_tb(error.__traceback__)
     location = f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
     return f"{type(error).__name__}: {error}{location}"
 
 
-def held(report: Report) -> Report:
-    """The report, if the contract is kept.
-
-    Raises:
-        ContractError: otherwise.
-    """
-    if report.breaches:
-        raise ContractError(report)
-    return report
-
-
 _TWICE = 3  # samples that are given twice in one batch
 
 
 class Trial(ABC):
-    """One plug-in and what it says of the samples.
-
-    Args:
-        load: makes it.
-        subject: made by it.
-        samples: ordinary ones.
-        tolerance: by how much numbers may differ between batches.
-        share: more than this share of the samples has to be scored.
-    """
+    """One plug-in and what it says of the samples."""
 
     answers: str  # what it gives, in messages
     method: str  # that gives them
@@ -295,9 +222,30 @@ class Trial(ABC):
         self._before = deepcopy(samples)
         self.tolerance, self.share = tolerance, share
 
-    @abstractmethod
     def checks(self) -> dict[str, Callable[[], Iterator[str]]]:
         """Every check by its name, in order."""
+        return {
+            "description": self.description,
+            self.answers: self.ordinary,
+            "hostile samples": self.hostile,
+            "batches": self.batches,
+            "samples untouched": self.untouched,
+            "determinism": self.determinism,
+            **self.further(),
+            "pickling": self.pickling,
+        }
+
+    def further(self) -> dict[str, Callable[[], Iterator[str]]]:
+        """Checks of this kind of plug-in alone."""
+        return {}
+
+    @abstractmethod
+    def description(self) -> Iterator[str]:
+        """What it says of itself."""
+
+    @abstractmethod
+    def hostile(self) -> Iterator[str]:
+        """What it makes of hostile samples."""
 
     @abstractmethod
     def answer(self, sample: Sample, answer: Any) -> Iterator[str]:
@@ -398,48 +346,32 @@ class Trial(ABC):
         yield from differences(wanted, answers, self.tolerance, "in new processes")
 
 
-def try_out(
+def _try_out(
     trial: type[Trial],
     protocol: Any,
     load: Callable[..., Any],
     samples: Sequence[Sample] | None,
     *,
     processes: bool,
-    tolerance: float,
-    share: float,
     **options: Any,
 ) -> Report:
-    """Make a plug-in, run all checks, and report.
-
-    Args:
-        trial: the checks of its kind; `options` are its own.
-        protocol: of `records.prediction`; what was made has to have all of it.
-        load: makes the plug-in.
-        samples: None for `ordinary_samples()`.
-        processes: whether new processes are tried too.
-        tolerance: see `Trial`.
-        share: see `Trial`.
-
-    Raises:
-        ContractError: the contract is broken.
-    """
+    """Make a plug-in, which has to have all of a protocol, run all checks of its kind, and report, or raise."""
     given = ordinary_samples() if samples is None else list(samples)
     try:
         subject = load()
+        lacking = [n for n in sorted(vars(protocol)) if not n.startswith("_") and not hasattr(subject, n)]
+        trouble = f"what was made lacks {', '.join(lacking)}" if lacking else ""
     except Exception as error:
-        return held(Report(repr(load), ("loading",), (Breach("loading", f"raised {told(error)}"),), len(given), 0))
-    lacking = [name for name in sorted(_members(protocol)) if not hasattr(subject, name)]
-    if lacking:
-        breach = Breach("loading", f"what was made lacks {', '.join(lacking)}")
-        return held(Report(repr(load), ("loading",), (breach,), len(given), 0))
-    tried = trial(load, subject, given, tolerance, share, **options)
+        trouble = f"raised {_told(error)}"
+    if trouble:
+        raise ContractError(Report(repr(load), ("loading",), (f"loading: {trouble}",), len(given), 0))
+    tried = trial(load, subject, given, **options)
     checks = {**tried.checks(), **({"processes": tried.processes} if processes else {})}
-    breaches = run_checks(checks)
-    return held(Report(str(subject.name), tuple(checks), tuple(breaches), len(given), tried.scored()))
-
-
-def _members(protocol: Any) -> set[str]:
-    return {name for name in vars(protocol) if not name.startswith("_")}
+    breaches = tuple(_breaches(checks))
+    report = Report(str(subject.name), tuple(checks), breaches, len(given), tried.scored())
+    if breaches:
+        raise ContractError(report)
+    return report
 
 
 _LADDER = (0.0, 0.2, 0.5, 0.8, 1.0)
@@ -481,7 +413,7 @@ def check_detector(
     Raises:
         ContractError: the contract is broken; the message lists how.
     """
-    return try_out(
+    return _try_out(
         _Trial, Detector, load, samples, processes=processes, tolerance=tolerance, share=scored,
         needs_evidence=needs_evidence,
     )  # fmt: skip
@@ -491,22 +423,12 @@ class _Trial(Trial):
     answers = "predictions"
     method = "predict"
 
-    def __init__(self, *given: Any, needs_evidence: bool) -> None:
-        super().__init__(*given)
+    def __init__(self, *given: Any, needs_evidence: bool, **options: Any) -> None:
+        super().__init__(*given, **options)
         self.needs_evidence = needs_evidence
 
-    def checks(self) -> dict[str, Callable[[], Iterator[str]]]:
-        return {
-            "description": self.description,
-            "predictions": self.ordinary,
-            "hostile samples": self.hostile,
-            "batches": self.batches,
-            "samples untouched": self.untouched,
-            "determinism": self.determinism,
-            "words": self.words,
-            "thresholds": self.thresholds,
-            "pickling": self.pickling,
-        }
+    def further(self) -> dict[str, Callable[[], Iterator[str]]]:
+        return {"words": self.words, "thresholds": self.thresholds}
 
     def description(self) -> Iterator[str]:
         yield from self.described()
@@ -616,15 +538,8 @@ def _marked(prediction: Prediction) -> set[int]:
     return {index for span in prediction.spans or () for index in range(span.start, span.end)}
 
 
-class LoadScorer(Protocol):
-    """Makes a scorer: a class, or anything that is called like one."""
-
-    def __call__(self) -> Scorer:
-        """A scorer."""
-
-
 def check_scorer(
-    load: LoadScorer,
+    load: Callable[[], Scorer],
     samples: Sequence[Sample] | None = None,
     *,
     tolerance: float = 0.0,
@@ -646,23 +561,12 @@ def check_scorer(
     Raises:
         ContractError: the contract is broken; the message lists how.
     """
-    return try_out(_ScorerTrial, Scorer, load, samples, processes=processes, tolerance=tolerance, share=scored)
+    return _try_out(_ScorerTrial, Scorer, load, samples, processes=processes, tolerance=tolerance, share=scored)
 
 
 class _ScorerTrial(Trial):
     answers = "scores"
     method = "score"
-
-    def checks(self) -> dict[str, Callable[[], Iterator[str]]]:
-        return {
-            "description": self.description,
-            "scores": self.ordinary,
-            "hostile samples": self.hostile,
-            "batches": self.batches,
-            "samples untouched": self.untouched,
-            "determinism": self.determinism,
-            "pickling": self.pickling,
-        }
 
     def description(self) -> Iterator[str]:
         yield from self.described()

@@ -45,7 +45,7 @@ DETECTORS = Table(
             summary="words held against the evidence, offline, in every language; the default",
         ),
         "hf": Entry(
-            "veriglot.detectors.token_classifier:TokenClassifier",
+            "veriglot.detectors.token_classifier.detector:TokenClassifier",
             extra="local",
             summary="any token classifier of transformers, such as LettuceDetect's: hf:FOLDER",
             argument="model",
@@ -62,7 +62,7 @@ DETECTORS = Table(
             argument="model",
         ),
         "semantic": Entry(
-            "veriglot.detectors.semantic:Semantic",
+            "veriglot.detectors.semantic.detector:Semantic",
             extra="semantic",
             summary="support by meaning, across paraphrase and across languages; veriglot models get use-multilingual",
         ),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from veriglot.detectors.registry import load_detector
-from veriglot.detectors.token_classifier.inputs import checkpoint_language, format_of, prompt_for, wording
+from veriglot.detectors.token_classifier.detector import checkpoint_language, format_of, prompt_for, wording
 from veriglot.records import Evidence, Sample
 
 if TYPE_CHECKING:

@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 
 from veriglot.detectors.token_classifier.detector import (
+    Arranged,
+    Input,
     TokenProbabilities,
     labels_of,
     marked_words,
     span_list,
     word_list,
 )
-from veriglot.detectors.token_classifier.inputs import Arranged, Input
 from veriglot.records import Pointer
 
 pytest.importorskip("torch", reason="needs the extra `local`: pip install 'veriglot[local]'")

@@ -1,26 +1,24 @@
-"""The detector `hf:MODEL`: any token classifier of transformers, its labels, words and spans."""
+"""The detector `hf:MODEL`: any token classifier of transformers, LettuceDetect's checkpoints among them.
+
+Mostly its input is one pair. Evidence that is longer goes into windows, each with the whole prompt around it, and a
+response that is longer into overlapping pieces; every piece is held against every window. Nothing is left out.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cache, cached_property
+from importlib.resources import files
+from string import Template
+from tomllib import loads
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 import transformers
 
-from veriglot.detectors.token_classifier.inputs import (
-    FORMATS,
-    Tokens,
-    arranged,
-    checkpoint_language,
-    format_of,
-    prompt_for,
-    wordings_version,
-)
 from veriglot.encoders.base import fast_tokenizer
 from veriglot.errors import UnknownNameError, WeightsError
 from veriglot.hub.cards import agree
@@ -29,28 +27,243 @@ from veriglot.judging.base import (
     BaseDetector,
     NotScored,
     SpanLabel,
+    TooLongError,
     admit,
     evidence_notes,
     spans_from_words,
     without_words,
     words_from_confidences,
 )
-from veriglot.judging.classifiers import label_aliases, label_names, normalised_label
-from veriglot.records import Prediction, Span, Status, Word
+from veriglot.judging.classifiers import label_aliases, label_names, normalised_label, stretches
+from veriglot.records import Pointer, Prediction, Span, Status, Task, Word
 from veriglot.records.languages import base_tag, get_language
 from veriglot.records.taxonomy import taxonomies
 from veriglot.signatures import checkpoint_revision, signature
 from veriglot.text.segmentation import sentences, word_bounds
+from veriglot.text.unicode import without_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
-    from veriglot.detectors.token_classifier.inputs import Arranged, Input
-    from veriglot.records import Pointer, Sample
+    from veriglot.records import Evidence, Sample
 
 __all__ = ["TokenClassifier"]
+
+
+_FEWEST = 16  # tokens of a response, and of evidence, that have to fit beside the prompt
+_ATTEMPTS = 20
+Range = tuple[int, int]
+
+
+class Tokens:
+    """A tokenizer of the library tokenizers, set to cut and to pad nothing.
+
+    What looks like a special token in a text is text.
+    """
+
+    def __init__(self, tokenizer: Any) -> None:
+        tokenizer.encode_special_tokens = True
+        self._tokenizer = tokenizer
+
+    def pair(self, prompt: str, response: str) -> Any:
+        """The encoding of prompt and response, special tokens included."""
+        return self._tokenizer.encode(without_surrogates(prompt), response)
+
+    def bounds(self, text: str) -> NDArray[np.int64]:
+        """Where the tokens of a text stand, shape (t, 2), without special tokens; neither column falls."""
+        encoding = self._tokenizer.encode(without_surrogates(text), add_special_tokens=False)
+        offsets = np.array(encoding.offsets, np.int64).reshape(-1, 2)
+        return np.maximum.accumulate(offsets, axis=0)
+
+    def count(self, text: str) -> int:
+        """Tokens of a text, without special tokens."""
+        return len(self._tokenizer.encode(without_surrogates(text), add_special_tokens=False).ids)
+
+
+@dataclass(frozen=True)
+class Input:
+    """One pair: the piece `piece` of a response, held against the window `window` of the evidence."""
+
+    encoding: Any
+    window: int
+    piece: int
+
+
+@dataclass(frozen=True)
+class Arranged:
+    """All pairs of a sample."""
+
+    inputs: tuple[Input, ...]  # every window with every piece
+    windows: tuple[tuple[Pointer, ...], ...]  # of each window, the places in the evidence that it holds
+    pieces: tuple[Range, ...]  # half-open code point ranges of the response, in order
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A passage of the evidence, or a stretch of one."""
+
+    passage: Evidence
+    start: int
+    end: int
+    tokens: int
+
+    @property
+    def text(self) -> str:
+        return self.passage.text[self.start : self.end]
+
+
+def arranged(prompt: Prompt, evidence: Sequence[Evidence], response: str, tokens: Tokens, room: int) -> Arranged:
+    """The pairs of a sample.
+
+    Windows hold as many whole passages as fit, in order, as LettuceDetect groups them; a passage that is too long by
+    itself is cut between sentences into stretches that overlap.
+    """
+    passages = [passage for passage in evidence if passage.text.strip()]
+    whole = tokens.pair(prompt.over([passage.text for passage in passages]), response)
+    if len(whole.ids) <= room:
+        everything = tuple(Pointer(str(passage.id), 0, len(passage.text)) for passage in passages)
+        return Arranged((Input(whole, 0, 0),), (everything,), ((0, len(response)),))
+    free = room - len(tokens.pair(prompt.over([""]), "").ids)
+    if free < 2 * _FEWEST:
+        raise TooLongError(
+            f"the question and the words around it take {room - free:,} of the {room:,} tokens that the model takes"
+        )
+    pieces, longest = _pieces(response, tokens, free // 2)
+    budget = free - longest
+    for _ in range(_ATTEMPTS):
+        windows = _windows(prompt, passages, tokens, budget)
+        inputs = _paired(prompt, windows, [response[slice(*piece)] for piece in pieces], tokens)
+        beyond = max(len(pair.encoding.ids) for pair in inputs) - room
+        if beyond <= 0:
+            places = (tuple(Pointer(str(p.passage.id), p.start, p.end) for p in window) for window in windows)
+            return Arranged(tuple(inputs), tuple(places), tuple(pieces))
+        budget -= beyond  # joined, texts may take more tokens than apart
+        if budget < 1:
+            break
+    raise TooLongError(f"no piece of evidence and response fits into the {room:,} tokens that the model takes")
+
+
+def _pieces(response: str, tokens: Tokens, room: int) -> tuple[list[Range], int]:
+    """A response whole where it fits, else in overlapping stretches; and how many tokens the longest takes."""
+    bounds = tokens.bounds(response)
+    if len(bounds) <= room:
+        return [(0, len(response))], len(bounds)
+    pieces = stretches(response, bounds, room, overlap=True)
+    return pieces, max(tokens.count(response[start:end]) for start, end in pieces)
+
+
+def _windows(prompt: Prompt, passages: Sequence[Evidence], tokens: Tokens, budget: int) -> list[list[_Part]]:
+    """Passages in groups of at most `budget` tokens."""
+    windows: list[list[_Part]] = []
+    filled = 0
+    for number, passage in enumerate(passages, start=1):
+        for part in _parts(prompt, number, passage, tokens, budget):
+            taken = part.tokens + bool(filled)  # a line break between two
+            if not windows or filled + taken > budget:
+                windows.append([])
+                filled, taken = 0, part.tokens
+            windows[-1].append(part)
+            filled += taken
+    return windows
+
+
+def _parts(prompt: Prompt, number: int, passage: Evidence, tokens: Tokens, budget: int) -> list[_Part]:
+    """A passage whole where it fits, otherwise in stretches."""
+    text = passage.text
+    taken = tokens.count(prompt.line(number, text))
+    if taken <= budget:
+        return [_Part(passage, 0, len(text), taken)]
+    around = tokens.count(prompt.line(number, ""))
+    cuts = stretches(text, tokens.bounds(text), max(budget - around, 1), overlap=True)
+    return [
+        _Part(passage, start, end, tokens.count(prompt.line(number, text[start:end])))
+        for start, end in cuts
+        if text[start:end].strip()
+    ]
+
+
+def _paired(prompt: Prompt, windows: Sequence[list[_Part]], pieces: Sequence[str], tokens: Tokens) -> list[Input]:
+    prompts = [prompt.over([part.text for part in window]) for window in windows]
+    return [
+        Input(tokens.pair(text, piece), window, number)
+        for window, text in enumerate(prompts)
+        for number, piece in enumerate(pieces)
+    ]
+
+
+FORMATS = ("lettucedetect", "plain", "request")
+_ANY = "und"
+_FALLBACK = "en"
+_LETTUCE = re.compile(r"(?:lettuced(?:et)?ect|tinylettuce)-", re.IGNORECASE)
+_CACHED = re.compile(r"models--[^\\/]+?--(?P<name>[^\\/]+)[\\/]+snapshots[\\/]")
+_LETTUCE_LANGUAGE = re.compile(r"-(en|de|fr|es|it|pl|cn|hu)(?:-v\d+)?$", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """A format in one language, `None` where it has no words of its own, for one question."""
+
+    passage: str  # how a passage is written: `$text`, and `$number` counted from 1
+    question: str  # the whole, with a question: `$question`, `$evidence` and `$count`, the number of passages
+    no_question: str  # the whole without one
+    language: str | None = None
+    asked: str | None = None
+
+    def line(self, number: int, text: str) -> str:
+        """One passage, `number` counted from 1."""
+        return Template(self.passage).substitute(number=number, text=text)
+
+    def over(self, passages: Sequence[str]) -> str:
+        """What stands in front of the response where it is held against these passages."""
+        evidence = "\n".join(self.line(number, text) for number, text in enumerate(passages, start=1))
+        whole = Template(self.no_question if self.asked is None else self.question)
+        return whole.substitute(question=self.asked, count=len(passages), evidence=evidence)
+
+
+@cache
+def _all() -> tuple[str, dict[str, dict[str, Prompt]]]:
+    """Version of the file of wordings, which goes up with every change; formats by name and language."""
+    data = loads(files(__package__).joinpath("prompts.toml").read_text("utf-8"))
+    formats = {
+        name: {tag: Prompt(**words, language=None if tag == _ANY else tag) for tag, words in by_language.items()}
+        for name, by_language in data["formats"].items()
+    }
+    return data["version"], formats
+
+
+def wording(name: str, language: str) -> Prompt:
+    """A format in the language of a response, or else in English."""
+    wordings = _all()[1][name]
+    return wordings.get(_ANY) or wordings.get(language.split("-")[0].lower()) or wordings[_FALLBACK]
+
+
+def prompt_for(name: str, sample: Sample, language: str) -> Prompt:
+    """The prompt of a sample. A summary has no question, whatever words it was asked for in."""
+    asked = sample.question if (sample.question or "").strip() and sample.task is not Task.SUMMARIZATION else None
+    return replace(wording(name, language), asked=asked)
+
+
+def format_of(model: str) -> str:
+    """The format of a checkpoint by its name: `lettucedetect` for those of that project, else `plain`."""
+    return "lettucedetect" if _LETTUCE.search(_basename(model)) else "plain"
+
+
+def checkpoint_language(model: str) -> str | None:
+    """The language that a checkpoint of LettuceDetect was trained for, where its name says one; else None."""
+    name = _basename(model)
+    match = _LETTUCE_LANGUAGE.search(name) if _LETTUCE.search(name) else None
+    if match is None:
+        return None
+    tag = match[1].lower()
+    return "zh" if tag == "cn" else tag
+
+
+def _basename(model: str) -> str:
+    """The last part of a model's name; of a folder in the hub's cache, that of the model."""
+    cached = _CACHED.search(model)
+    return cached["name"] if cached else re.split(r"[\\/]", model.rstrip("\\/"))[-1]
 
 
 _SUPPORTED = "supported"
@@ -62,21 +275,13 @@ _UNNAMED = ("label_0", "label_1")  # what transformers writes where a model was 
 
 @dataclass(frozen=True)
 class Labels:
-    """What the outputs of a token classifier mean.
+    """What the outputs of a token classifier mean."""
 
-    Attributes:
-        taxonomy: name of the taxonomy that the types belong to.
-        types: the types that mark a token.
-        outputs: of each type, the outputs that say it.
-        supported: the outputs that say that a token is supported.
-        begins: the outputs that say that a span begins with the token.
-    """
-
-    taxonomy: str
-    types: tuple[str, ...]
-    outputs: tuple[tuple[int, ...], ...]
-    supported: tuple[int, ...]
-    begins: tuple[int, ...]
+    taxonomy: str  # name of the taxonomy that the types belong to
+    types: tuple[str, ...]  # the types that mark a token
+    outputs: tuple[tuple[int, ...], ...]  # of each type, the outputs that say it
+    supported: tuple[int, ...]  # the outputs that say that a token is supported
+    begins: tuple[int, ...]  # the outputs that say that a span begins with the token
 
     @property
     def line(self) -> str:
@@ -90,20 +295,7 @@ class Labels:
 def labels_of(
     names: Mapping[int, str] | Sequence[str] | str, model: str, *, outputs: int | None = None, unnamed: bool = False
 ) -> Labels:
-    """The meaning of each output of a model.
-
-    Args:
-        names: the labels by output (`id2label` of a configuration), or in order, or in order with commas between them.
-            Types stand bare or behind the places of IO, BIO, BIOES or BILOU (`B-entity`). Case, hyphens, spaces and
-            usual variants make no difference (`label_names.json`).
-        model: its name, for the error.
-        outputs: how many outputs it has; None for as many as there are names.
-        unnamed: whether two outputs without names are `supported` and `hallucination`, as LettuceDetect's are.
-
-    Raises:
-        WeightsError: a name that says nothing of support, such as those of a model that finds names of persons; no
-            output for supported tokens, or none for others; or types that are in no taxonomy together.
-    """
+    """The meaning of each output of a model."""
     given = label_names(names)
     if outputs is not None and len(given) != outputs:
         raise WeightsError(
@@ -138,35 +330,16 @@ DIGITS = 6  # of a confidence: batches of other sizes change the seventh
 POOLINGS = ("max", "mean", "first")
 
 
-def check_pooling(pooling: str) -> None:
-    """Raise where there is no such way to make a word of its tokens.
-
-    Raises:
-        UnknownNameError: see there.
-    """
-    if pooling not in POOLINGS:
-        raise UnknownNameError("pooling", pooling, POOLINGS)
-
-
 @dataclass(frozen=True)
 class MarkedWords:
-    """The words of a response with what the network says of them.
+    """The words of a response with what the network says of them."""
 
-    Attributes:
-        bounds: half-open code point ranges of the words that the network saw, shape (n, 2).
-        confidences: probability that a word is unsupported, by the window that speaks most for it, shape (n,).
-        types: probability of each type, by the same window, shape (n, t).
-        begins: whether a span is likelier to begin with the word than to go on with it, shape (n,).
-        windows: that window, shape (n,).
-        unseen: how many words the tokenizer makes no token of.
-    """
-
-    bounds: NDArray[np.int32]
-    confidences: NDArray[np.float64]
-    types: NDArray[np.float64]
-    begins: NDArray[np.bool_]
-    windows: NDArray[np.int64]
-    unseen: int
+    bounds: NDArray[np.int32]  # half-open code point ranges of the words that the network saw, shape (n, 2)
+    confidences: NDArray[np.float64]  # shape (n,)
+    types: NDArray[np.float64]  # probability of each type, by the same window, shape (n, t)
+    begins: NDArray[np.bool_]  # whether a span is likelier to begin with the word than to go on with it, shape (n,)
+    windows: NDArray[np.int64]  # that window, shape (n,)
+    unseen: int  # how many words the tokenizer makes no token of
 
 
 def marked_words(
@@ -180,13 +353,6 @@ def marked_words(
 
     Support by any passage is support: the lowest probability counts. A word in several pieces of the response is taken
     from the one in which it stands furthest from an edge; one that is cut by all of them, from all.
-
-    Args:
-        bounds: words of the response, half-open code point ranges, shape (n, 2).
-        made: the inputs.
-        said: what the network says of each of them.
-        labels: what its outputs mean.
-        pooling: one of `POOLINGS`: a word is as unsupported as its worst token, as the mean, or as its first.
     """
     mine = _assigned(bounds, arranged.pieces)
     shape = (len(arranged.windows), len(bounds))
@@ -194,16 +360,20 @@ def marked_words(
     types = np.zeros((*shape, len(labels.types)))
     begins = np.zeros(shape, bool)
     for input_, tokens in zip(arranged.inputs, outputs, strict=True):
-        chosen = _columns(tokens.outputs, labels)
+        by_type = np.stack([tokens.outputs[:, list(columns)].sum(axis=1) for columns in labels.outputs], axis=1)
+        total = by_type.sum(axis=1)
+        begun = tokens.outputs[:, list(labels.begins)].sum(axis=1) > total / 2
         start = arranged.pieces[input_.piece][0]
         for word in np.flatnonzero(mine[input_.piece]).tolist():
             low, high = _tokens_of(tokens.bounds, int(bounds[word, 0]) - start, int(bounds[word, 1]) - start)
             if low == high:
                 continue
-            value, of_types, begun = _pooled(chosen, low, high, pooling)
+            worst = low if pooling == "first" else low + int(total[low:high].argmax())
+            part = slice(low, high) if pooling == "mean" else slice(worst, worst + 1)
+            value = float(total[part].mean())
             if value > unsupported[input_.window, word]:
-                unsupported[input_.window, word], types[input_.window, word] = value, of_types
-                begins[input_.window, word] = begun
+                unsupported[input_.window, word], types[input_.window, word] = value, by_type[part].mean(axis=0)
+                begins[input_.window, word] = begun[low]
     seen = (unsupported >= 0).all(axis=0)
     unsupported, types, begins = unsupported[:, seen], types[:, seen], begins[:, seen]
     best = unsupported.argmin(axis=0)
@@ -216,31 +386,6 @@ def marked_words(
         windows=best,
         unseen=int((~seen).sum()),
     )
-
-
-@dataclass(frozen=True)
-class _Columns:
-    unsupported: NDArray[np.float64]  # (t,)
-    types: NDArray[np.float64]  # (t, types)
-    begins: NDArray[np.bool_]  # (t,)
-
-
-def _columns(outputs: NDArray[np.float64], labels: Labels) -> _Columns:
-    types = np.stack([outputs[:, list(columns)].sum(axis=1) for columns in labels.outputs], axis=1)
-    begun = outputs[:, list(labels.begins)].sum(axis=1)
-    unsupported = types.sum(axis=1)
-    return _Columns(unsupported, types, begun > unsupported / 2)
-
-
-def _pooled(columns: _Columns, low: int, high: int, pooling: str) -> tuple[float, NDArray[np.float64], bool]:
-    """Tokens `low` to `high` as one word."""
-    if pooling == "first":
-        high = low + 1
-    part = columns.unsupported[low:high]
-    if pooling == "mean":
-        return float(part.mean()), columns.types[low:high].mean(axis=0), bool(columns.begins[low])
-    worst = low + int(part.argmax())
-    return float(columns.unsupported[worst]), columns.types[worst], bool(columns.begins[low])
 
 
 def _tokens_of(bounds: NDArray[np.int64], start: int, end: int) -> tuple[int, int]:
@@ -308,37 +453,49 @@ def _pointers(windows: Sequence[tuple[Pointer, ...]], window: int) -> tuple[Poin
 
 @dataclass(frozen=True)
 class TokenProbabilities:
-    """What a network says of the response's tokens in one input.
+    """What a network says of the response's tokens in one input."""
 
-    Attributes:
-        bounds: half-open code point ranges of the response's piece, shape (t, 2); neither column falls.
-        outputs: probability of each output, shape (t, outputs), float64.
-    """
-
-    bounds: NDArray[np.int64]
-    outputs: NDArray[np.float64]
+    bounds: NDArray[np.int64]  # half-open code point ranges of the response's piece, shape (t, 2); neither column falls
+    outputs: NDArray[np.float64]  # probability of each output, shape (t, outputs), float64
 
 
 class Network:
-    """A token classifier of transformers with its tokenizer; make it with `load_network`.
+    """A token classifier with its tokenizer; it takes `most` tokens at a time where `max_length` says nothing."""
 
-    Attributes:
-        tokens: its tokenizer.
-        names: the names of its outputs (`id2label`).
-        room: tokens that it takes at a time, special tokens included.
-        revision: the commit of a model from the hub, or a hash of the files of its folder.
-        device: where it runs.
-    """
-
-    def __init__(self, model: Any, tokenizer: Any, *, room: int, revision: str, device: torch.device) -> None:
-        self._model = model.to(device).eval()
+    def __init__(
+        self,
+        model: str,
+        *,
+        revision: str | None,
+        max_length: int | None,
+        most: int | None,
+        device: str | None,
+        dtype: str,
+        trust_remote_code: bool,
+        accept_licence: bool,
+    ) -> None:
+        name = checkpoint(model)
+        agree(model, accepted=accept_licence)
+        given = {**hub_options(name, revision), "trust_remote_code": trust_remote_code}
+        with loading("token classifier", name):
+            tokenizer = transformers.AutoTokenizer.from_pretrained(name, **given)
+            network, report = transformers.AutoModelForTokenClassification.from_pretrained(
+                name, dtype=dtype, output_loading_info=True, **given
+            )
+            if report["missing_keys"]:  # transformers would fill them with random numbers, and only warn
+                missing = ", ".join(sorted(report["missing_keys"])[:3])
+                raise ValueError(f"its files lack {missing}: it was not trained to classify tokens")
+        takes = positions(tokenizer, network)
+        self.room = room_for(name, takes, max_length)
+        if max_length is None and most is not None:
+            self.room = min(self.room if takes else most, most)
+        self.revision = checkpoint_revision(name, network.config)
+        self.device = device_for(device)
+        self.names: dict[int, str] = network.config.id2label
+        self.tokens = Tokens(fast_tokenizer(tokenizer, network.name_or_path))
+        self._model = network.to(self.device).eval()
         self._typed = "token_type_ids" in tokenizer.model_input_names
         self._padding = tokenizer.pad_token_id or 0
-        self.tokens = Tokens(fast_tokenizer(tokenizer, model.name_or_path))
-        self.names: dict[int, str] = model.config.id2label
-        self.room = room
-        self.revision = revision
-        self.device = device
 
     def run(self, inputs: Sequence[Input]) -> list[TokenProbabilities | str]:
         """The probabilities of each input, in order; what went wrong where an input makes the network fail.
@@ -385,60 +542,6 @@ def _of_response(input_: Input, outputs: NDArray[np.float64]) -> TokenProbabilit
 
 def _padded(rows: Sequence[Sequence[int]], width: int, padding: int) -> torch.Tensor:
     return torch.tensor([[*row, *[padding] * (width - len(row))] for row in rows], dtype=torch.int64)
-
-
-def load_network(
-    model: str,
-    *,
-    revision: str | None = None,
-    max_length: int | None = None,
-    most: int | None = None,
-    device: str | None = None,
-    dtype: str = "float32",
-    trust_remote_code: bool = False,
-    accept_licence: bool = False,
-) -> Network:
-    """A checkpoint of transformers with a head that classifies tokens.
-
-    Args:
-        model: a folder, a name of the registry (`veriglot models`), or a name on the hub.
-        revision: of a model on the hub.
-        max_length: tokens of an input, special tokens included; None for as many as the model takes, and no more than
-            `most`.
-        most: what it was trained with, where that is less than it takes.
-        device: where it runs, such as `cpu` or `cuda:0`; None for the first accelerator, otherwise the CPU.
-        dtype: of the weights.
-        trust_remote_code: run code that comes with the model.
-        accept_licence: you have read its licence, and it allows what you do; it is shown before the first use.
-
-    Raises:
-        LicenceError: its licence forbids something, and was not accepted.
-        WeightsError: it cannot be loaded, or has no head that was trained.
-        UsageError: it takes fewer tokens than `max_length`, its tokenizer does not say where tokens stand, or there is
-            no such device.
-    """
-    name = checkpoint(model)
-    agree(model, accepted=accept_licence)
-    given = {**hub_options(name, revision), "trust_remote_code": trust_remote_code}
-    with loading("token classifier", name):
-        tokenizer = transformers.AutoTokenizer.from_pretrained(name, **given)
-        network, report = transformers.AutoModelForTokenClassification.from_pretrained(
-            name, dtype=dtype, output_loading_info=True, **given
-        )
-        if report["missing_keys"]:  # transformers would fill them with random numbers, and only warn
-            missing = ", ".join(sorted(report["missing_keys"])[:3])
-            raise ValueError(f"its files lack {missing}: it was not trained to classify tokens")
-    takes = positions(tokenizer, network)
-    room = room_for(name, takes, max_length)
-    if max_length is None and most is not None:
-        room = min(room if takes else most, most)
-    return Network(
-        network,
-        tokenizer,
-        room=room,
-        revision=checkpoint_revision(name, network.config),
-        device=device_for(device),
-    )
 
 
 _THRESHOLD = 0.5
@@ -510,12 +613,13 @@ class TokenClassifier(BaseDetector[_Plan, Sequence[TokenProbabilities]]):
         self._format = format_of(model) if prompt is None else prompt
         if self._format not in FORMATS:
             raise UnknownNameError("prompt", self._format, FORMATS)
-        check_pooling(pooling)
+        if pooling not in POOLINGS:
+            raise UnknownNameError("pooling", pooling, POOLINGS)
         self._pooling = pooling
         self._prompt_language = None if language is None else base_tag(language).lower()
         self._languages = _known(model, languages)
         lettuce = self._format == "lettucedetect"
-        self._network = load_network(
+        self._network = Network(
             model, revision=revision, max_length=max_length, most=_LETTUCE_LENGTH if lettuce else None,
             device=device, dtype=dtype, trust_remote_code=trust_remote_code, accept_licence=accept_licence,
         )  # fmt: skip
@@ -535,7 +639,7 @@ class TokenClassifier(BaseDetector[_Plan, Sequence[TokenProbabilities]]):
         return signature(
             detector=self.name,
             labels=self._labels.line,
-            prompt=f"{self._format}.{wordings_version()}",
+            prompt=f"{self._format}.{_all()[0]}",
             prompt_language=self._prompt_language,
             languages=",".join(sorted(self._languages)) or None,
             window=self._network.room,
@@ -565,8 +669,8 @@ class TokenClassifier(BaseDetector[_Plan, Sequence[TokenProbabilities]]):
         notes = [*resolved.notes, *evidence_notes(sample, resolved), "calibration:none"]
         if not self._languages:
             notes.append("languages:not stated")
-        if prompt.wording.language not in (None, base):
-            notes.append(f"prompt:{prompt.wording.language}")
+        if prompt.language not in (None, base):
+            notes.append(f"prompt:{prompt.language}")
         return _Plan(resolved.tag, words, inputs, tuple(notes))
 
     def _run(self, plans: Sequence[tuple[Sample, _Plan]]) -> Iterator[list[TokenProbabilities] | NotScored]:

@@ -8,7 +8,7 @@ from scripted_nli import FindsWords, Scripted
 
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.judging.base import has_fact_rules
-from veriglot.judging.nli import check_reading, claims_of, declared_for, hold, premises_of
+from veriglot.judging.nli import ClaimReader, claims_of, declared_for, hold, premises_of
 from veriglot.records import Evidence
 from veriglot.text.segmentation import words
 
@@ -95,6 +95,6 @@ def test_declared_languages() -> None:
 
 def test_readings_that_make_no_sense() -> None:
     with pytest.raises(UnknownNameError, match="sentence"):
-        check_reading("sentenc", 1)
+        ClaimReader(FindsWords(), "sentenc", 1, question=False)
     with pytest.raises(UsageError, match="-1"):
-        check_reading("fact", -1)
+        ClaimReader(FindsWords(), "fact", -1, question=False)

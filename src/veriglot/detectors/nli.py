@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from veriglot.judging.base import (
+    DIGITS,
     BaseDetector,
     NotScored,
     ResolvedLanguage,
@@ -16,37 +16,30 @@ from veriglot.judging.base import (
     evidence_notes,
     has_fact_rules,
     without_words,
+    words_from_confidences,
 )
 from veriglot.judging.nli import ClaimReader, Claims, Support
 from veriglot.records import Pointer, Prediction, Span, Word
 from veriglot.signatures import digest, signature
-from veriglot.text.segmentation import words
+from veriglot.text.segmentation import word_bounds
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from veriglot.judging.nli import Entailment, Premise
+    from veriglot.judging.nli import Entailment
     from veriglot.records import Sample
 
 __all__ = ["NLI"]
 
-_DIGITS = 4
 _CONTRADICTED = 0.5  # the threshold of Kang et al. for CON
 _RULE = 1  # how claims, premises and marks are made; rises when a prediction may change
 _THRESHOLD = 0.5  # that of Kang et al. for ENT: a claim is supported from there on
 
 
-@dataclass(frozen=True)
-class JudgedClaim:
-    """A claim and whether the evidence supports it.
-
-    Attributes:
-        parts: its places in the response.
-        confidence: probability that the evidence does not support it, `1 - ENT`.
-        type: what it is if it is marked: `contradicted` or `unverified`.
-        support: the premise that supports it best.
-        against: what a mark points at: the premise that contradicts it most where one does, else `support`.
+class _Judged(NamedTuple):
+    """A claim: its places in the response, the probability `1 - ENT` that the evidence does not support it, its type if
+    it is marked, the premise that supports it best, and what a mark points at.
     """
 
     parts: tuple[tuple[int, int], ...]
@@ -56,52 +49,18 @@ class JudgedClaim:
     against: Pointer
 
 
-def judged_claims(claims: Claims, support: Support) -> list[JudgedClaim]:
-    """Each claim with its support, in order."""
-    judged = []
-    for index, claim in enumerate(claims.claims):
-        contradicted = float(support.contradiction[index]) >= _CONTRADICTED
-        nearest = _pointer(claims.premises[int(support.nearest[index])])
-        opposed = _pointer(claims.premises[int(support.opposed[index])])
-        judged.append(
-            JudgedClaim(
-                claim.parts,
-                min(max(round(1.0 - float(support.entailment[index]), _DIGITS), 0.0), 1.0),
-                "contradicted" if contradicted else "unverified",
-                nearest,
-                opposed if contradicted else nearest,
-            )
-        )
-    return judged
-
-
-def spans_of(sample: Sample, judged: Sequence[JudgedClaim], threshold: float) -> tuple[Span, ...]:
-    """A span for each part of each claim whose confidence reaches the threshold, in order of the text."""
-    spans = [
-        Span(start, end, claim.type, claim.confidence, sample.response[start:end], (claim.against,))
-        for claim in judged
-        if claim.confidence >= threshold
-        for start, end in claim.parts
-    ]
-    return tuple(sorted(spans, key=lambda span: span.start))
-
-
-def words_of(sample: Sample, language: str, judged: Sequence[JudgedClaim], threshold: float) -> tuple[Word, ...]:
-    """Every word with its claim's confidence; a supported one with the premise that supports it."""
-    parts = sorted((start, end, index) for index, claim in enumerate(judged) for start, end in claim.parts)
-    starts = [start for start, _, _ in parts]
-    claims = [
-        (start, end, judged[parts[bisect_right(starts, start) - 1][2]])
-        for start, end in words(sample.response, language)
-    ]
-    return tuple(
-        Word(start, end, claim.confidence, () if claim.confidence >= threshold else (claim.support,))
-        for start, end, claim in claims
-    )
-
-
-def _pointer(premise: Premise) -> Pointer:
-    return Pointer(premise.passage, premise.start, premise.end)
+def _judged(claims: Claims, support: Support) -> Iterator[_Judged]:
+    """Each claim; a mark points at the premise that contradicts it most where one does."""
+    pointers = [Pointer(premise.passage, premise.start, premise.end) for premise in claims.premises]
+    columns = (support.entailment, support.contradiction, support.nearest, support.opposed)
+    for claim, entailed, opposing, nearest, opposed in zip(
+        claims.claims, *(column.tolist() for column in columns), strict=True
+    ):
+        contradicted = opposing >= _CONTRADICTED
+        confidence = min(max(round(1.0 - entailed, DIGITS), 0.0), 1.0)
+        type_ = "contradicted" if contradicted else "unverified"
+        against = pointers[opposed if contradicted else nearest]
+        yield _Judged(claim.parts, confidence, type_, pointers[nearest], against)
 
 
 class NLI(BaseDetector[tuple[ResolvedLanguage, Claims], Support]):
@@ -173,15 +132,30 @@ class NLI(BaseDetector[tuple[ResolvedLanguage, Claims], Support]):
 
     def _scored(self, sample: Sample, plan: tuple[ResolvedLanguage, Claims], result: Support) -> Prediction:
         resolved, claims = plan
-        judged = judged_claims(claims, result)
+        pairs = ((part, claim) for claim in _judged(claims, result) for part in claim.parts)
+        parts = sorted(pairs, key=lambda pair: pair[0])
         return self._prediction(
             sample,
-            score=max(claim.confidence for claim in judged),
-            spans=spans_of(sample, judged, self.threshold),
-            words=words_of(sample, resolved.tag, judged, self.threshold) if self._words else None,
+            score=max(claim.confidence for _, claim in parts),
+            spans=tuple(
+                Span(start, end, claim.type, claim.confidence, sample.response[start:end], (claim.against,))
+                for (start, end), claim in parts
+                if claim.confidence >= self.threshold
+            ),
+            words=self._word_list(sample, resolved.tag, parts) if self._words else None,
             language=resolved.tag,
             notes=(*resolved.notes, *evidence_notes(sample, resolved), *self._notes(resolved.tag, claims)),
         )
+
+    def _word_list(
+        self, sample: Sample, tag: str, parts: Sequence[tuple[tuple[int, int], _Judged]]
+    ) -> tuple[Word, ...]:
+        """Every word with its claim's confidence; a supported one with the premise that supports it."""
+        starts = [start for (start, _), _ in parts]
+        bounds = word_bounds(sample.response, tag)
+        claims = [parts[bisect_right(starts, start) - 1][1] for start in bounds[:, 0].tolist()]
+        confidences = [claim.confidence for claim in claims]
+        return words_from_confidences(bounds, confidences, self.threshold, lambda word: (claims[word].support,))
 
     def _notes(self, tag: str, claims: Claims) -> list[str]:
         model = self._entailment

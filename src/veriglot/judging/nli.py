@@ -75,32 +75,8 @@ class Premise:
     end: int
 
 
-def check_reading(claim: str, premise_sentences: int) -> None:
-    """Raise for options that make no sense.
-
-    Raises:
-        UnknownNameError: no such kind of claim.
-        UsageError: a negative number of sentences.
-    """
-    if claim not in LEVELS:
-        raise UnknownNameError("kind of claim", claim, LEVELS)
-    if premise_sentences < 0:
-        raise UsageError(
-            f"A premise is made of {premise_sentences} sentences.",
-            remedy="Give premise_sentences 1 or more, or 0 for whole passages.",
-        )
-
-
 def claims_of(response: str, tag: str | None, level: Level, question: str | None = None) -> list[Claim]:
-    """The claims of a response, in order.
-
-    Args:
-        response: any text; one without words has no claim.
-        tag: BCP 47 tag of its language; it decides how sentences and facts are parted.
-        level: `sentence`, or `fact`: in a language without rules for facts (`veriglot.text.fact_languages`) each
-            sentence is one.
-        question: stands before the text of each claim, where it is given: `In 1901.` by itself says little.
-    """
+    """The claims of a response, in order."""
     if level == "fact":
         claims = _fact_claims(response, facts(response, tag))
     else:
@@ -138,13 +114,7 @@ def declared_for(entailment: Entailment, tag: str) -> bool:
 
 
 def premises_of(evidence: Sequence[Evidence], size: int = 1) -> list[Premise]:
-    """The premises of the evidence, in order.
-
-    Args:
-        evidence: passages.
-        size: sentences of a premise. Premises of several overlap by half; 0 makes each passage one premise, and the
-            model's own windows part it where it is too long.
-    """
+    """The premises of the evidence, in order."""
     premises = []
     for passage in evidence:
         for start, end in _ranges(passage, size):
@@ -171,30 +141,19 @@ class Entailment(Protocol):
 
     What a pair gets hangs on its two texts alone, never on what else is asked with it or was asked before, up to the
     last digits of the arithmetic (1e-5). Nothing is cut: texts longer than the model takes are judged in stretches.
+
+    Attributes:
+        signature: one line `key:value|key:value` that tells apart any two models whose judgements differ.
+        revision: which model it is, whatever machine it runs on: a commit, or a hash of its files.
+        labels: what it tells apart, in its own order: `entailment`, `neutral`, `contradiction`; or `entailment`,
+            `not_entailment`, which says nothing of contradiction: its third column is 0.
+        languages: base tags of the languages that it is declared to be for; empty where nobody has said.
     """
 
-    @property
-    def signature(self) -> str:
-        """One line `key:value|key:value` that tells apart any two models whose judgements differ."""
-        ...
-
-    @property
-    def revision(self) -> str:
-        """Which model it is, whatever machine it runs on: a commit, or a hash of its files."""
-        ...
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """What it tells apart: `entailment`, `neutral`, `contradiction`; or `entailment`, `not_entailment`.
-
-        The order is its own. One of the second kind says nothing of contradiction: its third column is 0.
-        """
-        ...
-
-    @property
-    def languages(self) -> frozenset[str]:
-        """Base tags of the languages that it is declared to be for; empty where nobody has said."""
-        ...
+    signature: str
+    revision: str
+    labels: tuple[str, ...]
+    languages: frozenset[str]
 
     def judge(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
         """Probabilities of entailment, neutral and contradiction, shape (n, 3), for pairs of premise and hypothesis.
@@ -243,11 +202,6 @@ def labels_of(names: Mapping[int, str] | Sequence[str] | str, model: str) -> tup
     )
 
 
-if TYPE_CHECKING:
-    Row = NDArray[np.float32]
-
-
-_FILE = "entailment.sqlite"
 _KEYS_PER_QUERY = 500
 _TABLE = "CREATE TABLE IF NOT EXISTS judged (key BLOB PRIMARY KEY, row BLOB NOT NULL) WITHOUT ROWID"
 
@@ -269,18 +223,16 @@ class Memory:
             raise UsageError(f"The memory is to keep {pairs} pairs.", remedy="Give memory 0 or more.")
         self._salt = hashlib.blake2b(signature.encode(), digest_size=16).digest()
         self._pairs = pairs
-        self._rows: OrderedDict[bytes, Row] = OrderedDict()
+        self._rows: OrderedDict[bytes, NDArray[np.float32]] = OrderedDict()
         self._lock = threading.Lock()
-        self._file: Cache | None = None
-        if folder is not None:
 
-            def error(what: str) -> UsageError:
-                return UsageError(
-                    f"The cache of judged pairs in {folder} cannot be used: {what}.",
-                    remedy="Give another folder as `cache`.",
-                )
+        def error(what: str) -> UsageError:
+            return UsageError(
+                f"The cache of judged pairs in {folder} cannot be used: {what}.",
+                remedy="Give another folder as `cache`.",
+            )
 
-            self._file = Cache(Path(folder) / _FILE, _TABLE, error=error)
+        self._file = None if folder is None else Cache(Path(folder) / "entailment.sqlite", _TABLE, error=error)
 
     def key(self, premise: str, hypothesis: str) -> bytes:
         """What a pair is known by: a hash of the model and of both texts."""
@@ -291,7 +243,7 @@ class Memory:
         hasher.update(hypothesis.encode("utf-8", "surrogatepass"))
         return hasher.digest()
 
-    def known(self, keys: Sequence[bytes]) -> dict[bytes, Row]:
+    def known(self, keys: Sequence[bytes]) -> dict[bytes, NDArray[np.float32]]:
         """The rows that are kept, by key."""
         with self._lock:
             rows = {key: self._rows[key] for key in keys if key in self._rows}
@@ -299,12 +251,16 @@ class Memory:
                 self._rows.move_to_end(key)
             if self._file is not None:
                 missing = [key for key in dict.fromkeys(keys) if key not in rows]
-                read = _read_rows(self._file, missing)
-                self._keep(read)
-                rows.update(read)
+                for start in range(0, len(missing), _KEYS_PER_QUERY):
+                    part = missing[start : start + _KEYS_PER_QUERY]
+                    marks = ",".join("?" * len(part))
+                    read = self._file.read(f"SELECT key, row FROM judged WHERE key IN ({marks})", part)  # noqa: S608
+                    stored = {key: np.frombuffer(row, "<f4").astype(np.float32) for key, row in read}
+                    self._keep(stored)
+                    rows.update(stored)
         return rows
 
-    def put(self, rows: Mapping[bytes, Row]) -> None:
+    def put(self, rows: Mapping[bytes, NDArray[np.float32]]) -> None:
         """Keep rows; those of the file are on the disk when this returns."""
         with self._lock:
             self._keep(rows)
@@ -312,23 +268,13 @@ class Memory:
                 values = [(key, row.astype("<f4").tobytes()) for key, row in rows.items()]
                 self._file.write("INSERT OR REPLACE INTO judged VALUES (?, ?)", values)
 
-    def _keep(self, rows: Mapping[bytes, Row]) -> None:
+    def _keep(self, rows: Mapping[bytes, NDArray[np.float32]]) -> None:
         self._rows.update((key, row.copy()) for key, row in rows.items())  # a view would keep its whole batch alive
         while len(self._rows) > self._pairs:
             self._rows.popitem(last=False)
 
     def __len__(self) -> int:
         return len(self._rows)
-
-
-def _read_rows(file: Cache, keys: Sequence[bytes]) -> dict[bytes, Row]:
-    result: dict[bytes, Row] = {}
-    for start in range(0, len(keys), _KEYS_PER_QUERY):
-        part = keys[start : start + _KEYS_PER_QUERY]
-        marks = ",".join("?" * len(part))
-        for key, row in file.read(f"SELECT key, row FROM judged WHERE key IN ({marks})", part):  # noqa: S608
-            result[key] = np.frombuffer(row, "<f4").astype(np.float32)
-    return result
 
 
 # How far premises support claims: the zero-shot method of SummaC, and the four metrics that Kang et al. make of it.
@@ -374,11 +320,7 @@ class Support:
 
 
 def support_of(rows: NDArray[np.float64]) -> Support:
-    """Support from the probabilities of every claim with every premise.
-
-    Args:
-        rows: entailment, neutral and contradiction, shape (n, m, 3), with at least one premise.
-    """
+    """Support from the probabilities of every claim with every premise."""
     entailment, contradiction = rows[:, :, 0].round(_DIGITS), rows[:, :, 2].round(_DIGITS)
     return Support(
         entailment.max(1),
@@ -389,15 +331,7 @@ def support_of(rows: NDArray[np.float64]) -> Support:
 
 
 def hold(entailment: Entailment, tasks: Sequence[tuple[Sequence[str], Sequence[str]]]) -> list[Support]:
-    """Hold claims against premises, every claim of a task against every premise of it.
-
-    Args:
-        entailment: the model; it is asked for many pairs at a time, over the borders of tasks.
-        tasks: claims and premises, neither of them empty.
-
-    Returns:
-        One `Support` per task, in order.
-    """
+    """Hold claims against premises, every claim of a task against every premise of it."""
     supports: list[Support] = []
     for group in _groups(tasks):
         rows = entailment.judge(
@@ -442,20 +376,7 @@ ENTAILMENTS = Table(
 
 
 def load_entailment(model: str | Path, *, kind: str = "transformers", **options: Any) -> Entailment:
-    """An entailment model.
-
-    Args:
-        model: a folder, a name that `veriglot models` lists, or a name on the hub; with `VERIGLOT_OFFLINE`
-            only what the hub's cache on this machine holds is taken.
-        kind: a name of `ENTAILMENTS`.
-        options: of that kind; see its class, such as `labels`, `device`, `languages`, `cache`.
-
-    Raises:
-        MissingExtraError: its packages are not installed.
-        WeightsError: it cannot be loaded, or its labels do not say what they mean.
-        UnknownNameError: no such kind, or no such option.
-        UsageError: an option that makes no sense.
-    """
+    """An entailment model."""
     loaded: Entailment = ENTAILMENTS.make(kind, model=str(model), **options)
     return loaded
 
@@ -486,7 +407,13 @@ class ClaimReader:
     def __init__(
         self, model: str | Path | Entailment, claim: str, premise_sentences: int, *, question: bool, **options: Any
     ) -> None:
-        check_reading(claim, premise_sentences)
+        if claim not in LEVELS:
+            raise UnknownNameError("kind of claim", claim, LEVELS)
+        if premise_sentences < 0:
+            raise UsageError(
+                f"A premise is made of {premise_sentences} sentences.",
+                remedy="Give premise_sentences 1 or more, or 0 for whole passages.",
+            )
         self.level = cast("Level", claim)
         self._size = premise_sentences
         self._question = question

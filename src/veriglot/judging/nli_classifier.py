@@ -30,21 +30,13 @@ __all__ = ["SequenceClassifier", "joined"]
 
 @dataclass(frozen=True)
 class Job:
-    """One input of the network.
+    """One input of the network."""
 
-    Attributes:
-        row: the pair that it belongs to.
-        piece: which piece of that pair's hypothesis.
-        premise: a window of the premise.
-        hypothesis: the piece.
-        tokens: of both, special tokens included.
-    """
-
-    row: int
-    piece: int
-    premise: str
-    hypothesis: str
-    tokens: int
+    row: int  # the pair that it belongs to
+    piece: int  # which piece of that pair's hypothesis
+    premise: str  # a window of the premise
+    hypothesis: str  # the piece
+    tokens: int  # of both, special tokens included
 
 
 def joined(jobs: Sequence[Job], rows: NDArray[np.float32], pairs: int) -> NDArray[np.float32]:

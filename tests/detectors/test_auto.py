@@ -147,7 +147,7 @@ def test_without_the_model_it_is_grounding_and_says_so(semantic_weights: str, no
 WITHOUT_A_PACKAGE = """
 import sys
 sys.modules[{package!r}] = None  # as if it were not installed
-from veriglot.detectors import detect, load_detector
+from veriglot.detectors.registry import detect, load_detector
 from veriglot.errors import MissingExtraError
 auto = load_detector("auto", figures="none", semantic_weights={weights!r})
 print(auto.name, detect("Der Turm ist alt.", "Der Turm ist neu.", detector=auto).notes[-1])

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from veriglot.judging.base import ResolvedLanguage
     from veriglot.records import Detector, Prediction, Sample
 
-__all__ = ["RECORDED", "Auto", "Known", "Ranked", "Recorded", "RecordedFigure", "Setting", "read_recorded"]
+__all__ = ["RECORDED", "Auto", "Recorded", "RecordedFigure", "Setting"]
 
 
 RECORDED = "veriglot-recorded/1"
@@ -41,17 +41,11 @@ Setting = Literal["evidence", "translation"]
 
 
 class Known(NamedTuple):
-    """A detector of the bench.
+    """A detector of the bench."""
 
-    Attributes:
-        name: the name that loads it.
-        options: what it was made with, as pairs of name and JSON text.
-        revision: its name and revision then; figures say nothing of another.
-    """
-
-    name: str
-    options: tuple[tuple[str, str], ...]
-    revision: str
+    name: str  # the name that loads it
+    options: tuple[tuple[str, str], ...]  # what it was made with, as pairs of name and JSON text
+    revision: str  # its name and revision then; figures say nothing of another
 
 
 class RecordedFigure(msgspec.Struct, frozen=True):
@@ -141,17 +135,7 @@ class Recorded(Versioned, frozen=True, kw_only=True):
 
 
 def read_recorded(path: str | Path | None = None) -> Recorded | None:
-    """Recorded figures.
-
-    Args:
-        path: a file that `veriglot bench record` wrote; None for the one in the package.
-
-    Returns:
-        None where the package has none.
-
-    Raises:
-        InputError: the file that was named is missing, or is something else.
-    """
+    """Recorded figures."""
     file = Path(path) if path is not None else Path(str(files("veriglot.detectors") / "recorded.json"))
     if path is None and not file.is_file():
         return None
@@ -162,80 +146,12 @@ _OWN = frozenset({"grounding", "semantic"})
 _BY_FOLDER = frozenset({"hf", "nli"})  # those that run a model in this process
 
 
-def names_of(given: str | Sequence[str] | None) -> tuple[str, ...] | None:
-    """Names joined by `+`, or a list of them, as a tuple; None stays None."""
-    if given is None:
-        return None
-    return tuple(name for name in given.split("+") if name) if isinstance(given, str) else tuple(given)
-
-
 def runs_here(name: str) -> bool:
     """Whether a detector is known to open no connection: our own, models in a folder, ensembles of these."""
     head, _, argument = name.partition(":")
     if head == "ensemble":
         return bool(argument) and all(runs_here(member) for member in argument.split("+"))
     return name in _OWN or (head in _BY_FOLDER and Path(argument).is_dir())
-
-
-class Installed:
-    """Loads what is asked for, once, and knows what cannot be loaded.
-
-    Args:
-        loaded: detectors that are loaded already, by name; None for those that cannot be.
-        candidates: names of the detectors that may be taken; None for those that run here alone.
-        threshold, words: given to every detector.
-    """
-
-    def __init__(
-        self,
-        loaded: Mapping[str, Detector | None],
-        candidates: Sequence[str] | None,
-        *,
-        threshold: float,
-        words: bool,
-    ) -> None:
-        self._loaded: dict[tuple[str, tuple[tuple[str, str], ...]], Detector | None] = {
-            (name, ()): detector for name, detector in loaded.items()
-        }
-        self._candidates = candidates
-        self._threshold = threshold
-        self._words = words
-
-    def among(self, recorded: Sequence[Known]) -> list[Known]:
-        """Those of the recorded detectors that may be taken and are here.
-
-        Raises:
-            UsageError: a candidate that was named is not among them.
-        """
-        names = {known.name for known in recorded}
-        strange = [name for name in self._candidates or () if name not in names]
-        if strange:
-            raise UsageError(
-                f"There are no recorded figures of the candidate {strange[0]!r}.",
-                remedy=f"There are of: {', '.join(sorted(names))}.",
-            )
-        return [known for known in recorded if self._may(known.name) and self.detector(known) is not None]
-
-    def detector(self, known: Known) -> Detector | None:
-        """A detector; None where its packages or its model are not here, or are of another revision."""
-        key = (known.name, known.options)
-        if key not in self._loaded:
-            self._loaded[key] = self._made(known)
-        detector = self._loaded[key]
-        return detector if detector is not None and detector.name == known.revision else None
-
-    def _may(self, name: str) -> bool:
-        return name in self._candidates if self._candidates is not None else runs_here(name)
-
-    def _made(self, known: Known) -> Detector | None:
-        from veriglot.detectors.registry import load_detector
-
-        options = {name: msgspec.json.decode(text) for name, text in known.options}
-        options = {**options, "threshold": self._threshold, "words": self._words}
-        try:
-            return load_detector(known.name, **options)
-        except (MissingExtraError, MissingWeightsError):
-            return None
 
 
 NO_ENCODER = "auto:no encoder"
@@ -250,23 +166,15 @@ _SHOWN = 3  # detectors whose figures a note gives
 class _Beside(msgspec.Struct, frozen=True):
     """Figures of `semantic` and of `grounding`, in this order, on one data set in one language."""
 
-    data: str
-    texts: int
     word_f1: tuple[float, float]
-    word_auroc: tuple[float, float]
 
 
 class _Measured(msgspec.Struct, frozen=True):
-    """Where `semantic` is no better than `grounding` in one language, by people's labels (docs/semantic.md).
-
-    Attributes:
-        semantic, grounding: names and revisions that were measured; it says nothing of others.
-        no_better: base tag of a language to the figures.
-    """
+    """Where `semantic` is no better than `grounding` by people's labels (docs/semantic.md), in these revisions."""
 
     semantic: str
     grounding: str
-    no_better: dict[str, _Beside]
+    no_better: dict[str, _Beside]  # by base tag
 
 
 class Auto(Configured):
@@ -319,7 +227,10 @@ class Auto(Configured):
         own = semantic_weights is not None or grounding_weights is not None or encoder is not None
         self._no_better = {} if own or self._semantic is None else _no_better(self._semantic, self._grounding)
         self._recorded = None if figures == _NO_FIGURES else read_recorded(figures)
-        self._best = _best(self._recorded, self._installed(names_of(candidates), words=words))
+        if isinstance(candidates, str):
+            candidates = [name for name in candidates.split("+") if name]
+        loaded = {"grounding": self._grounding, "semantic": self._semantic}
+        self._best = _best(self._recorded, loaded, candidates, threshold=self.threshold, words=words)
 
     @cached_property
     def name(self) -> str:
@@ -357,15 +268,8 @@ class Auto(Configured):
     @property
     def _detectors(self) -> list[Detector]:
         own: list[Detector] = [self._grounding] if self._semantic is None else [self._semantic, self._grounding]
-        others = {id(detector): detector for detector, _ in self._best.values()}
-        return [
-            *own,
-            *(other for other in others.values() if other is not self._semantic and other is not self._grounding),
-        ]
-
-    def _installed(self, candidates: Sequence[str] | None, *, words: bool) -> Installed:
-        loaded: dict[str, Detector | None] = {"grounding": self._grounding, "semantic": self._semantic}
-        return Installed(loaded, candidates, threshold=self.threshold, words=words)
+        best = [detector for detector, _ in self._best.values()]
+        return list({id(detector): detector for detector in [*own, *best]}.values())
 
     def _signed(self, prediction: Prediction, note: str | None) -> Prediction:
         notes = (*prediction.notes, note) if note and prediction.status is Status.SCORED else prediction.notes
@@ -390,19 +294,53 @@ class Auto(Configured):
         return self._semantic, None
 
 
-def _best(recorded: Recorded | None, installed: Installed) -> dict[tuple[str, Setting], tuple[Detector, str]]:
-    """The best detector that is here for each language and setting that figures are of, and why."""
+def _best(
+    recorded: Recorded | None,
+    loaded: Mapping[str, Detector | None],
+    candidates: Sequence[str] | None,
+    **options: Any,
+) -> dict[tuple[str, Setting], tuple[Detector, str]]:
+    """The best detector that is here for each language and setting that figures are of, and why.
+
+    Each is loaded once, with these options. It is not here where its packages or its model are missing, or are of
+    another revision than the figures.
+    """
     if recorded is None:
         return {}
-    among = installed.among(recorded.detectors())
+    names = {known.name for known in recorded.detectors()}
+    strange = [name for name in candidates or () if name not in names]
+    if strange:
+        raise UsageError(
+            f"There are no recorded figures of the candidate {strange[0]!r}.",
+            remedy=f"There are of: {', '.join(sorted(names))}.",
+        )
+    by_options = {(name, ()): detector for name, detector in loaded.items()}
+    here: dict[Known, Detector] = {}
+    for known in recorded.detectors():
+        if known.name not in candidates if candidates is not None else not runs_here(known.name):
+            continue
+        key: Any = (known.name, known.options)
+        if key not in by_options:
+            by_options[key] = _made(known, options)
+        detector = by_options[key]
+        if detector is not None and detector.name == known.revision:
+            here[known] = detector
     choices = {}
     for language, setting in recorded.places():
-        ranking = recorded.ranking(language, setting, among)
+        ranking = recorded.ranking(language, setting, here)
         if ranking:
-            best = installed.detector(ranking[0].known)
-            assert best is not None
-            choices[language, setting] = (best, _why(recorded, language, setting, ranking))
+            choices[language, setting] = here[ranking[0].known], _why(recorded, language, setting, ranking)
     return choices
+
+
+def _made(known: Known, options: Mapping[str, Any]) -> Detector | None:
+    from veriglot.detectors.registry import load_detector
+
+    own = {name: msgspec.json.decode(text) for name, text in known.options}
+    try:
+        return load_detector(known.name, **{**own, **options})
+    except (MissingExtraError, MissingWeightsError):
+        return None
 
 
 def _why(recorded: Recorded, language: str, setting: Setting, ranking: Sequence[Ranked]) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 import numpy as np
 
-from veriglot.judging.base import has_fact_rules
+from veriglot.judging.base import DIGITS, has_fact_rules
 from veriglot.metrics.spans import RULE, fact_scores, probabilities, ranges, sentence_scores
 from veriglot.records import JudgedUnit, Status
 from veriglot.text.facts import facts
@@ -21,13 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from veriglot.records import Detector, Prediction, Sample
-    from veriglot.text.facts import Fact
 
 __all__ = ["judged_units", "with_units"]
 
 Level = Literal["fact", "sentence"]
 
-_DIGITS = 4  # of a score
 _NOTE_SENTENCES = "facts:sentences"  # the language has no rules: each sentence is one fact
 _NOTE_OWN = "units:the detector's own"
 _NOTE_NO_WORDS = "units:no word confidences"
@@ -54,22 +52,18 @@ class _WithUnits:
 
     @property
     def name(self) -> str:
-        """Name and revision of the detector."""
         return self.detector.name
 
     @property
     def taxonomy(self) -> str:
-        """Taxonomy of the detector."""
         return self.detector.taxonomy
 
     @property
     def threshold(self) -> float:
-        """Confidence from which a word is marked."""
         return self.detector.threshold
 
     @property
     def signature(self) -> str:
-        """The detector's signature, and how units are made."""
         return f"{self.detector.signature}|{self._made}"
 
     @property
@@ -77,7 +71,6 @@ class _WithUnits:
         return f"units:{self.level}.{RULE}"
 
     def predict(self, samples: Sequence[Sample]) -> list[Prediction]:
-        """Judge a batch: one prediction per sample, in order."""
         predictions = self.detector.predict(samples)
         if [prediction.id for prediction in predictions] != [sample.id for sample in samples]:
             return predictions  # the detector breaks its protocol; whoever holds it to that is to see how
@@ -115,19 +108,17 @@ def judged_units(sample: Sample, prediction: Prediction, level: Level) -> tuple[
     language = prediction.language or sample.language
     confidences = np.array([word.confidence for word in prediction.words], dtype=np.float64)
     by_character = probabilities(len(sample.response), ranges(prediction.words), confidences)
-    found_facts = facts(sample.response, language)
-    scores = fact_scores(found_facts, by_character)
+    claims = facts(sample.response, language)
+    scores = fact_scores(claims, by_character)
     if level == "fact":
-        return tuple(_unit_of(fact, score) for fact, score in zip(found_facts, scores.tolist(), strict=True))
-    places = sentences(sample.response, language)
-    bounds = np.array(places, dtype=np.int32).reshape(-1, 2)
-    by_sentence = sentence_scores(bounds, found_facts, scores, by_character)
+        parts = [fact.parts if len(fact.parts) > 1 else () for fact in claims]
+        return tuple(
+            JudgedUnit(fact.start, fact.end, fact.kind, round(score, DIGITS), several)
+            for fact, score, several in zip(claims, scores.tolist(), parts, strict=True)
+        )
+    bounds = sentences(sample.response, language)
+    by_sentence = sentence_scores(np.array(bounds, dtype=np.int32).reshape(-1, 2), claims, scores, by_character)
     return tuple(
-        JudgedUnit(start, end, "sentence", round(score, _DIGITS))
-        for (start, end), score in zip(places, by_sentence.tolist(), strict=True)
+        JudgedUnit(start, end, "sentence", round(score, DIGITS))
+        for (start, end), score in zip(bounds, by_sentence.tolist(), strict=True)
     )
-
-
-def _unit_of(fact: Fact, score: float) -> JudgedUnit:
-    parts = fact.parts if len(fact.parts) > 1 else ()
-    return JudgedUnit(fact.start, fact.end, fact.kind, round(score, _DIGITS), parts)

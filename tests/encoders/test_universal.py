@@ -114,8 +114,8 @@ def test_batch_order_and_memory_change_nothing(universal_file: Path) -> None:
 def test_a_small_memory_forgets_and_stays_within_bounds(universal_file: Path) -> None:
     encoder: Any = load_encoder("use-multilingual", path=universal_file, cache_mb=0.25)
     first = encoder.sentences(ALL)
-    assert 0 < len(encoder._recent) < len(ALL)
-    assert encoder._recent.held <= 1 << 18
+    assert 0 < len(encoder._recent._pieces) < len(ALL)
+    assert encoder._recent._held <= 1 << 18
     assert (encoder.sentences(ALL) == first).all()
 
 

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from veriglot.detectors.calibration import Make
     from veriglot.records import Detector
 
     Write = Callable[..., str]
@@ -170,6 +169,6 @@ def test_it_is_found_by_name_and_travels(write: Write) -> None:
 
 
 @pytest.mark.parametrize("make", [partial(load_detector, "grounding")])
-def test_the_contract_is_kept(write: Write, make: Make) -> None:
+def test_the_contract_is_kept(write: Write, make: Callable[..., Detector]) -> None:
     file = write(make(threshold=None, words=True), level(TIMID, Latn=BOLD), responses=ByScript(WordCurve(TIMID)))
     check_detector(partial(Calibrated, make, calibration=file))

@@ -22,7 +22,7 @@ from veriglot.wikipedia.articles import (
     Maintenance,
     split_sections,
 )
-from veriglot.wikipedia.dump import Namespaces, draw_articles, open_dump, parse, read_dump
+from veriglot.wikipedia.dump import Wiki, draw_articles, open_dump, parse, read_dump
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -246,13 +246,13 @@ def test_a_sample_is_the_same_whatever_the_rest_and_the_account_adds_up(tmp_path
     ],
 )
 def test_what_of_wikitext_is_text(wikitext: str, text: str) -> None:
-    names = Namespaces().with_names(file=("Datei", "Bild"), category=("Kategorie",))
-    assert split_sections(parse(wikitext, names).marked)[0] == text
+    wiki = Wiki("de", "de", frozenset({"file", "image", "datei", "bild"}), frozenset({"category", "kategorie"}))
+    assert split_sections(parse(wikitext, wiki)[0])[0] == text
 
 
 @given(st.text("ab [[]]{{}}|'=<>/ref!-*#:;\n&()", max_size=60))
 def test_any_text_is_wikitext(text: str) -> None:
-    whole, lead = split_sections(parse(text).marked)
+    whole, lead = split_sections(parse(text, Wiki("de", "de"))[0])
     assert whole.startswith(lead)
     assert whole == whole.strip()
 

@@ -40,13 +40,6 @@ class Comet:
     points, the probability that it is in an error of any severity, and the severity that is likeliest (empty where none
     is). The published decoding drops a marked stretch that runs to the end of the translation; from the tokens it is
     seen.
-
-    Args:
-        model: its folder (with `hparams.yaml` and `checkpoints/model.ckpt`), its `.ckpt` file, or its name on the hub.
-        encoder: folder of the encoder that it was made from, in place of the one that its hyperparameters name.
-        device: such as `cpu` or `cuda:0`; None for CUDA if it is there.
-        batch_size: rows at a time.
-        offline: open no connection.
     """
 
     packages = ("unbabel-comet", "torch", "transformers")
@@ -221,15 +214,7 @@ def _loaded(file: Path, encoder: str | None, offline: bool) -> Any:
 
 
 class Laser:
-    """LASER2 and LASER3 by their own package, laser_encoders: cosine of source and translation, between -1 and 1.
-
-    Args:
-        model: folder with `NAME.pt`, `NAME.spm` and, for LASER3, `NAME.cvocab`.
-        encoder: NAME for the translation, such as `laser2` or `laser3-hau_Latn.v1`.
-        source_encoder: NAME for the source; None for the same.
-        device: `cpu` or None; the package takes CUDA if it is there.
-        offline: no meaning here, since nothing is fetched.
-    """
+    """LASER2 and LASER3 by their own package, laser_encoders: cosine of source and translation, between -1 and 1."""
 
     packages = ("laser_encoders", "fairseq", "torch")
 
@@ -293,13 +278,6 @@ class Sonar:
 
     A row is `{"source", "response", "source_language", "language"}`, languages as FLORES-200 codes (`deu_Latn`); its
     value is the score, by its authors' scale 1 to 5.
-
-    Args:
-        model: a card of the package (`blaser_2_0_qe`), or the file `model.pt` of one, or the folder that holds it.
-        encoder: card of the text encoder.
-        tokenizer: card of its tokenizer.
-        device: such as `cpu` or `cuda:0`; None for CUDA if it is there.
-        offline: fetch nothing: cards whose files are not cached are refused.
     """
 
     packages = ("sonar-space", "fairseq2", "torch")

@@ -40,6 +40,7 @@ __all__ = [
     "english_templates",
     "language_of",
     "split_sections",
+    "table",
     "wiki_url",
 ]
 
@@ -56,7 +57,8 @@ _HEADING = re.compile(r"^(={1,6})[ \t]*(.*?)[ \t]*\1[ \t]*$")
 
 
 @cache
-def _table(name: str) -> dict[str, Any]:
+def table(name: str) -> dict[str, Any]:
+    """A table of this package's data, such as `editions`."""
     return msgspec.json.decode(files(__package__).joinpath(f"{name}.json").read_bytes(), type=dict[str, Any])
 
 
@@ -160,7 +162,7 @@ def edition_of(tag: str) -> str:
         UsageError: there is no Wikipedia in it.
     """
     known = get_language(tag)
-    exceptions = _table("editions")  # an empty name: there is no edition
+    exceptions = table("editions")  # an empty name: there is no edition
     edition: str = exceptions.get(known.tag, exceptions.get(known.base, known.base))
     if not edition:
         raise UsageError(f"There is no Wikipedia in {known.name}.")
@@ -173,7 +175,7 @@ def language_of(edition: str) -> str:
     Raises:
         UnknownNameError: the language table does not hold the edition's language.
     """
-    back = {name: tag for tag, name in _table("editions").items() if name}
+    back = {name: tag for tag, name in table("editions").items() if name}
     return get_language(back.get(edition, edition)).tag
 
 
@@ -294,7 +296,7 @@ class Maintenance:
         for kind in (*self.kinds, *(more or {})):
             if kind not in KINDS:
                 raise UnknownNameError("kind of maintenance template", kind, KINDS)
-        edition, names = edition_of(language), _table("maintenance_templates")
+        edition, names = edition_of(language), table("maintenance_templates")
         self._kind_of: dict[str, str] = {}
         without: list[str] = []
         for kind in self.kinds:
@@ -329,7 +331,7 @@ class Maintenance:
 
 def english_templates(kind: str) -> list[str]:
     """The English names of the templates of a kind."""
-    return list(_table("maintenance_templates")["en"].get(kind, ()))
+    return list(table("maintenance_templates")["en"].get(kind, ()))
 
 
 def _key(name: str) -> str:

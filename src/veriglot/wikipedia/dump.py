@@ -13,17 +13,13 @@ import lzma
 import re
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
-import msgspec
-
 from veriglot.errors import InputError, MissingExtraError
 from veriglot.records.languages import get_language
-from veriglot.wikipedia.articles import Absent, Article, draw_rank, language_of, split_sections, wiki_url
+from veriglot.wikipedia.articles import Absent, Article, draw_rank, language_of, split_sections, table, wiki_url
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
@@ -44,35 +40,9 @@ __all__ = ["draw_articles", "open_dump", "read_dump"]
 # text (`text_templates.json`) are left out, and the empty parentheses they leave behind too.
 
 
-_DROPPED = frozenset(  # tags whose content is no running text
-    [
-        "ref",
-        "references",
-        "gallery",
-        "math",
-        "chem",
-        "ce",
-        "table",
-        "style",
-        "script",
-        "timeline",
-        "imagemap",
-        "score",
-        "syntaxhighlight",
-        "source",
-        "hiero",
-        "graph",
-        "templatestyles",
-        "indicator",
-        "section",
-        "mapframe",
-        "maplink",
-        "inputbox",
-        "categorytree",
-        "includeonly",
-        "pre",
-        "noinclude",
-    ]
+_DROPPED = re.compile(  # tags whose content is no running text
+    "ref|references|gallery|math|chem|ce|table|style|script|timeline|imagemap|score|syntaxhighlight|"
+    "source|hiero|graph|templatestyles|indicator|section|mapframe|maplink|inputbox|categorytree|includeonly|pre|noinclude"
 )
 _MAGIC = re.compile(r"__[^\W\d_]+__")
 _EMPTY = re.compile(r"[ \t]*[(（\[]\s*(?:[;,:،、，；/–-]\s*)*[)）\]]")
@@ -88,59 +58,37 @@ _LANGUAGE_PREFIX = re.compile(r"[a-z]{2,3}(-[a-z]{2,12}){0,2}")
 
 
 @dataclass(frozen=True)
-class Namespaces:
-    """What the namespaces of files and categories are called in a wiki, in lower case; the English names hold too."""
+class Wiki:
+    """The wiki that a dump is of: its language tag, and what its namespaces 6 and 14 are called, in lower case."""
 
-    file: frozenset[str] = frozenset({"file", "image"})
-    category: frozenset[str] = frozenset({"category"})
-
-    def with_names(self, *, file: Collection[str] = (), category: Collection[str] = ()) -> Namespaces:
-        """The same with further names."""
-        return Namespaces(
-            self.file | {name.casefold() for name in file}, self.category | {name.casefold() for name in category}
-        )
+    language: str
+    edition: str
+    files: frozenset[str] = frozenset({"file", "image"})
+    categories: frozenset[str] = frozenset({"category"})
 
 
-@dataclass(frozen=True)
-class Parsed:
-    """What wikitext holds.
-
-    Attributes:
-        marked: plain text whose headings are written `== Heading ==`; see `article.split_sections`.
-        categories: in order, without namespace and sort key.
-        templates: names without namespace, each once, in order; those inside other templates' arguments too.
-    """
-
-    marked: str
-    categories: tuple[str, ...]
-    templates: tuple[str, ...]
-
-
-def parse(wikitext: str, namespaces: Namespaces | None = None, *, variants: Collection[str] = ()) -> Parsed:
+def parse(wikitext: str, wiki: Wiki) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
     """Read the wikitext of a page.
 
-    Args:
-        wikitext: as in a dump.
-        namespaces: of the wiki.
-        variants: which of the forms in `-{zh-hans:...; zh-hant:...}-` to take, best first; else the first one there.
-
-    Raises:
-        MissingExtraError: the parser is not installed.
+    Returns:
+        Plain text whose headings are written `== Heading ==`; categories in order, without namespace and sort key;
+        and names of templates without namespace, each once, in order, those inside others' arguments too.
     """
     try:
         import mwparserfromhell
     except ModuleNotFoundError as error:
         raise MissingExtraError("Reading a dump", "wikipedia") from error
+    variants = _VARIANT_CODES.get(wiki.language, ())
     code = mwparserfromhell.parse(_VARIANT_MARKUP.sub(lambda match: _variant(match[1], variants), wikitext))
-    reader = _Reader(namespaces or Namespaces())
+    reader = _Reader(wiki)
     text = "".join(reader.text_of(code))
     templates = dict.fromkeys(_name_of(template) for template in code.filter_templates(recursive=True))
-    return Parsed(_tidy(text), tuple(dict.fromkeys(reader.categories)), tuple(name for name in templates if name))
+    return _tidy(text), tuple(dict.fromkeys(reader.categories)), tuple(filter(None, templates))
 
 
 class _Reader:
-    def __init__(self, namespaces: Namespaces) -> None:
-        self._namespaces = namespaces
+    def __init__(self, wiki: Wiki) -> None:
+        self._wiki = wiki
         self.categories: list[str] = []
 
     def text_of(self, code: Wikicode | None) -> Iterator[str]:
@@ -174,9 +122,9 @@ class _Reader:
         title = str(node.title).strip()
         prefix, colon, rest = title.partition(":")
         prefix = prefix.replace("_", " ").strip().casefold()
-        if colon and prefix in self._namespaces.category:
+        if colon and prefix in self._wiki.categories:
             self.categories.append(rest.replace("_", " ").strip())
-        elif colon and (prefix in self._namespaces.file or (not node.text and _LANGUAGE_PREFIX.fullmatch(prefix))):
+        elif colon and (prefix in self._wiki.files or (not node.text and _LANGUAGE_PREFIX.fullmatch(prefix))):
             return
         elif node.text is not None and str(node.text).strip():
             yield from self.text_of(node.text)
@@ -187,14 +135,14 @@ class _Reader:
         name = str(node.tag).strip().casefold()
         if name in ("br", "hr"):
             yield "\n"
-        elif name not in _DROPPED:
+        elif not _DROPPED.fullmatch(name):
             yield from self.text_of(node.contents)
             if name in ("p", "div", "li") and node.contents:
                 yield "\n"
 
     def _template(self, node: Template) -> Iterator[str]:
         name = _name_of(node).casefold()
-        form = _text_templates().get(name, "{1}" if _LANGUAGE_TEMPLATE.fullmatch(name) else None)
+        form = table("text_templates").get(name, "{1}" if _LANGUAGE_TEMPLATE.fullmatch(name) else None)
         if form is None:
             yield from self._number(node)
             return
@@ -212,11 +160,6 @@ class _Reader:
         call, colon, number = str(node.name).strip().partition(":")
         if colon and call.casefold() == "formatnum":
             yield number.strip()
-
-
-@cache
-def _text_templates() -> dict[str, str]:
-    return msgspec.json.decode(files(__package__).joinpath("text_templates.json").read_bytes(), type=dict[str, str])
 
 
 def _name_of(template: Template) -> str:
@@ -264,34 +207,9 @@ _VARIANT_CODES = {
 }
 
 
-class Wiki(msgspec.Struct, frozen=True):
-    """The wiki that a dump is of.
-
-    Attributes:
-        language: BCP 47 tag.
-        edition: the first part of its host's name.
-        file_names, category_names: what its namespaces 6 and 14 are called.
-    """
-
-    language: str
-    edition: str
-    file_names: tuple[str, ...] = ()
-    category_names: tuple[str, ...] = ()
-
-
-class Page(msgspec.Struct, frozen=True):
-    """A page of a dump as it stands there.
-
-    Attributes:
-        wiki: where it belongs.
-        title: with spaces.
-        page_id, namespace: its numbers; namespace 0 is that of articles.
-        redirect: whether it only leads elsewhere.
-        wikitext: of the newest revision in the dump.
-        revision, timestamp: of that revision.
-        edits, editors: how many revisions, and different contributors, the dump holds of it; None where it does not
-            hold the whole history.
-    """
+@dataclass(frozen=True)
+class Page:
+    """A page of a dump as it stands there."""
 
     wiki: Wiki
     title: str
@@ -305,19 +223,14 @@ class Page(msgspec.Struct, frozen=True):
     editors: int | None
 
     def article(self) -> Article | Absent:
-        """The article, its wikitext made plain.
-
-        Raises:
-            MissingExtraError: the parser of wikitext is not installed.
-        """
+        """The article, its wikitext made plain."""
         if self.namespace != 0:
             return Absent(self.title, "not an article")
         if self.redirect:
             return Absent(self.title, "redirect")
         wiki = self.wiki
-        names = Namespaces().with_names(file=wiki.file_names, category=wiki.category_names)
-        parsed = parse(self.wikitext, names, variants=_VARIANT_CODES.get(wiki.language, ()))
-        text, lead = split_sections(parsed.marked)
+        marked, categories, templates = parse(self.wikitext, wiki)
+        text, lead = split_sections(marked)
         if not text:
             return Absent(self.title, "no text")
         return Article(
@@ -329,8 +242,8 @@ class Page(msgspec.Struct, frozen=True):
             text=text,
             lead=lead,
             revision=self.revision,
-            categories=parsed.categories,
-            templates=parsed.templates,
+            categories=categories,
+            templates=templates,
             timestamp=self.timestamp,
             size=len(self.wikitext.encode()),
             edits=self.edits,
@@ -423,40 +336,31 @@ class _Revisions:
     def __init__(self) -> None:
         self.count = 0
         self.people: set[str] = set()
-        self.newest: dict[str, Any] = {}
+        self.timestamp = self.revision = self.text = ""
 
     def add(self, element: Element) -> None:
         self.count += 1
         parts = {_tag(child): child for child in element}
-        contributor = parts.get("contributor")
-        if contributor is not None:
-            fields = {_tag(child): child.text or "" for child in contributor}
-            who = fields.get("username") or fields.get("ip")
-            if who:
-                self.people.add(who)
+        fields = {_tag(child): child.text or "" for child in parts.get("contributor", ())}
+        self.people.add(fields.get("username") or fields.get("ip") or "")
         timestamp = _text(parts.get("timestamp"))
-        if timestamp >= self.newest.get("timestamp", ""):
-            self.newest = {
-                "timestamp": timestamp,
-                "revision": _text(parts.get("id")),
-                "text": _text(parts.get("text")),
-            }
+        if timestamp >= self.timestamp:
+            self.timestamp, self.revision, self.text = timestamp, _text(parts.get("id")), _text(parts.get("text"))
 
 
 def _page(element: Element, wiki: Wiki, revisions: _Revisions, *, history: bool) -> Page:
     parts = {_tag(child): child for child in element}
-    newest = revisions.newest
     return Page(
         wiki=wiki,
         title=_text(parts.get("title")),
         page_id=int(_text(parts.get("id"))),
         namespace=int(_text(parts.get("ns")) or 0),
         redirect="redirect" in parts,
-        wikitext=newest.get("text", ""),
-        revision=int(newest["revision"]) if newest.get("revision") else None,
-        timestamp=newest.get("timestamp") or None,
+        wikitext=revisions.text,
+        revision=int(revisions.revision) if revisions.revision else None,
+        timestamp=revisions.timestamp or None,
         edits=revisions.count if history else None,
-        editors=len(revisions.people) if history else None,
+        editors=len(revisions.people - {""}) if history else None,
     )
 
 
@@ -470,11 +374,11 @@ def _wiki(siteinfo: Element, root: Element, language: str | None, path: str) -> 
     tag = get_language(language).tag if language else language_of(edition) if edition else None
     if tag is None:
         raise InputError("does not say which language it is in", path=path, remedy="Name it: --language de.")
-    names: dict[str, list[str]] = {"6": [], "14": []}
+    names = {"6": {"file", "image"}, "14": {"category"}}
     for namespace in parts.get("namespaces", ()):
         if namespace.get("key") in names and namespace.text:
-            names[namespace.get("key", "")].append(namespace.text)
-    return Wiki(tag, edition or tag, tuple(names["6"]), tuple(names["14"]))
+            names[namespace.get("key", "")].add(namespace.text.casefold())
+    return Wiki(tag, edition or tag, frozenset(names["6"]), frozenset(names["14"]))
 
 
 @contextmanager

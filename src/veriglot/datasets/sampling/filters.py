@@ -488,20 +488,7 @@ def mark_near_duplicates(
     watch: Watch,
     at_once: int = _AT_ONCE,
 ) -> int:
-    """Give every kept line that is a near-duplicate of an earlier one the reason `NEAR_DUPLICATE`, in place.
-
-    Args:
-        store: the lines.
-        shards: with the arrays `bands` and `sketches` of every line.
-        drop_reasons: a `DropReason` for every line.
-        near: Jaccard similarity from which a line is a near-duplicate.
-        unique: `source` or `pair`, what is compared.
-        watch: told of every band.
-        at_once: about how many lines are sorted at once.
-
-    Returns:
-        Lines that stood in a bucket too full for all to be compared; 0 unless thousands of different lines agree.
-    """
+    """Give every kept line that is a near-duplicate of an earlier one the reason `NEAR_DUPLICATE`, in place."""
     slices = max(1, -(-int((drop_reasons == DropReason.KEPT).sum()) // at_once))
     cache = ShingleCache(lambda rows: [compared_text(line, unique) for line in store.pick(np.array(rows, np.uint32))])
     uncompared = 0

@@ -73,12 +73,7 @@ class Link(NamedTuple):
 
 
 class Alignment(NamedTuple):
-    """A text and its translation with their words linked.
-
-    Attributes:
-        source, target: both sides, in the words that are linked; an aligner may cut them otherwise than it was given.
-        links: between the words.
-    """
+    """A text and its translation with their words linked."""
 
     source: Side
     target: Side

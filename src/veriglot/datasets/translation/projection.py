@@ -38,13 +38,7 @@ _OTHER = 0.5  # share of the first part's gain that a further one has to have
 
 
 class _AlignedMark(NamedTuple):
-    """Where a mark went.
-
-    Attributes:
-        parts: half-open code point ranges of the translation, in order; several where the words went apart.
-        quality: 0 to 1: how much of the mark's words arrived in the parts, by the weight of their links, times the
-            share of the parts' links, by weight, that come from the mark.
-    """
+    """Where a mark went."""
 
     parts: tuple[tuple[int, int], ...]
     quality: float
@@ -145,13 +139,7 @@ _LONGEST = 60  # words of a part that is searched for among passages like it
 
 
 class _Located(NamedTuple):
-    """Where a part stands.
-
-    Attributes:
-        start, end: half-open code point range of the translation.
-        likeness: 0 to 1: 1 as it stands, 0.95 but for case, width and marks, otherwise the share of letters in common;
-            times 0.8 where it stands at several places and the nearest to where it was expected is taken.
-    """
+    """Where a part stands."""
 
     start: int
     end: int
@@ -159,13 +147,7 @@ class _Located(NamedTuple):
 
 
 def _locate(side: Side, part: str, expected: float) -> _Located | None:
-    """Find a translated part.
-
-    Args:
-        side: the translation of the whole.
-        part: the translation of the part; signs around it are not looked for.
-        expected: where it ought to begin, as a share of the whole, 0 to 1; it decides between several places.
-    """
+    """Find a translated part."""
     part = _core(part)
     if not part:
         return None
@@ -381,12 +363,7 @@ class MarkerFault(msgspec.Struct, frozen=True):
 
 
 class Unmarked(msgspec.Struct, frozen=True):
-    """A translation without its markers.
-
-    Attributes:
-        text: the translation.
-        spans: half-open code point ranges of it, by the number of the mark, from 0.
-    """
+    """A translation without its markers."""
 
     text: str
     spans: tuple[tuple[int, int], ...]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from functools import partial
 from importlib.resources import files
+from itertools import chain
 from string import Template
 from typing import TYPE_CHECKING
 
@@ -145,7 +147,7 @@ class Wikidata:
         needed = len(editions) if at_least is None else at_least
         if not 1 <= needed <= len(editions):
             raise UsageError(f"Articles in {needed} of {len(editions)} languages cannot be asked for.")
-        wikis = " ".join(f"<{wiki_url(edition)}>" for edition in editions.values())
+        wikis = _addresses(editions)
         seen: set[str] = set()  # somebody may get a sitelink more while we ask
         high = most_sitelinks
         while high >= needed:
@@ -195,64 +197,35 @@ class Wikidata:
 
     def _describe(self, people: Sequence[Person], editions: dict[str, str]) -> Iterator[Person]:
         items = " ".join(f"wd:{person.id}" for person in people)
-        wikis = " ".join(f"<{wiki_url(edition)}>" for edition in editions.values())
         tags = {wiki_url(edition): tag for tag, edition in editions.items()}
-        titles: dict[str, dict[str, str]] = {person.id: {} for person in people}
-        for row in self._ask("articles", items=items, wikis=wikis):
+        titles: dict[str, dict[str, str]] = defaultdict(dict)
+        for row in self._ask("articles", items=items, wikis=_addresses(editions)):
             titles[_number(row["item"])][tags[row["wiki"]]] = row["title"]
-        names = self._names(items, editions)
-        facts = self._facts(items)
-        for person in people:
-            own = titles[person.id]
-            called = names.get(person.id, {})
-            born, occupations, citizenships = facts.get(person.id, (None, (), ()))
-            yield Person(
-                id=person.id,
-                sitelinks=person.sitelinks,
-                names={tag: called.get(tag) or _without_parentheses(own[tag]) for tag in editions if tag in own},
-                titles={tag: own[tag] for tag in editions if tag in own},
-                born=born,
-                occupations=occupations,
-                citizenships=citizenships,
-            )
-
-    def _names(self, items: str, editions: dict[str, str]) -> dict[str, dict[str, str]]:
         codes = {tag: _WIKIDATA_CODES.get(tag, (get_language(tag).base,)) for tag in editions}
-        wanted = ", ".join(f'"{code}"' for code in dict.fromkeys(code for each in codes.values() for code in each))
-        labels: dict[str, dict[str, str]] = {}
+        wanted = ", ".join(f'"{code}"' for code in dict.fromkeys(chain.from_iterable(codes.values())))
+        labels: dict[str, dict[str, str]] = defaultdict(dict)
         for row in self._ask("labels", items=items, languages=wanted):
-            labels.setdefault(_number(row["item"]), {})[row.get("label@", "")] = row["label"]
-        return {
-            item: {
-                tag: next(by_code[code] for code in each if code in by_code)
-                for tag, each in codes.items()
-                if any(code in by_code for code in each)
-            }
-            for item, by_code in labels.items()
-        }
-
-    def _facts(self, items: str) -> dict[str, tuple[int | None, tuple[Item, ...], tuple[Item, ...]]]:
-        years: dict[str, list[int]] = {}
-        things: dict[tuple[str, str], dict[str, Item]] = {}
+            labels[_number(row["item"])][row.get("label@", "")] = row["label"]
+        years: dict[str, list[int]] = defaultdict(list)
+        things: dict[tuple[str, str], dict[str, Item]] = defaultdict(dict)
         for row in self._ask("properties", items=items):
-            item, value = _number(row["item"]), row.get("value")
-            if value is None:
-                continue  # Wikidata knows that there is a value, and not which
+            item, value = _number(row["item"]), row.get("value", "")
             if row["property"] == _BIRTH:
-                match = _YEAR.match(value)
-                if match:
-                    years.setdefault(item, []).append(int(match[1]))
-            else:
-                thing = Item(_number(value), row.get("label", ""))
-                things.setdefault((item, row["property"]), {})[thing.item] = thing
-        return {
-            item: (
-                min(years[item]) if item in years else None,  # several dates of birth: the earliest
-                _sorted(things.get((item, _OCCUPATION), {})),
-                _sorted(things.get((item, _CITIZENSHIP), {})),
+                years[item] += [int(match[1]) for match in _YEAR.finditer(value)]
+            elif value:  # empty where Wikidata knows that there is a value, and not which
+                things[item, row["property"]][value] = Item(_number(value), row.get("label", ""))
+        for person in people:
+            id_, own = person.id, titles[person.id]
+            names = {tag: next(filter(None, map(labels[id_].get, codes[tag])), None) for tag in own}
+            yield Person(
+                id=id_,
+                sitelinks=person.sitelinks,
+                names={tag: names[tag] or _without_parentheses(own[tag]) for tag in editions if tag in own},
+                titles={tag: own[tag] for tag in editions if tag in own},
+                born=min(years[id_], default=None),  # of several dates of birth the earliest
+                occupations=_sorted(things[id_, _OCCUPATION]),
+                citizenships=_sorted(things[id_, _CITIZENSHIP]),
             )
-            for item in {*years, *(item for item, _ in things)}
-        }
 
     def _ask(self, name: str, **values: str) -> list[dict[str, str]]:
         """The rows of a query of `queries/`, variable -> value, without those that are unbound or blank nodes.
@@ -290,6 +263,10 @@ def _editions(languages: Sequence[str]) -> dict[str, str]:
     return editions
 
 
+def _addresses(editions: dict[str, str]) -> str:
+    return " ".join(f"<{wiki_url(edition)}>" for edition in editions.values())
+
+
 def _finer(ending: str) -> list[str]:
     """The endings that together are as wide as one: a digit more, or the whole number."""
     whole = [f"/Q{ending}"] if ending else []
@@ -301,7 +278,7 @@ def _number(uri: str) -> str:
 
 
 def _sorted(things: dict[str, Item]) -> tuple[Item, ...]:
-    return tuple(things[name] for name in sorted(things, key=lambda item: (len(item), item)))
+    return tuple(sorted(things.values(), key=lambda thing: (len(thing.item), thing.item)))
 
 
 def _without_parentheses(title: str) -> str:

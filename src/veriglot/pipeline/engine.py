@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from multiprocessing import resource_tracker
 from multiprocessing.connection import wait
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
 from veriglot.errors import UsageError, VeriglotError
 from veriglot.records import Prediction, Sample, Score, Status
@@ -195,12 +195,6 @@ def _is_scorer(maker: Detector | Scorer) -> TypeIs[Scorer]:
     return not hasattr(maker, "predict")
 
 
-@overload
-def judge(maker: Detector, samples: Sequence[Sample]) -> list[Prediction]: ...
-@overload
-def judge(maker: Scorer, samples: Sequence[Sample]) -> list[Score]: ...
-@overload
-def judge(maker: Detector | Scorer, samples: Sequence[Sample]) -> list[Prediction] | list[Score]: ...
 def judge(maker: Detector | Scorer, samples: Sequence[Sample]) -> list[Any]:
     """One answer per sample, in order: predictions of a detector, scores of a scorer.
 

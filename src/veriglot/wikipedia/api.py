@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import calendar
 import logging
 import zlib
-from collections import Counter
+from collections import Counter, defaultdict
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote, urlsplit
 
@@ -82,20 +82,17 @@ class JsonClient:
         """
         address = f"{self.session.base_url}/{path}"
         key = digest([address, label, *(part for pair in sorted(params.items()) for part in pair)])
-        stored = self._cache.get(key) if self._cache is not None else None
-        if stored is not None:
-            return msgspec.json.decode(stored)
-        try:
-            response = self.session.get(path, params, review=review)
-        except HttpError as error:
-            if not (none_if_missing and error.status == 404 and error.body.startswith("{")):
-                raise
+        answer = self._cache.get(key) if self._cache is not None else None
+        if answer is None:
+            try:
+                answer = self.session.get(path, params, review=review).data
+            except HttpError as error:
+                if not (none_if_missing and error.status == 404 and error.body.startswith("{")):
+                    raise
+                answer = b"null"
             if self._cache is not None:
-                self._cache.put(key, b"null")
-            return None
-        if self._cache is not None:
-            self._cache.put(key, response.data)
-        return response.json()
+                self._cache.put(key, answer)
+        return msgspec.json.decode(answer)
 
 
 class SourceError(HttpError):
@@ -105,16 +102,8 @@ class SourceError(HttpError):
         code: the server's own word for it, such as `maxlag`; empty where it has none.
     """
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        remedy: str = "",
-        code: str = "",
-        retryable: bool = False,
-        retry_after: float | None = None,
-    ) -> None:
-        super().__init__(message, remedy=remedy, retryable=retryable, retry_after=retry_after)
+    def __init__(self, message: str, *, code: str = "", **details: Any) -> None:
+        super().__init__(message, **details)
         self.code = code
 
 
@@ -389,7 +378,7 @@ class Wikipedia:
         Returns:
             edition -> names there, without namespace; this edition holds the names themselves and their redirects.
         """
-        names_by_edition: dict[str, set[str]] = {}
+        names_by_edition: dict[str, set[str]] = defaultdict(set)
         titles = [f"Template:{name}" for name in names]
         for start in range(0, len(titles), _LISTED):
             params = {
@@ -405,9 +394,9 @@ class Wikipedia:
                     if page.get("missing") or page.get("invalid"):
                         continue
                     own = {page["title"], *(redirect["title"] for redirect in page.get("redirects", ()))}
-                    names_by_edition.setdefault(self.edition, set()).update(map(_bare, own))
+                    names_by_edition[self.edition].update(map(_bare, own))
                     for link in page.get("langlinks", ()):
-                        names_by_edition.setdefault(link["lang"], set()).add(_bare(link["title"]))
+                        names_by_edition[link["lang"]].add(_bare(link["title"]))
         return names_by_edition
 
     def _query(self, params: Mapping[str, str], *, label: str = "") -> Iterator[dict[str, Any]]:
@@ -469,8 +458,8 @@ class Wikipedia:
         )
 
     def _count(self, title: str, kind: str) -> int | None:
-        name = quote(title.replace(" ", "_"), safe="")
-        answer = self._answers.get(f"w/rest.php/v1/page/{name}/history/counts/{kind}", {}, none_if_missing=True)
+        path = f"w/rest.php/v1/page/{_quoted(title)}/history/counts/{kind}"
+        answer = self._answers.get(path, {}, none_if_missing=True)
         return int(answer["count"]) if answer is not None else None
 
     def _subcategories(self, name: str, depth: int) -> Iterator[str]:
@@ -479,18 +468,15 @@ class Wikipedia:
         level, seen = [f"Category:{bare}"], {bare}
         for remaining in range(depth, -1, -1):
             yield from level
-            if not remaining:
-                return
             below = []
-            for title in level:
+            for title in level if remaining else ():
                 params = {"list": "categorymembers", "cmtitle": title, "cmtype": "subcat", "cmlimit": "max"}
                 for batch in self._query(params):
-                    below += [member["title"] for member in batch.get("categorymembers", ())]
-            level = []
-            for title in below:
-                if _bare(title) not in seen:
-                    seen.add(_bare(title))
-                    level.append(title)
+                    for member in batch.get("categorymembers", ()):
+                        if _bare(member["title"]) not in seen:
+                            seen.add(_bare(member["title"]))
+                            below.append(member["title"])
+            level = below
 
     def _article(self, page: dict[str, Any]) -> Article | Absent:
         title = page.get("title", "")
@@ -545,15 +531,14 @@ def linked_template_names(
 
 
 def _why_absent(page: dict[str, Any], properties: dict[str, Any]) -> str:
-    if page.get("invalid"):
-        return "invalid title"
-    if page.get("missing"):
-        return "missing"
-    if page.get("redirect"):
-        return "redirect"
-    if page.get("ns", 0) != 0:
-        return "not an article"
-    return "disambiguation" if "disambiguation" in properties else ""
+    reasons = {
+        "invalid title": page.get("invalid"),
+        "missing": page.get("missing"),
+        "redirect": page.get("redirect"),
+        "not an article": page.get("ns", 0) != 0,
+        "disambiguation": "disambiguation" in properties,
+    }
+    return next((reason for reason, applies in reasons.items() if applies), "")
 
 
 def _in_order(asked: list[str], batch: dict[str, Any]) -> list[dict[str, Any]]:
@@ -572,6 +557,10 @@ def _in_order(asked: list[str], batch: dict[str, Any]) -> list[dict[str, Any]]:
         order.setdefault(now, index)
     pages = list(batch.get("pages", {}).values())
     return sorted(pages, key=lambda page: order.get(page.get("title", ""), len(asked)))
+
+
+def _quoted(title: str) -> str:
+    return quote(title.replace(" ", "_"), safe="")
 
 
 def _bare(title: str) -> str:
@@ -615,13 +604,10 @@ class PageViews:
             HttpError: no usable answer.
         """
         _check(start, end)
-        last = end.replace(year=end.year - (end.month == 1), month=(end.month - 2) % 12 + 1)
-        days = calendar.monthrange(last.year, last.month)[1]
-        project = f"{edition_of(language)}.wikipedia"
-        article = quote(title.replace(" ", "_"), safe="")
-        path = f"metrics/pageviews/per-article/{project}/all-access/user/{article}/monthly"
-        address = f"{path}/{start:%Y%m%d}00/{last:%Y%m}{days:02}00"
-        answer = self._answers.get(address, {}, none_if_missing=True)
+        page = f"{edition_of(language)}.wikipedia/all-access/user/{_quoted(title)}"
+        period = f"{start:%Y%m%d}00/{end - timedelta(days=1):%Y%m%d}00"
+        path = f"metrics/pageviews/per-article/{page}/monthly/{period}"
+        answer = self._answers.get(path, {}, none_if_missing=True)
         return sum(int(month["views"]) for month in answer["items"]) if answer is not None else None
 
 

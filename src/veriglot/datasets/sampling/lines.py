@@ -17,7 +17,6 @@ from veriglot.formats.containers import MAX_LINE_BYTES, BadRow, Source, read_con
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from types import TracebackType
 
     from numpy.typing import NDArray
 
@@ -244,9 +243,7 @@ class LineWriter:
     def __enter__(self) -> LineWriter:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._flush()
         for file in self._files:
             file.close()
@@ -301,31 +298,22 @@ class LineStore:
 
     def pick_keys(self, numbers: NDArray[np.integer]) -> NDArray[np.uint64]:
         """The keys of single lines, in ascending order of their numbers."""
-        parts = [keys[part - start] for start, part, keys in self._parts(numbers)]
-        return np.concatenate([np.zeros(0, np.uint64), *parts])
-
-    def _parts(self, numbers: NDArray[np.integer]) -> Iterator[tuple[int, NDArray[np.integer], NDArray[np.uint64]]]:
-        for start in range(0, self.count, 1 << 20):
-            stop = min(start + (1 << 20), self.count)
-            part = numbers[np.searchsorted(numbers, start) : np.searchsorted(numbers, stop)]
-            if part.size:
-                yield start, part, self.keys(start, stop)
+        parts = [np.zeros(0, np.uint64)]
+        for start in range(0, self.count, _BLOCK):
+            stop = min(start + _BLOCK, self.count)
+            inside = numbers[np.searchsorted(numbers, start) : np.searchsorted(numbers, stop)]
+            parts.append(self.keys(start, stop)[inside - start])
+        return np.concatenate(parts)
 
     @staticmethod
     def _numbers(file: int, start: int, stop: int) -> NDArray[np.uint64]:
         return np.frombuffer(os.pread(file, 8 * (stop - start), 8 * start), np.uint64)
 
-    def close(self) -> None:
-        """Close the files, which also happens when the store is no longer used."""
-        self._closing()
-
     def __enter__(self) -> LineStore:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+    def __exit__(self, *_: object) -> None:
+        self._closing()
 
 
 def _close(files: list[int]) -> None:

@@ -18,8 +18,8 @@ from veriglot.studio.app import server_of
 from veriglot.studio.items import import_all
 from veriglot.studio.people import invite
 from veriglot.studio.project import load
-from veriglot.studio.settings import RATES, Settings, Studios
 from veriglot.studio.tables import Role
+from veriglot.studio.web import RATES, Settings, Studios
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import uvicorn
     from playwright.sync_api import Browser
 
-    from veriglot.studio.settings import Studio
+    from veriglot.studio.web import Studio
 
 # For what a page looks like or does by itself, which no kind of database can change; what it saves is tried on both.
 any_database = pytest.mark.parametrize("database", ["sqlite"], indirect=True)

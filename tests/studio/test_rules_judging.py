@@ -328,7 +328,7 @@ def test_what_a_lead_settles_is_gold(store, make_project):
     work.act(given, "submit", THEIRS)
     with store.reading() as tx:
         assert tx.gold(ids[0]) == THEIRS
-        assert {tx.assignment(said.assignment_id).state for said in submissions_of(tx, tx.item(ids[0]))} == {
+        assert {tx.assignment(said.assignment).state for said in submissions_of(tx, tx.item(ids[0]))} == {
             State.ACCEPTED
         }
         assert [one.item.id for one in disagreements(tx, work.project, work.id)] == ids[1:]

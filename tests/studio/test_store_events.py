@@ -119,6 +119,7 @@ def test_nonsense_is_refused_and_leaves_no_trace(store: Store, bad: NewEvent) ->
         '"event_id": "short"',
         f'"event_id": "{"x" * 65}"',
         '"event_id": "no spaces"',
+        '"event_id": "with-a-line-feed\\n"',
         '"kind": "explode"',
         '"seconds": -1',
         '"seconds": 86401',

@@ -556,7 +556,7 @@ def _serve(
     at: str | None,
 ) -> None:
     from veriglot.studio.app import serve as run
-    from veriglot.studio.settings import Settings, Studios
+    from veriglot.studio.web import Settings, Studios
 
     local = host in {"127.0.0.1", "localhost", "::1"}
     settings = Settings(

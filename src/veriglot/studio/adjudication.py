@@ -23,6 +23,7 @@ from veriglot.studio.comparison import (
     gold_origins,
     mean_similarity,
     texts_with_layers,
+    types_in,
 )
 from veriglot.studio.layers import Layer, LayerSpan, LayerUnit
 from veriglot.studio.people import can_judge
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     H = TypeVar("H", bound=Hashable)
 
 
-def plain(layer: Layer) -> Layer:
+def _plain(layer: Layer) -> Layer:
     """A layer without what is one person's own: comments, notes, rejected suggestions. Ratings are judgements: kept."""
     spans = tuple(msgspec.structs.replace(span, note="") for span in layer.spans)
     return msgspec.structs.replace(layer, spans=spans, comment="", rejected=())
@@ -59,7 +60,7 @@ def agreed(layers: Sequence[Layer]) -> Layer:
     Args:
         layers: of one item, one at least, alike in their marks.
     """
-    first = plain(layers[0])
+    first = _plain(layers[0])
     flags = tuple(flag for flag in first.flags if all(flag in layer.flags for layer in layers))
     source_flags = tuple(flag for flag in first.source_flags if all(flag in layer.source_flags for layer in layers))
     return _with_agreed_ratings(msgspec.structs.replace(first, flags=flags, source_flags=source_flags), layers)
@@ -172,46 +173,31 @@ def _majority_units(layers: Sequence[Layer], of: int) -> tuple[LayerUnit, ...] |
     return tuple(decisions)
 
 
-def best_annotators(
-    tx: ReadTransaction, project: Project, project_id: int, *, language: str | None = None
-) -> dict[str, int]:
-    """Language to the id of whoever agrees most with the silver layer (mFAVA, section 3).
+def _best_annotators(tx: ReadTransaction, project: Project, project_id: int, language: str | None) -> dict[str, str]:
+    """Language to the public id of whoever agrees most with the silver layer (mFAVA, section 3).
 
     By Cohen's kappa of words (of labels, where units or pairs are labelled), with types where the form has several.
     Only shared items count, so that all are asked about the same texts. Ties go to whoever was invited first.
-
-    Args:
-        tx: the transaction.
-        project: the project.
-        project_id: of its row.
-        language: the only one that is asked about; None for all.
     """
     shared = texts_with_layers(tx, project, project_id, silver=True, shared=True, language=language)
     texts = [text for text in shared if SILVER in text.layers]
-    types = sorted({type_ or "" for text in texts for marks in text.layers.values() for type_ in marks.types})
+    types = types_in(texts)
     figures = agreement_figures(
         texts, types if len(types) > 1 else None, resamples=0, gamma=0, wanted=lambda pair: SILVER in pair
     )
-    ids = {person.public_id: person.id for person in tx.people(project_id)}
+    ids = {name: id_ for id_, name in tx.public_ids(project_id).items()}
     rows = sorted(agreement_rows("silver", figures), key=lambda row: ids.get(row.between[0], 0))
-    return {language: ids[name] for language, name in best_with_silver(rows).items()}
+    return best_with_silver(rows)
 
 
 Rule = Literal["agreed", "majority", "best_with_silver"]
 
 
-class Submission(NamedTuple):
-    """What one annotator said of an item, as far as it is handed in.
+class Submission(msgspec.Struct, frozen=True):
+    """What one annotator, called by their public id, said of an item: theirs, and what counts after a correction."""
 
-    Attributes:
-        assignment_id: their assignment.
-        person_id: who.
-        layer: theirs.
-        final: theirs, or the reviewer's who corrected it.
-    """
-
-    assignment_id: int
-    person_id: int
+    assignment: int
+    by: str
     layer: Layer
     final: Layer
 
@@ -228,7 +214,7 @@ class Disagreement(NamedTuple):
 
     item: Item
     likeness: float
-    submissions: tuple[Submission, ...]
+    submissions: list[Submission]
     settled: bool
 
 
@@ -256,11 +242,12 @@ class Settled(msgspec.Struct, frozen=True):
 
 def submissions_of(tx: ReadTransaction, item: Item) -> list[Submission]:
     """What everybody said of an item who has handed it in, in the order in which it was given; skips too."""
-    return _submissions(tx, tx.assignments(item.project_id, item_id=item.id, purpose=Purpose.ANNOTATE, state=DONE))
+    rows = tx.assignments(item.project_id, item_id=item.id, purpose=Purpose.ANNOTATE, state=DONE)
+    return _submissions(tx, rows, tx.public_ids(item.project_id))
 
 
-def _submissions(tx: ReadTransaction, rows: list[Assignment]) -> list[Submission]:
-    return [Submission(row.id, row.person_id, row.layer, final_layer(tx, row)) for row in rows]
+def _submissions(tx: ReadTransaction, rows: list[Assignment], names: dict[int, str]) -> list[Submission]:
+    return [Submission(row.id, names[row.person_id], row.layer, final_layer(tx, row)) for row in rows]
 
 
 def disagreements(
@@ -275,17 +262,17 @@ def disagreements(
         language: of the items; None for all.
         settled: also those that have a gold layer, and those on which all agree.
     """
-    handed_in = annotations_by_item(tx, project_id)
+    handed_in, names = annotations_by_item(tx, project_id), tx.public_ids(project_id)
     result = []
     for item in tx.items(project_id, role=WORK_ROLES, language=language):
         rows = handed_in.get(item.id, [])
         if len({row.person_id for row in rows}) < 2 or (item.has_gold and not settled):
             continue
-        submissions = _submissions(tx, rows)
+        submissions = _submissions(tx, rows, names)
         pairs = combinations([submission.final for submission in submissions], 2)
         alike = mean_similarity(pairs, project.form, tx.sample(item.id)) or 0.0
         if settled or alike < 1.0:
-            result.append(Disagreement(item, alike, tuple(submissions), item.has_gold))
+            result.append(Disagreement(item, alike, submissions, item.has_gold))
     return sorted(result, key=lambda disagreement: (disagreement.likeness, disagreement.item.position))
 
 
@@ -365,7 +352,7 @@ def _settle(
 ) -> Settled:
     project_id = tx.project(project.slug).id
     shared = disagreements(tx, project, project_id, language=language, settled=True)
-    best = best_annotators(tx, project, project_id, language=language) if rule == "best_with_silver" else {}
+    best = _best_annotators(tx, project, project_id, language) if rule == "best_with_silver" else {}
     if rule == "best_with_silver" and not best:
         where = "" if language is None else f" in {language}"
         raise Refused(
@@ -385,12 +372,11 @@ def _settle(
             counts["replaced"] += disagreement.settled
             tx.set_gold(disagreement.item, gold, f"settled_{rule}"[:32], by=by)
             _accept(tx, disagreement.item, by=by)
-    names = {tag: tx.person(person_id).public_id for tag, person_id in best.items()}
-    return Settled(**counts, best=names)
+    return Settled(**counts, best=best)
 
 
 def _gold_by_rule(
-    tx: ReadTransaction, project: Project, rule: Rule, disagreement: Disagreement, best: dict[str, int]
+    tx: ReadTransaction, project: Project, rule: Rule, disagreement: Disagreement, best: dict[str, str]
 ) -> Layer | None:
     layers = [submission.final for submission in disagreement.submissions]
     if rule == "majority":
@@ -398,7 +384,6 @@ def _gold_by_rule(
     if rule == "agreed":
         same = disagreement.likeness == 1.0 and all(layer.skip is None for layer in layers)
         return agreed(layers) if same else None
-    person_id = best.get(disagreement.item.language or "")
-    return next(
-        (plain(s.final) for s in disagreement.submissions if s.person_id == person_id and s.final.skip is None), None
-    )
+    by = best.get(disagreement.item.language or "")
+    chosen = (row.final for row in disagreement.submissions if row.by == by and row.final.skip is None)
+    return next(map(_plain, chosen), None)

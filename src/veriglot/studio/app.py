@@ -11,7 +11,6 @@ import signal
 from contextlib import asynccontextmanager
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import urlsplit
 
 import uvicorn
 from anyio.to_thread import current_default_thread_limiter
@@ -21,17 +20,17 @@ from starlette.datastructures import Headers, MutableHeaders
 from veriglot.errors import VeriglotError
 from veriglot.signatures import __version__
 from veriglot.studio.api import router
-from veriglot.studio.responses import (
-    BodyRefused,
-    components,
-    error_body,
+from veriglot.studio.tables import NotFound
+from veriglot.studio.texts import ItemCache
+from veriglot.studio.web import (
+    CallRefused,
+    Rates,
     error_response,
     install_handlers,
     json_response,
+    record_schemas,
+    require_lead,
 )
-from veriglot.studio.schemas import ItemCache
-from veriglot.studio.sessions import Rates, require_lead
-from veriglot.studio.tables import NotFound
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from veriglot.studio.settings import Settings, Studios
+    from veriglot.studio.web import Settings, Studios
 
 __all__ = ["serve"]
 
@@ -79,13 +78,12 @@ _HEADERS = {
 _YEAR = 31_536_000
 
 
-class Guard:
+class _Guard:
     """An ASGI app around another."""
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
         self.app = app
         self.settings = settings
-        self._hosts = settings.known_hosts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Refuse what cannot be right, pass on the rest."""
@@ -94,53 +92,30 @@ class Guard:
                 await self.app(scope, receive, send)
             return
         scope = {**scope, "root_path": self.settings.path}  # paths match with and without it, as proxies differ
-        headers = Headers(scope=scope)
         sender = _Sender(send, scope, self.settings)
-        refused = self._refused(scope, headers)
-        if refused is not None:
-            await refused(scope, receive, sender)
-            return
-        limited = _LimitedBody(receive, self.settings.max_body, self.settings.body_seconds)
         try:
+            self._refuse(scope, Headers(scope=scope))
+            limited = _LimitedBody(receive, self.settings.max_body, self.settings.body_seconds)
             await self.app(scope, limited, sender)
-        except Exception:
-            _LOG.exception("a request failed")
-            await sender.instead(
-                error_body(500, "internal", "Something went wrong here.", "Try again."), scope, receive
-            )
+        except Exception as error:
+            if sender.started:
+                _LOG.exception("a request failed")
+            else:
+                await error_response(error)(scope, receive, sender)
 
-    def _refused(self, scope: Scope, headers: Headers) -> Response | None:
-        host = headers.get("host", "")
-        if self._hosts is not None and _without_port(host) not in self._hosts:
-            return error_body(
-                400,
-                "unknown_host",
-                "This studio is not reached by this name.",
-                "Whoever runs it sets its address with --public-url.",
-            )
-        if (length := headers.get("content-length")) is not None and (
-            not (length.isascii() and length.isdigit()) or int(length[:18]) > self.settings.max_body
-        ):
-            return error_response(_too_large(self.settings.max_body))
-        if scope["method"] in _WRITES and not self._ours(scope, headers, host):
-            return error_body(
-                403, "foreign_origin", "This did not come from the studio's own page.", "Reload the page."
-            )
-        return None
-
-    def _ours(self, scope: Scope, headers: Headers, host: str) -> bool:
-        """Whether a browser says that our own page sent a request; what is no browser says nothing."""
-        if headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
-            return False
-        origin = headers.get("origin")
-        if origin is None:
-            return True
-        ours = {f"{scope.get('scheme', 'http')}://{host}".lower()}
-        if self.settings.origin is not None:
-            ours = {self.settings.origin}
-            if _without_port(host) in {"localhost", "127.0.0.1", "[::1]"}:  # whoever runs it, on the machine itself
-                ours.add(f"http://{host}".lower())
-        return origin.lower() in ours
+    def _refuse(self, scope: Scope, headers: Headers) -> None:
+        host, length = headers.get("host", ""), headers.get("content-length", "0")
+        if not self.settings.knows_host(host):
+            message = "This studio is not reached by this name."
+            raise CallRefused(400, "unknown_host", message, "Whoever runs it sets its address with --public-url.")
+        if not (length.isascii() and length.isdigit()) or int(length[:18]) > self.settings.max_body:
+            raise _too_large(self.settings.max_body)
+        # A browser says where a request came from; what is no browser says nothing.
+        site, origin = headers.get("sec-fetch-site", "none"), headers.get("origin")
+        ours = origin is None or self.settings.is_ours(origin, scope.get("scheme", "http"), host)
+        if scope["method"] in _WRITES and not (ours and site in {"same-origin", "none"}):
+            message = "This did not come from the studio's own page."
+            raise CallRefused(403, "foreign_origin", message, "Reload the page.")
 
 
 class _LimitedBody:
@@ -159,7 +134,7 @@ class _LimitedBody:
             async with asyncio.timeout_at(self._until):
                 message = await self._receive()
         except TimeoutError:
-            raise BodyRefused(408, "too_slow", "The request did not arrive in time.") from None
+            raise CallRefused(408, "too_slow", "The request did not arrive in time.", connection="close") from None
         self._left -= len(message.get("body", b""))
         if self._left < 0:
             raise _too_large(self._most)
@@ -184,23 +159,13 @@ class _Sender:
                 headers[name] = value
             if self._scope["path"].removeprefix(self._settings.path).startswith("/api/"):
                 headers.setdefault("cache-control", "no-store")
-            if self._settings.base_url is not None and urlsplit(self._settings.base_url).scheme == "https":
+            if self._settings.is_https:
                 headers["strict-transport-security"] = f"max-age={_YEAR}"
         await self._send(message)
 
-    async def instead(self, response: Any, scope: Scope, receive: Receive) -> None:
-        """Another answer, where none has begun."""
-        if not self.started:
-            await response(scope, receive, self)
 
-
-def _too_large(most: int) -> BodyRefused:
-    return BodyRefused(413, "too_large", f"A request has at most {most:,} bytes.")
-
-
-def _without_port(host: str) -> str:
-    host = host.lower()
-    return host[: host.find("]") + 1] if host.startswith("[") else host.partition(":")[0]
+def _too_large(most: int) -> CallRefused:
+    return CallRefused(413, "too_large", f"A request has at most {most:,} bytes.", connection="close")
 
 
 # The page's files, read once when the server starts and served by name: what is not in the list is not there.
@@ -307,7 +272,7 @@ def file(request: Request, digest: str, name: str) -> Response:
 def _index(request: Request) -> Response:
     page: PageFiles = request.app.state.page
     if page.index is None:
-        return error_body(503, "no_page", "The page is not part of this installation.", "Install Veriglot again.")
+        raise CallRefused(503, "no_page", "The page is not part of this installation.", "Install Veriglot again.")
     return Response(page.index, 200, {"cache-control": "no-cache"}, media_type="text/html; charset=utf-8")
 
 
@@ -350,7 +315,7 @@ async def _lifespan(_: FastAPI) -> AsyncIterator[None]:
 
 def make_guarded(studios: Studios, settings: Settings) -> ASGIApp:
     """What is served."""
-    return Guard(make_app(studios, settings), settings)
+    return _Guard(make_app(studios, settings), settings)
 
 
 def _open_api(request: Request) -> Response:
@@ -363,7 +328,7 @@ def _open_api(request: Request) -> Response:
 def _described(app: FastAPI) -> dict[str, Any]:
     if app.openapi_schema is None:
         schema = FastAPI.openapi(app)
-        schema.setdefault("components", {}).setdefault("schemas", {}).update(components())
+        schema.setdefault("components", {}).setdefault("schemas", {}).update(record_schemas())
         app.openapi_schema = schema
     return app.openapi_schema
 

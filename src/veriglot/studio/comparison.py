@@ -52,6 +52,7 @@ __all__ = [
     "similarity",
     "sum_counts",
     "texts_with_layers",
+    "types_in",
     "units_in",
     "verdict",
 ]
@@ -302,7 +303,7 @@ def texts_with_layers(
         shared: only items that two people or more annotated.
         language: of the items; None for all.
     """
-    names = {person.id: person.public_id for person in tx.people(project_id)}
+    names = tx.public_ids(project_id)
     by_item = annotations_by_item(tx, project_id)
     texts = []
     for item in tx.items(project_id, role=WORK_ROLES, language=language):
@@ -317,6 +318,11 @@ def texts_with_layers(
         bounds = units_in(project.form, sample)
         texts.append(Layered(item.key, item.language or "", len(sample.response), bounds, layers))
     return texts
+
+
+def types_in(texts: Iterable[Layered]) -> list[str]:
+    """All types of marks that occur, sorted; an empty one where a mark has none."""
+    return sorted({type_ or "" for text in texts for marks in text.layers.values() for type_ in marks.types})
 
 
 def units_in(form: Form, sample: Sample) -> NDArray[np.int32]:

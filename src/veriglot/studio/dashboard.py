@@ -10,7 +10,6 @@ import msgspec
 
 from veriglot.metrics.agreement import agreement_figures
 from veriglot.metrics.estimate import FEWEST_TEXTS
-from veriglot.records import Estimate
 from veriglot.studio import exam, review
 from veriglot.studio.agreement import AgreementRow, agreement_rows, best_with_silver
 from veriglot.studio.comparison import (
@@ -24,6 +23,7 @@ from veriglot.studio.comparison import (
     final_states,
     mean_similarity,
     texts_with_layers,
+    types_in,
 )
 from veriglot.studio.people import can_work, number_people
 from veriglot.studio.review import count_verdicts
@@ -37,19 +37,6 @@ if TYPE_CHECKING:
     from veriglot.studio.tables import Assignment, Item, Person
 
 __all__ = ["Overview", "ProjectAgreement", "measure_agreement", "overview"]
-
-
-class AgreementLine(Estimate, frozen=True):
-    """One figure of agreement as the dashboard has it: an `AgreementRow` without the numbers of pairs and of marks."""
-
-    among: str
-    measure: str
-    scope: str
-    language: str
-    between: tuple[str, str]
-    items: int
-    texts: int
-    reason: str | None = None
 
 
 class ProjectAgreement(msgspec.Struct, frozen=True):
@@ -66,7 +53,7 @@ class ProjectAgreement(msgspec.Struct, frozen=True):
     unit: str
     shared: int
     best: dict[str, str]
-    lines: list[AgreementLine]
+    lines: list[AgreementRow]
     fewest_texts: int = FEWEST_TEXTS
 
 
@@ -93,13 +80,10 @@ def measure_agreement(
         MissingExtraError: gamma is asked for, and scipy is not installed.
     """
     project_id = tx.project(project.slug).id
-    people = [text for text in texts_with_layers(tx, project, project_id, language=language) if len(text.layers) > 1]
-    silver = [
-        text
-        for text in texts_with_layers(tx, project, project_id, language=language, silver=True)
-        if SILVER in text.layers
-    ]
-    types = sorted({t or "" for text in (*people, *silver) for marks in text.layers.values() for t in marks.types})
+    people = texts_with_layers(tx, project, project_id, language=language, shared=True)
+    with_silver = texts_with_layers(tx, project, project_id, language=language, silver=True)
+    silver = [text for text in with_silver if SILVER in text.layers]
+    types = types_in([*people, *silver])
     lines: list[AgreementRow] = []
     for names in [None, types] if len(types) > 1 or not project.form.has_spans else [None]:
         options: dict[str, Any] = {"resamples": resamples, "seed": seed}
@@ -109,8 +93,7 @@ def measure_agreement(
             figures = agreement_figures(silver, names, gamma=0, wanted=lambda pair: SILVER in pair, **options)
             lines += agreement_rows("silver", figures)
     unit = "word" if project.form.has_spans else project.form.unit or "pair"
-    shown = msgspec.convert(lines, list[AgreementLine], from_attributes=True)
-    return ProjectAgreement(unit, len(people), best_with_silver(lines), shown)
+    return ProjectAgreement(unit, len(people), best_with_silver(lines), lines)
 
 
 # Pace and drift: what is worth a look about somebody's work, with reasons. It never says that somebody is bad.

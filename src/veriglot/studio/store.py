@@ -145,6 +145,10 @@ class ReadTransaction:
         table = tables.people
         return self._records(select(table).where(table.c.project_id == project_id).order_by(table.c.id), Person)
 
+    def public_ids(self, project_id: int) -> dict[int, str]:
+        """Ids of the people of a project to those that are shown instead."""
+        return {person.id: person.public_id for person in self.people(project_id)}
+
     def assignment(self, assignment_id: int, *, lock: bool = False) -> Assignment:
         """An assignment; with `lock`, others cannot change it until this transaction, which has to write, ends."""
         statement = select(tables.assignments).where(tables.assignments.c.id == assignment_id)

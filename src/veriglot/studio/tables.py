@@ -322,7 +322,7 @@ class NewEvent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         at: the sender's clock.
     """
 
-    event_id: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9-]{8,64}$", max_length=64)]
+    event_id: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9-]{8,64}(?!\n)$", max_length=64)]
     kind: Literal["opened", "save", "submit", "skip", "reopen", "confirm", "correct", "return"]
     base_version: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
     layer: Layer | None = None

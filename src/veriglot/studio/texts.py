@@ -1,4 +1,4 @@
-"""Texts for annotators: guidelines as safe HTML, and the words of the interface.
+"""Texts as the page shows them: items, guidelines as safe HTML, and the words of the interface.
 
 Markup in Markdown is shown as text, nothing is loaded, links lead to the web.
 
@@ -16,15 +16,21 @@ from __future__ import annotations
 
 import json
 import re
-from functools import cache
+from functools import cache, lru_cache
 from html import escape
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import urlsplit
 
 import msgspec
 
 from veriglot.errors import InputError
-from veriglot.studio.project import LANGUAGE_TAG
+from veriglot.records import Pointer
+from veriglot.report import text_layout
+from veriglot.studio.layers import units_of
+from veriglot.studio.project import LANGUAGE_TAG, TaskKind
+from veriglot.text.normalization import fold
+from veriglot.text.segmentation import sentences, word_bounds
 from veriglot.text.unicode import direction_of
 
 if TYPE_CHECKING:
@@ -34,9 +40,156 @@ if TYPE_CHECKING:
     from markdown_it.renderer import RendererHTML
     from markdown_it.token import Token
 
+    from veriglot.records import Sample
     from veriglot.studio.project import Project
+    from veriglot.studio.web import Studio
 
-__all__ = ["guidelines", "interface_languages", "words_of"]
+__all__ = [
+    "Direction",
+    "Guidelines",
+    "ItemCache",
+    "SharedView",
+    "direction",
+    "guidelines",
+    "interface_languages",
+    "words_of",
+]
+
+
+Direction = Literal["ltr", "rtl"]
+
+
+class EvidenceView(msgspec.Struct, frozen=True):
+    """A passage; `url` only where it is a web address."""
+
+    id: str
+    title: str | None
+    text: str
+    language: str | None
+    direction: Direction
+    url: str | None
+
+
+class ItemView(msgspec.Struct, frozen=True):
+    """What is annotated: its texts, and where their words, sentences and facts lie.
+
+    `units` are the ones to label, where the form has any; `original` is the sentence that was changed, in pairs.
+    """
+
+    id: int
+    language: str | None
+    direction: Direction
+    question: str | None
+    question_direction: Direction | None
+    response: str
+    evidence: list[EvidenceView]
+    words: list[tuple[int, int]]
+    sentences: list[tuple[int, int]]
+    units: list[tuple[int, int]]
+    original: str | None
+
+
+class SharedWord(msgspec.Struct, frozen=True):
+    """A word of the response with the places of the evidence where it occurs too, the first of them."""
+
+    start: int
+    end: int
+    places: list[Pointer]
+
+
+class SharedView(msgspec.Struct, frozen=True):
+    """The words of the response that occur in the evidence too, in order."""
+
+    words: list[SharedWord]
+
+
+# Items as people see them. An item never changes after its import, so what is made of its texts is cached.
+
+
+_MAX_PLACES = 20  # of one word in the evidence
+
+
+class ItemCache:
+    """Samples and encoded views of the items that were asked for last."""
+
+    def __init__(self, size: int = 256) -> None:
+        self.sample = lru_cache(size)(_sample)
+        self.item = lru_cache(size)(self._item)
+        self.shared = lru_cache(size)(self._shared)
+
+    def _item(self, studio: Studio, item_id: int) -> msgspec.Raw:
+        return msgspec.Raw(msgspec.json.encode(_item_view(studio, item_id, self.sample(studio, item_id))))
+
+    def _shared(self, studio: Studio, item_id: int) -> msgspec.Raw:
+        return msgspec.Raw(msgspec.json.encode(_shared_words(self.sample(studio, item_id))))
+
+
+def _sample(studio: Studio, item_id: int) -> Sample:
+    with studio.store.reading() as tx:
+        return tx.sample(item_id)
+
+
+def direction(text: str, tag: str | None) -> Direction:
+    """The direction to lay out a text in: its language's, unless its letters run the other way."""
+    way = text_layout.direction(text, tag)
+    return "ltr" if way == "auto" else way
+
+
+def _item_view(studio: Studio, item_id: int, sample: Sample) -> ItemView:
+    form = studio.project.form
+    question = sample.question
+    return ItemView(
+        id=item_id,
+        language=sample.language,
+        direction=direction(sample.response, sample.language),
+        question=question,
+        question_direction=None if question is None else direction(question, sample.language),
+        response=sample.response,
+        evidence=[
+            EvidenceView(
+                passage.id or "",
+                passage.title,
+                passage.text,
+                passage.language,
+                direction(passage.text, passage.language),
+                _web_address(passage.url),
+            )
+            for passage in sample.evidence
+        ],
+        words=_words(sample.response, sample.language),
+        sentences=sentences(sample.response, sample.language),
+        units=units_of(form, sample),
+        original="\n\n".join(passage.text for passage in sample.evidence) if form.task is TaskKind.PAIRS else None,
+    )
+
+
+def _words(text: str, language: str | None) -> list[tuple[int, int]]:
+    return [(int(start), int(end)) for start, end in word_bounds(text, language).tolist()]
+
+
+def _web_address(url: str | None) -> str | None:
+    """The address, where it is one of the web: a click on `javascript:` runs what a file brought."""
+    try:
+        parts = urlsplit(url or "")
+    except ValueError:
+        return None
+    return url if parts.scheme in {"http", "https"} and parts.netloc else None
+
+
+def _shared_words(sample: Sample) -> SharedView:
+    """The words of a response that occur in its evidence too, without regard to case, accents and such."""
+    places: dict[str, list[Pointer]] = {}
+    for passage in sample.evidence:
+        for start, end in _words(passage.text, passage.language or sample.language):
+            same = places.setdefault(fold(passage.text[start:end]), [])
+            if len(same) < _MAX_PLACES:
+                same.append(Pointer(passage.id or "", start, end))
+    words = _words(sample.response, sample.language)
+    matches = ((start, end, places.get(fold(sample.response[start:end]))) for start, end in words)
+    return SharedView([SharedWord(start, end, same) for start, end, same in matches if same])
+
+
+# Guidelines.
 
 
 _LONGEST = 200_000  # characters; guidelines that nobody reads
@@ -142,16 +295,10 @@ _FALLBACK = "en"
 
 
 class Guidelines(msgspec.Struct, frozen=True):
-    """Guidelines to read.
-
-    Attributes:
-        language: that they are written in, as a tag.
-        markdown: as their author wrote them.
-        html: made of it by `render`.
-    """
+    """Guidelines to read, as HTML that was made here from Markdown and holds no markup of its author's."""
 
     language: str
-    markdown: str
+    direction: Direction
     html: str
 
 
@@ -165,7 +312,7 @@ def guidelines(project: Project, language: str) -> Guidelines:
         InputError: a file of the project cannot be read as UTF-8.
     """
     tag, markdown = _own(project, language) or _shipped(project, language) or (_FALLBACK, _listed(project))
-    return Guidelines(tag, markdown, render(markdown))
+    return Guidelines(tag, direction(markdown, tag), render(markdown))
 
 
 def _own(project: Project, language: str) -> tuple[str, str] | None:
@@ -205,7 +352,7 @@ def _tags(language: str) -> Iterator[str]:
 
 
 @cache
-def _words() -> dict[str, dict[str, str]]:
+def _interface_words() -> dict[str, dict[str, str]]:
     """Words by language; each language has English ones where it lacks its own."""
     folder = files("veriglot.studio") / "words"
     if not folder.is_dir():
@@ -222,12 +369,12 @@ def _words() -> dict[str, dict[str, str]]:
 def interface_languages(project: Project) -> list[str]:
     """Languages that people of a project may choose for the interface."""
     chosen = project.entries.project.interface
-    return [tag for tag in _words() if not chosen or tag in chosen] or [_FALLBACK]
+    return [tag for tag in _interface_words() if not chosen or tag in chosen] or [_FALLBACK]
 
 
 def words_of(tag: str) -> tuple[str, dict[str, str]]:
     """The words of a language, and the language that they are in: its own, its base language's, or English."""
     for candidate in (tag, tag.partition("-")[0]):
-        if candidate in _words():
-            return candidate, _words()[candidate]
-    return _FALLBACK, _words()[_FALLBACK]
+        if candidate in _interface_words():
+            return candidate, _interface_words()[candidate]
+    return _FALLBACK, _interface_words()[_FALLBACK]

@@ -13,8 +13,8 @@ from studio_server import for_browser
 from veriglot.studio.items import import_all
 from veriglot.studio.people import invite
 from veriglot.studio.project import load
-from veriglot.studio.settings import RATES, Settings, Studios
 from veriglot.studio.tables import Role
+from veriglot.studio.web import RATES, Settings, Studios
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from playwright.sync_api import Browser, BrowserContext, Page
 
-    from veriglot.studio.settings import Studio
+    from veriglot.studio.web import Studio
 
 HOSTILE = "<img src=x onerror=alert(1)>"
 TEXTS = {

@@ -14,8 +14,8 @@ from veriglot.studio.items import import_all
 from veriglot.studio.layers import encode
 from veriglot.studio.people import invite
 from veriglot.studio.project import load
-from veriglot.studio.settings import RATES, Settings, Studios
 from veriglot.studio.tables import Role
+from veriglot.studio.web import RATES, Settings, Studios
 from veriglot.text.segmentation import word_bounds
 
 if TYPE_CHECKING:

@@ -1,0 +1,612 @@
+"""What every call shares: settings of the operator, the projects served, sessions and rate limits, JSON in and out.
+
+The session's cookie holds the project's slug, a random token of which the store keeps only the hash, and our signature
+over both: what was not made here never reaches the database. The CSRF token is a signature of the session's token: our
+page is told of it by `/api/me` and sends it in a header, which another site can neither read nor set. Nothing about
+proxies, hosts or schemes is believed that the settings do not say.
+"""
+
+from __future__ import annotations
+
+import functools
+import hmac
+import inspect
+import logging
+import math
+import time
+import uuid
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from urllib.parse import urlsplit
+
+import msgspec
+from fastapi import APIRouter, Depends, FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from itsdangerous import BadSignature, Signer
+from limits import parse
+from limits.storage import MemoryStorage
+from limits.strategies import SlidingWindowCounterRateLimiter
+from sqlalchemy.exc import DataError, SQLAlchemyError
+from starlette.exceptions import HTTPException
+
+from veriglot.errors import InputError, UsageError, VeriglotError
+from veriglot.studio.items import register_project
+from veriglot.studio.layers import Layer
+from veriglot.studio.people import InvitationError, person_of_session, read_slug, secret_of
+from veriglot.studio.store import Store, open_store
+from veriglot.studio.tables import Conflict, NotFound, Person, Role, State, StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from veriglot.studio.project import Project
+
+__all__ = [
+    "CallRefused",
+    "Caller",
+    "Lead",
+    "LeadWriter",
+    "Rates",
+    "Settings",
+    "SignedIn",
+    "Studio",
+    "Studios",
+    "Writer",
+    "call",
+    "client_address",
+    "delete_cookie",
+    "error_response",
+    "install_handlers",
+    "json_response",
+    "record_schemas",
+    "require_lead",
+    "set_cookie",
+]
+
+RATES: Mapping[str, str] = {
+    "join": "240/minute",  # by address: tries of links; a whole team may sit behind one
+    "stranger": "120/minute",  # by address: calls without a session that holds
+    "call": "20/second",  # by session
+    "write": "600/minute",  # by session
+    "heavy": "30/minute",  # by session: figures and exports
+}
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Settings of a server.
+
+    Attributes:
+        base_url: where people reach the studio, such as `https://studio.example.org` or one with a path below a host;
+            None where they reach it as it listens. Links, cookies and what counts as our own origin follow it.
+        hosts: further names that requests may come to; empty allows loopback's names, or any where `any_host` is set.
+        any_host: take requests to any name: for a server that listens to the network without a `base_url`.
+        trusted_proxies: addresses or networks whose `X-Forwarded-For` and `X-Forwarded-Proto` are believed; empty for
+            none.
+        max_body: the most bytes of a request.
+        body_seconds: how long a request may take to arrive.
+        rates: how often what may be called, in the notation of `limits`; see `RATES`.
+        open_api: whether everybody may read `/api/openapi.json`, and not only leads.
+    """
+
+    base_url: str | None = None
+    hosts: tuple[str, ...] = ()
+    any_host: bool = False
+    trusted_proxies: tuple[str, ...] = ()
+    max_body: int = 2_000_000
+    body_seconds: float = 30.0
+    rates: Mapping[str, str] = field(default_factory=lambda: dict(RATES))
+    open_api: bool = False
+
+    def __post_init__(self) -> None:
+        if self.base_url is None:
+            return
+        try:
+            parts = urlsplit(self.base_url)
+            sound = parts.scheme in {"http", "https"} and parts.hostname and not parts.query and not parts.fragment
+            sound = bool(sound) and parts.username is None and (parts.port is None or parts.port > 0)
+        except ValueError:
+            sound = False
+        if not sound:
+            raise UsageError(
+                f"{self.base_url!r} is no address of a studio.", remedy="Write it like https://studio.example.org."
+            )
+
+    @property
+    def origin(self) -> str | None:
+        """Scheme, host and port of `base_url`."""
+        if self.base_url is None:
+            return None
+        parts = urlsplit(self.base_url)
+        return f"{parts.scheme}://{parts.netloc}".lower()
+
+    @property
+    def is_https(self) -> bool:
+        """Whether people reach the studio by HTTPS, as far as `base_url` says."""
+        return (self.origin or "").startswith("https:")
+
+    @property
+    def path(self) -> str:
+        """What stands before every path: empty, or `/below/a/host`."""
+        return "" if self.base_url is None else urlsplit(self.base_url).path.rstrip("/")
+
+    def knows_host(self, host: str) -> bool:
+        """Whether requests may come to a host, whatever its port."""
+        named = (*self.hosts, "" if self.base_url is None else urlsplit(self.base_url).netloc)
+        return self.any_host or _without_port(host) in {*map(_without_port, named), *_LOOPBACK} - {""}
+
+    def is_ours(self, origin: str, scheme: str, host: str) -> bool:
+        """Whether a request to a host came from a page of our own."""
+        if self.origin is None:
+            return origin.lower() == f"{scheme}://{host}".lower()
+        local = _without_port(host) in _LOOPBACK  # whoever runs it, on the machine itself
+        return origin.lower() == self.origin or (local and origin.lower() == f"http://{host}".lower())
+
+
+def _without_port(netloc: str) -> str:
+    """A host without its port; an IPv6 address keeps its brackets."""
+    netloc = netloc.lower()
+    return netloc[: netloc.find("]") + 1] if netloc.startswith("[") else netloc.partition(":")[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Studio:
+    """A project that is served; equal to itself alone, so that caches can go by it.
+
+    Attributes:
+        project: its file, read.
+        store: where its work is kept; projects may share one.
+        id: of its row in the store.
+        secret: that its links and cookies are signed with.
+    """
+
+    project: Project
+    store: Store
+    id: int
+    secret: bytes
+
+    @property
+    def slug(self) -> str:
+        """The project's slug."""
+        return self.project.slug
+
+    def sign(self, purpose: str, text: str) -> str:
+        """A signature of a text for one purpose."""
+        return self._signer(purpose).get_signature(text).decode()
+
+    def signed(self, purpose: str, text: str, signature: str) -> bool:
+        """Whether a signature was made by `sign` for this purpose."""
+        try:
+            return self._signer(purpose).verify_signature(text, signature)
+        except (BadSignature, ValueError):
+            return False
+
+    def _signer(self, purpose: str) -> Signer:
+        return Signer(self.secret, salt=f"veriglot.studio.{purpose}", key_derivation="hmac")
+
+
+class Studios:
+    """All projects of a server, by slug."""
+
+    def __init__(self, projects: Sequence[Project], database: str | None = None) -> None:
+        """Open the stores.
+
+        Args:
+            projects: at least one; no two with one slug.
+            database: in place of what the project files name.
+
+        Raises:
+            UsageError: two projects have one slug, or there is none.
+            StoreError: a database cannot be opened, or a secret cannot be read or made.
+        """
+        self._stores: dict[str, Store] = {}
+        self._studios: dict[str, Studio] = {}
+        if not projects:
+            raise UsageError("There is no project to serve.")
+        try:
+            for project in projects:
+                self._add(project, database or project.database)
+        except BaseException:
+            self.close()
+            raise
+
+    def _add(self, project: Project, database: str) -> None:
+        if project.slug in self._studios:
+            raise UsageError(f"Two projects have the slug {project.slug!r}.", remedy="Give each a slug of its own.")
+        if database not in self._stores:
+            self._stores[database] = open_store(database)
+        store = self._stores[database]
+        self._studios[project.slug] = Studio(project, store, register_project(store, project).id, secret_of(project))
+
+    def __iter__(self) -> Iterator[Studio]:
+        return iter(self._studios.values())
+
+    def get(self, slug: str) -> Studio | None:
+        """The project of a slug."""
+        return self._studios.get(slug)
+
+    def of_token(self, token: str) -> Studio:
+        """The project that an invitation leads to.
+
+        Raises:
+            InvitationError: none; it was signed by nobody here.
+        """
+        for studio in self:
+            try:
+                slug = read_slug(studio.secret, token)
+            except InvitationError:
+                continue
+            if slug == studio.slug:  # several projects may share one secret from the environment
+                return studio
+        raise InvitationError("forged")
+
+    def check(self) -> None:
+        """Raise the database's error where a store does not answer."""
+        for store in self._stores.values():
+            with store.reading() as tx:
+                tx.projects()
+
+    def close(self) -> None:
+        """Let go of the stores."""
+        for store in self._stores.values():
+            store.close()
+
+
+# What went wrong, as JSON, never how the program looks inside.
+
+
+_LOG = logging.getLogger("veriglot.studio")
+
+
+class CallRefused(UsageError):  # noqa: N818  # reads as what happened
+    """A call that is refused before any rule looks at it, with the status and the code of the answer, and headers."""
+
+    def __init__(self, status: int, code: str, message: str, remedy: str = "", **headers: str) -> None:
+        super().__init__(message, remedy=remedy)
+        self.status = status
+        self.code = code
+        self.headers = {name.replace("_", "-"): value for name, value in headers.items()}
+
+
+def error_response(error: Exception) -> Response:
+    """The answer to an error."""
+    match error:
+        case VeriglotError() if not isinstance(error, StoreError):
+            return _expected_error(error)
+        case DataError():  # such as a null character, which PostgreSQL keeps in no text
+            return _error(422, "malformed", "This holds characters or numbers that cannot be kept.")
+        case StoreError() | SQLAlchemyError():
+            return _internal_error(error, 503, "unavailable", "The database does not answer; nothing was changed.")
+        case HTTPException():
+            code, message = {
+                404: ("not_found", "There is no such page."),
+                405: ("no_such_call", "This cannot be called in this way."),
+            }.get(error.status_code, ("refused", "This cannot be answered."))
+            return _error(error.status_code, code, message, headers=error.headers)
+        case RequestValidationError():
+            return _error(422, "malformed", "A part of the address or the query does not fit.")
+        case _:
+            return _internal_error(error, 500, "internal", "Something went wrong here.")
+
+
+def _expected_error(error: VeriglotError) -> Response:
+    """An error that says in words for its reader what happened."""
+    message, remedy = error.message, error.remedy
+    match error:
+        case CallRefused():
+            return _error(error.status, error.code, message, remedy, headers=error.headers)
+        case Conflict():
+            now = {"version": error.version, "state": error.state, "layer": error.layer}
+            return _error(409, "conflict", message, remedy, **now)
+        case InputError():
+            return _error(422, "unfit", error.detail, remedy, field=error.field)
+        case NotFound():
+            return _error(404, "not_found", message, remedy)
+        case InvitationError():
+            return _error(403, f"invitation_{error.reason}", message, remedy)
+        case _:
+            return _error(422, "refused", message, remedy)
+
+
+def _internal_error(error: Exception, status: int, code: str, message: str) -> Response:
+    """The details are for the operator's log, under a number that the user can pass on."""
+    number = uuid.uuid4().hex[:12]
+    _LOG.error("failure %s", number, exc_info=error)
+    return _error(status, code, message, f"Try again; if it stays, tell whoever runs this: {number}.")
+
+
+def _error(
+    status: int,
+    code: str,
+    message: str,
+    remedy: str = "",
+    *,
+    field: str | None = None,
+    headers: Mapping[str, str] | None = None,
+    **more: Any,
+) -> Response:
+    body = {"error": ErrorView(code, message, remedy, field), **more}
+    return json_response(body, status, {"cache-control": "no-store", **(headers or {})})
+
+
+def install_handlers(app: FastAPI) -> None:
+    """Answer every error of an app in this way."""
+
+    def handle(_: Request, error: Exception) -> Response:
+        return error_response(error)
+
+    for kind in (VeriglotError, HTTPException, RequestValidationError, SQLAlchemyError, Exception):
+        app.add_exception_handler(kind, handle)
+
+
+# Who asks, and how often.
+
+
+_COOKIE = "veriglot_session"
+_LONGEST = 512  # characters of a cookie
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Somebody who is signed in: their project, who they are, and the token of their session."""
+
+    studio: Studio
+    person: Person
+    token: str
+
+    @property
+    def csrf(self) -> str:
+        """What a write has to bring."""
+        return self.studio.sign("csrf", self.token)
+
+
+def client_address(request: Request) -> str:
+    """Where a request came from; behind a proxy that the settings trust, what that says."""
+    return "-" if request.client is None else request.client.host
+
+
+def _signed_in(request: Request) -> Caller:
+    rates: Rates = request.app.state.rates
+    session = _session(request.app.state.studios, request.cookies.get(_cookie_name(request), ""))
+    if session is not None:
+        studio, token = session
+        rates.count("call", token)
+        with studio.store.reading() as tx:
+            person = person_of_session(tx, token)
+        if person is not None and person.project_id == studio.id:
+            return Caller(studio, person, token)
+    rates.count("stranger", client_address(request))
+    message = "You are not signed in here, or your session is over."
+    raise CallRefused(401, "not_signed_in", message, "Open your own link again.")
+
+
+def _session(studios: Studios, cookie: str) -> tuple[Studio, str] | None:
+    """The project and the token of a cookie that was made here."""
+    if not cookie or len(cookie) > _LONGEST or not cookie.isascii() or cookie.count(".") != 2:
+        return None
+    slug, token, signature = cookie.split(".")
+    studio = studios.get(slug)
+    if studio is None or not studio.signed("session", f"{slug}.{token}", signature):
+        return None
+    return studio, token
+
+
+def require_lead(request: Request) -> Caller:
+    """The lead who asks; for somebody else there is no such page, and nobody is refused."""
+    return _lead(_signed_in(request))
+
+
+def _lead(caller: Caller) -> Caller:
+    if caller.person.role is not Role.LEAD:
+        raise NotFound("page")
+    return caller
+
+
+# What follows waits for nothing, so it is asynchronous: a thread less for each call.
+
+
+async def _signed_in_lead(caller: Annotated[Caller, Depends(_signed_in)]) -> Caller:
+    return _lead(caller)
+
+
+def _check_csrf(request: Request, caller: Caller) -> Caller:
+    token = request.headers.get("X-CSRF-Token", "")
+    if not token.isascii() or not hmac.compare_digest(token, caller.csrf):
+        message = "The request does not carry this session's CSRF token."
+        raise CallRefused(403, "csrf", message, "Reload the page.")
+    request.app.state.rates.count("write", caller.token)
+    return caller
+
+
+async def _writer(request: Request, caller: Annotated[Caller, Depends(_signed_in)]) -> Caller:
+    return _check_csrf(request, caller)
+
+
+async def _lead_writer(request: Request, caller: Annotated[Caller, Depends(_signed_in_lead)]) -> Caller:
+    return _check_csrf(request, caller)
+
+
+SignedIn = Annotated[Caller, Depends(_signed_in)]
+"""Whoever reads: signed in."""
+Lead = Annotated[Caller, Depends(_signed_in_lead)]
+"""A lead who reads; for others there is no such page."""
+Writer = Annotated[Caller, Depends(_writer)]
+"""Whoever writes: signed in, from our page."""
+LeadWriter = Annotated[Caller, Depends(_lead_writer)]
+"""A lead who writes."""
+
+
+def _cookie_name(request: Request) -> str:
+    """The cookie's name; browsers hold `__Host-` to be from this host alone, over HTTPS."""
+    settings: Settings = request.app.state.settings
+    return f"__Host-{_COOKIE}" if settings.is_https and not settings.path else _COOKIE
+
+
+def set_cookie(request: Request, response: Response, studio: Studio, token: str) -> None:
+    """Put a session's cookie on an answer."""
+    signed = f"{studio.slug}.{token}"
+    value = f"{signed}.{studio.sign('session', signed)}"
+    age = studio.project.entries.people.session_days * 86_400
+    response.set_cookie(value=value, max_age=age, **_cookie(request))
+
+
+def delete_cookie(request: Request, response: Response) -> None:
+    """Take the cookie away."""
+    response.delete_cookie(**_cookie(request))
+
+
+def _cookie(request: Request) -> dict[str, Any]:
+    settings: Settings = request.app.state.settings
+    secure = request.url.scheme == "https" if settings.origin is None else settings.is_https
+    name, path = _cookie_name(request), settings.path or "/"
+    return {"key": name, "path": path, "secure": secure, "httponly": True, "samesite": "lax"}
+
+
+class Rates:
+    """Counters of calls. A kind without a limit is not counted."""
+
+    def __init__(self, rates: Mapping[str, str]) -> None:
+        """Take limits by kind, in the notation of `limits`, such as `30/minute`."""
+        self._limits = {kind: parse(rate) for kind, rate in rates.items()}
+        self._counter = SlidingWindowCounterRateLimiter(MemoryStorage())
+
+    def count(self, kind: str, caller: str) -> None:
+        """Count a call.
+
+        Raises:
+            CallRefused: it is one too many.
+        """
+        limit = self._limits.get(kind)
+        if limit is not None and not self._counter.hit(limit, kind, caller):
+            reset = self._counter.get_window_stats(limit, kind, caller).reset_time
+            wait = str(max(1, math.ceil(reset - time.time())))
+            message = "This was called too often."
+            raise CallRefused(429, "too_often", message, f"Try again in {wait} s.", retry_after=wait)
+
+
+# JSON in and out: decoded strictly into records, encoded from them, and described in OpenAPI by the same records.
+
+
+T = TypeVar("T")
+F = TypeVar("F", bound="Callable[..., Any]")
+_MEANINGS = {
+    200: "Done",
+    400: "The request makes no sense.",
+    401: "Nobody is signed in.",
+    403: "The link, the origin or the CSRF token does not hold.",
+    404: "There is no such thing, or it is somebody else's.",
+    405: "There is no such call.",
+    409: "It was changed elsewhere; what was sent is kept.",
+    413: "This is too large.",
+    415: "This is no JSON.",
+    422: "What was sent does not fit.",
+    429: "Too often; wait as long as Retry-After says.",
+    503: "The database does not answer.",
+}
+_described: dict[str, Any] = {}
+
+
+class ErrorView(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What went wrong: a word for programs, what happened, what to do, and the field it is about."""
+
+    code: str
+    message: str
+    remedy: str
+    field: str | None = None
+
+
+class ErrorAnswer(msgspec.Struct, frozen=True):
+    """The answer to a call that failed."""
+
+    error: ErrorView
+
+
+class ConflictAnswer(msgspec.Struct, frozen=True):
+    """The answer to an event that came too late: what is there now. What was sent is kept in the history."""
+
+    error: ErrorView
+    version: int
+    state: State
+    layer: Layer
+
+
+def json_response(data: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """An answer in JSON; what stands in it is data for every reader, whatever it says."""
+    return Response(msgspec.json.encode(data), status, headers, media_type="application/json")
+
+
+def call(router: APIRouter, method: str, path: str, *, answer: Any = None) -> Callable[[F], F]:
+    """Make a function a call: what it returns is answered as JSON, and a parameter that is a record is its body.
+
+    Args:
+        router: that it is a part of.
+        method: of HTTP.
+        path: with the names of parameters in braces.
+        answer: the record that is answered, where the function returns a `Response`.
+    """
+
+    def register(function: F) -> F:
+        signature = inspect.signature(function, eval_str=True)
+        body: Any = None
+        parameters = []
+        for parameter in signature.parameters.values():
+            kind = parameter.annotation
+            if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+                body, kind = kind, Annotated[kind, Depends(_body_reader(kind))]
+            parameters.append(parameter.replace(annotation=kind))
+
+        @functools.wraps(function)
+        def answered(**arguments: Any) -> Response:
+            result = function(**arguments)
+            return result if isinstance(result, Response) else json_response(result)
+
+        answered.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        statuses = {400, 403, 404, 405, 413, 422, 429, 503} | ({401} if "caller" in signature.parameters else set())
+        responses: dict[int | str, dict[str, Any]] = {200: _answer(200, answer or signature.return_annotation)}
+        responses |= {status: _answer(status, ErrorAnswer) for status in sorted(statuses)}
+        extra = {}
+        if body is not None:
+            content = {"application/json": {"schema": _schema(body)}}
+            extra["requestBody"] = {"required": True, "content": content}
+            responses |= {409: _answer(409, ConflictAnswer), 415: _answer(415, ErrorAnswer)}
+        router.add_api_route(
+            path, answered, methods=[method], responses=responses, openapi_extra=extra, response_model=None
+        )
+        return function
+
+    return register
+
+
+def _body_reader(kind: type[T]) -> Callable[[Request], Any]:
+    """A dependency that reads a request's body; it has to be JSON, with the fields of the record and no others."""
+    decoder = msgspec.json.Decoder(kind)
+
+    async def read(request: Request) -> T:
+        media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if media != "application/json":  # which a form on another site cannot send
+            raise CallRefused(415, "malformed", "A body of type application/json is expected.")
+        raw = await request.body()
+        try:
+            return decoder.decode(raw)
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            raise CallRefused(422, "malformed", str(error)) from None
+
+    return read
+
+
+def _answer(status: int, kind: Any) -> dict[str, Any]:
+    file = {"application/zip": {"schema": {"type": "string", "format": "binary"}}}
+    content = file if kind is Response else {"application/json": {"schema": _schema(kind)}}
+    return {"description": _MEANINGS[status], "content": content}
+
+
+def _schema(kind: Any) -> dict[str, Any]:
+    (schema,), definitions = msgspec.json.schema_components([kind], ref_template="#/components/schemas/{name}")
+    _described.update(definitions)
+    return schema
+
+
+def record_schemas() -> dict[str, Any]:
+    """The schemas of all records that calls named."""
+    return dict(_described)

@@ -85,7 +85,7 @@ def test_presets_hold_any_name_and_path(tmp_path_factory: pytest.TempPathFactory
         (HEAD + "[suggestions]\n", "suggestions"),
         (HEAD + '[guidelines]\nen = "absent.md"', "guidelines.en"),
         (HEAD + '[consent]\n"<b>" = "x"', "consent"),
-        (HEAD + '[[ratings]]\nname = "a"\nsteps = 1', "ratings.steps"),
+        (HEAD + '[[ratings]]\nname = "a"\nsteps = 1', "ratings[0].steps"),
         (HEAD + '[[ratings]]\nname = "a"\n[[ratings]]\nname = "b"', "ratings"),
         (HEAD + '[store]\nurl = "postgresql://me:sesame@host/db"', "store.url"),
         (HEAD + '[store]\nurl = "mysql://host/db"', "store.url"),

@@ -31,7 +31,7 @@ def _work(count, start=0, **more):
 
 def test_steady_work_raises_no_flag():
     found = measure_pace(_work(60, check=0.9, others=0.8), PaceEntry(), 0.7)
-    assert found.flags == ()
+    assert found.flags == []
     assert (found.items, found.seconds, found.seconds_per_item, found.seconds_per_word) == (60, 3600.0, 60.0, 0.6)
     assert found.check_f1 == pytest.approx(0.9)
 

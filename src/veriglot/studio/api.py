@@ -374,7 +374,7 @@ def invitation(request: Request, token: str) -> InvitationView:
 def accept_invitation(request: Request, body: JoinBody) -> Response:
     """Take up a link: the answer sets the session's cookie."""
     studio = _of_link(request, body.token)
-    terms = {"name": body.name, "language": body.language, "consent": body.consent}
+    terms: dict[str, Any] = {"name": body.name, "language": body.language, "consent": body.consent}
     with studio.store.writing(lock="people") as tx:
         person = people.join(tx, studio.project, studio.secret, body.token, **terms)
         token = people.start_session(tx, studio.project, person)
@@ -668,7 +668,7 @@ def settle_by_rule(request: Request, caller: LeadWriter, body: SettleBody) -> ad
     """Settle by a rule every shared item that it can decide; what it cannot is left to a lead."""
     _heavy(request, caller)
     studio = caller.studio
-    which = {"language": body.language, "again": body.again, "by": caller.person.id}
+    which: dict[str, Any] = {"language": body.language, "again": body.again, "by": caller.person.id}
     return adjudication.settle(studio.store, studio.project, body.rule, **which)
 
 
@@ -685,7 +685,7 @@ def validate(caller: LeadWriter, number: Number) -> BatchView:
 def invite(request: Request, caller: LeadWriter, body: InvitationBody) -> Link:
     """Make a link for somebody; it is shown this once."""
     studio = caller.studio
-    about = {"languages": body.languages, "note": body.note, "by": caller.person.id}
+    about: dict[str, Any] = {"languages": body.languages, "note": body.note, "by": caller.person.id}
     with studio.store.writing() as tx:
         return _link(request, people.invite(tx, studio.project, studio.secret, body.role, **about))
 

@@ -26,17 +26,7 @@ from veriglot.studio.adjudication import after_adjudication
 from veriglot.studio.exam import draw, uniform
 from veriglot.studio.layers import from_annotation, to_data
 from veriglot.studio.people import can_judge, can_work, in_languages
-from veriglot.studio.review import (
-    after_review,
-    after_validation,
-    before_review,
-    before_validation,
-    count_reviewable,
-    final_layer,
-    next_review,
-    next_validation,
-    refuse_while_reviewed,
-)
+from veriglot.studio.review import after_event, before_event, count_reviewable, final_layer, next_judgement
 from veriglot.studio.tables import AT_WORK, BatchState, Item, ItemRole, Purpose, Refused, State, now
 
 if TYPE_CHECKING:
@@ -73,17 +63,16 @@ def apply_event(store: Store, project: Project, person_id: int, assignment_id: i
     if new.kind == "confirm":
         new = msgspec.structs.replace(new, layer=_reviewed_layer(store, assignment_id, new.layer))
 
-    def after(tx: WriteTransaction, assignment: Assignment) -> None:
-        if assignment.purpose is Purpose.REVIEW:
-            after_review(tx, project, assignment, new)
-        elif assignment.purpose is Purpose.VALIDATE:
-            after_validation(tx, project, assignment)
-        elif assignment.purpose is Purpose.ADJUDICATE and new.kind == "submit":
-            after_adjudication(tx, assignment)
-
     def before(tx: WriteTransaction, assignment: Assignment) -> None:
+        if assignment.purpose is Purpose.EXAM and new.kind == "skip":
+            raise Refused("An item of the exam cannot be left out.", remedy="Hand it in with what you can say.")
         if new.kind != "opened":
-            _before(tx, assignment, new)
+            before_event(tx, assignment, new)
+
+    def after(tx: WriteTransaction, assignment: Assignment) -> None:
+        after_event(tx, project, assignment, new)
+        if assignment.purpose is Purpose.ADJUDICATE and new.kind == "submit":
+            after_adjudication(tx, assignment)
 
     lock = None if new.kind in _ALONE else project.lock
     return store.append(assignment_id, person_id, new, before=before, after=after, lock=lock)
@@ -96,22 +85,6 @@ def _reviewed_layer(store: Store, assignment_id: int, sent: Layer | None) -> Lay
         if review.subject_id is None:
             return sent
         return final_layer(tx, tx.assignment(review.subject_id), before=review.id)
-
-
-def _before(tx: WriteTransaction, assignment: Assignment, new: NewEvent) -> None:
-    if assignment.purpose is Purpose.REVIEW:
-        before_review(tx, assignment, new)
-    elif assignment.purpose is Purpose.VALIDATE:
-        before_validation(tx, assignment)
-    elif assignment.purpose is Purpose.EXAM and new.kind == "skip":
-        raise Refused("An item of the exam cannot be left out.", remedy="Hand it in with what you can say.")
-    elif assignment.purpose is Purpose.ANNOTATE and new.kind == "reopen":
-        refuse_while_reviewed(tx, assignment)
-        batch_id = tx.item(assignment.item_id).batch_id
-        if batch_id is not None and tx.batch(batch_id).state in {BatchState.VALIDATING, BatchState.ACCEPTED}:
-            raise Refused(
-                "The batch of this item is validated, or was accepted.", remedy="Tell the lead what to change."
-            )
 
 
 # What items are for, said once before the work: shared by all, for the exam, or hidden checks.
@@ -207,7 +180,7 @@ def _assign_next(tx: WriteTransaction, project: Project, person_id: int) -> Assi
     _prepare(tx, project, person.project_id)
     _withdraw_from_absent(tx, person.project_id)
     if can_judge(person):
-        return next_review(tx, project, person) or next_validation(tx, project, person)
+        return next_judgement(tx, project, person)
     if exam.is_due(person, project):
         return exam.begin(tx, project, person)
     item = _next_item(tx, project, person)

@@ -27,10 +27,10 @@ from veriglot.studio.comparison import (
 )
 from veriglot.studio.people import can_work, number_people
 from veriglot.studio.review import count_verdicts
-from veriglot.studio.tables import AT_WORK, DONE, WORK_ROLES, ItemRole, Purpose, Role, State
+from veriglot.studio.tables import AT_WORK, DONE, WORK_ROLES, BatchState, ItemRole, Purpose, Role, State
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from veriglot.studio.project import PaceEntry, Project
     from veriglot.studio.store import ReadTransaction
@@ -110,260 +110,173 @@ _FEW = 5  # items below which nothing is said
 
 
 class WorkedItem(NamedTuple):
-    """One item that somebody handed in.
-
-    Attributes:
-        at: when.
-        words: of the response.
-        seconds: of work, as the page counted them; 0 where it did not.
-        marks: spans, or units that are not clean.
-        skipped: whether it was left out.
-        check: F1 against the known answer, where it was a hidden check; None otherwise.
-        others: the mean likeness to others' layers of the same item, from 0 to 1; None where nobody else has it.
-    """
+    """One item that somebody handed in."""
 
     at: datetime
-    words: int
-    seconds: float
-    marks: int
+    words: int  # of the response
+    seconds: float  # of work, as the page counted them; 0 where it did not
+    marks: int  # spans, or units that are not clean
     skipped: bool
-    check: float | None = None
-    others: float | None = None
+    check: float | None = None  # F1 against the known answer, where it was a hidden check
+    others: float | None = None  # mean likeness to others' layers of it, from 0 to 1; None where nobody else has it
 
 
 class Flag(msgspec.Struct, frozen=True):
-    """Something worth a look.
-
-    Attributes:
-        kind: `fast`, `checks`, `faster`, `marks`, `drift`, `skips`.
-        reason: in a sentence, with its numbers.
-    """
+    """Something worth a look: `fast`, `checks`, `faster`, `marks`, `drift` or `skips`, and why, with its numbers."""
 
     kind: str
     reason: str
 
 
 class Pace(msgspec.Struct, frozen=True):
-    """How somebody's work goes.
+    """How somebody's work goes; None where there is nothing to measure."""
 
-    Attributes:
-        items: handed in, skipped ones too.
-        skipped: of these.
-        seconds: of work on them.
-        seconds_per_item: the median over items with a time; None where none has.
-        seconds_per_word: the median of seconds a word of the response.
-        too_fast: items read faster than `pace.fastest` words a second.
-        checks: hidden checks handed in.
-        check_f1: the mean F1 on them; None where there were none.
-        others: the mean likeness to others, over shared items; None where there are none.
-        marks_per_item: the mean.
-        flags: what is worth a look.
-    """
-
-    items: int
+    items: int  # handed in, skipped ones too
     skipped: int
-    seconds: float
-    seconds_per_item: float | None
-    seconds_per_word: float | None
-    too_fast: int
-    checks: int
-    check_f1: float | None
-    others: float | None
-    marks_per_item: float | None
-    flags: tuple[Flag, ...]
+    seconds: float  # of work on all of them
+    seconds_per_item: float | None  # the median over items with a time
+    seconds_per_word: float | None  # the median of seconds a word of the response
+    too_fast: int  # items read faster than `pace.fastest` words a second
+    checks: int  # hidden checks handed in
+    check_f1: float | None  # the mean F1 on them
+    others: float | None  # the mean likeness to others, over shared items
+    marks_per_item: float | None  # the mean
+    flags: list[Flag]  # what is worth a look
 
 
 def measure_pace(work: Sequence[WorkedItem], entry: PaceEntry, check_threshold: float = 0.0) -> Pace:
-    """The figures of somebody's work; a pure function of it.
-
-    Args:
-        work: in any order.
-        entry: what counts as too fast, and how much work is the newest.
-        check_threshold: the F1 on hidden checks below which a flag is raised.
-    """
+    """The figures of somebody's work; F1 on hidden checks below `check_threshold` raises a flag."""
     rows = sorted(work, key=lambda item: item.at)
     done = [item for item in rows if not item.skipped]
     timed = [item for item in done if item.seconds > 0]
     fast = [item for item in timed if item.words / item.seconds > entry.fastest]
     checks = [item.check for item in rows if item.check is not None]
-    flags = [
-        *_flag_fast(fast, timed, entry),
-        *_flag_checks(checks, check_threshold),
-        *_flag_skips(rows),
-        *_flag_drift(done, entry.window),
-    ]
+    flags = [*_flag_totals(rows, fast, timed, checks, entry, check_threshold), *_flag_drift(done, entry.window)]
     return Pace(
         items=len(rows),
         skipped=len(rows) - len(done),
         seconds=sum(item.seconds for item in rows),
-        seconds_per_item=_median([item.seconds for item in timed]),
-        seconds_per_word=_median([item.seconds / item.words for item in timed if item.words]),
+        seconds_per_item=_median(item.seconds for item in timed),
+        seconds_per_word=_median(item.seconds / item.words for item in timed if item.words),
         too_fast=len(fast),
         checks=len(checks),
         check_f1=_mean(checks),
-        others=_mean([item.others for item in rows if item.others is not None]),
-        marks_per_item=_mean([float(item.marks) for item in done]),
-        flags=tuple(flags),
+        others=_mean(item.others for item in rows if item.others is not None),
+        marks_per_item=_mean(item.marks for item in done),
+        flags=flags,
     )
 
 
-def _median(values: Sequence[float]) -> float | None:
-    return median(values) if values else None
+def _median(values: Iterable[float]) -> float | None:
+    rows = list(values)
+    return median(rows) if rows else None
 
 
-def _mean(values: Sequence[float]) -> float | None:
-    return sum(values) / len(values) if values else None
+def _mean(values: Iterable[float]) -> float | None:
+    rows = list(values)
+    return sum(rows) / len(rows) if rows else None
 
 
-def _flag_fast(fast: Sequence[WorkedItem], timed: Sequence[WorkedItem], entry: PaceEntry) -> list[Flag]:
-    if len(timed) < _FEW or len(fast) < _TOO_FAST_SHARE * len(timed):
-        return []
-    reason = f"{len(fast)} of {len(timed)} items took less time than reading {entry.fastest:g} words a second"
-    return [Flag("fast", reason)]
-
-
-def _flag_checks(checks: Sequence[float], threshold: float) -> list[Flag]:
+def _flag_totals(
+    rows: Sequence[WorkedItem],
+    fast: Sequence[WorkedItem],
+    timed: Sequence[WorkedItem],
+    checks: Sequence[float],
+    entry: PaceEntry,
+    threshold: float,
+) -> Iterator[Flag]:
+    if len(timed) >= _FEW and len(fast) >= _TOO_FAST_SHARE * len(timed):
+        reason = f"{len(fast)} of {len(timed)} items took less time than reading {entry.fastest:g} words a second"
+        yield Flag("fast", reason)
     f1 = _mean(checks)
-    if f1 is None or len(checks) < 3 or f1 >= threshold:
-        return []
-    return [Flag("checks", f"F1 of {f1:.2f} on {len(checks)} items with known answers, below {threshold:g}")]
-
-
-def _flag_skips(rows: Sequence[WorkedItem]) -> list[Flag]:
+    if f1 is not None and len(checks) >= 3 and f1 < threshold:
+        yield Flag("checks", f"F1 of {f1:.2f} on {len(checks)} items with known answers, below {threshold:g}")
     skipped = sum(row.skipped for row in rows)
-    if len(rows) < 2 * _FEW or skipped <= len(rows) / 3:
-        return []
-    return [Flag("skips", f"{skipped} of {len(rows)} items were left out")]
+    if len(rows) >= 2 * _FEW and skipped > len(rows) / 3:
+        yield Flag("skips", f"{skipped} of {len(rows)} items were left out")
 
 
-def _flag_drift(done: Sequence[WorkedItem], window: int) -> list[Flag]:
+def _flag_drift(done: Sequence[WorkedItem], window: int) -> Iterator[Flag]:
     """The newest `window` items against those before, where there are as many."""
     newest, before = done[-window:], done[:-window]
-    if len(newest) < max(_FEW, window) or len(before) < max(_FEW, window):
-        return []
-    flags = []
-    speed = [
-        _median([item.seconds / item.words for item in rows if item.seconds > 0 and item.words])
+    if min(len(newest), len(before)) < max(_FEW, window):
+        return
+    slow, quick = (
+        _median(item.seconds / item.words for item in rows if item.seconds > 0 and item.words)
         for rows in (before, newest)
-    ]
-    if speed[0] and speed[1] and speed[0] > _DRIFT * speed[1]:
-        reason = f"the newest {len(newest)} items took {speed[1]:.2f} seconds a word, those before {speed[0]:.2f}"
-        flags.append(Flag("faster", reason))
-    marks = [sum(item.marks for item in rows) / len(rows) for rows in (before, newest)]
-    if max(marks) >= 1.0 and max(marks) > _DRIFT * min(marks):
-        reason = f"{marks[1]:.1f} marks an item in the newest {len(newest)} items, {marks[0]:.1f} before"
-        flags.append(Flag("marks", reason))
+    )
+    if slow and quick and slow > _DRIFT * quick:
+        yield Flag("faster", f"the newest {len(newest)} items took {quick:.2f} seconds a word, those before {slow:.2f}")
+    old_marks, new_marks = (sum(item.marks for item in rows) / len(rows) for rows in (before, newest))
+    most, least = max(old_marks, new_marks), min(old_marks, new_marks)
+    if most >= 1.0 and most > _DRIFT * least:
+        reason = f"{new_marks:.1f} marks an item in the newest {len(newest)} items, {old_marks:.1f} before"
+        yield Flag("marks", reason)
     for name, what in (("check", "F1 on items with known answers"), ("others", "likeness to others")):
         old, new = ([v for item in rows if (v := getattr(item, name)) is not None] for rows in (before, newest))
         if len(old) >= 3 and len(new) >= 3 and (mean := sum(new) / len(new)) < sum(old) / len(old) - _FEWER:
             reason = f"{what} of {mean:.2f} in the newest {len(newest)} items, {sum(old) / len(old):.2f} before"
-            flags.append(Flag("drift", reason))
-    return flags
+            yield Flag("drift", reason)
 
 
 class LanguageLine(msgspec.Struct, frozen=True):
-    """How far the work is in one language.
+    """How far the work is in one language."""
 
-    Attributes:
-        language: BCP 47 tag.
-        items: to be annotated: shared ones and those for one person.
-        shared: of these, shared ones.
-        begun: items that somebody has or had.
-        done: items that somebody handed in (and that were reviewed, where that is asked for).
-        skipped: items that everybody who had them left out.
-        gold: items with a gold layer: settled by a lead or a rule, or from the data.
-        single: items without one whose only annotation is through: exports have it as gold.
-        annotators: people who may annotate in it.
-        wanted: annotations that are to be made by those who are there: shared items count once for each.
-        made: of these, handed in.
-        words: of the responses.
-    """
-
-    language: str
-    items: int
+    language: str  # BCP 47 tag
+    items: int  # to be annotated: shared ones and those for one person
     shared: int
-    begun: int
-    done: int
-    skipped: int
-    gold: int
-    single: int
-    annotators: int
-    wanted: int
-    made: int
-    words: int
+    begun: int  # items that somebody has or had
+    done: int  # items that somebody handed in (and that were reviewed, where that is asked for)
+    skipped: int  # items that everybody who had them left out
+    gold: int  # items with a gold layer: settled by a lead or a rule, or from the data
+    single: int  # items without one whose only annotation is through: exports have it as gold
+    annotators: int  # people who may annotate in it
+    wanted: int  # annotations to be made by those who are there: shared items count once for each
+    made: int  # of these, handed in
+    words: int  # of the responses
 
 
 class PersonLine(msgspec.Struct, frozen=True):
     """Somebody with their figures.
 
-    Attributes:
-        id: public.
-        name: that they chose, or None.
-        role: annotator, reviewer or lead.
-        number: among those of their role: reviewers know them as `Annotator 3`.
-        stage: `invited`, `exam`, `work`, `out` or `revoked`.
-        languages: that they work in; None for all.
-        note: the lead's.
-        joined_at: when they joined.
-        last_at: when something of theirs changed last.
-        exam_attempts: finished ones.
-        exam: figures of the last attempt, or None.
-        begun: assignments that wait for them.
-        by_purpose: assignments handed in, by purpose.
-        pace: of their annotations.
-        confirmed: work of theirs that reviewers confirmed, `corrected`, `sent_back`: annotations by the layer that
-            counts in the end, and what they passed as the first of two reviewers by what the second left of it.
-        suggested: what became of suggestions in what they handed in; None where they were shown none.
-        seconds: of all their work, the exam, reviews and withdrawn work too.
-        cost: of that time; None where the project names no hourly pay.
+    `confirmed`, `corrected` and `sent_back` count work of theirs that reviewers looked at: annotations by the layer
+    that counts in the end, and what they passed as the first of two reviewers by what the second left of it.
     """
 
-    id: str
-    name: str | None
-    role: str
-    number: int
-    stage: str
-    languages: tuple[str, ...] | None
-    note: str | None
+    id: str  # public
+    name: str | None  # that they chose
+    role: Role
+    number: int  # among those of their role: reviewers know them as `Annotator 3`
+    stage: str  # `invited`, `exam`, `work`, `out` or `revoked`
+    languages: tuple[str, ...] | None  # that they work in; None for all
+    note: str | None  # the lead's
     joined_at: datetime | None
-    last_at: datetime | None
-    exam_attempts: int
-    exam: dict[str, Any] | None
-    begun: int
-    by_purpose: dict[str, int]
-    pace: Pace
+    last_at: datetime | None  # when something of theirs changed last
+    exam_attempts: int  # finished ones
+    exam: dict[str, Any] | None  # figures of the last attempt
+    begun: int  # assignments that wait for them
+    by_purpose: dict[str, int]  # assignments handed in
+    pace: Pace  # of their annotations
     confirmed: int
     corrected: int
     sent_back: int
-    suggested: SuggestionCounts | None
-    seconds: float
-    cost: float | None
+    suggested: SuggestionCounts | None  # what became of them in what was handed in; None where none were shown
+    seconds: float  # of all their work, the exam, reviews and withdrawn work too
+    cost: float | None  # of that time; None where the project names no hourly pay
 
 
 class BatchLine(msgspec.Struct, frozen=True):
-    """A batch.
-
-    Attributes:
-        id: in the store.
-        number: from 1.
-        language: of its items.
-        state: open, validating, accepted, returned.
-        round: how often it was sent back.
-        items: how many.
-        ready: whether it can be validated.
-        checks: annotations drawn for the validation under way.
-        rounds: the figures of its validations, in order.
-    """
+    """A batch: `ready` where it can be validated; `checks` are the annotations drawn for the validation under way."""
 
     id: int
-    number: int
+    number: int  # from 1
     language: str | None
-    state: str
-    round: int
+    state: BatchState
+    round: int  # how often it was sent back
     items: int
     ready: bool
     checks: int
-    rounds: list[dict[str, Any]]
+    rounds: list[dict[str, Any]]  # the figures of its validations, in order
 
 
 class Overview(msgspec.Struct, frozen=True):
@@ -494,7 +407,7 @@ def _people(
             PersonLine(
                 id=person.public_id,
                 name=person.name,
-                role=person.role.value,
+                role=person.role,
                 number=called[person.id],
                 stage=_stage(person, project),
                 languages=person.works_in,
@@ -571,7 +484,7 @@ def _batches(tx: ReadTransaction, project: Project, project_id: int, items: Sequ
             batch.id,
             batch.number,
             batch.language,
-            batch.state.value,
+            batch.state,
             batch.round,
             sizes.get(batch.id, 0),
             batch.id in through,

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib.resources import files
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 from urllib.parse import urlsplit
 
 import msgspec
@@ -79,6 +79,10 @@ def _quoted(value: str) -> str:
 
 
 Paths = str | tuple[str, ...]
+Count = Annotated[int, msgspec.Meta(ge=0)]
+Positive = Annotated[int, msgspec.Meta(ge=1)]
+Above0 = Annotated[float, msgspec.Meta(gt=0)]
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
 class TaskKind(StrEnum):
@@ -108,61 +112,37 @@ class RatingEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     name: str
-    steps: int = 5
+    steps: Annotated[int, msgspec.Meta(ge=2, le=11)] = 5
     of: Literal["span", "item"] = "span"
     required: bool = False
     question: dict[str, str] = {}
 
 
 class ProjectEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`[project]`.
+    """`[project]`."""
 
-    Attributes:
-        name: for people.
-        slug: for addresses and files: small letters, digits and hyphens.
-        task: the kind of task.
-        taxonomy: of `records.taxonomies`; None for the task's usual one.
-        languages: of the responses; empty for whatever the data holds.
-        interface: languages of the interface that people may choose; empty for all that Veriglot has words in.
-        units: what a task of kind `facts` labels: each `fact` or each `sentence`.
-        flags: flags that an annotator may set on an item; None for the taxonomy's.
-        source_flags: what may be wrong with the source or the question (HAT, section 3.3); None for the task's usual
-            ones.
-        skip_reasons: why an item may be left out; None for the usual ones.
-        colours: CSS colours of types, by name, as `#rrggbb`; usual ones for the rest.
-    """
-
-    name: str
-    slug: str
+    name: str  # for people
+    slug: str  # for addresses and files: small letters, digits and hyphens
     task: TaskKind
-    taxonomy: str | None = None
-    languages: tuple[str, ...] = ()
-    interface: tuple[str, ...] = ()
-    units: Literal["fact", "sentence"] = "fact"
-    flags: tuple[str, ...] | None = None
-    source_flags: tuple[str, ...] | None = None
-    skip_reasons: tuple[str, ...] | None = None
-    colours: dict[str, str] = {}
+    taxonomy: str | None = None  # of `records.taxonomies`; None for the task's usual one
+    languages: tuple[str, ...] = ()  # of the responses; empty for whatever the data holds
+    interface: tuple[str, ...] = ()  # languages that people may choose for it; empty for all that Veriglot has words in
+    units: Literal["fact", "sentence"] = "fact"  # what a task of kind `facts` labels
+    flags: tuple[str, ...] | None = None  # that an annotator may set on an item; None for the taxonomy's
+    source_flags: tuple[str, ...] | None = None  # what may be wrong with the source or the question; None for the usual
+    skip_reasons: tuple[str, ...] | None = None  # why an item may be left out; None for the usual ones
+    colours: dict[str, str] = {}  # of types, by name, as `#rrggbb`; usual ones for the rest
 
 
 class DataEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`[data]`: what is annotated.
+    """`[data]`: what is annotated."""
 
-    Attributes:
-        path: files or folders, relative to the project file.
-        format: of the files; None to recognise it.
-        language: of samples that state none.
-        gold: the annotator of the data whose layer is gold, for exam and check items; None for no gold.
-        silver: the annotator whose layer is silver; None for no silver.
-        limit: the most items of each language, in order; None for all.
-    """
-
-    path: Paths = ()
-    format: str | None = None
-    language: str | None = None
-    gold: str | None = None
-    silver: str | None = None
-    limit: int | None = None
+    path: Paths = ()  # files or folders, relative to the project file
+    format: str | None = None  # of the files; None to recognise it
+    language: str | None = None  # of samples that state none
+    gold: str | None = None  # the annotator of the data whose layer is gold, for exam and check items
+    silver: str | None = None  # the annotator whose layer is silver
+    limit: Positive | None = None  # the most items of each language, in order
 
 
 class StratumEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -177,10 +157,10 @@ class StratumEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     items: int
-    low: float = 0.0
-    high: float = 1.0
+    low: Share = 0.0
+    high: Share = 1.0
     spans: int = 2
-    several: int = 0
+    several: Count = 0
 
 
 class ExamEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -198,12 +178,12 @@ class ExamEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         seed: of the draw.
     """
 
-    items: int = 25
+    items: Positive = 25
     path: Paths = ()
     against: Literal["gold", "silver"] = "gold"
     measure: Literal["precision_recall", "agreement"] = "precision_recall"
-    threshold: float | None = None
-    attempts: int = 2
+    threshold: Share | None = None
+    attempts: Positive = 2
     strata: tuple[StratumEntry, ...] = ()
     seed: int = 0
 
@@ -216,50 +196,29 @@ class ExamEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class WorkEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`[work]`: who gets what.
+    """`[work]`: who gets what."""
 
-    Attributes:
-        overlap: items of each language that everybody gets first, for agreement.
-        per_person: items of a person's own after these; None for as many as there are.
-        reviews: reviewers that look at each annotation, one after the other: 0, 1 or 2.
-        adjudicate: whether a lead settles what was annotated more than once.
-    """
-
-    overlap: int = 50
-    per_person: int | None = 50
-    reviews: Literal[0, 1, 2] = 1
-    adjudicate: bool = True
+    overlap: Count = 50  # items of each language that everybody gets first, for agreement
+    per_person: Count | None = 50  # items of a person's own after these; None for as many as there are
+    reviews: Literal[0, 1, 2] = 1  # reviewers that look at each annotation, one after the other
+    adjudicate: bool = True  # whether a lead settles what was annotated more than once
 
 
 class ValidationEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`[validation]`: batches are checked on a random subset and go back whole under the threshold; none without the
-    table.
+    """`[validation]`: batches are checked on a random subset and go back whole under the threshold; none without it."""
 
-    Attributes:
-        batch_size: items of a batch, all of one language.
-        share: of a batch that is checked, above 0 and up to 1.
-        threshold: of precision and of recall.
-        seed: of the draw.
-    """
-
-    batch_size: int = 100
-    share: float = 0.1
-    threshold: float = 0.95
-    seed: int = 0
+    batch_size: Positive = 100  # items of a batch, all of one language
+    share: Annotated[float, msgspec.Meta(gt=0, le=1)] = 0.1  # of a batch that is checked
+    threshold: Share = 0.95  # of precision and of recall
+    seed: int = 0  # of the draw
 
 
 class ChecksEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`[checks]`: items with known answers among the work, which nobody is told of; none without the table.
+    """`[checks]`: items with known answers among the work, which nobody is told of; none without the table."""
 
-    Attributes:
-        share: of what a person gets, from 0 to 0.5.
-        path: files of check items with a gold layer; empty to take items of the data that have one.
-        threshold: F1 under which a person is shown to the lead.
-    """
-
-    share: float = 0.05
-    path: Paths = ()
-    threshold: float = 0.7
+    share: Annotated[float, msgspec.Meta(ge=0, le=0.5)] = 0.05  # of what a person gets
+    path: Paths = ()  # files of check items with a gold layer; empty to take items of the data that have one
+    threshold: Share = 0.7  # F1 under which a person is shown to the lead
 
 
 class PaceEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -273,70 +232,41 @@ class PaceEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         currency: of it.
     """
 
-    fastest: float = 10.0
-    idle: float = 120.0
-    window: int = 20
+    fastest: Above0 = 10.0
+    idle: Above0 = 120.0
+    window: Positive = 20
     hourly: float | None = None
     currency: str = "USD"
 
 
 class SuggestionsEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`[suggestions]`: marks shown beforehand. They bias, so they are off without the table, and recorded with it.
+    """`[suggestions]`: marks shown beforehand. They bias, so they are off without the table, and recorded with it."""
 
-    Attributes:
-        detector: a detector's name; None where `silver` is shown.
-        silver: show the silver layer.
-        share: of the items that show any, from 0 to 1, so that their effect can be measured.
-    """
-
-    detector: str | None = None
-    silver: bool = False
-    share: float = 1.0
+    detector: str | None = None  # its name; None where `silver` is shown
+    silver: bool = False  # show the silver layer
+    share: Share = 1.0  # of the items that show any, so that their effect can be measured
 
 
 class PeopleEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`[people]`: how long links and sessions hold.
+    """`[people]`: how long links and sessions hold."""
 
-    Attributes:
-        invitation_days: until an invitation that nobody took up ends.
-        resume_days: how long a person's own link opens their work again, from when they joined.
-        session_days: until a browser has to use the link again.
-    """
-
-    invitation_days: int = 14
-    resume_days: int = 180
-    session_days: int = 14
+    invitation_days: Positive = 14  # until an invitation that nobody took up ends
+    resume_days: Positive = 180  # how long a person's own link opens their work again, from when they joined
+    session_days: Positive = 14  # until a browser has to use the link again
 
 
 class StoreEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`[store]`: where the work is kept.
 
-    Attributes:
-        url: a file for SQLite, relative to the project file, or `postgresql://...`; None for `<slug>.sqlite` beside it.
-            A password does not belong here: PostgreSQL takes it from the environment (`PGPASSWORD`) or `~/.pgpass`.
+    That is a file for SQLite, relative to the project file, or `postgresql://...`; None for `<slug>.sqlite` beside it.
+    A password does not belong here: PostgreSQL takes it from the environment (`PGPASSWORD`) or `~/.pgpass`.
     """
 
     url: str | None = None
 
 
 class Entries(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The whole file.
-
-    Attributes:
-        project: `[project]`.
-        data: `[data]`.
-        work: `[work]`.
-        pace: `[pace]`.
-        people: `[people]`.
-        store: `[store]`.
-        exam: `[exam]`, or None for no exam.
-        validation: `[validation]`, or None.
-        checks: `[checks]`, or None.
-        suggestions: `[suggestions]`, or None for none.
-        ratings: `[[ratings]]`.
-        consent: `[consent]`: the text that people agree to, by interface language.
-        guidelines: `[guidelines]`: files in Markdown, by interface language; those that Veriglot ships where empty.
-    """
+    """The whole file; what is None is not there: an exam, a validation, checks, suggestions."""
 
     project: ProjectEntry
     data: DataEntry = DataEntry()
@@ -349,8 +279,8 @@ class Entries(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     checks: ChecksEntry | None = None
     suggestions: SuggestionsEntry | None = None
     ratings: tuple[RatingEntry, ...] = ()
-    consent: dict[str, str] = {}
-    guidelines: dict[str, str] = {}
+    consent: dict[str, str] = {}  # the text that people agree to, by interface language
+    guidelines: dict[str, str] = {}  # files in Markdown, by interface language; those that Veriglot ships where empty
 
 
 # What an annotator fills in: the kind of task, made concrete by a project's taxonomy, ratings, flags and reasons.
@@ -458,17 +388,12 @@ def form_of(entries: Entries) -> Form:
         labels=(Choice(NO_HALLUCINATION, "no hallucination", "#7f7f7f", "0"), *choices) if pairs else (),
         evidence=facts,
         unit_flags=flags if facts else (),
-        flags=() if facts else _without_source(flags),
+        flags=() if facts else tuple(flag for flag in flags if not flag.startswith("source_")),  # these are asked apart
         source_flags=usual if about.source_flags is None else about.source_flags,
         skip_reasons=_SKIP_REASONS if about.skip_reasons is None else about.skip_reasons,
         span_rating=next((rating for rating in entries.ratings if rating.of == "span"), None),
         item_ratings=tuple(rating for rating in entries.ratings if rating.of == "item"),
     )
-
-
-def _without_source(flags: tuple[str, ...]) -> tuple[str, ...]:
-    """Flags of the taxonomy that speak of the source are asked for apart."""
-    return tuple(flag for flag in flags if not flag.startswith("source_"))
 
 
 def _choices(named: Taxonomy, colours: dict[str, str]) -> tuple[Choice, ...]:
@@ -591,7 +516,7 @@ def _check(entries: Entries) -> None:
         for tag in getattr(entries, table):
             _require(LANGUAGE_TAG.fullmatch(tag) is not None, f"{tag!r} is no language tag", table)
     _check_ratings(entries)
-    _check_numbers(entries)
+    _check_tables(entries)
     _check_store(entries.store.url)
 
 
@@ -599,43 +524,18 @@ def _check_ratings(entries: Entries) -> None:
     names = [(rating.name, rating.of) for rating in entries.ratings]
     _require(len(set(names)) == len(names), "two ratings share a name", "ratings")
     _require(len([of for _, of in names if of == "span"]) <= 1, "a span has one rating at most", "ratings")
-    for rating in entries.ratings:
-        _require(
-            _NAME.fullmatch(rating.name) is not None, f"{rating.name!r} is no name like `fools_reader`", "ratings.name"
-        )
-        _require(2 <= rating.steps <= 11, "a rating has 2 to 11 steps", "ratings.steps")
+    for name, _ in names:
+        _require(_NAME.fullmatch(name) is not None, f"{name!r} is no name like `fools_reader`", "ratings.name")
 
 
-def _check_numbers(entries: Entries) -> None:
-    work, people, pace = entries.work, entries.people, entries.pace
-    _check_minimum(work.overlap, 0, "work.overlap")
-    _check_minimum(work.per_person, 0, "work.per_person")
-    _check_minimum(entries.data.limit, 1, "data.limit")
-    for field in ("invitation_days", "resume_days", "session_days"):
-        _check_minimum(getattr(people, field), 1, f"people.{field}")
-    _require(pace.fastest > 0 and pace.idle > 0 and pace.window > 0, "these are above 0", "pace")
-    if (exam := entries.exam) is not None:
-        _check_minimum(exam.items, 1, "exam.items")
-        _check_minimum(exam.attempts, 1, "exam.attempts")
-        _check_share(exam.bar, "exam.threshold")
+def _check_tables(entries: Entries) -> None:
+    if (exam := entries.exam) is not None and exam.strata:
         for stratum in exam.strata:
-            _check_share(stratum.low, "exam.strata.low")
-            _check_share(stratum.high, "exam.strata.high")
             _require(stratum.low <= stratum.high, "`low` is not above `high`", "exam.strata")
-            _require(0 <= stratum.several <= stratum.items, "`several` counts some of the items", "exam.strata.several")
+            _require(stratum.several <= stratum.items, "`several` counts some of the items", "exam.strata.several")
         total = sum(stratum.items for stratum in exam.strata)
-        _require(
-            not exam.strata or total == exam.items, f"the strata have {total} items, the exam {exam.items}", "exam"
-        )
-    if (validation := entries.validation) is not None:
-        _check_minimum(validation.batch_size, 1, "validation.batch_size")
-        _check_share(validation.share, "validation.share", above=0.0)
-        _check_share(validation.threshold, "validation.threshold")
-    if (checks := entries.checks) is not None:
-        _check_share(checks.share, "checks.share", most=0.5)
-        _check_share(checks.threshold, "checks.threshold")
+        _require(total == exam.items, f"the strata have {total} items, the exam {exam.items}", "exam")
     if (suggestions := entries.suggestions) is not None:
-        _check_share(suggestions.share, "suggestions.share")
         exactly_one = (suggestions.detector is not None) != suggestions.silver
         _require(exactly_one, "name a detector, or take the silver layer: one of them", "suggestions")
 
@@ -652,15 +552,6 @@ def _check_store(url: str | None) -> None:
             field="store.url",
             remedy="Take it out, and set PGPASSWORD or ~/.pgpass instead.",
         )
-
-
-def _check_share(value: float, field: str, *, above: float | None = None, most: float = 1.0) -> None:
-    fits = 0.0 <= value <= most and (above is None or value > above)
-    _require(fits, f"this lies between 0 and {most:g}, but it is {value}", field)
-
-
-def _check_minimum(value: int | None, least: int, field: str) -> None:
-    _require(value is None or value >= least, f"this is {least} or more, but it is {value}", field)
 
 
 def _require(fits: bool, message: str, field: str) -> None:

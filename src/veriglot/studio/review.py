@@ -36,17 +36,13 @@ if TYPE_CHECKING:
     from veriglot.studio.tables import Assignment, Batch, Item, NewEvent, Person
 
 __all__ = [
-    "after_review",
-    "after_validation",
-    "before_review",
-    "before_validation",
+    "after_event",
+    "before_event",
     "count_reviewable",
     "count_verdicts",
     "final_layer",
-    "next_review",
-    "next_validation",
+    "next_judgement",
     "ready_batches",
-    "refuse_while_reviewed",
     "stuck_batches",
     "validate",
 ]
@@ -55,8 +51,13 @@ __all__ = [
 _VERDICTS = ("confirm", "correct", "return")
 
 
-def next_review(tx: WriteTransaction, project: Project, person: Person) -> Assignment | None:
-    """Give somebody an annotation to review: of their languages, not their own, the one that has waited longest.
+def next_judgement(tx: WriteTransaction, project: Project, person: Person) -> Assignment | None:
+    """Give somebody an annotation to review, or an item of a batch to check; None where there is neither."""
+    return _next_review(tx, project, person) or _next_check(tx, project, person)
+
+
+def _next_review(tx: WriteTransaction, project: Project, person: Person) -> Assignment | None:
+    """An annotation of their languages, not their own, the one that has waited longest.
 
     Its layer is the annotator's, or a first reviewer's correction, to be corrected where that is needed.
     """
@@ -107,23 +108,47 @@ def _candidates(project: Project, person: Person) -> Select[Any]:
     )
 
 
-def before_review(tx: ReadTransaction, review: Assignment, new: NewEvent) -> None:
-    """Refuse to send work back without a reason, and to review what is no longer there to be reviewed."""
-    if new.kind == "return" and not (new.comment or "").strip():
-        raise Refused("Work is sent back with a reason.", remedy="Say what is to be done, in `comment`.")
-    if new.kind in _VERDICTS:
-        assert review.subject_id is not None
-        subject = tx.assignment(review.subject_id)
-        if subject.state is not State.SUBMITTED:
-            raise Refused(f"The annotation is {subject.state.value}, and takes no review.")
+def before_event(tx: ReadTransaction, assignment: Assignment, new: NewEvent) -> None:
+    """Refuse what goes against reviews and validation.
+
+    Raises:
+        Refused: work is sent back without a reason, what is reviewed is no longer there to be reviewed, the batch of a
+            check is decided, or an annotation is opened again that somebody looks at, or that was validated.
+    """
+    if assignment.purpose is Purpose.REVIEW and new.kind in _VERDICTS:
+        if new.kind == "return" and not (new.comment or "").strip():
+            raise Refused("Work is sent back with a reason.", remedy="Say what is to be done, in `comment`.")
+        state = _reviewed(tx, assignment).state
+        if state is not State.SUBMITTED:
+            raise Refused(f"The annotation is {state.value}, and takes no review.")
+    elif assignment.purpose is Purpose.VALIDATE:
+        batch = _batch_of(tx, assignment)
+        if batch is None or batch.state is not BatchState.VALIDATING or batch.round != assignment.round:
+            raise Refused("This batch is decided already.")
+    elif assignment.purpose is Purpose.ANNOTATE and new.kind == "reopen":
+        if tx.assignments(assignment.project_id, subject_id=assignment.id, state=AT_WORK) or _passed(tx, assignment):
+            raise Refused("Somebody is looking at this now.", remedy="Wait until they are through with it.")
+        batch = _batch_of(tx, assignment)
+        if batch is not None and batch.state in {BatchState.VALIDATING, BatchState.ACCEPTED}:
+            remedy = "Tell the lead what to change."
+            raise Refused("The batch of this item is validated, or was accepted.", remedy=remedy)
 
 
-def after_review(tx: WriteTransaction, project: Project, review: Assignment, new: NewEvent) -> None:
-    """What a review does to the annotation that it looks at."""
-    if new.kind not in _VERDICTS:
-        return
+def after_event(tx: WriteTransaction, project: Project, assignment: Assignment, new: NewEvent) -> None:
+    """What a review does to the annotation that it looks at, and the last check of a batch to the batch."""
+    if assignment.purpose is Purpose.REVIEW and new.kind in _VERDICTS:
+        _after_review(tx, project, assignment, new)
+    elif assignment.purpose is Purpose.VALIDATE and assignment.state is State.SUBMITTED:
+        _after_check(tx, project, assignment)
+
+
+def _reviewed(tx: ReadTransaction, review: Assignment, *, lock: bool = False) -> Assignment:
     assert review.subject_id is not None
-    subject = tx.assignment(review.subject_id, lock=True)
+    return tx.assignment(review.subject_id, lock=lock)
+
+
+def _after_review(tx: WriteTransaction, project: Project, review: Assignment, new: NewEvent) -> None:
+    subject = _reviewed(tx, review, lock=True)
     payload: dict[str, Any] = {"review": review.id, "verdict": new.kind}
     if new.kind == "return":
         message = (new.comment or "").strip()
@@ -158,13 +183,6 @@ def _accept_checks(tx: WriteTransaction, subject: Assignment) -> None:
     )
     for id_ in tx.connection.execute(statement).scalars().all():
         tx.move(id_, State.ACCEPTED, beside=subject.id)
-
-
-def refuse_while_reviewed(tx: ReadTransaction, assignment: Assignment) -> None:
-    """Refuse to open an annotation again that somebody reviews or validates, or that one of several has passed."""
-    looked = tx.assignments(assignment.project_id, subject_id=assignment.id, state=AT_WORK)
-    if looked or _passed(tx, assignment):
-        raise Refused("Somebody is looking at this now.", remedy="Wait until they are through with it.")
 
 
 def final_layer(tx: ReadTransaction, annotation: Assignment, *, before: int | None = None) -> Layer:
@@ -304,8 +322,8 @@ def validate(store: Store, project: Project, batch_id: int, *, by: int | None = 
     return store.transact(act, lock=project.lock)
 
 
-def next_validation(tx: WriteTransaction, project: Project, person: Person) -> Assignment | None:
-    """Give somebody an item of a batch to check; begins the validation of a batch that is ready."""
+def _next_check(tx: WriteTransaction, project: Project, person: Person) -> Assignment | None:
+    """An item of a batch to check; begins the validation of a batch that is ready."""
     if project.entries.validation is None or not can_judge(person):
         return None
     through = ready_batches(tx, project, person.project_id)
@@ -352,18 +370,10 @@ def _may_check(tx: ReadTransaction, batch: Batch, subject: Assignment, person: P
     return not _checks(tx, batch, subject.id, (*AT_WORK, State.SUBMITTED))
 
 
-def before_validation(tx: ReadTransaction, assignment: Assignment) -> None:
-    """Refuse changes to a check whose batch is decided."""
-    batch = _batch_of(tx, assignment)
-    if batch is None or batch.state is not BatchState.VALIDATING or batch.round != assignment.round:
-        raise Refused("This batch is decided already.")
-
-
-def after_validation(tx: WriteTransaction, project: Project, assignment: Assignment) -> None:
+def _after_check(tx: WriteTransaction, project: Project, check: Assignment) -> None:
     """Once the last check of a batch is handed in: measure, then accept the batch or send all of it back."""
-    batch = _batch_of(tx, assignment)
-    if batch is None or assignment.state is not State.SUBMITTED:
-        return
+    batch = _batch_of(tx, check)
+    assert batch is not None
     drawn = _drawn_checks(batch)
     checked = [(tx.assignment(id_), check) for id_ in drawn for check in _checks(tx, batch, id_, (State.SUBMITTED,))]
     if len(checked) == len(drawn):

@@ -297,8 +297,7 @@ def _expected_error(error: VeriglotError) -> Response:
         case CallRefused():
             return _error(error.status, error.code, message, remedy, headers=error.headers)
         case Conflict():
-            now = {"version": error.version, "state": error.state, "layer": error.layer}
-            return _error(409, "conflict", message, remedy, **now)
+            return _error(409, "conflict", message, remedy, version=error.version, state=error.state, layer=error.layer)
         case InputError():
             return _error(422, "unfit", error.detail, remedy, field=error.field)
         case NotFound():

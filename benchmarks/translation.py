@@ -43,7 +43,7 @@ from translation_data import (
     token_labels,
 )
 from translation_systems import Said, System, systems
-from veriglot.formats.guerreiro import HALLUCINATIONS
+from veriglot.formats.translations import HALLUCINATIONS
 from veriglot.metrics.scores import f1, mcc
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import veriglot
-from veriglot.formats.guerreiro import HALLUCINATIONS
+from veriglot.formats.translations import HALLUCINATIONS
 from veriglot.training.grounding.examples import share_of
 
 if TYPE_CHECKING:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import inspect
 import io
-import sys
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +14,7 @@ from typer.main import get_command
 
 from veriglot.cli import main
 from veriglot.cli.app import VERBS
-from veriglot.formats.registry import FORMATS
+from veriglot.formats.base import FORMATS
 from veriglot.records.languages import languages
 
 if TYPE_CHECKING:
@@ -73,14 +72,8 @@ def formats_page() -> str:
     for name, format_ in loaded.items():
         if name in NATIVE:
             continue
-        parts.append(f"\n## {name}\n\n{description(format_)}")
+        parts.append(f"\n## {name}\n\n{inspect.getdoc(format_)}")
     return "\n".join(parts) + "\n"
-
-
-def description(format_: type[Format]) -> str:
-    """What a format is: the docstring of its class if it has a body, else that of its module, which holds no other."""
-    own = inspect.cleandoc(format_.__doc__ or "")
-    return own if "\n\n" in own else (sys.modules[format_.__module__].__doc__ or "").strip()
 
 
 def languages_page() -> str:

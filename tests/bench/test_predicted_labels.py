@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import typer
 
-from veriglot import formats
 from veriglot.cli.convert import convert
 from veriglot.detectors.registry import load_detector
 from veriglot.errors import VeriglotError
+from veriglot.formats.reader import read
+from veriglot.formats.writer import write, write_predictions
 from veriglot.metrics.reference import reference
 from veriglot.records import Annotation, Evidence, Kind, Pointer, Prediction, Sample, Span, Status
 
@@ -50,12 +51,12 @@ def call(*words: object) -> tuple[int, str]:
 @pytest.fixture
 def samples(tmp_path: Path) -> Path:
     path = tmp_path / "samples.jsonl"
-    formats.write(SAMPLES, path)
+    write(SAMPLES, path)
     return path
 
 
 def predicted(folder: Path, predictions: Any = PREDICTIONS, name: str = "marked.jsonl") -> Path:
-    formats.write_predictions(predictions, folder / name)
+    write_predictions(predictions, folder / name)
     return folder / name
 
 
@@ -65,7 +66,7 @@ def test_what_was_scored_becomes_an_annotation_with_its_origin(
 ) -> None:
     out = tmp_path / f"out.{kind}"
     assert call(samples, "--predictions", predicted(tmp_path, name=f"marked.{kind}"), "-o", out)[0] == 0
-    found = {one.id: one for one in formats.read(out)}
+    found = {one.id: one for one in read(out)}
     assert found["wrong"].annotations == (
         PERSON,
         Annotation(
@@ -111,7 +112,7 @@ def test_two_detectors_are_two_annotators(samples: Path, tmp_path: Path, capsys:
         "predictions_of_no_sample": {"count": 1, "such_as": ["gone"]},
         "lost": {},
     }
-    wrong, right, *_ = formats.read(twice)
+    wrong, right, *_ = read(twice)
     assert [one.annotator for one in wrong.annotations] == ["anna", "mine@2.0", "second"]
     assert [one.annotator for one in right.annotations] == ["mine@2.0", "second"]
     held = reference(wrong)
@@ -135,7 +136,7 @@ def test_what_cannot_be_joined_is_refused(samples: Path, tmp_path: Path, capsys:
     long = Prediction("right", Status.SCORED, "mine@2.0", 0.5, (Span(0, 90, "entity"),))
     assert call(samples, "--predictions", predicted(tmp_path, [PREDICTIONS[1], long]), "-o", out)[0] == 3
     assert "marks up to 90" in capsys.readouterr().err
-    assert [one.id for one in formats.read(out)] == ["wrong", "bare", "left"]
+    assert [one.id for one in read(out)] == ["wrong", "bare", "left"]
 
 
 def test_the_shipped_detector_annotates_and_is_the_same_again(samples: Path, tmp_path: Path) -> None:
@@ -143,7 +144,7 @@ def test_the_shipped_detector_annotates_and_is_the_same_again(samples: Path, tmp
     predictions = detector.predict(list(SAMPLES))
     out = tmp_path / "out.jsonl"
     assert call(samples, "--predictions", predicted(tmp_path, predictions), "-o", out)[0] == 0
-    for sample, prediction in zip(formats.read(out), predictions, strict=True):
+    for sample, prediction in zip(read(out), predictions, strict=True):
         own = [one for one in sample.annotations if one.kind is Kind.MODEL]
         assert [one.spans for one in own] == ([prediction.spans] if prediction.status is Status.SCORED else [])
         assert {one.ratings["signature"] for one in own} <= {prediction.signature}

@@ -9,9 +9,10 @@ import msgspec
 import pytest
 import typer
 
-from veriglot import formats
 from veriglot.cli.convert import convert
 from veriglot.errors import VeriglotError
+from veriglot.formats.reader import read
+from veriglot.formats.writer import write, write_predictions
 from veriglot.records import JudgedUnit, Prediction, Sample, Span, Status, Word
 
 if TYPE_CHECKING:
@@ -45,8 +46,8 @@ class Place:
     def convert(
         self, predictions: tuple[Prediction, ...], samples: tuple[Sample, ...] = SAMPLES, *words: str
     ) -> tuple[int, str]:
-        formats.write(samples, self._samples)
-        formats.write_predictions(predictions, self._predictions)
+        write(samples, self._samples)
+        write_predictions(predictions, self._predictions)
         words = (str(self._samples), "--predictions", str(self._predictions), "-o", str(self.out), *words)
         try:
             return app(list(words), standalone_mode=False) or 0, ""
@@ -54,7 +55,7 @@ class Place:
             return error.exit_code, f"{error.message} {error.remedy}"
 
     def written(self) -> list[str]:
-        return [one.id for one in formats.read(self.out)]
+        return [one.id for one in read(self.out)]
 
     def kept_failed(self) -> list[str]:
         return [json.loads(json.loads(line)["raw"])["id"] for line in self.failed.read_text("utf-8").splitlines()]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from settings_file import with_settings
-from veriglot import formats
+from veriglot.formats.reader import read_predictions
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span, encode
 
 if TYPE_CHECKING:
@@ -74,8 +74,8 @@ def test_files_parquet_processes_and_resuming(veriglot: Command, tmp_path: Path)
     for name, jobs in (("one.jsonl", 1), ("two.jsonl", 2), ("all.parquet", 2)):
         assert veriglot(*command, "-o", tmp_path / name, "--processes", jobs, "--batch-size", 3).code == 0
     assert (tmp_path / "one.jsonl").read_bytes() == (tmp_path / "two.jsonl").read_bytes()
-    rows = list(formats.read_predictions(tmp_path / "one.jsonl"))
-    assert list(formats.read_predictions(tmp_path / "all.parquet")) == rows
+    rows = list(read_predictions(tmp_path / "one.jsonl"))
+    assert list(read_predictions(tmp_path / "all.parquet")) == rows
     assert all(len(row.units or ()) == 5 for row in rows)
     other = veriglot(
         "detect", tmp_path / "in.jsonl", *WORD_ABSENCE, "--level", "sentence", "-o", tmp_path / "one.jsonl"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veriglot.formats.mfava import align
+from veriglot.formats.fava import align
 
 
 def placed(first: str, second: str, what: str) -> str | None:

@@ -12,10 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sample_strategies import json_values
 
-from veriglot import formats
 from veriglot.errors import InputError, UnknownNameError, VeriglotError
-from veriglot.formats.base import FileReport, Reading
+from veriglot.formats.base import FORMATS, FileReport, Reading, load_format
 from veriglot.formats.containers import BadRow, Source
+from veriglot.formats.reader import guess, read_rows
+from veriglot.formats.reader import read as read_file
+from veriglot.formats.writer import write
 from veriglot.records import Sample
 
 pytestmark = pytest.mark.slow
@@ -25,7 +27,7 @@ GOOD = b'{"id":"%d","response":"rain"}'
 
 def rows(path: Path, data: bytes, **options: object) -> list[Sample | BadRow]:
     path.write_bytes(data)
-    return list(formats.read_rows(path, **options))  # type: ignore[arg-type]
+    return list(read_rows(path, **options))  # type: ignore[arg-type]
 
 
 def kinds(found: list[Sample | BadRow]) -> list[str]:
@@ -63,14 +65,14 @@ def test_a_bad_line_is_placed_and_the_rest_goes_on(
     assert message in str(bad.error)
     assert field is None or bad.error.field == field
     with pytest.raises(InputError, match="line 2"):
-        list(formats.read(path, format="jsonl"))
+        list(read_file(path, format="jsonl"))
 
 
 def test_predictions_are_told_from_samples(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_bytes(b'{"id":"1","status":"scored","score":0.1,"spans":[],"detector":"grounding@1.0"}\n')
     with pytest.raises(InputError, match=r"predictions, not samples\. Name the samples"):
-        formats.guess(path)
+        guess(path)
 
 
 def test_the_raw_row_is_kept(tmp_path: Path) -> None:
@@ -88,7 +90,7 @@ def test_utf16_is_named(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_bytes('{"id":"1","response":"rain"}\n'.encode("utf-16"))
     with pytest.raises(InputError, match="UTF-16"):
-        list(formats.read(path, format="jsonl"))
+        list(read_file(path, format="jsonl"))
 
 
 def test_a_huge_line_is_skipped_without_being_held(tmp_path: Path) -> None:
@@ -97,7 +99,7 @@ def test_a_huge_line_is_skipped_without_being_held(tmp_path: Path) -> None:
     path.write_bytes(GOOD % 1 + b"\n" + huge + GOOD % 2 + b"\n")
     del huge
     tracemalloc.start()
-    found = list(formats.read_rows(path, max_line_bytes=1 << 20))
+    found = list(read_rows(path, max_line_bytes=1 << 20))
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert kinds(found) == ["1", "bad 2", "2"]
@@ -119,7 +121,7 @@ def test_memory_does_not_grow_with_rows(tmp_path: Path) -> None:
         path = tmp_path / f"{count}.jsonl"
         path.write_bytes(b"".join(b'{"id":"%d","response":"%s"}\n' % (i, b"r" * 2000) for i in range(count)))
         tracemalloc.start()
-        assert sum(1 for _ in formats.read(path)) == count
+        assert sum(1 for _ in read_file(path)) == count
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     ids = 4500 * 200  # the hashes of the ids, with the set around them
@@ -128,29 +130,29 @@ def test_memory_does_not_grow_with_rows(tmp_path: Path) -> None:
 
 def test_no_such_file_an_empty_one_and_an_unknown_one(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file"):
-        list(formats.read(tmp_path / "absent.jsonl"))
+        list(read_file(tmp_path / "absent.jsonl"))
     empty = tmp_path / "empty.jsonl"
     empty.write_bytes(b" \n")
     for name in (None, "jsonl"):
         with pytest.raises(InputError, match="empty"):
-            list(formats.read(empty, format=name))
+            list(read_file(empty, format=name))
     other = tmp_path / "other.jsonl"
     other.write_bytes(b'{"a":1,"b":2}\n')
     with pytest.raises(InputError, match="its keys are a, b") as caught:
-        list(formats.read(other))
+        list(read_file(other))
     assert "jsonl" in caught.value.remedy
     with pytest.raises(InputError, match="no file of this folder"):
-        list(formats.read(tmp_path))
+        list(read_file(tmp_path))
     with pytest.raises(UnknownNameError, match="mfava"):
-        list(formats.read(other, format="mfav"))
+        list(read_file(other, format="mfav"))
 
 
 def test_a_wrong_guess_can_be_corrected(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_text(json.dumps({"id": "1", "response": "rain", "tagged": "<entity>rain</entity>"}) + "\n")
-    assert formats.guess(path).format in {"inline", "jsonl"}
-    (inline,) = formats.read(path, format="inline")
-    (native,) = formats.read(path, format="jsonl")
+    assert guess(path).format in {"inline", "jsonl"}
+    (inline,) = read_file(path, format="inline")
+    (native,) = read_file(path, format="jsonl")
     assert inline.annotations
     assert native.meta == {"tagged": "<entity>rain</entity>"}
 
@@ -164,7 +166,7 @@ def test_a_csv_row_with_a_missing_column_or_bad_bytes(tmp_path: Path) -> None:
         b"It rains.,caf\xe9,Entity\r\n"
         b'"It rains\nin Lima.",It rains in Rome.,Entity\r\n'
     )
-    found = list(formats.read_rows(path))
+    found = list(read_rows(path))
     assert [type(row).__name__ for row in found] == ["Sample", "BadRow", "BadRow", "Sample"]
     assert [row.line for row in found if isinstance(row, BadRow)] == [3, 4]
 
@@ -172,16 +174,16 @@ def test_a_csv_row_with_a_missing_column_or_bad_bytes(tmp_path: Path) -> None:
 def test_a_cut_off_json_array_is_one_error(tmp_path: Path) -> None:
     path = tmp_path / "silver_german.json"
     path.write_bytes(b'[{"generated_text":"Es regnet.","silver_annotations":"Es regnet."},{"gener')
-    (bad,) = formats.read_rows(path)
+    (bad,) = read_rows(path)
     assert isinstance(bad, BadRow)
     assert "not valid JSON" in bad.error.message
 
 
 def test_a_cut_off_parquet_file(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
-    formats.write([Sample("1", "rain")], path)
+    write([Sample("1", "rain")], path)
     path.write_bytes(path.read_bytes()[:-7])
-    (bad,) = formats.read_rows(path, format="parquet")
+    (bad,) = read_rows(path, format="parquet")
     assert isinstance(bad, BadRow)
     assert "not readable as Parquet" in bad.error.message
 
@@ -196,7 +198,7 @@ class Standard:
 def test_standard_input_is_read_as_a_file_is(monkeypatch: pytest.MonkeyPatch) -> None:
     data = b"".join(GOOD % i + b" " * 1000 + b"\n" for i in range(3000))  # more than the look at its beginning takes
     monkeypatch.setattr("sys.stdin", Standard(data))
-    assert [row.id for row in formats.read("-")] == [str(i) for i in range(3000)]
+    assert [row.id for row in read_file("-")] == [str(i) for i in range(3000)]
 
 
 @pytest.mark.fuzz
@@ -212,7 +214,7 @@ def test_any_bytes_give_rows_or_an_error_of_ours(data: bytes) -> None:
         path.write_bytes(data)
         for name in (None, "jsonl", "mfava", "halluverse", "inline", "mlqe", "mqm", "guerreiro", "token-labels"):
             try:
-                found = list(formats.read_rows(path, format=name))
+                found = list(read_rows(path, format=name))
             except VeriglotError:
                 continue
             assert all(isinstance(row, Sample | BadRow) for row in found)
@@ -234,10 +236,10 @@ keyed = st.recursive(
 
 
 @pytest.mark.fuzz
-@pytest.mark.parametrize("name", formats.FORMATS.names())
+@pytest.mark.parametrize("name", FORMATS.names())
 @given(record=st.dictionaries(st.sampled_from(KEYS), keyed, max_size=12) | keyed)
 def test_any_record_gives_samples_or_an_error_of_ours(name: str, record: object) -> None:
-    format_ = formats.load_format(name)
+    format_ = load_format(name)
     reading = Reading(Source.unread("rows.json"), FileReport("rows.json", name))
     from veriglot.formats.containers import Record
 
@@ -327,7 +329,7 @@ def places(value: object, path: tuple[object, ...] = ()) -> list[tuple[object, .
 
 def test_every_format_has_a_record_to_damage() -> None:
     lines = {"mlqe", "mqm", "token-labels"}  # tests/formats/test_translation_formats.py damages those
-    assert RECORDS.keys() | {"parquet"} | lines == set(formats.FORMATS.names())
+    assert RECORDS.keys() | {"parquet"} | lines == set(FORMATS.names())
 
 
 @pytest.mark.parametrize("name", RECORDS)
@@ -336,7 +338,7 @@ def test_a_record_of_each_format_is_read_and_any_damage_is_an_error_of_ours(name
 
     def read(record: object) -> list[Sample | BadRow]:
         reading = Reading(Source.unread("rows.json"), FileReport("rows.json", name))
-        return list(formats.load_format(name).rows(iter([Record(1, record)]), reading))
+        return list(load_format(name).rows(iter([Record(1, record)]), reading))
 
     assert [type(row) for row in read(RECORDS[name])] == [Sample]
     for path in places(RECORDS[name]):

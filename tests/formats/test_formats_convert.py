@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 import typer
 
-from veriglot import formats
 from veriglot.cli.convert import convert
 from veriglot.errors import VeriglotError
+from veriglot.formats.reader import read
+from veriglot.formats.writer import write
 from veriglot.records import Sample
 
 app = typer.Typer(add_completion=False)
@@ -46,7 +47,7 @@ def test_convert_says_what_it_did(tagged: Path, tmp_path: Path, capsys: pytest.C
     assert "1 samples" in said
     assert "1 rows that cannot be read" in said
     assert "3 tags: 0 parsed, 3 repaired, 0 reported" in said
-    (sample,) = formats.read(out)
+    (sample,) = read(out)
     assert sample.language == "de"
     (failed,) = map(json.loads, Path(f"{out}.failed.jsonl").read_text().splitlines())
     assert failed["line"] == 2
@@ -74,7 +75,7 @@ def test_report_prints_the_account(tagged: Path, capsys: pytest.CaptureFixture[s
 
 def test_losses_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source, out = tmp_path / "in.jsonl", tmp_path / "out.json"
-    formats.write([Sample("a", "It rains.", meta={"k": 1}, language="de")], source)
+    write([Sample("a", "It rains.", meta={"k": 1}, language="de")], source)
     assert call(str(source), "-o", str(out), "--to", "label-studio") == 0
     assert "lost" not in capsys.readouterr().err
     assert call(str(source), "-o", str(out), "--to", "mu-shroom", "--json") == 0
@@ -85,7 +86,7 @@ def test_losses_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
 
 def test_standard_output_and_wrong_usage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = tmp_path / "in.jsonl"
-    formats.write([Sample("a", "It rains.")], source)
+    write([Sample("a", "It rains.")], source)
     assert call(str(source), "--json") == 2
     assert call(str(source), "-o", str(source)) == 2
     assert call(str(tmp_path), "-o", str(tmp_path / "x.jsonl")) == 2
@@ -99,6 +100,6 @@ def test_rows_that_the_format_cannot_hold_are_an_exit_code_of_their_own(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source = tmp_path / "in.jsonl"
-    formats.write([Sample("a", "It rains.", language="en")], source)  # nobody labelled it
+    write([Sample("a", "It rains.", language="en")], source)  # nobody labelled it
     assert call(str(source), "-o", str(tmp_path / "out.jsonl"), "--to", "ragtruth") == 3
     assert "left out" in capsys.readouterr().err

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sample_strategies import filled, predictions, samples
 
-from veriglot import formats
 from veriglot.errors import InputError, UsageError
+from veriglot.formats.reader import read, read_predictions
+from veriglot.formats.writer import open_writer, write, write_predictions
 from veriglot.records import Annotation, Generator, Kind, Prediction, Sample, Status
 
 if TYPE_CHECKING:
@@ -29,11 +30,11 @@ def unique(rows: list[Sample]) -> list[Sample]:
 def test_samples_come_back(rows: list[Sample], name: str) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"rows.{name}"
-        losses = formats.write(rows, path)
+        losses = write(rows, path)
         assert losses.written == len(rows)
         assert not losses
         assert path.stat().st_size or not rows
-        assert not rows or list(formats.read(path, format=name)) == rows
+        assert not rows or list(read(path, format=name)) == rows
 
 
 @pytest.mark.fuzz
@@ -41,8 +42,8 @@ def test_samples_come_back(rows: list[Sample], name: str) -> None:
 def test_predictions_come_back(rows: list[Prediction], name: str) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder) / f"rows.{name}"
-        assert formats.write_predictions(rows, path) == len(rows)
-        assert list(formats.read_predictions(path)) == rows
+        assert write_predictions(rows, path) == len(rows)
+        assert list(read_predictions(path)) == rows
 
 
 @pytest.mark.fuzz
@@ -50,10 +51,10 @@ def test_predictions_come_back(rows: list[Prediction], name: str) -> None:
 def test_unknown_keys_are_kept_in_meta(sample: Sample, unknown: dict[str, int]) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "rows.jsonl"
-        formats.write([sample], path)
+        write([sample], path)
         row = {**json.loads(path.read_text("utf-8")), **unknown}
         path.write_text(json.dumps(row) + "\n", "utf-8")
-        (back,) = formats.read(path, format="jsonl")
+        (back,) = read(path, format="jsonl")
         assert back.meta == {**unknown, **sample.meta}
 
 
@@ -62,15 +63,15 @@ def test_no_spans_and_none_asked_for_stay_apart(tmp_path: Path, name: str) -> No
     looked = Annotation("a", Kind.HUMAN, "fava", spans=())
     unasked = Annotation("b", Kind.HUMAN, "fava", units=())
     path = tmp_path / f"rows.{name}"
-    formats.write([Sample("1", "rain", annotations=(looked, unasked))], path)
-    (back,) = formats.read(path)
+    write([Sample("1", "rain", annotations=(looked, unasked))], path)
+    (back,) = read(path)
     assert [a.spans for a in back.annotations] == [(), None]
     assert [a.units for a in back.annotations] == [None, ()]
 
 
 def test_writers_leave_out_what_is_null(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
-    formats.write([Sample("1", "rain")], path)
+    write([Sample("1", "rain")], path)
     assert json.loads(path.read_text()) == {"id": "1", "response": "rain"}
 
 
@@ -78,40 +79,40 @@ def test_a_number_too_large_for_parquet_is_an_error_that_leaves_no_file(tmp_path
     path = tmp_path / "rows.parquet"
     big = Sample("1", "rain", generator=Generator("m", seed=2**70))
     with pytest.raises(InputError, match="Parquet cannot hold"):
-        formats.write([big], path)
+        write([big], path)
     assert not path.exists()
     assert not list(tmp_path.iterdir())
 
 
 def test_json_lines_go_on_where_they_ended(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
-    formats.write([Sample("1", "rain")], path)
-    formats.write([Sample("2", "snow")], path, append=True)
-    assert [row.id for row in formats.read(path)] == ["1", "2"]
+    write([Sample("1", "rain")], path)
+    write([Sample("2", "snow")], path, append=True)
+    assert [row.id for row in read(path)] == ["1", "2"]
 
 
 def test_a_torn_last_line_is_taken_off_before_going_on(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_bytes(b'{"id":"1","response":"rain"}\n{"id":"2","resp')
-    formats.write([Sample("2", "snow")], path, append=True)
-    assert [(row.id, row.response) for row in formats.read(path)] == [("1", "rain"), ("2", "snow")]
+    write([Sample("2", "snow")], path, append=True)
+    assert [(row.id, row.response) for row in read(path)] == [("1", "rain"), ("2", "snow")]
 
 
 def test_a_whole_last_line_without_a_break_is_kept(tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
     path.write_bytes(b'{"id":"1","response":"rain"}')
-    formats.write([Sample("2", "snow")], path, append=True)
-    assert [row.id for row in formats.read(path)] == ["1", "2"]
+    write([Sample("2", "snow")], path, append=True)
+    assert [row.id for row in read(path)] == ["1", "2"]
 
 
 def test_parquet_goes_on_by_taking_the_place_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
-    formats.write([Sample(str(i), "rain") for i in range(3)], path)
-    formats.write([Sample(str(i), "snow") for i in range(3, 6)], path, append=True)
-    assert [row.id for row in formats.read(path)] == [str(i) for i in range(6)]
+    write([Sample(str(i), "rain") for i in range(3)], path)
+    write([Sample(str(i), "snow") for i in range(3, 6)], path, append=True)
+    assert [row.id for row in read(path)] == [str(i) for i in range(6)]
     with pytest.raises(UsageError, match="other columns"):
-        formats.write_predictions([Prediction("1", Status.FAILED, "d", reason="r")], path, append=True)
-    assert len(list(formats.read(path))) == 6
+        write_predictions([Prediction("1", Status.FAILED, "d", reason="r")], path, append=True)
+    assert len(list(read(path))) == 6
 
 
 def broken_off(error: BaseException, *rows: Sample) -> Iterator[Sample]:
@@ -122,26 +123,26 @@ def broken_off(error: BaseException, *rows: Sample) -> Iterator[Sample]:
 def test_an_interrupted_parquet_file_keeps_what_is_done(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
     with pytest.raises(KeyboardInterrupt):
-        formats.write(broken_off(KeyboardInterrupt(), Sample("1", "rain")), path)
-    assert [row.id for row in formats.read(path)] == ["1"]
+        write(broken_off(KeyboardInterrupt(), Sample("1", "rain")), path)
+    assert [row.id for row in read(path)] == ["1"]
 
 
 def test_an_error_leaves_the_old_parquet_file_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "rows.parquet"
-    formats.write([Sample("1", "rain")], path)
+    write([Sample("1", "rain")], path)
     with pytest.raises(ZeroDivisionError):
-        formats.write(broken_off(ZeroDivisionError(), Sample("2", "snow")), path)
-    assert [row.id for row in formats.read(path)] == ["1"]
+        write(broken_off(ZeroDivisionError(), Sample("2", "snow")), path)
+    assert [row.id for row in read(path)] == ["1"]
 
 
 def test_what_cannot_be_written_says_so(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="does not say which format"):
-        formats.open_writer(tmp_path / "rows.txt")
+        open_writer(tmp_path / "rows.txt")
     with pytest.raises(UsageError, match="read but not written"):
-        formats.open_writer(tmp_path / "rows.jsonl", format="wice")
+        open_writer(tmp_path / "rows.jsonl", format="wice")
     with pytest.raises(UsageError, match="Predictions are written as"):
-        formats.open_writer(tmp_path / "rows.json", format="hat", kind="predictions")
+        open_writer(tmp_path / "rows.json", format="hat", kind="predictions")
     with pytest.raises(UsageError, match="cannot be continued"):
-        formats.open_writer(tmp_path / "rows.json", format="hat", append=True)
+        open_writer(tmp_path / "rows.json", format="hat", append=True)
     with pytest.raises(InputError, match="cannot be written"):
-        formats.open_writer(tmp_path / "absent" / "rows.jsonl")
+        open_writer(tmp_path / "absent" / "rows.jsonl")

@@ -10,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sample_strategies import samples
 
-from veriglot import formats
-from veriglot.formats.writer import features
+from veriglot.formats.base import FORMATS, load_format
+from veriglot.formats.reader import guess, read
+from veriglot.formats.writer import features, write
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task, Unit
 
 pytestmark = pytest.mark.slow
 
-WRITABLE = [name for name in formats.FORMATS.names() if formats.load_format(name).writable]
+WRITABLE = [name for name in FORMATS.names() if load_format(name).writable]
 
 
 @pytest.mark.fuzz
@@ -25,11 +26,11 @@ WRITABLE = [name for name in formats.FORMATS.names() if formats.load_format(name
 def test_nothing_is_lost_that_was_not_declared(name: str, sample: Sample) -> None:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "written_de.out"
-        losses = formats.write([sample], path, format=name)
+        losses = write([sample], path, format=name)
         if losses.written == 0:
             assert any(what.startswith("row: ") for what in losses.lost)
             return
-        (back,) = formats.read(path, format=name)
+        (back,) = read(path, format=name)
         assert back.response == sample.response
         there = features(back)
         differing = {part for part, value in features(sample).items() if there.get(part) != value}
@@ -63,11 +64,11 @@ def test_what_a_format_is_made_for_comes_back(tmp_path: Path, name: str) -> None
         annotations=(Annotation(annotator, kind, taxonomy, spans=spans),),
     )
     path = tmp_path / "rows_de.json"
-    losses = formats.write([sample], path, format=name)
+    losses = write([sample], path, format=name)
     assert losses.written == 1
     assert not {"spans", "types of spans", "annotators", "taxonomies", "response"} & losses.lost.keys()
-    assert formats.guess(path).format == name
-    (back,) = formats.read(path)
+    assert guess(path).format == name
+    (back,) = read(path)
     assert [(s.start, s.end, s.type) for s in back.annotations[0].spans or ()] == [
         (s.start, s.end, s.type) for s in spans
     ]
@@ -84,16 +85,16 @@ def test_halluverse_comes_back(tmp_path: Path) -> None:
         "1", "It rained: Rome.", Task.BIOGRAPHY, "en", evidence=(Evidence("It rained: Lima.", language="en"),),
         annotations=(unit, edit),
     )  # fmt: skip
-    losses = formats.write([sample], tmp_path / "rows.csv", format="halluverse")
+    losses = write([sample], tmp_path / "rows.csv", format="halluverse")
     assert (losses.written, losses.lost) == (1, {})
-    assert list(formats.read(tmp_path / "rows.csv")) == [sample]
+    assert list(read(tmp_path / "rows.csv")) == [sample]
 
 
 @given(st.lists(samples(), max_size=3))
 def test_losses_count_every_sample_and_name_one(rows: list[Sample]) -> None:
     rows = list({row.id: row for row in rows}.values())
     with TemporaryDirectory() as folder:
-        losses = formats.write(rows, Path(folder) / "rows.json", format="label-studio")
+        losses = write(rows, Path(folder) / "rows.json", format="label-studio")
     assert all(loss.count <= len(rows) for loss in losses.lost.values())
     assert {loss.example for loss in losses.lost.values()} <= {row.id for row in rows}
     assert losses.as_data()["written"] == losses.written

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from veriglot.errors import InputError
-from veriglot.formats.spans import marked_ranges, with_markers
+from veriglot.formats.base import marked_ranges, with_markers
 from veriglot.records import Span
 
 _MARKERS = ("[HAL]", "[/HAL]")

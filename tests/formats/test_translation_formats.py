@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from veriglot import formats
 from veriglot.errors import InputError
+from veriglot.formats.base import Report, pairs_in_name
 from veriglot.formats.containers import BadRow
-from veriglot.formats.language import pair_in_name
+from veriglot.formats.reader import read, read_rows
 from veriglot.records import Sample, Span, Task, Unit
 
 if TYPE_CHECKING:
@@ -21,12 +21,12 @@ SCORED = f'7\t{GERMAN}\t"{ENGLISH}\t[0, 1, 1]\tERR\n8\t{GERMAN}\t{ENGLISH}\t[0, 
 MQM = "system\tdoc\tdoc_id\tseg_id\trater\tsource\ttarget\tcategory\tseverity"
 
 
-def rows(path: Path, report: formats.Report | None = None, **options: object) -> list[Sample | BadRow]:
-    return list(formats.read_rows(path, report=report, **options))  # type: ignore[arg-type]
+def rows(path: Path, report: Report | None = None, **options: object) -> list[Sample | BadRow]:
+    return list(read_rows(path, report=report, **options))  # type: ignore[arg-type]
 
 
 def one_of(path: Path) -> Sample:
-    (sample,) = formats.read(path)
+    (sample,) = read(path)
     return sample
 
 
@@ -58,7 +58,7 @@ def test_runs_of_token_labels_are_spans(tmp_path: Path) -> None:
 
 def test_a_line_without_its_labels_or_its_text_is_never_dropped(tmp_path: Path) -> None:
     labels, target = "0 0\n\n0 1 0\n0 0\n0\n", "a mill\nforgotten here\n\nold mill\none two\nunlabelled\n"
-    report = formats.Report()
+    report = Report()
     found = rows(parallel(tmp_path, labels, target), report, language="en")
     assert kinds(found) == ["sys-1", "bad 2", "bad 3", "sys-4", "bad 5", "bad 6"]
     said = [row.error.detail for row in found if isinstance(row, BadRow)]
@@ -72,19 +72,19 @@ def test_a_line_without_its_labels_or_its_text_is_never_dropped(tmp_path: Path) 
 
 def test_labels_alone_are_an_error_and_a_missing_source_is_counted(tmp_path: Path) -> None:
     path = parallel(tmp_path, "0 0\n", "a mill\n", source=None)
-    report = formats.Report()
+    report = Report()
     (sample,) = rows(path, report)
     assert isinstance(sample, Sample)
     assert sample.evidence == ()
     assert report.files[str(path)].notes["without_source_file"] == 1
     (tmp_path / "sys.target").unlink()
     with pytest.raises(InputError, match=r"'sys\.target'"):
-        list(formats.read(path))
+        list(read(path))
 
 
 def test_lines_end_at_line_feeds_alone(tmp_path: Path) -> None:
     path = parallel(tmp_path, "0 1\n1\n", "a\u2028b mill\x0b\r\nold\r\n", source=f"{GERMAN}\x85\n{GERMAN}\n")
-    first, second = formats.read(path)
+    first, second = read(path)
     assert (first.response, second.response) == ("a\u2028b mill\x0b", "old")
     assert first.evidence[0].text == GERMAN + "\x85"
 
@@ -98,7 +98,7 @@ def test_a_bad_byte_is_the_fault_of_its_own_line(tmp_path: Path) -> None:
 def test_texts_belong_to_labels_only_where_there_are_labels(tmp_path: Path) -> None:
     parallel(tmp_path, "0 0\n", "a mill\n")
     (tmp_path / "lone.source").write_text('{"id": "1", "response": "rain"}\n', encoding="utf-8")
-    report = formats.Report()
+    report = Report()
     assert kinds(rows(tmp_path, report)) == ["1", "sys-1"]
     assert {path.rsplit("/", 1)[1] for path in report.unread} == {"sys.source", "sys.target"}
 
@@ -113,7 +113,7 @@ def test_pathologies_are_flags_and_hallucinations_units(tmp_path: Path) -> None:
     row = f"%d,{GERMAN},{ENGLISH},A mill.,%s\n"
     cells = ["0,0,0,0,0", "0,1,1,0,0", "1,0,0,1,0", "0,0,0,0,1"]
     path.write_text(PATHOLOGIES + "".join(row % pair for pair in enumerate(cells)), encoding="utf-8")
-    samples = list(formats.read(path))
+    samples = list(read(path))
     whole = (Unit(0, len(ENGLISH), "hallucination"),)
     assert [(s.annotations[0].units, s.annotations[0].flags) for s in samples] == [
         ((), ()),
@@ -129,7 +129,7 @@ def test_commas_that_should_have_been_quoted(tmp_path: Path) -> None:
     path = tmp_path / "corpus.csv"
     bad = "1,Er ist da, der Regen.,It is here.,Rain.,0,0,0,0,0\n"
     path.write_text(f"{PATHOLOGIES}{bad}2,a,b,c,0,0,0,0,2\n3,a,b,c,d,e,0,0,0,0,0\n", encoding="utf-8")
-    report = formats.Report()
+    report = Report()
     found = rows(path, report)
     assert kinds(found) == ["corpus-1", "bad 3", "bad 4"]
     assert isinstance(found[0], Sample)
@@ -144,7 +144,7 @@ def test_commas_that_should_have_been_quoted(tmp_path: Path) -> None:
 def test_a_majority_and_each_person(tmp_path: Path) -> None:
     path = tmp_path / "deen_majority_dev.tsv"
     path.write_text(SCORED, encoding="utf-8")
-    first, second = formats.read(path)
+    first, second = read(path)
     assert (first.id, first.response[0], first.meta) == ("deen_majority_dev-7", '"', {"split": "dev"})
     assert (first.evidence[0].language, first.language) == ("de", "en")
     whole = (Unit(0, len(first.response), "critical_error"),)
@@ -202,7 +202,7 @@ def test_additions_are_spans_and_every_error_is_kept(tmp_path: Path) -> None:
         rated("r2", GERMAN.replace("Dorfes", "<v>Dorfes</v>"), ENGLISH, "Accuracy/Omission"),
         rated("r2", GERMAN, ENGLISH, "No-error", segment=2),
     )
-    first, second = formats.read(path)
+    first, second = read(path)
     assert (first.id, first.response, first.evidence[0].text) == ("mqm_deen-sys-doc-1", ENGLISH, GERMAN)
     assert [(a.annotator, a.spans) for a in first.annotations] == [("r1", (Span(4, 8, "hallucination"),)), ("r2", ())]
     errors = first.meta["errors"]
@@ -216,7 +216,7 @@ def test_additions_are_spans_and_every_error_is_kept(tmp_path: Path) -> None:
 
 def test_quotation_marks_are_text(tmp_path: Path) -> None:
     path = mqm(tmp_path, rated("r", GERMAN, '"The mill', "No-error"), rated("r", GERMAN, 'mill"', "No-error", 2))
-    assert [s.response for s in formats.read(path)] == ['"The mill', 'mill"']
+    assert [s.response for s in read(path)] == ['"The mill', 'mill"']
 
 
 def test_a_mark_that_is_never_closed_reaches_to_the_end(tmp_path: Path) -> None:
@@ -225,7 +225,7 @@ def test_a_mark_that_is_never_closed_reaches_to_the_end(tmp_path: Path) -> None:
         rated("r", GERMAN, "The <v>old mill", "Accuracy/Addition"),
         rated("r", GERMAN, "The <v>old <v>mill", "Accuracy/Addition", 2),
     )
-    report = formats.Report()
+    report = Report()
     found = rows(path, report)
     assert kinds(found) == ["mqm_deen-sys-doc-1", "bad 3"]
     assert isinstance(found[0], Sample)
@@ -269,7 +269,7 @@ def test_comments_are_kept_and_missing_columns_named(tmp_path: Path) -> None:
     ],
 )
 def test_a_pair_in_a_name(stem: str, pairs: list[tuple[str, str]]) -> None:
-    assert pair_in_name(stem) == pairs
+    assert pairs_in_name(stem) == pairs
 
 
 @pytest.mark.parametrize("name", ["test", "frit", "deen", "ende", "csen"])
@@ -277,7 +277,7 @@ def test_a_name_that_the_texts_contradict_is_not_believed(tmp_path: Path, name: 
     """`test` reads as Telugu to Southern Sotho, and `csen` agrees with the texts in one language only."""
     path = tmp_path / f"{name}.tsv"
     path.write_text(SCORED, encoding="utf-8")
-    sample = next(iter(formats.read(path)))
+    sample = next(iter(read(path)))
     source = "cs" if name == "csen" else "de"
     assert (sample.evidence[0].language, sample.language) == (source, "en")
-    assert next(iter(formats.read(path, language="nl"))).language == "nl"
+    assert next(iter(read(path, language="nl"))).language == "nl"

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veriglot.formats.mqm import ADDITION
 from veriglot.formats.reader import read
+from veriglot.formats.translations import ADDITION
 
 pytestmark = pytest.mark.fuzz
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from veriglot import formats
+from veriglot.formats.base import Report
 from veriglot.formats.containers import BadRow
+from veriglot.formats.reader import guess, read, read_rows
 from veriglot.records import Sample, Task
 
 if TYPE_CHECKING:
@@ -23,9 +24,9 @@ FOLDERS = {
 }
 
 
-def read_all(path: Path) -> tuple[list[Sample], formats.Report]:
-    report = formats.Report()
-    rows = list(formats.read_rows(path, report=report))
+def read_all(path: Path) -> tuple[list[Sample], Report]:
+    report = Report()
+    rows = list(read_rows(path, report=report))
     assert not [row.error for row in rows if isinstance(row, BadRow)]
     return [row for row in rows if isinstance(row, Sample)], report
 
@@ -107,10 +108,10 @@ def test_every_mqm_error(shared_data: Path) -> None:
 
 @pytest.mark.parametrize("folder", FOLDERS)
 def test_they_are_known_by_content_without_a_name(shared_data: Path, folder: str, tmp_path: Path) -> None:
-    assert formats.guess(shared_data / folder).format == FOLDERS[folder]
+    assert guess(shared_data / folder).format == FOLDERS[folder]
     file = next(p for p in sorted((shared_data / folder).iterdir()) if p.suffix in {".label", ".csv", ".tsv"})
     (tmp_path / "nameless").symlink_to(file)
-    assert formats.guess(tmp_path / "nameless").format == FOLDERS[folder]
+    assert guess(tmp_path / "nameless").format == FOLDERS[folder]
     if folder in {"mt_mlqe_catastrophic", "mt_mqm_ted"}:  # the texts alone tell the languages too
-        named, nameless = (next(iter(formats.read(p))) for p in (file, tmp_path / "nameless"))
+        named, nameless = (next(iter(read(p))) for p in (file, tmp_path / "nameless"))
         assert (named.language, named.evidence[0].language) == (nameless.language, nameless.evidence[0].language)

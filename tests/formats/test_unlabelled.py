@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from veriglot.formats.base import FORMATS, load_format
 from veriglot.formats.reader import read
-from veriglot.formats.registry import FORMATS, load_format
 from veriglot.formats.writer import write
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span
 

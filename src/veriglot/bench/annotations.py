@@ -114,7 +114,7 @@ class PredictedLabels:
         except InputError:
             self.refused += 1
             raise
-        self.losses.note_all(_lost(prediction, sample), sample.id)
+        self.losses.note(sample.id, *_lost(prediction, sample))
         return made
 
     def _check_name(self, sample: Sample) -> None:

@@ -1,40 +1,95 @@
-"""What a format is: recognition, records to samples and back, and reports of repairs and losses."""
+"""What a format is: recognition, records to samples and back, offsets checked against their text, and reports."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+import re
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
+from itertools import islice, pairwise
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, cast
+
+import msgspec
 
 from veriglot.errors import InputError, UsageError
 from veriglot.formats.containers import BadRow, Record
+from veriglot.plugins import Entry, Table
+from veriglot.records import Evidence, Generator, Sample, Task
+from veriglot.records.languages import find_language, same_language
+from veriglot.records.taxonomy import taxonomy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from veriglot.formats.containers import Head, Records, Source
-    from veriglot.records import Annotation, Sample
+    from veriglot.records import Annotation, Span
 
 __all__ = [
+    "FORMATS",
+    "Fields",
     "FileReport",
     "Format",
-    "Loss",
     "Losses",
     "Reading",
     "Report",
     "Sniff",
     "TagReport",
+    "beside_spans",
     "evidence_text",
+    "language_tag",
+    "load_format",
+    "marked_ranges",
     "need",
     "optional",
     "present",
     "spanned_annotation",
+    "type_in",
+    "with_markers",
 ]
 
-
 T = TypeVar("T")
+
+FORMATS = Table(
+    "format",
+    "veriglot.formats",
+    {
+        name: Entry(f"veriglot.formats.{target}")
+        for name, target in {
+            "jsonl": "native:NativeLines",
+            "parquet": "native:NativeParquet",
+            "mfava": "fava:Mfava",
+            "mfava-queries": "fava:MfavaQueries",
+            "xsum": "claims:XsumSpans",
+            "ragtruth": "answers:RagTruth",
+            "mu-shroom": "answers:MuShroom",
+            "wice": "claims:Wice",
+            "fava": "fava:Fava",
+            "halluverse": "claims:HalluVerse",
+            "halomi": "translations:HalOmi",
+            "hat": "translations:Hat",
+            "inline": "fava:Inline",
+            "label-studio": "label_studio:LabelStudio",
+            "lettucedetect": "answers:LettuceDetect",
+            "psiloqa": "answers:PsiloQa",
+            "xcomet": "translations:Xcomet",
+            "token-labels": "translations:TokenLabels",
+            "guerreiro": "translations:Guerreiro",
+            "mlqe": "translations:Mlqe",
+            "mqm": "translations:Mqm",
+            "squad": "answers:Squad",
+        }.items()
+    },
+)
+"""Name of a format to its class, imported on use."""
+
+
+def load_format(name: str) -> Format:
+    """The format of that name.
+
+    Raises:
+        UnknownNameError: there is none; the error suggests the nearest.
+    """
+    return cast("Format", FORMATS.load(name)())
 
 
 class Sniff(NamedTuple):
@@ -42,6 +97,181 @@ class Sniff(NamedTuple):
 
     confidence: float
     why: str
+
+
+@dataclass(frozen=True)
+class Fields:
+    """Which key of a record holds which part of a sample, for reading and for writing; None where no key does.
+
+    Attributes:
+        response: the response; `evidence` is a single passage, with its `title` and `url`.
+        language: the response's language; the evidence is in it too unless `evidence_language` is a key.
+        task: of every sample, unless `tasks` knows the record's `task_type`, in lower case.
+        needed: keys that a record must have beside the response, as text (`id` may be a number).
+        meta: keys that `meta` keeps under their own names.
+    """
+
+    response: str
+    question: str | None = None
+    evidence: str | None = None
+    title: str | None = None
+    url: str | None = None
+    language: str | None = None
+    evidence_language: str | None = None
+    model: str | None = None
+    task: Task = Task.OPEN
+    tasks: Mapping[str, Task] = field(default_factory=dict)
+    needed: tuple[str, ...] = ()
+    meta: tuple[str, ...] = ()
+
+
+class Format:
+    """A format: one way in which people keep labelled responses in files.
+
+    One whose records hold the parts of a sample under keys has `fields`, `annotations` and, if it is written,
+    `labels`; any other has `samples` and `record` of its own.
+
+    Attributes:
+        name: its name on the command line.
+        summary: one line on what it is.
+        containers: what its records lie in; the first is what writing produces.
+        companions: names of files that lie beside its own and are read with them.
+        keys: the keys (columns of a table) by which `sniff` knows its files; a format that sets none has a `sniff` of
+            its own.
+        any_keys: keys of which a file has one at least, beside `keys`.
+        confidence: how sure these keys are, 0 to 1.
+        takes_lines: whether its records are lines of text that the format takes apart itself, as tables are that have
+            no header or no quotes; whatever the container looks like, `samples` is given the line.
+        writable: whether it can be written.
+        columns: header, for those written as CSV.
+        fields: which key of a record holds which part of a sample.
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    containers: ClassVar[tuple[str, ...]] = ("jsonl", "json", "parquet")
+    companions: ClassVar[tuple[str, ...]] = ()
+    keys: ClassVar[tuple[str, ...]] = ()
+    any_keys: ClassVar[tuple[str, ...]] = ()
+    confidence: ClassVar[float] = 0.95
+    takes_lines: ClassVar[bool] = False
+    writable: ClassVar[bool] = True
+    columns: ClassVar[tuple[str, ...]] = ()
+    fields: ClassVar[Fields]
+
+    def sniff(self, head: Head) -> Sniff | None:
+        """Whether a file with this beginning is of this format, here by `keys`; None if it certainly is not."""
+        present_ones = [key for key in self.any_keys if key in head.keys]
+        if not self.keys or not head.has(*self.keys) or (self.any_keys and not present_ones):
+            return None
+        *others, last = (f"`{key}`" for key in (*self.keys, *present_ones))
+        named = f"{', '.join(others)} and {last}" if others else last
+        return Sniff(self.confidence, f"the {'columns' if self.containers[0] in {'csv', 'tsv'} else 'keys'} {named}")
+
+    def reads_beside(self, file: Path) -> bool:
+        """Whether a file is read with the format's own files, without being of the format itself."""
+        return any(file.match(pattern) for pattern in self.companions)
+
+    def rows(self, records: Records, reading: Reading) -> Iterator[Sample | BadRow]:
+        """Samples and bad rows of a file, in order."""
+        for record in records:
+            if isinstance(record, BadRow):
+                yield record
+                continue
+            reading.line = record.line
+            try:
+                yield from self.samples(record.data, record.line, reading)
+            except InputError as error:
+                yield reading.bad(record, error)
+            except ValueError as error:  # what a record refuses, such as two passages of one id
+                yield reading.bad(record, InputError(str(error)))
+
+    def samples(self, data: Any, line: int, reading: Reading) -> Iterable[Sample]:
+        """The samples of one record, here one by `fields`.
+
+        Raises:
+            InputError: the record is not what the format says; `field` names the place.
+        """
+        fields = self.fields
+        response = need(data, fields.response, str)
+        for key in fields.needed:
+            if key != "id" or not data.get("id"):
+                need(data, key, str)
+        language = self.language(data, response, reading)
+        meta = {key: data[key] for key in fields.meta if data.get(key) not in (None, {})}
+        annotations = tuple(self.annotations(data, response, meta, reading))
+        yield Sample(
+            id=str(data["id"]) if "id" in fields.needed else reading.row_id(data, line),
+            response=response,
+            task=fields.tasks.get(str(data.get("task_type")).lower(), fields.task),
+            language=language,
+            question=self.question(data),
+            evidence=tuple(self.passages(data, language, reading)),
+            generator=self.generator(data),
+            annotations=annotations,
+            meta=meta,
+        )
+
+    def tag_of(self, code: str) -> str | None:
+        """The BCP 47 tag of a language code of the format; None where it is not known."""
+        return language_tag(code)
+
+    def language(self, data: Any, response: str, reading: Reading) -> str | None:  # noqa: ARG002
+        """The language of the response, here what the record says, or else the reader was told."""
+        code = _text(data, self.fields.language)
+        return self.tag_of(code) if code else reading.language
+
+    def question(self, data: Any) -> str | None:
+        """The question, if there was one."""
+        return _text(data, self.fields.question)
+
+    def passages(self, data: Any, language: str | None, reading: Reading) -> Iterator[Evidence]:  # noqa: ARG002
+        """The evidence, here a single passage."""
+        fields = self.fields
+        text = _text(data, fields.evidence)
+        if fields.evidence_language:
+            code = _text(data, fields.evidence_language)
+            language = self.tag_of(code) if code else None
+        if text:
+            yield Evidence(text, title=_text(data, fields.title), language=language, url=_text(data, fields.url))
+
+    def generator(self, data: Any) -> Generator | None:
+        """The model that gave the response, where the record names one."""
+        model = _text(data, self.fields.model)
+        return Generator(model) if model else None
+
+    def annotations(self, data: Any, response: str, meta: dict[str, Any], reading: Reading) -> Iterable[Annotation]:
+        """The labels of a record. What has no place in an annotation goes into `meta`."""
+        raise NotImplementedError
+
+    def record(self, sample: Sample) -> Any:
+        """The sample as a record of the container, here by `fields`.
+
+        What does not come back when it is read is noted by the writer.
+
+        Raises:
+            InputError: the format cannot hold this sample at all.
+        """
+        fields = self.fields
+        first = sample.evidence[0] if sample.evidence else None
+        values = {
+            "id": sample.id,
+            fields.language: sample.language,
+            fields.evidence_language: first and first.language,
+            fields.question: sample.question,
+            fields.response: sample.response,
+            fields.model: sample.generator and sample.generator.name,
+            fields.evidence: evidence_text(sample),
+            fields.title: first and first.title,
+            fields.url: first and first.url,
+        }
+        values.pop(None, None)
+        row = values | {key: sample.meta[key] for key in fields.meta if key in sample.meta} | self.labels(sample)
+        return present(row)
+
+    def labels(self, sample: Sample) -> dict[str, Any]:
+        """What a record holds beside `fields`: the labels."""
+        raise NotImplementedError
 
 
 @dataclass
@@ -64,7 +294,7 @@ class Reading:
     line: int = 0
     state: dict[str, Any] = field(default_factory=dict)
 
-    def repaired(self, kind: str, message: str, *, where: str | None = None, count: int = 1) -> None:
+    def repaired(self, kind: str, message: str, *, where: str | None = None) -> None:
         """Count a repair.
 
         Raises:
@@ -72,7 +302,7 @@ class Reading:
         """
         if self.strict:
             raise InputError(message, field=where, remedy="Without strict this is repaired and counted.")
-        self.report.notes[kind] += count
+        self.report.notes[kind] += 1
 
     def row_id(self, data: Any, line: int) -> str:
         """The id of a row: its own `id`, or the name of the file and the line."""
@@ -84,84 +314,184 @@ class Reading:
         raw = record.raw.decode("utf-8", "replace") if record.raw is not None else ""
         return BadRow(path, record.line, error.at(path=path, line=record.line), raw)
 
+    def placed(self, start: int, end: int, where: str, text: str) -> tuple[int, int] | None:
+        """A half-open range in `text`. An empty one gives None; one that ends a single place too far is cut.
 
-_TABLES = frozenset({"csv", "tsv"})
+        Both are counted in the report.
 
-
-class Format(ABC):
-    """A format: one way in which people keep labelled responses in files.
-
-    Attributes:
-        name: its name on the command line.
-        summary: one line on what it is.
-        containers: what its records lie in; the first is what writing produces.
-        companions: names of files that lie beside its own and are read with them.
-        keys: the keys (columns of a table) by which `sniff` knows its files; a format that sets none has a `sniff` of
-            its own.
-        confidence: how sure these keys are, 0 to 1.
-        takes_lines: whether its records are lines of text that the format takes apart itself, as tables are that have
-            no header or no quotes; whatever the container looks like, `samples` is given the line.
-        writable: whether it can be written.
-        columns: header, for those written as CSV.
-    """
-
-    name: ClassVar[str]
-    summary: ClassVar[str]
-    containers: ClassVar[tuple[str, ...]] = ("jsonl", "json", "parquet")
-    companions: ClassVar[tuple[str, ...]] = ()
-    keys: ClassVar[tuple[str, ...]] = ()
-    confidence: ClassVar[float] = 0.95
-    takes_lines: ClassVar[bool] = False
-    writable: ClassVar[bool] = True
-    columns: ClassVar[tuple[str, ...]] = ()
-
-    def sniff(self, head: Head) -> Sniff | None:
-        """Whether a file with this beginning is of this format, here by `keys`; None if it certainly is not."""
-        if not self.keys or not head.has(*self.keys):
+        Raises:
+            InputError: the range does not lie in the text, or a repair is needed and refused.
+        """
+        length = len(text)
+        if start == end and 0 <= start <= length:
+            self.repaired("empty_spans", f"the span [{start}, {end}) is empty", where=where)
             return None
-        *others, last = (f"`{key}`" for key in self.keys)
-        named = f"{', '.join(others)} and {last}" if others else last
-        return Sniff(self.confidence, f"the {'columns' if self.containers[0] in _TABLES else 'keys'} {named}")
+        if end == length + 1 and 0 <= start < length:
+            self.repaired("spans_cut_to_the_text", f"[{start}, {end}) ends one beyond {length}", where=where)
+            end = length
+        if not 0 <= start < end <= length:
+            raise InputError(f"[{start}, {end}) does not lie in the response of {length} code points", field=where)
+        return start, end
 
-    def reads_beside(self, file: Path) -> bool:
-        """Whether a file is read with the format's own files, without being of the format itself."""
-        return any(file.match(pattern) for pattern in self.companions)
+    def located(self, marked: str | None, start: int, end: int, where: str, text: str) -> tuple[int, int] | None:
+        """The half-open range of a span whose text may be given too: the text decides where the offsets are off.
 
-    @abstractmethod
-    def samples(self, data: Any, line: int, reading: Reading) -> Iterable[Sample]:
-        """The samples of one record.
-
-        Raises:
-            InputError: the record is not what the format says; `field` names the place.
-        """
-
-    def rows(self, records: Records, reading: Reading) -> Iterator[Sample | BadRow]:
-        """Samples and bad rows of a file, in order."""
-        for record in records:
-            if isinstance(record, BadRow):
-                yield record
-                continue
-            reading.line = record.line
-            try:
-                yield from self.samples(record.data, record.line, reading)
-            except InputError as error:
-                yield reading.bad(record, error)
-            except ValueError as error:  # what a record refuses, such as two passages of one id
-                yield reading.bad(record, InputError(str(error)))
-
-    def record(self, sample: Sample) -> Any:  # noqa: ARG002
-        """The sample as a record of the container. What does not come back when it is read is noted by the writer.
+        Args:
+            marked: the span's text, or None where the file gives none; then the offsets count as they stand.
+            start: first place as the file gives it.
+            end: end as the file gives it, one past the last.
+            where: field, for messages.
+            text: the response.
 
         Raises:
-            UsageError: the format can only be read.
-            InputError: the format cannot hold this sample at all.
+            InputError: the text does not occur in the response, or a repair is needed and refused.
         """
-        raise UsageError(
-            f"The format {self.name!r} can be read but not written.", remedy="Choose another with --to, such as jsonl."
-        )
+        if marked is None:
+            return self.placed(start, end, where, text)
+        if not marked.strip():
+            self.repaired("empty_spans", "the span holds no text", where=where)
+            return None
+        if start >= 0 and text[start:end] == marked:
+            return start, end
+        occurrences = (match.start() for match in re.finditer(f"(?={re.escape(marked)})", text))
+        nearest = min(occurrences, key=lambda index: abs(index - start), default=None)
+        if nearest is None:
+            raise InputError(f"the text of the span, {marked[:60]!r}, is not in the response", field=where)
+        self.repaired("offsets_corrected_by_text", f"[{start}, {end}) does not hold {marked[:60]!r}", where=where)
+        return nearest, nearest + len(marked)
+
+    def ranges(
+        self, items: Any, name: str, text: str, *, by_text: bool = False
+    ) -> Iterator[tuple[tuple[int, int], Any, str]]:
+        """The half-open ranges of a list in a file, each with its item and the item's field.
+
+        Args:
+            items: pairs `[start, end]`, or objects with `start` and `end`.
+            name: field of the list.
+            text: the response.
+            by_text: whether the `text` of an object decides where its offsets are off.
+
+        Raises:
+            InputError: an item is neither, or does not lie in the text.
+        """
+        if not isinstance(items, list):
+            raise InputError("a list is expected", field=name)
+        for index, item in enumerate(items):
+            where = f"{name}[{index}]"
+            if isinstance(item, dict):
+                start, end = (need(item, edge, int, within=where) for edge in ("start", "end"))
+            elif isinstance(item, list) and len(item) == 2 and all(type(edge) is int for edge in item):
+                start, end = item
+            else:
+                raise InputError("`start` and `end`, or a pair of whole numbers, are expected", field=where)
+            marked = optional(item, "text", str) if by_text and isinstance(item, dict) else None
+            edges = self.located(marked, start, end, where, text)
+            if edges is not None:
+                yield edges, item, where
+
+    def stated_language(self, data: Any) -> str | None:
+        """The tag in the `language` of a row, as it stands where it is not known; None where the row states none."""
+        tag = optional(data, "language", str)
+        return (language_tag(tag) or tag) if tag else None
+
+    def language_of_file(self) -> str | None:
+        """The language of a file whose rows state none: the one that the reader was told, else the one in its name.
+
+        What was said outright wins: `ben.txt` may be Bengali, or notes by Ben.
+        """
+        return self.language or _language_in_name(self.source.stem)
+
+    def identified(self, text: str) -> str | None:
+        """The language that a response is in by its own words, for formats whose rows need not say it; None if unclear.
+
+        It is counted in the report, and never assumed because a format's published data are in one language.
+        """
+        from veriglot.text.identification import identify
+
+        language = identify(text)
+        self.report.notes["languages_identified" if language else "languages_unknown"] += 1
+        return language.tag if language else None
+
+    def pair_of(self, texts: Iterable[tuple[str, str]]) -> tuple[str | None, str | None]:
+        """BCP 47 tags of source and target of a file whose rows state none, found out once; None where unclear.
+
+        They are identified from the file's first texts taken together, since rows are short and a hallucinated
+        translation may well be in the wrong language. A pair in the file's name (`mqm_ted_zhen.tsv`,
+        `news.en-de.tsv`) is believed where at least one of the two is what the texts are in, so that `test.tsv` is
+        not taken for Telugu to Southern Sotho. Nothing is assumed because a published data set has one pair.
+
+        Args:
+            texts: pairs of a source text and its translation, from the beginning of the file.
+        """
+        if "pair" not in self.state:
+            taken = list(islice(texts, 100))
+            seen = tuple(_language_of([pair[side] for pair in taken]) for side in (0, 1))
+            named: tuple[str | None, str | None] | None
+            named = next((pair for pair in pairs_in_name(self.source.stem) if any(map(_same, pair, seen))), None)
+            if named is None:
+                self.report.notes["languages_identified"] += sum(tag is not None for tag in seen)
+                named = seen[0], seen[1]
+            source, target = (tag if tag and _same(name, tag) else name for name, tag in zip(named, seen, strict=True))
+            self.state["pair"] = source, self.language or target
+        return cast("tuple[str | None, str | None]", self.state["pair"])
 
 
-_KINDS: dict[type, str] = {str: "text", int: "a whole number", float: "a number", list: "a list", dict: "an object"}
+# The language that a file's name says (`silver_gold_german.json` -> de, `xquad.zh.json` -> zh-Hans), or its text.
+
+
+_WORDS_THAT_ARE_NO_LANGUAGE = frozenset({"and", "as", "is", "in", "to", "so", "no", "or", "be", "wiki", "gold", "test"})
+# Spellings that occur in published file names and nowhere else.
+_FILE_SPELLINGS = {"latina": "la", "zh-yue": "yue", "malay": "ms", "persian": "fa"}
+_HALVES = re.compile(r"([a-z]{2,3})[-_]?([a-z]{2,3})")
+
+
+def language_tag(name: str) -> str | None:
+    """The BCP 47 tag of a language given by any name or tag; None if it is not one that is known."""
+    entry = find_language(_FILE_SPELLINGS.get(name.lower(), name.replace("_", "-")))
+    return entry.tag if entry else None
+
+
+def _language_in_name(file_name: str) -> str | None:
+    """The tag of the last part of a file name (without folders) that names a language."""
+    parts = re.split(r"[_.\s]+", file_name.lower())
+    named = (language_tag(p) for p in reversed(parts) if p not in _WORDS_THAT_ARE_NO_LANGUAGE and len(p) > 1)
+    return next(filter(None, named), None)
+
+
+def pairs_in_name(stem: str) -> list[tuple[str, str]]:
+    """Every pair of languages that a part of a file's name can be read as: `ende`, `en-de`, `eng_deu`."""
+    pairs = []
+    parts = re.split(r"[_.\s]+", stem.lower())
+    for part in [*parts, *(f"{a}-{b}" for a, b in pairwise(parts))]:
+        match = _HALVES.fullmatch(part)
+        if match is None or ("-" not in part and len(part) != 4):
+            continue
+        source, target = (language_tag(half) for half in match.groups())
+        if source and target and source != target:
+            pairs.append((source, target))
+    return pairs
+
+
+def _same(named: str | None, seen: str | None) -> bool:
+    return named is not None and seen is not None and same_language(named, seen)
+
+
+def _language_of(texts: list[str]) -> str | None:
+    """The language that most of the texts are in, by their length."""
+    from veriglot.text.identification import identify
+
+    weight: Counter[str] = Counter()
+    for text in texts:
+        language = identify(text)
+        if language is not None:
+            weight[language.tag] += len(text)
+    return max(weight, key=lambda tag: weight[tag]) if weight else None
+
+
+_KINDS: dict[type, str] = {
+    str: "text", int: "a whole number", float: "a number", list: "a list", dict: "an object", bool: "true or false",
+    type(None): "null",
+}  # fmt: skip
 
 
 def need(data: Any, key: str, kind: type[T], *, within: str = "") -> T:
@@ -176,7 +506,7 @@ def need(data: Any, key: str, kind: type[T], *, within: str = "") -> T:
     value: Any = data.get(key)
     if value is None:
         raise InputError("the field is missing", field=path, remedy="Is the file in another format? Name it.")
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+    if kind is float and type(value) is int:
         value = float(value)
     if not isinstance(value, kind) or isinstance(value, bool):
         raise InputError(f"{_KINDS.get(kind, kind.__name__)} is expected, but this is {_kind_of(value)}", field=path)
@@ -184,10 +514,6 @@ def need(data: Any, key: str, kind: type[T], *, within: str = "") -> T:
 
 
 def _kind_of(value: object) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, bool):
-        return "true or false"
     return _KINDS.get(type(value), type(value).__name__)
 
 
@@ -202,9 +528,13 @@ def optional(data: Any, key: str, kind: type[T]) -> T | None:
     return need(data, key, kind)
 
 
-def present(data: Mapping[str, Any], keys: Iterable[str] | None = None) -> dict[str, Any]:
-    """The members of `data` that are not null: those of `keys`, in their order, or all."""
-    return {key: data[key] for key in (data if keys is None else keys) if data.get(key) is not None}
+def _text(data: Any, key: str | None) -> str | None:
+    return optional(data, key, str) if key else None
+
+
+def present(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The members of `data` that are not null."""
+    return {key: value for key, value in data.items() if value is not None}
 
 
 def evidence_text(sample: Sample) -> str:
@@ -216,6 +546,65 @@ def spanned_annotation(sample: Sample, annotator: str | None = None) -> Annotati
     """The annotation of `annotator`, or else the first, that has spans; None where none has."""
     spanned = [annotation for annotation in sample.annotations if annotation.spans is not None]
     return next((annotation for annotation in spanned if annotation.annotator == annotator), next(iter(spanned), None))
+
+
+def beside_spans(sample: Sample, key: str, spans: Sequence[Span]) -> list[Any] | None:
+    """What `meta` keeps under `key`, an item for each span; None where it does not fit the spans."""
+    items = sample.meta.get(key)
+    return items if isinstance(items, list) and len(items) == len(spans) else None
+
+
+def type_in(target: str, annotation: Annotation, span: Span) -> str | None:
+    """The span's type in the taxonomy `target`; None where it has no counterpart or the taxonomies no mapping."""
+    try:
+        return taxonomy(annotation.taxonomy).to(target).get(span.type or "")
+    except UsageError:
+        return None
+
+
+def marked_ranges(marked: str, text: str, markers: tuple[str, str], *, field: str, of: str) -> list[tuple[int, int]]:
+    """The marked parts as half-open code point ranges of `text`, in order; markers inside markers make one part.
+
+    Args:
+        marked: the text with its markers.
+        text: the text without them.
+        markers: what opens and what closes.
+        field: the field of the marked text, for messages.
+        of: the field of the text without markers, for messages.
+
+    Raises:
+        InputError: without its markers it is another text, or a marker lacks its counterpart.
+    """
+    opening, closing = markers
+    pattern = re.compile("|".join(map(re.escape, markers)))
+    if pattern.sub("", marked) != text:
+        raise InputError(f"without its markers this is not `{of}`", field=field)
+    ranges = []
+    removed = depth = start = 0
+    for match in pattern.finditer(marked):
+        position = match.start() - removed
+        removed += len(match.group())
+        if match.group() == opening:
+            start = position if depth == 0 else start
+            depth += 1
+            continue
+        depth -= 1
+        if depth < 0:
+            raise InputError(f"{closing} at code point {match.start()} closes nothing", field=field)
+        if depth == 0 and position > start:
+            ranges.append((start, position))
+    if depth:
+        raise InputError(f"{opening} is never closed", field=field)
+    return ranges
+
+
+def with_markers(text: str, spans: Sequence[Span], markers: tuple[str, str]) -> str:
+    """The text with markers around its spans: the inverse of `marked_ranges` where spans neither overlap nor touch."""
+    opening, closing = markers
+    edges = [(span.end, 0, closing) for span in spans] + [(span.start, 1, opening) for span in spans]
+    for position, _, marker in sorted(edges, reverse=True):
+        text = text[:position] + marker + text[position:]
+    return text
 
 
 @dataclass
@@ -244,10 +633,6 @@ class TagReport:
         self.reported.update(other.reported)
         self.spans.update(other.spans)
 
-    def balanced(self) -> bool:
-        """Whether every tag is accounted for."""
-        return self.seen == self.parsed + self.repaired.total() + self.reported.total()
-
 
 @dataclass
 class FileReport:
@@ -259,8 +644,8 @@ class FileReport:
         why: what the format was known from.
         samples: samples that came out.
         bad: rows that did not become a sample.
+        notes: repairs and observations other than tags, by kind, with counts of places (not rows).
         tags: tags by layer ("gold", "silver", "response" where the fault is in the response itself).
-        notes: other repairs and observations, by kind, with counts of places (not rows).
     """
 
     path: str
@@ -268,8 +653,8 @@ class FileReport:
     why: str = ""
     samples: int = 0
     bad: int = 0
-    tags: dict[str, TagReport] = field(default_factory=dict)
     notes: Counter[str] = field(default_factory=Counter)
+    tags: dict[str, TagReport] = field(default_factory=dict)
 
     def layer(self, name: str) -> TagReport:
         """The account of the tags of one layer."""
@@ -285,42 +670,18 @@ class FileReport:
 
 @dataclass
 class Report:
-    """What reading gave, file by file, in the order read."""
+    """What reading gave: files in the order read, and those that were not read with the reason."""
 
     files: dict[str, FileReport] = field(default_factory=dict)
     unread: dict[str, str] = field(default_factory=dict)
 
-    def file(self, path: str, format_name: str, why: str = "") -> FileReport:
-        """The account of one file."""
-        return self.files.setdefault(path, FileReport(path, format_name, why))
-
     def as_rows(self) -> list[dict[str, Any]]:
         """The report as plain data, a dictionary per file."""
-        return [
-            {
-                "path": f.path,
-                "format": f.format,
-                "why": f.why,
-                "samples": f.samples,
-                "bad": f.bad,
-                "notes": dict(f.notes),
-                "tags": {
-                    layer: {
-                        "seen": t.seen,
-                        "parsed": t.parsed,
-                        "repaired": dict(t.repaired),
-                        "reported": dict(t.reported),
-                        "spans": dict(t.spans),
-                    }
-                    for layer, t in f.tags.items()
-                },
-            }
-            for f in self.files.values()
-        ]
+        return [msgspec.to_builtins(file) for file in self.files.values()]
 
 
 @dataclass
-class Loss:
+class _Loss:
     """Something that a format cannot hold: how often, and the id of one sample where it happened."""
 
     count: int
@@ -334,25 +695,18 @@ class Losses:
     Attributes:
         format: the format written.
         written: rows that the file holds.
-        lost: what was lost to how often; the name of a whole sample that was left out starts with `row:`.
+        lost: what was lost to how often (`count`) and the id of one sample (`example`); the name of a whole sample
+            that was left out starts with `row:`.
     """
 
     format: str = ""
     written: int = 0
-    lost: dict[str, Loss] = field(default_factory=dict)
+    lost: dict[str, _Loss] = field(default_factory=dict)
 
-    def note(self, what: str, sample_id: str, count: int = 1) -> None:
-        """Record that `what` of one sample is not in the file."""
-        loss = self.lost.get(what)
-        if loss is None:
-            self.lost[what] = Loss(count, sample_id)
-        else:
-            loss.count += count
-
-    def note_all(self, what: Iterable[str], sample_id: str) -> None:
-        """Record several at once."""
-        for each in what:
-            self.note(each, sample_id)
+    def note(self, sample_id: str, *names: str) -> None:
+        """Record what of one sample is not in the file."""
+        for name in names:
+            self.lost.setdefault(name, _Loss(0, sample_id)).count += 1
 
     def __bool__(self) -> bool:
         return bool(self.lost)
@@ -360,9 +714,8 @@ class Losses:
     @property
     def rows_left_out(self) -> int:
         """How many whole samples are not in the file."""
-        return sum(loss.count for what, loss in self.lost.items() if what.startswith("row: "))
+        return sum(loss.count for name, loss in self.lost.items() if name.startswith("row: "))
 
     def as_data(self) -> dict[str, Any]:
         """The losses as plain data."""
-        lost = {what: {"count": loss.count, "example": loss.example} for what, loss in self.lost.items()}
-        return {"format": self.format, "written": self.written, "lost": lost}
+        return cast("dict[str, Any]", msgspec.to_builtins(self))

@@ -78,10 +78,10 @@ def look_at(source: Source) -> Head:
     Raises:
         InputError: it is UTF-16.
     """
-    data = source.head.removeprefix(b"\xef\xbb\xbf")
+    data = source.head.removeprefix(_UTF8_BOM)
     if data.startswith(b"PAR1"):
         return _parquet_head(source)
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+    if data.startswith(_UTF16_BOMS):
         raise InputError("this is UTF-16, not UTF-8", path=source.path, remedy="Convert the file to UTF-8 first.")
     text = data.decode("utf-8", "replace")
     begun = text.lstrip()
@@ -95,7 +95,6 @@ def look_at(source: Source) -> Head:
 
 
 def _parquet_head(source: Source) -> Head:
-
     parquet = parquet_module()
     if source.file is None:  # standard input can be read once only: the columns stay unknown
         return Head(source.name, "parquet")
@@ -365,7 +364,7 @@ def _not_utf8(position: int, byte: int) -> InputError:
 
 def _json(source: Source, _max_line_bytes: int) -> Records:
     with source.open() as stream:
-        data = stream.read().removeprefix(b"\xef\xbb\xbf")
+        data = stream.read().removeprefix(_UTF8_BOM)
     if not data.strip():
         return
     try:

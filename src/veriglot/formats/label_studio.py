@@ -1,18 +1,11 @@
-"""Label Studio JSON export: tasks with `data`, `annotations` and `predictions`, spans as `labels` results on text.
-
-Label Studio counts in UTF-16 code units, as browsers do; the span's own text tells where they differ from code
-points. People's annotations are named by who completed them, predictions by their model version (kind `model`).
-Cancelled annotations are left out and counted, and so are results that are not labelled text.
-"""
+"""Label Studio's JSON export."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from veriglot.errors import InputError
-from veriglot.formats.base import Format, Reading, Sniff, need, optional
-from veriglot.formats.language import stated_language
-from veriglot.formats.spans import located, offsets_of, placed
+from veriglot.formats.base import Format, Reading, need, optional
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task
 from veriglot.records.taxonomy import taxonomies
 from veriglot.text.unicode import from_utf16, to_utf16
@@ -20,10 +13,10 @@ from veriglot.text.unicode import from_utf16, to_utf16
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from veriglot.formats.base import Sniff
     from veriglot.formats.containers import Head
 
-__all__ = []
-
+__all__: list[str] = []
 
 _RESPONSE = ("response", "answer", "text", "target")
 _EVIDENCE = ("evidence", "context", "source", "references", "reference")
@@ -31,21 +24,23 @@ _KNOWN = {*_RESPONSE, *_EVIDENCE, "id", "question", "language", "task", "taxonom
 
 
 class LabelStudio(Format):
-    """Label Studio JSON."""
+    """Label Studio JSON export: tasks with `data`, `annotations` and `predictions`, spans as `labels` results on text.
+
+    Label Studio counts in UTF-16 code units, as browsers do; the span's own text tells where they differ from code
+    points. People's annotations are named by who completed them, predictions by their model version (kind `model`).
+    Cancelled annotations are left out and counted, and so are results that are not labelled text.
+    """
 
     name = "label-studio"
     summary = "Label Studio JSON export"
     containers = ("json", "jsonl")
+    keys = ("data",)
+    any_keys = ("annotations", "predictions", "completions")
+    confidence = 0.85
 
     def sniff(self, head: Head) -> Sniff | None:
         """By `data` with `annotations` or `predictions`."""
-        if (
-            head.has("data")
-            and head.has_any("annotations", "predictions", "completions")
-            and "response" not in head.keys
-        ):
-            return Sniff(0.85, "the keys `data` and `annotations`")
-        return None
+        return None if "response" in head.keys else super().sniff(head)
 
     def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:
         """One sample a task."""
@@ -59,7 +54,7 @@ class LabelStudio(Format):
             id=str(shown.get("id") or data.get("id") or f"{reading.source.stem}-{line}"),
             response=response,
             task=Task(task) if task in set(Task) else Task.OPEN,
-            language=stated_language(shown) or reading.language,
+            language=reading.stated_language(shown) or reading.language,
             question=optional(shown, "question", str),
             evidence=tuple(_evidence(shown)),
             annotations=tuple(_annotations(data, shown, response, reading)),
@@ -81,16 +76,15 @@ class LabelStudio(Format):
         if len(names) == 1:
             shown["taxonomy"] = names.pop()
         task: dict[str, Any] = {"data": {key: value for key, value in shown.items() if value not in (None, [])}}
-        task["annotations"] = [
-            {"completed_by": a.annotator, "result": _results(sample.response, a)}
-            for a in sample.annotations
-            if a.kind is Kind.HUMAN and a.spans is not None
-        ]
-        task["predictions"] = [
-            {"model_version": a.annotator, "result": _results(sample.response, a)}
-            for a in sample.annotations
-            if a.kind is Kind.MODEL and a.spans is not None
-        ]
+        for key, kind, who in (
+            ("annotations", Kind.HUMAN, "completed_by"),
+            ("predictions", Kind.MODEL, "model_version"),
+        ):
+            task[key] = [
+                {who: a.annotator, "result": _results(sample.response, a)}
+                for a in sample.annotations
+                if a.kind is kind and a.spans is not None
+            ]
         return task
 
 
@@ -158,7 +152,7 @@ def _spans(results: list[Any], within: str, response: str, reading: Reading) -> 
         if not isinstance(value, dict) or "labels" not in value or "start" not in value:
             reading.report.notes["results_that_are_no_spans"] += 1
             continue
-        start, end = offsets_of(value, where)
+        start, end = (need(value, edge, int, within=where) for edge in ("start", "end"))
         span = _in_code_points(optional(value, "text", str), start, end, where, response, reading)
         labels = need(value, "labels", list, within=where)
         if span is None:
@@ -174,10 +168,10 @@ def _in_code_points(
 ) -> tuple[int, int] | None:
     converted = from_utf16(response, start, end)
     if text is None:
-        return placed(*(converted or (start, end)), where, response, reading)
+        return reading.placed(*(converted or (start, end)), where, response)
     if converted is not None and response[converted[0] : converted[1]] == text and text:
         return converted
-    return located(text, start, end, where, response, reading)
+    return reading.located(text, start, end, where, response)
 
 
 def _named(label: str) -> str:

@@ -8,10 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from veriglot.errors import InputError
-from veriglot.formats.base import Format, Reading, Report
-from veriglot.formats.containers import MAX_LINE_BYTES, BadRow, Head, Source, look_at, read_container
+from veriglot.formats.base import FORMATS, FileReport, Reading, Report, load_format
+from veriglot.formats.containers import MAX_LINE_BYTES, BadRow, Source, look_at, read_container
 from veriglot.formats.native import without_null
-from veriglot.formats.registry import FORMATS, load_format
 from veriglot.records import Prediction, from_mapping
 
 if TYPE_CHECKING:
@@ -20,13 +19,11 @@ if TYPE_CHECKING:
     from veriglot.records import Sample
 
 __all__ = [
-    "Guess",
     "SeenIds",
     "companion_of",
     "files_in",
     "guess",
     "read",
-    "read_prediction_rows",
     "read_predictions",
     "read_rows",
 ]
@@ -62,7 +59,7 @@ def guess(path: str | Path) -> Guess:
     """
     if str(path) != "-" and Path(path).is_dir():
         return _guess_folder(Path(path))
-    return guess_source(Source(path))
+    return _guess_source(Source(path))
 
 
 def _guess_folder(folder: Path) -> Guess:
@@ -72,7 +69,7 @@ def _guess_folder(folder: Path) -> Guess:
         if companion_of(file):
             continue
         try:
-            guessed = guess_source(Source(file))
+            guessed = _guess_source(Source(file))
         except InputError:
             continue
         counts[guessed.format] += 1
@@ -84,13 +81,8 @@ def _guess_folder(folder: Path) -> Guess:
     return guessed._replace(why=f"{count} of the folder's files, such as {file.name}: {guessed.why}")
 
 
-def guess_source(source: Source, head: Head | None = None) -> Guess:
-    """Guess the format of one file.
-
-    Raises:
-        InputError: no format is recognised, or the file is empty.
-    """
-    head = head or look_at(source)
+def _guess_source(source: Source) -> Guess:
+    head = look_at(source)
     if head.container == "empty":
         raise InputError("the file is empty", path=source.path, remedy="Is it the right file?")
     best: Guess | None = None
@@ -214,30 +206,25 @@ def read_rows(
     report = report if report is not None else Report()
     seen = seen if seen is not None else SeenIds()
     for source, guessed in _sources(path, format, report):
-        file_report = report.file(source.path, guessed.format, guessed.why)
+        file_report = report.files.setdefault(source.path, FileReport(source.path, guessed.format, guessed.why))
         reading = Reading(source, file_report, strict=strict, language=language)
         format_ = load_format(guessed.format)
         records = read_container("text" if format_.takes_lines else guessed.container, source, max_line_bytes)
         for row in format_.rows(records, reading):
-            checked = _checked(row, seen, reading)
-            if isinstance(checked, BadRow):
+            if not isinstance(row, BadRow) and not seen.is_new(row.id):
+                error = InputError(
+                    f"the id {row.id!r} occurred before",
+                    path=source.path,
+                    line=reading.line or None,
+                    field="id",
+                    remedy="Give every sample an id of its own.",
+                )
+                row = BadRow(source.path, reading.line, error)
+            if isinstance(row, BadRow):
                 file_report.bad += 1
             else:
                 file_report.samples += 1
-            yield checked
-
-
-def _checked(row: Sample | BadRow, seen: SeenIds, reading: Reading) -> Sample | BadRow:
-    if isinstance(row, BadRow) or seen.is_new(row.id):
-        return row
-    error = InputError(
-        f"the id {row.id!r} occurred before",
-        path=reading.source.path,
-        line=reading.line or None,
-        field="id",
-        remedy="Give every sample an id of its own.",
-    )
-    return BadRow(reading.source.path, reading.line, error)
+            yield row
 
 
 def _sources(path: str | Path, name: str | None, report: Report) -> Iterator[tuple[Source, Guess]]:
@@ -245,7 +232,7 @@ def _sources(path: str | Path, name: str | None, report: Report) -> Iterator[tup
         yield from _folder_sources(Path(path), name, report)
         return
     source = Source(path)
-    yield source, _as_named(source, name) if name else guess_source(source)
+    yield source, _as_named(source, name) if name else _guess_source(source)
 
 
 def _folder_sources(folder: Path, name: str | None, report: Report) -> Iterator[tuple[Source, Guess]]:
@@ -256,7 +243,7 @@ def _folder_sources(folder: Path, name: str | None, report: Report) -> Iterator[
             report.unread[source.path] = f"it is read with the files of the format {owner}"
             continue
         try:
-            guessed = guess_source(source)
+            guessed = _guess_source(source)
         except InputError as error:
             report.unread[source.path] = error.detail
             continue
@@ -275,38 +262,22 @@ def _as_named(source: Source, name: str) -> Guess:
     container = look_at(source).container
     if container == "empty":
         raise InputError("the file is empty", path=source.path, remedy="Is it the right file?")
-    return Guess(name, "named by the caller", 1.0, _container_for(format_, container, source))
+    if container not in format_.containers:
+        if container != "text" or format_.containers[0] not in {"jsonl", "csv", "tsv"}:
+            raise InputError(
+                f"the format {name!r} lies in {' or '.join(format_.containers)}, but this looks like {container}",
+                path=source.path,
+                remedy="Is it another format?",
+            )
+        container = format_.containers[0]  # so damaged that it does not look like it; each line says what is wrong
+    return Guess(name, "named by the caller", 1.0, container)
 
 
-def _container_for(format_: Format, container: str, source: Source) -> str:
-    if container in format_.containers:
-        return container
-    if container == "text" and format_.containers[0] in {"jsonl", "csv", "tsv"}:
-        return format_.containers[0]  # so damaged that it does not look like it; each line will say what is wrong
-    raise InputError(
-        f"the format {format_.name!r} lies in {' or '.join(format_.containers)}, but this looks like {container}",
-        path=source.path,
-        remedy="Is it another format?",
-    )
-
-
-def read_predictions(path: str | Path, *, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[Prediction]:
+def read_predictions(path: str | Path) -> Iterator[Prediction]:
     """Predictions of a file, or of standard input ("-"), streamed in order.
 
     Raises:
-        InputError: the first row that is not a prediction, with path, line and field.
-    """
-    for row in read_prediction_rows(path, max_line_bytes=max_line_bytes):
-        if isinstance(row, BadRow):
-            raise row.error
-        yield row
-
-
-def read_prediction_rows(path: str | Path, *, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[Prediction | BadRow]:
-    """Like `read_predictions`, but a row that cannot be read is yielded as a `BadRow` and reading goes on.
-
-    Raises:
-        InputError: the file does not exist.
+        InputError: the file does not exist; or the first row that is not a prediction, with path, line and field.
     """
     source = Source(path)
     container = look_at(source).container
@@ -314,15 +285,14 @@ def read_prediction_rows(path: str | Path, *, max_line_bytes: int = MAX_LINE_BYT
         return
     if container not in {"jsonl", "json", "parquet"}:
         container = "jsonl"  # each line will say what is wrong with it
-    for record in read_container(container, source, max_line_bytes):
+    for record in read_container(container, source, MAX_LINE_BYTES):
         if isinstance(record, BadRow):
-            yield record
-            continue
+            raise record.error
         try:
             if not isinstance(record.data, dict):
                 raise InputError("a prediction is a JSON object")
             data = without_null(record.data) if container == "parquet" else record.data
-            yield from_mapping(data, Prediction)
+            prediction = from_mapping(data, Prediction)
         except InputError as error:
-            raw = record.raw.decode("utf-8", "replace") if record.raw is not None else ""
-            yield BadRow(source.path, record.line, error.at(path=source.path, line=record.line), raw)
+            raise error.at(path=source.path, line=record.line) from error
+        yield prediction

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from veriglot.errors import InputError
 from veriglot.formats.base import TagReport
@@ -33,14 +33,14 @@ from veriglot.records import Span
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Correction", "Fault", "Tagged", "parse_tags", "render_tags"]
+__all__ = ["Edits", "Tagged", "parse_tags", "render_tags"]
 
 
 # What a piece in angle brackets is: a tag of a known type, a misspelling of one, an edit mark, or just text.
 
 
-EDITS = ("delete", "mark")
-"""The tags inside FAVA's: `<mark>` holds what was put in, `<delete>` what was taken out."""
+# The tags inside FAVA's: `<mark>` holds what was put in, `<delete>` what was taken out.
+_EDITS = ("delete", "mark")
 
 _EDIT_ALIASES = {"deleted": "delete", "del": "delete", "insert": "mark", "inserted": "mark", "marked": "mark"}
 _TYPE_ALIASES = {
@@ -58,14 +58,8 @@ _FRAGMENT = re.compile(r"([/\\]?)\s*([A-Za-z]{0,24})")
 _CLOSE_ENOUGH = 0.8
 
 
-class Piece(NamedTuple):
-    """One tag as it was read.
-
-    Attributes:
-        name: the type, or `mark` or `delete`; None for a fragment that names none.
-        closing: whether it closes.
-        fault: None if it stood right; else `capitalised`, `misspelt`, `malformed` or `cut_off`.
-    """
+class _Piece(NamedTuple):
+    """One tag as it was read: its type or edit mark, None for a fragment that names none, and what is wrong."""
 
     name: str | None
     closing: bool
@@ -73,7 +67,7 @@ class Piece(NamedTuple):
 
 
 @lru_cache(maxsize=4096)
-def read_piece(inside: str, types: tuple[str, ...]) -> Piece | None:
+def _read_piece(inside: str, types: tuple[str, ...]) -> _Piece | None:
     """What `<inside>` means; None if it is no tag of these types, so text."""
     match = _INSIDE.fullmatch(inside)
     if match is None:
@@ -85,11 +79,11 @@ def read_piece(inside: str, types: tuple[str, ...]) -> Piece | None:
     name, fault = resolved
     if fault is None and inside != f"{'/' if slash else ''}{word}":
         fault = "malformed"
-    return Piece(name, bool(slash or trailing), fault)
+    return _Piece(name, bool(slash or trailing), fault)
 
 
 def _resolve(word: str, types: tuple[str, ...]) -> tuple[str, str | None] | None:
-    known = (*types, *EDITS)
+    known = (*types, *_EDITS)
     if word in known:
         return word, None
     low = word.lower()
@@ -105,17 +99,17 @@ def _resolve(word: str, types: tuple[str, ...]) -> tuple[str, str | None] | None
     return (near[0], "misspelt") if near else None
 
 
-def read_fragment(inside: str, types: tuple[str, ...]) -> Piece | None:
+def _read_fragment(inside: str, types: tuple[str, ...]) -> _Piece | None:
     """What a `<inside` that ends the text, without its closing bracket, was the beginning of; None if text."""
     match = _FRAGMENT.fullmatch(inside)
     if match is None:
         return None
     slash, word = match.groups()
     low = word.lower()
-    known = [name for name in (*types, *EDITS) if name.lower().startswith(low)]
+    known = [name for name in (*types, *_EDITS) if name.lower().startswith(low)]
     if not known:
         return None
-    return Piece(known[0] if len(known) == 1 else None, bool(slash), "cut_off")
+    return _Piece(known[0] if len(known) == 1 else None, bool(slash), "cut_off")
 
 
 # Which closer belongs to which opener, also where people and models tagged carelessly.
@@ -127,22 +121,16 @@ _SENTENCE_END = re.compile(
 
 
 @dataclass
-class Tag:
-    """One piece in angle brackets.
+class _Tag:
+    """One piece in angle brackets: as it stood, where, and what it was read as; None for what stays in the text.
 
-    Attributes:
-        raw: as it stood.
-        at: where, in code points of the tagged text.
-        piece: what it was read as; None for what is no tag and stays in the text.
-        position: where its content starts (an opener) or ends (a closer) in the text without tags.
-        pair: index of the closer that belongs to this opener.
-        fault: what was wrong with it, or None.
-        repaired: whether its span is kept all the same.
+    `position` is where its content starts (an opener) or ends (a closer) in the text without tags, and `pair` the index
+    of the closer that belongs to this opener. Its span is kept despite a `fault` that was repaired.
     """
 
     raw: str
     at: int
-    piece: Piece | None
+    piece: _Piece | None
     position: int = 0
     pair: int | None = None
     fault: str | None = None
@@ -169,18 +157,13 @@ class Tag:
             self.fault, self.repaired = kind, False
 
 
-class Pair(NamedTuple):
-    """An opener with its closer (None where it was never closed) and the range between, in the text without tags."""
-
-    opener: Tag
-    closer: Tag | None
-    start: int
-    end: int
+# An opener with its closer, None where it was never closed, and the range between, in the text without tags.
+_Pair: TypeAlias = tuple[_Tag, "_Tag | None", int, int]
 
 
-def pair_tags(tags: list[Tag], text: str) -> list[Pair]:
+def _pair_tags(tags: list[_Tag], text: str) -> list[_Pair]:
     """Pair the tags, noting on each what had to be repaired or reported."""
-    used = [i for i, tag in enumerate(tags) if tag.piece is not None and tag.name not in EDITS]
+    used = [i for i, tag in enumerate(tags) if tag.piece is not None and tag.name not in _EDITS]
     by_type: dict[str, list[int]] = {}
     for index in used:
         tag = tags[index]
@@ -200,7 +183,7 @@ def pair_tags(tags: list[Tag], text: str) -> list[Pair]:
     return _finish(tags, used, strays, closer_of, text)
 
 
-def _brackets(tags: list[Tag], indices: list[int], closer_of: dict[int, int]) -> set[int]:
+def _brackets(tags: list[_Tag], indices: list[int], closer_of: dict[int, int]) -> set[int]:
     """Pair the tags of one type as brackets are; return those that are left over."""
     stack: list[int] = []
     stray = set()
@@ -214,7 +197,7 @@ def _brackets(tags: list[Tag], indices: list[int], closer_of: dict[int, int]) ->
     return stray.union(stack)
 
 
-def _careless(tags: list[Tag], indices: list[int], closer_of: dict[int, int], text: str) -> set[int]:
+def _careless(tags: list[_Tag], indices: list[int], closer_of: dict[int, int], text: str) -> set[int]:
     """Pair the tags of one type where openers were used as closers or the reverse; return those left over."""
     stack: list[int] = []
     stray = set()
@@ -237,7 +220,7 @@ def _careless(tags: list[Tag], indices: list[int], closer_of: dict[int, int], te
     return stray.union(stack)
 
 
-def _closes(tag: Tag, following: Tag | None, text: str) -> bool:
+def _closes(tag: _Tag, following: _Tag | None, text: str) -> bool:
     """Whether an opener met while one of its type is open was meant to close that one."""
     if _looks_closing(text, tag.position):
         return True
@@ -256,7 +239,7 @@ def _looks_closing(text: str, position: int) -> bool:
     return bool(before) and not before.isspace() and (not after or after.isspace() or not after.isalnum())
 
 
-def _cut_off_closer(tags: list[Tag], used: list[int], strays: set[int], closer_of: dict[int, int]) -> None:
+def _cut_off_closer(tags: list[_Tag], used: list[int], strays: set[int], closer_of: dict[int, int]) -> None:
     """The text ends inside a tag: a closer closes what is open, an opener marks nothing."""
     if not used or tags[used[-1]].fault != "cut_off":
         return
@@ -271,11 +254,11 @@ def _cut_off_closer(tags: list[Tag], used: list[int], strays: set[int], closer_o
         tag.fail("cut_off")
 
 
-def _acts_closing(tag: Tag) -> bool:
+def _acts_closing(tag: _Tag) -> bool:
     return tag.closing != (tag.fault == "closer_as_opener")
 
 
-def _mismatched(tags: list[Tag], used: list[int], strays: set[int], closer_of: dict[int, int]) -> None:
+def _mismatched(tags: list[_Tag], used: list[int], strays: set[int], closer_of: dict[int, int]) -> None:
     """An opener left over that is followed by a closer left over: its name is wrong, the pair is meant."""
     for opener, closer in pairwise(used):
         if opener in strays and closer in strays and not _acts_closing(tags[opener]) and _acts_closing(tags[closer]):
@@ -284,25 +267,25 @@ def _mismatched(tags: list[Tag], used: list[int], strays: set[int], closer_of: d
             tags[closer].mend("mismatched")
 
 
-def _finish(tags: list[Tag], used: list[int], strays: set[int], closer_of: dict[int, int], text: str) -> list[Pair]:
-    pairs = []
+def _finish(tags: list[_Tag], used: list[int], strays: set[int], closer_of: dict[int, int], text: str) -> list[_Pair]:
+    pairs: list[_Pair] = []
     for position, index in enumerate(used):
         tag = tags[index]
         if index in closer_of:
             closer = tags[closer_of[index]]
             tag.pair = closer_of[index]
-            pairs.append(Pair(tag, closer, tag.position, closer.position))
+            pairs.append((tag, closer, tag.position, closer.position))
         elif index in strays and _acts_closing(tag):
             tag.fail("stray_closer")
         elif index in strays:
             tag.mend("unclosed")
             rest = [tags[i] for i in used[position + 1 :] if tags[i].fault != "cut_off"]
-            pairs.append(Pair(tag, None, tag.position, _end_of_unclosed(tag, rest[0] if rest else None, text)))
+            pairs.append((tag, None, tag.position, _end_of_unclosed(tag, rest[0] if rest else None, text)))
     _note_crossing(tags, closer_of)
     return pairs
 
 
-def _end_of_unclosed(tag: Tag, following: Tag | None, text: str) -> int:
+def _end_of_unclosed(tag: _Tag, following: _Tag | None, text: str) -> int:
     if following is None:
         return _without_space(text, tag.position, len(text))
     sentence = _SENTENCE_END.search(text, tag.position, following.position)
@@ -315,7 +298,7 @@ def _without_space(text: str, start: int, end: int) -> int:
     return end
 
 
-def _note_crossing(tags: list[Tag], closer_of: dict[int, int]) -> None:
+def _note_crossing(tags: list[_Tag], closer_of: dict[int, int]) -> None:
     opener_of = {closer: opener for opener, closer in closer_of.items()}
     stack: list[int] = []
     for index in range(len(tags)):
@@ -334,17 +317,7 @@ Edits = Literal["strip", "mark", "delete"]
 
 
 @dataclass(frozen=True)
-class Fault:
-    """Something wrong with one tag: its kind, the tag as it stood, and where in the tagged text (code points)."""
-
-    kind: str
-    tag: str
-    at: int
-    repaired: bool
-
-
-@dataclass(frozen=True)
-class Correction:
+class _Correction:
     """What the tags say should stand in place of `[start, end)`; an insertion where both are equal."""
 
     start: int
@@ -361,14 +334,14 @@ class Tagged:
         spans: in order of their start, the longer first; offsets are exact in `text`.
         corrections: the text of the dropped edit elements.
         report: every tag accounted for.
-        faults: what was repaired or reported, in order.
+        faults: the tags that were repaired or reported, in order.
     """
 
     text: str
     spans: list[Span]
-    corrections: list[Correction] = field(default_factory=list)
+    corrections: list[_Correction] = field(default_factory=list)
     report: TagReport = field(default_factory=TagReport)
-    faults: list[Fault] = field(default_factory=list)
+    faults: list[_Tag] = field(default_factory=list)
 
     def refuse_faults(self, at: str) -> None:
         """Raise for the first fault, for readers that were told to be strict.
@@ -379,9 +352,9 @@ class Tagged:
         Raises:
             InputError: a tag needed a repair, or could not be read.
         """
-        for fault in self.faults:
+        for tag in self.faults:
             raise InputError(
-                f"the tag {fault.tag!r} at code point {fault.at} is not right: {fault.kind}",
+                f"the tag {tag.raw!r} at code point {tag.at} is not right: {tag.fault}",
                 field=at,
                 remedy="Without strict it is repaired or reported, and counted.",
             )
@@ -401,34 +374,37 @@ def parse_tags(tagged: str, types: Sequence[str], *, edits: Edits = "strip") -> 
     tags = _find(tagged, tuple(types))
     dropped = _drop_edits(tags, edits)
     text, corrections = _strip(tagged, tags, dropped)
-    pairs = pair_tags(tags, text)
     report = TagReport(seen=len(tags))
     spans = []
-    for pair in pairs:
-        if pair.start >= pair.end:
-            for tag in filter(None, (pair.opener, pair.closer)):
+    for opener, closer, start, end in _pair_tags(tags, text):
+        if start >= end:
+            for tag in filter(None, (opener, closer)):
                 tag.fail("empty")
             continue
-        spans.append(Span(pair.start, pair.end, pair.opener.name))
-        report.spans[pair.opener.name or ""] += 1
-    faults = _account(tags, report)
+        spans.append(Span(start, end, opener.name))
+        report.spans[opener.name or ""] += 1
+    for tag in tags:
+        if tag.fault is None:
+            report.parsed += 1
+        else:
+            (report.repaired if tag.repaired else report.reported)[tag.fault] += 1
     spans.sort(key=lambda span: (span.start, -span.end))
-    return Tagged(text, spans, corrections, report, faults)
+    return Tagged(text, spans, corrections, report, [tag for tag in tags if tag.fault])
 
 
-def _find(tagged: str, types: tuple[str, ...]) -> list[Tag]:
+def _find(tagged: str, types: tuple[str, ...]) -> list[_Tag]:
     tags = []
     for match in _PIECE.finditer(tagged):
         inside, fragment = match.group(1), match.group(2)
-        piece: Piece | None = None
+        piece: _Piece | None = None
         fault = "broken"
         if inside is not None:
-            piece, fault = read_piece(inside, types), "not_a_tag"
+            piece, fault = _read_piece(inside, types), "not_a_tag"
         elif fragment is not None:
-            piece = read_fragment(fragment, types)
+            piece = _read_fragment(fragment, types)
             if piece is None and not re.match(r"[/\\]?[A-Za-z]", fragment):
                 continue  # a lone bracket in a text, such as "<3"
-        tag = Tag(match.group(0), match.start(), piece)
+        tag = _Tag(match.group(0), match.start(), piece)
         if piece is None:
             tag.fail(fault)
         elif piece.fault:
@@ -437,12 +413,12 @@ def _find(tagged: str, types: tuple[str, ...]) -> list[Tag]:
     return tags
 
 
-def _drop_edits(tags: list[Tag], edits: Edits) -> set[int]:
+def _drop_edits(tags: list[_Tag], edits: Edits) -> set[int]:
     """Pair the edit tags; return the index of each opener whose content is not in the response."""
     dropped = set()
     open_: int | None = None
     for index, tag in enumerate(tags):
-        if tag.name not in EDITS:
+        if tag.name not in _EDITS:
             continue
         if edits == "strip":
             tag.mend("edit_mark")
@@ -462,11 +438,11 @@ def _drop_edits(tags: list[Tag], edits: Edits) -> set[int]:
     return dropped
 
 
-def _strip(tagged: str, tags: list[Tag], dropped: set[int]) -> tuple[str, list[Correction]]:
+def _strip(tagged: str, tags: list[_Tag], dropped: set[int]) -> tuple[str, list[_Correction]]:
     """The text without tags and dropped elements. Sets each tag's position in it."""
     parts: list[str] = []
     replacing: list[str] = []
-    corrections: list[Correction] = []
+    corrections: list[_Correction] = []
     position = at = 0
     drop_until: int | None = None
     for index, tag in enumerate(tags):
@@ -477,7 +453,7 @@ def _strip(tagged: str, tags: list[Tag], dropped: set[int]) -> tuple[str, list[C
             replacing += (segment, kept_tag)
             tag.position = position
             if index == drop_until:
-                corrections.append(Correction(position, position, "".join(replacing)))
+                corrections.append(_Correction(position, position, "".join(replacing)))
                 drop_until, replacing = None, []
             continue
         parts += (segment, kept_tag)
@@ -490,22 +466,11 @@ def _strip(tagged: str, tags: list[Tag], dropped: set[int]) -> tuple[str, list[C
     return "".join(parts), _beside(corrections, tags)
 
 
-def _beside(corrections: list[Correction], tags: list[Tag]) -> list[Correction]:
+def _beside(corrections: list[_Correction], tags: list[_Tag]) -> list[_Correction]:
     """Give each correction the range of the kept edit element that touches it."""
-    ranges = [(tag.position, tags[tag.pair].position) for tag in tags if tag.name in EDITS and tag.pair is not None]
+    ranges = [(tag.position, tags[tag.pair].position) for tag in tags if tag.name in _EDITS and tag.pair is not None]
     by_edge = {edge: (start, end) for start, end in ranges if end > start for edge in (start, end)}
-    return [Correction(*by_edge.get(each.start, (each.start, each.end)), each.text) for each in corrections]
-
-
-def _account(tags: list[Tag], report: TagReport) -> list[Fault]:
-    faults = []
-    for tag in tags:
-        if tag.fault is None:
-            report.parsed += 1
-            continue
-        (report.repaired if tag.repaired else report.reported)[tag.fault] += 1
-        faults.append(Fault(tag.fault, tag.raw, tag.at, tag.repaired))
-    return faults
+    return [_Correction(*by_edge.get(each.start, (each.start, each.end)), each.text) for each in corrections]
 
 
 def render_tags(text: str, spans: Sequence[Span]) -> str:

@@ -10,17 +10,15 @@ import csv
 import io
 import os
 import sys
-from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import msgspec
 
 from veriglot.errors import InputError, UsageError
-from veriglot.formats.base import FileReport, Format, Losses, Reading
+from veriglot.formats.base import FileReport, Losses, Reading, load_format
 from veriglot.formats.containers import Source, parquet_module
-from veriglot.formats.native import sample_columns, schema_of
-from veriglot.formats.registry import load_format
+from veriglot.formats.native import schema_of
 from veriglot.records import Prediction, Sample, Task, decode_json
 from veriglot.storage.files import partial_path
 
@@ -28,79 +26,47 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from types import TracebackType
 
+    from veriglot.formats.base import Format
     from veriglot.records import Annotation
 
-__all__ = ["Writer", "format_for", "open_writer", "write", "write_predictions"]
+__all__ = ["Writer", "open_writer", "write", "write_predictions"]
 
 
 _ROW_GROUP = 1024
 _BLOCK = 1 << 16
 
 
-class Sink(ABC):
-    """Takes records and puts them into a file."""
+class _Sink:
+    """Puts encoded records into a file, or (None) onto standard output, which stays open."""
 
-    @abstractmethod
+    def __init__(self, path: Path | None, mode: str = "wb") -> None:
+        self._path = path
+        try:
+            self._stream = cast("BinaryIO", path.open(mode)) if path is not None else sys.stdout.buffer
+        except OSError as error:
+            raise InputError(f"it cannot be written: {error.strerror}", path=str(path)) from error
+
     def write(self, record: Any) -> None:
-        """Add one record."""
+        """Add one record, here as a line of JSON."""
+        self._stream.write(msgspec.json.encode(record) + b"\n")
 
-    def flush(self) -> None:  # noqa: B027  most containers cannot be read half done
+    def flush(self) -> None:
         """Hand what was written to the operating system, where the container can be read half done."""
+        self._stream.flush()
 
-    @abstractmethod
     def close(self) -> None:
         """Finish the file."""
+        self._stream.flush()
+        if self._path is not None:
+            self._stream.close()
 
     def abandon(self) -> None:
         """Close without finishing what would otherwise pass for whole."""
         self.close()
 
 
-def _open(path: Path | None, mode: str) -> BinaryIO:
-    if path is None:
-        return sys.stdout.buffer
-    try:
-        stream = path.open(mode)
-    except OSError as error:
-        raise InputError(f"it cannot be written: {error.strerror}", path=str(path)) from error
-    assert isinstance(stream, io.BufferedIOBase)
-    return stream  # type: ignore[return-value]
-
-
-def _close(path: Path | None, stream: BinaryIO) -> None:
-    stream.flush()
-    if path is not None:
-        stream.close()
-
-
-class LinesSink(Sink):
-    """JSON lines, to a file or (None) to standard output.
-
-    Attributes:
-        torn: bytes of an unfinished last line that were taken off before continuing.
-    """
-
-    def __init__(self, path: Path | None, *, append: bool = False) -> None:
-        self._path = path
-        self.torn = _mend(path) if append and path is not None and path.exists() else b""
-        self._stream = _open(path, "ab" if append else "wb")
-        self._encode = msgspec.json.Encoder().encode
-
-    def write(self, record: Any) -> None:
-        """Add one line."""
-        self._stream.write(self._encode(record) + b"\n")
-
-    def flush(self) -> None:
-        """Hand the lines to the operating system."""
-        self._stream.flush()
-
-    def close(self) -> None:
-        """Close the file; standard output stays open."""
-        _close(self._path, self._stream)
-
-
-def _mend(path: Path) -> bytes:
-    """End the last line of a file that is to be continued; take it off where it was cut. Returns what was taken."""
+def _mend(path: Path) -> None:
+    """End the last line of a file that is to be continued; take it off where it was cut."""
     with path.open("r+b") as stream:
         end = stream.seek(0, os.SEEK_END)
         tail = b""
@@ -110,77 +76,56 @@ def _mend(path: Path) -> bytes:
             stream.seek(start)
             tail = stream.read(end - start)
         last = tail[tail.rfind(b"\n") + 1 :]
-        if not last:
-            return b""
         try:
-            decode_json(last)
+            if last:
+                decode_json(last)
+                stream.seek(end)
+                stream.write(b"\n")
         except InputError:
             stream.truncate(end - len(last))
-            return last
-        stream.seek(end)
-        stream.write(b"\n")
-        return b""
 
 
-class JsonSink(Sink):
+class _JsonSink(_Sink):
     """One JSON array, a record a line."""
 
-    def __init__(self, path: Path | None) -> None:
-        self._path = path
-        self._stream = _open(path, "wb")
-        self._stream.write(b"[")
-        self._first = True
+    _before = b"[\n"
 
     def write(self, record: Any) -> None:
-        """Add one element."""
-        self._stream.write((b"\n" if self._first else b",\n") + msgspec.json.encode(record))
-        self._first = False
+        self._stream.write(self._before + msgspec.json.encode(record))
+        self._before = b",\n"
 
     def close(self) -> None:
-        """Close the array and the file."""
-        self._stream.write(b"\n]\n")
-        _close(self._path, self._stream)
+        self._stream.write(b"\n]\n" if self._before == b",\n" else b"[\n]\n")
+        super().close()
 
 
-class CsvSink(Sink):
+class _CsvSink(_Sink):
     """CSV or TSV with a header; values are quoted where they have to be."""
 
     def __init__(self, path: Path | None, columns: Sequence[str], delimiter: str) -> None:
-        self._path = path
-        self._stream = _open(path, "wb")
+        super().__init__(path)
         self._text = io.TextIOWrapper(self._stream, "utf-8", newline="", write_through=True)
         self._rows = csv.DictWriter(self._text, columns, delimiter=delimiter)
         self._rows.writeheader()
 
     def write(self, record: Any) -> None:
-        """Add one row."""
         self._rows.writerow(record)
 
     def close(self) -> None:
-        """Close the file."""
-        self._text.flush()
         self._text.detach()
-        _close(self._path, self._stream)
+        super().close()
 
 
-class ParquetSink(Sink):
-    """Parquet in row groups of 1,024, through a file beside the target that takes its place when it is closed whole.
+class _ParquetSink(_Sink):
+    """Parquet in row groups of 1,024, through a file beside the target that takes its place when it is closed whole."""
 
-    Args:
-        path: the target.
-        schema: Arrow schema of the records.
-        append: keep the rows of a target that exists.
-        group: rows of a row group.
-    """
-
-    def __init__(self, path: Path | None, schema: Any, *, append: bool = False, group: int = _ROW_GROUP) -> None:
+    def __init__(self, path: Path | None, schema: Any, *, append: bool = False) -> None:
         if path is None:
             raise UsageError("Parquet cannot be written to standard output.", remedy="Name a file with -o.")
         parquet = parquet_module()
-        self._path = path
+        self._target = path
         self._partial = partial_path(path)
         self._schema = schema
-        self._group = group
         self._rows: list[Any] = []
         try:
             self._writer = parquet.ParquetWriter(self._partial, schema, compression="zstd")
@@ -191,50 +136,48 @@ class ParquetSink(Sink):
 
     def _copy(self, parquet: Any) -> None:
         try:
-            with self._path.open("rb") as stream:
+            with self._target.open("rb") as stream:
                 old = parquet.ParquetFile(stream)
                 if not old.schema_arrow.equals(self._schema):
-                    raise UsageError(f"{self._path} holds other columns, so it cannot be continued.")
-                for batch in old.iter_batches(batch_size=self._group):
+                    raise UsageError(f"{self._target} holds other columns, so it cannot be continued.")
+                for batch in old.iter_batches(batch_size=_ROW_GROUP):
                     self._writer.write_batch(batch)
         except BaseException as error:
             self.abandon()
             if isinstance(error, OSError | ValueError):
                 raise InputError(
-                    "it cannot be continued: it is not readable as Parquet", path=str(self._path)
+                    "it cannot be continued: it is not readable as Parquet", path=str(self._target)
                 ) from error
             raise
 
     def write(self, record: Any) -> None:
-        """Add one row."""
         self._rows.append(record)
-        if len(self._rows) >= self._group:
+        if len(self._rows) >= _ROW_GROUP:
             self._write_rows()
 
     def _write_rows(self) -> None:
         import pyarrow as pa
 
-        if not self._rows:
-            return
+        rows, self._rows = self._rows, []
         try:
-            self._writer.write_table(pa.Table.from_pylist(self._rows, schema=self._schema))
+            if rows:
+                self._writer.write_table(pa.Table.from_pylist(rows, schema=self._schema))
         except (pa.ArrowException, OverflowError, UnicodeEncodeError) as error:
-            self._rows = []
-            raise InputError(f"Parquet cannot hold a value: {error}", path=str(self._path)) from error
-        self._rows = []
+            raise InputError(f"Parquet cannot hold a value: {error}", path=str(self._target)) from error
+
+    def flush(self) -> None:
+        """Nothing: a part of a Parquet file cannot be read."""
 
     def close(self) -> None:
-        """Write what is left and put the file in its place."""
         try:
             self._write_rows()
         except InputError:
             self.abandon()
             raise
         self._writer.close()
-        self._partial.replace(self._path)
+        self._partial.replace(self._target)
 
     def abandon(self) -> None:
-        """Leave the target as it was."""
         self._rows = []
         self._writer.close()
         self._partial.unlink(missing_ok=True)
@@ -249,24 +192,6 @@ def features(sample: Sample) -> dict[str, Any]:
     Two samples that agree in a part have equal values for its name.
     """
     return {name: value for name, value in _parts(sample) if value not in (None, (), {}, "")}
-
-
-def lost_between(sample: Sample, back: Sample) -> list[str]:
-    """The parts of `sample` that `back` does not have alike."""
-    there = features(back)
-    return [name for name, value in features(sample).items() if there.get(name) != value]
-
-
-def reads_as_clean(sample: Sample, back: Sample) -> bool:
-    """Whether `back` says that an annotator found nothing where no annotator of `sample` says so.
-
-    Formats that always have a list of spans make this of samples without labels, and of labels that they drop.
-    """
-    return _clean(back) > _clean(sample)
-
-
-def _clean(sample: Sample) -> int:
-    return sum(annotation.spans == () for annotation in sample.annotations)
 
 
 def _parts(sample: Sample) -> Iterator[tuple[str, Any]]:
@@ -335,7 +260,7 @@ _BY_SUFFIX = {".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq
 _NATIVE = ("jsonl", "parquet")
 
 
-def format_for(path: str | Path) -> str:
+def _format_for(path: str | Path) -> str:
     """The format that a file's suffix says: `jsonl` or `parquet`; `jsonl` for standard output.
 
     Raises:
@@ -419,7 +344,7 @@ def open_writer(
         UsageError: the combination is not possible.
         InputError: the file cannot be written.
     """
-    name = format or format_for(path)
+    name = format or _format_for(path)
     format_ = load_format(name)
     if kind == "predictions" and name not in _NATIVE:
         raise UsageError(f"Predictions are written as {' or '.join(_NATIVE)}, not {name}.")
@@ -431,20 +356,18 @@ def open_writer(
     if append and container not in _NATIVE:
         raise UsageError(f"A file in the format {name!r} cannot be continued.", remedy="Write it as jsonl.")
     target = None if str(path) == "-" else Path(path)
-    return Writer(format_, container, _sink(format_, container, target, append, kind), path)
-
-
-def _sink(format_: Format, container: str, target: Path | None, append: bool, kind: str) -> Sink:
+    sink: _Sink
     if container == "jsonl":
-        return LinesSink(target, append=append)
-    if container == "json":
-        return JsonSink(target)
-    if container == "parquet":
-        from veriglot.formats.containers import parquet_module
-
-        parquet_module()
-        return ParquetSink(target, schema_of(kind), append=append)
-    return CsvSink(target, format_.columns, "\t" if container == "tsv" else ",")
+        if append and target is not None and target.exists():
+            _mend(target)
+        sink = _Sink(target, "ab" if append else "wb")
+    elif container == "json":
+        sink = _JsonSink(target)
+    elif container == "parquet":
+        sink = _ParquetSink(target, schema_of(Prediction if kind == "predictions" else Sample), append=append)
+    else:
+        sink = _CsvSink(target, format_.columns, "\t" if container == "tsv" else ",")
+    return Writer(format_, sink, path)
 
 
 class Writer:
@@ -454,10 +377,10 @@ class Writer:
         losses: how many rows were written, and what of them the format could not hold.
     """
 
-    def __init__(self, format_: Format, container: str, sink: Sink, path: str | Path) -> None:
+    def __init__(self, format_: Format, sink: _Sink, path: str | Path) -> None:
         self.losses = Losses(format_.name)
         self._format = format_
-        self._container = container
+        self._table = format_.containers[0] in {"csv", "tsv"}
         self._sink = sink
         source = Source.unread(path)
         self._back = Reading(source, FileReport(source.path, format_.name))
@@ -472,11 +395,9 @@ class Writer:
             InputError: Parquet cannot hold a value, such as a number beyond 64 bits.
         """
         if isinstance(record, Prediction):
-            self._sink.write(msgspec.to_builtins(record) if self._container == "parquet" else record)
-        elif self._format.name == "jsonl":
-            self._sink.write(record)
-        elif self._format.name == "parquet":
-            self._sink.write(sample_columns(record))
+            self._sink.write(msgspec.to_builtins(record) if self._format.name == "parquet" else record)
+        elif self._format.name in _NATIVE:
+            self._sink.write(self._format.record(record))
         elif (row := self._checked(record)) is not None:
             self._sink.write(row)
         else:
@@ -487,27 +408,30 @@ class Writer:
         """The sample as a record, after reading it back; None where it has no place in the format."""
         try:
             row = self._format.record(sample)
-            line = self.losses.written + (2 if self._container in {"csv", "tsv"} else 1)
-            back = next(iter(self._format.samples(self._as_read(row), line, self._back)), None)
-        except InputError as error:
-            self.losses.note(f"row: {error.detail}", sample.id)
-            return None
+            as_read = (
+                {key: str(value) for key, value in row.items()}
+                if self._table
+                else msgspec.json.decode(msgspec.json.encode(row))
+            )
+            line = self.losses.written + (2 if self._table else 1)
+            back = next(iter(self._format.samples(as_read, line, self._back)), None)
         except ValueError as error:
-            self.losses.note(f"row: {error}", sample.id)
+            self.losses.note(sample.id, f"row: {error}")
+            return None
+        except InputError as error:
+            self.losses.note(sample.id, f"row: {error.detail}")
             return None
         if back is None or back.response != sample.response:
-            self.losses.note("row: the response would come back changed", sample.id)
+            self.losses.note(sample.id, "row: the response would come back changed")
             return None
-        if reads_as_clean(sample, back):
-            self.losses.note("row: without spans it would come back as one in which nothing is wrong", sample.id)
+        # Formats that always have a list of spans make this of samples without labels, and of labels that they drop.
+        clean, clean_back = (sum(a.spans == () for a in each.annotations) for each in (sample, back))
+        if clean_back > clean:
+            self.losses.note(sample.id, "row: without spans it would come back as one in which nothing is wrong")
             return None
-        self.losses.note_all(lost_between(sample, back), sample.id)
+        there = features(back)
+        self.losses.note(sample.id, *(name for name, value in features(sample).items() if there.get(name) != value))
         return row
-
-    def _as_read(self, row: Any) -> Any:
-        if self._container in {"csv", "tsv"}:
-            return {key: str(value) for key, value in row.items()}
-        return msgspec.json.decode(msgspec.json.encode(row))
 
     def flush(self) -> None:
         """Hand what was written to the operating system (JSON lines)."""

@@ -1,32 +1,26 @@
-"""mFAVA JSON: rows with `references`, `generated_text` and layers of FAVA tags, aligned with one text; and its queries.
-
-`silver_annotations` is what the injecting model marked, `gold_annotations` what a person did. The response is
-`generated_text` (the text that people and model looked at) without the tag that its end may be cut off in; both
-layers are laid onto it exactly, white space and letters that the annotation tool moved notwithstanding.
-
-Source: mFAVA (Islam et al. 2025), section 3 and the published files.
-"""
+"""Texts with inline tags: mFAVA and its queries, FAVA, and tagged texts in general."""
 
 from __future__ import annotations
 
 import hashlib
 import re
+import unicodedata
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import TYPE_CHECKING, Any
 
 from veriglot.errors import InputError
-from veriglot.formats.base import Format, Reading, Sniff, evidence_text, need, optional, present
-from veriglot.formats.language import in_the_script_of, language_of_file
-from veriglot.formats.spans import type_in
-from veriglot.formats.tags import parse_tags, render_tags
-from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task
-from veriglot.records.taxonomy import taxonomy
+from veriglot.formats.base import Format, Sniff, evidence_text, need, optional, present, spanned_annotation, type_in
+from veriglot.formats.tags import Edits, Tagged, parse_tags, render_tags
+from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, Task
+from veriglot.records.languages import get_language, languages
+from veriglot.records.taxonomy import taxonomies, taxonomy
 from veriglot.text.noise import garbled, looks_glued, words_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from veriglot.formats.base import Reading
     from veriglot.formats.containers import Head
 
 __all__ = ["align"]
@@ -45,15 +39,10 @@ _STRETCH_SLACK = 8
 
 
 @dataclass(frozen=True)
-class Alignment:
-    """Where the code points of one text stand in another.
+class _Alignment:
+    """Where the code points of one text stand in another: for each its index there, or -1, or -2 for white space.
 
-    Attributes:
-        first: the one text.
-        second: the other.
-        places: for each code point of the first text its index in the second, or -1.
-        solid: code points of the first text that are not white space.
-        matched: how many of those have a counterpart.
+    `solid` counts those that are no white space, and `matched` how many of these have a counterpart.
     """
 
     first: str
@@ -96,7 +85,7 @@ class Alignment:
 _SPACE = -2
 
 
-def align(first: str, second: str) -> Alignment:
+def align(first: str, second: str) -> _Alignment:
     """Align `first` onto `second`. Time is linear where only white space differs."""
     places = [_SPACE if char.isspace() else -1 for char in first]
     solid = sum(index == -1 for index in places)
@@ -105,9 +94,9 @@ def align(first: str, second: str) -> Alignment:
     if len(here) == len(there) and all(first[i] == second[j] for i, j in zip(here, there, strict=True)):
         for i, j in zip(here, there, strict=True):
             places[i] = j
-        return Alignment(first, second, places, solid, solid)
+        return _Alignment(first, second, places, solid, solid)
     matched = _align_words(first, second, places)
-    return Alignment(first, second, places, solid, matched)
+    return _Alignment(first, second, places, solid, matched)
 
 
 def _align_words(first: str, second: str, places: list[int]) -> int:
@@ -148,18 +137,21 @@ _SAME_TEXT = 0.8  # a layer of which less is found in the response is not a laye
 
 
 class Mfava(Format):
-    """mFAVA JSON, gold and silver."""
+    """mFAVA JSON: rows with `references`, `generated_text` and layers of FAVA tags, aligned with one text; and its
+    queries.
+
+    `silver_annotations` is what the injecting model marked, `gold_annotations` what a person did. The response is
+    `generated_text` (the text that people and model looked at) without the tag that its end may be cut off in; both
+    layers are laid onto it exactly, white space and letters that the annotation tool moved notwithstanding.
+
+    Source: mFAVA (Islam et al. 2025), section 3 and the published files.
+    """
 
     name = "mfava"
     summary = "mFAVA JSON, gold and silver"
     containers = ("json", "jsonl", "parquet")
-
-    def sniff(self, head: Head) -> Sniff | None:
-        """By `generated_text` with one of the two layers."""
-        if head.has("generated_text") and head.has_any("gold_annotations", "silver_annotations"):
-            layers = [name for name, _ in _LAYERS if f"{name}_annotations" in head.keys]
-            return Sniff(0.95, f"the keys `generated_text` and `{'`, `'.join(f'{n}_annotations' for n in layers)}`")
-        return None
+    keys = ("generated_text",)
+    any_keys = ("gold_annotations", "silver_annotations")
 
     def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:
         """One sample a row.
@@ -167,7 +159,7 @@ class Mfava(Format):
         `meta.group` is equal for rows that hold the same text; `meta.reference_garbled` says why a reference is
         unusable; `meta.glued` lists the silver spans that show a seam.
         """
-        language = language_of_file(reading)
+        language = reading.language_of_file()
         generated = parse_tags(need(data, "generated_text", str), _types())
         response = generated.text
         if generated.report.seen:
@@ -195,8 +187,8 @@ class Mfava(Format):
             id=f"{reading.source.stem}-{line}",
             response=response,
             task=Task.QA,
-            language=in_the_script_of(language, response),
-            evidence=(Evidence(references, language=in_the_script_of(language, references)),) if references else (),
+            language=_in_the_script_of(language, response),
+            evidence=(Evidence(references, language=_in_the_script_of(language, references)),) if references else (),
             annotations=tuple(annotations),
             meta=meta,
         )
@@ -270,6 +262,22 @@ def _layer(name: str, kind: Kind, text: str, response: str, reading: Reading) ->
     return Annotation(annotator=name, kind=kind, taxonomy="fava", spans=tuple(spans))
 
 
+def _in_the_script_of(tag: str | None, text: str) -> str | None:
+    """The tag of the same language in the script that `text` is written in: `sr-Latn` for Serbian in Latin letters.
+
+    Only Latin and Cyrillic are told apart; any other tag comes back as it is.
+    """
+    if tag is None:
+        return None
+    forms = {each.script: each.tag for each in languages().values() if each.base == get_language(tag).base}
+    if not forms.keys() >= {"Latn", "Cyrl"}:
+        return tag
+    names = [unicodedata.name(char, "") for char in text[:2000] if char.isalpha()]
+    latin = sum(name.startswith("LATIN") for name in names)
+    cyrillic = sum(name.startswith("CYRILLIC") for name in names)
+    return tag if latin == cyrillic else forms["Latn" if latin > cyrillic else "Cyrl"]
+
+
 _REFERENCES = ("references", "reference_1", "reference_2", "reference_3", "reference_4", "reference_5")
 _QUERIES = ("query_1", "query_2")
 
@@ -284,17 +292,13 @@ class MfavaQueries(Format):
     name = "mfava-queries"
     summary = "mFAVA references and queries: evidence and questions without responses"
     containers = ("csv", "jsonl", "json", "parquet")
+    keys = ("query_1",)
+    any_keys = ("references", "reference_1")
     writable = False
-
-    def sniff(self, head: Head) -> Sniff | None:
-        """By the columns `query_1` and `references` or `reference_1`."""
-        if head.has("query_1") and head.has_any("references", "reference_1"):
-            return Sniff(0.95, "the columns `query_1` and `reference_1` or `references`")
-        return None
 
     def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:
         """One sample a query, its response empty."""
-        named = language_of_file(reading)
+        named = reading.language_of_file()
         texts = [text for key in _REFERENCES if (text := optional(data, key, str)) and text.strip()]
         if not texts:
             raise InputError("the row has no reference", field="reference_1")
@@ -305,7 +309,7 @@ class MfavaQueries(Format):
         meta: dict[str, Any] = {"category": optional(data, "Category", str)}
         if broken:
             meta["reference_garbled"] = broken
-        language = in_the_script_of(named, texts[0])
+        language = _in_the_script_of(named, texts[0])
         evidence = tuple(Evidence(text, title=title, language=language, url=url) for text in texts)
         for number, key in enumerate(_QUERIES, start=1):
             query = optional(data, key, str)
@@ -321,3 +325,141 @@ class MfavaQueries(Format):
                 evidence=evidence,
                 meta=present(meta),
             )
+
+
+_TAG = re.compile(r"<([A-Za-z_]+)>")
+_PROMPT = re.compile(r"\s*Read the following references:\s*(.*?)\s*Please identify all the errors.*?Text:", re.DOTALL)
+_KEPT = ("subject", "type", "dataset", "output")
+
+
+def _taxonomy_of(tagged: str) -> str:
+    """The taxonomy most of whose types are tags here; FAVA's where there are none."""
+    used = _TAG.findall(tagged)
+    counts = {name: sum(tag in each.types for tag in used) for name, each in taxonomies().items()}
+    best = max(counts, key=lambda name: counts[name])
+    return best if counts[best] else "fava"
+
+
+def _parsed(text: str, taxonomy_name: str, edits: Edits, field: str, reading: Reading) -> Tagged:
+    tagged = parse_tags(text, tuple(taxonomy(taxonomy_name).types), edits=edits)
+    reading.report.layer("tagged").add(tagged.report)
+    if reading.strict:
+        tagged.refuse_faults(field)
+    return tagged
+
+
+class Inline(Format):
+    """Inline tags in general: plain text with a response a line, or records with a tagged text.
+
+    A record has the key `tagged`; the taxonomy is the one whose types the tags are.
+    """
+
+    name = "inline"
+    summary = "inline tags: a response a line, or records with `tagged`"
+    containers = ("jsonl", "text", "json", "csv", "parquet")
+
+    def sniff(self, head: Head) -> Sniff | None:
+        """By the key `tagged`, or by tags of a known type in a text."""
+        if head.has("tagged"):
+            return Sniff(0.9, "the key `tagged`")
+        known = {type_ for each in taxonomies().values() for type_ in each.types}
+        if head.container == "text" and any(tag.lower() in known for tag in _TAG.findall(head.text)):
+            return Sniff(0.7, "text with tags of known types")
+        return None
+
+    def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:
+        """One sample a line or record."""
+        record = {"tagged": data} if isinstance(data, str) else data
+        text = need(record, "tagged", str)
+        name = optional(record, "taxonomy", str) or _taxonomy_of(text)
+        if name not in taxonomies():
+            raise InputError(
+                f"there is no taxonomy {name!r}", field="taxonomy", remedy=f"Known: {', '.join(taxonomies())}."
+            )
+        tagged = _parsed(text, name, "strip", "tagged", reading)
+        language = reading.stated_language(record) or reading.language_of_file()
+        passages = record.get("evidence")
+        passages = [passages] if isinstance(passages, str) else optional(record, "evidence", list) or []
+        annotator = optional(record, "annotator", str) or "gold"
+        kind = Kind.MODEL if record.get("kind") == Kind.MODEL else Kind.HUMAN
+        yield Sample(
+            id=reading.row_id(record, line),
+            response=tagged.text,
+            language=language,
+            question=optional(record, "question", str),
+            evidence=tuple(Evidence(str(passage)) for passage in passages),
+            annotations=(Annotation(annotator=annotator, kind=kind, taxonomy=name, spans=tuple(tagged.spans)),),
+        )
+
+    def record(self, sample: Sample) -> dict[str, Any]:
+        """A record of the first annotation that has spans."""
+        annotation = spanned_annotation(sample)
+        if annotation is None:
+            raise InputError("a tagged text has the spans of an annotator")
+        row: dict[str, Any] = {
+            "id": sample.id,
+            "language": sample.language,
+            "question": sample.question,
+            "evidence": [passage.text for passage in sample.evidence] or None,
+            "tagged": render_tags(sample.response, annotation.spans or ()),
+            "taxonomy": annotation.taxonomy,
+            "annotator": annotation.annotator,
+            "kind": annotation.kind,
+        }
+        return present(row)
+
+
+class Fava(Format):
+    """Records of FAVA (Mishra et al. 2024), with `<mark>` and `<delete>` inside the tags.
+
+    In `annotated` and `completion`, `<delete>` holds what the response said and `<mark>` what it should say; in
+    `errored_passage` it is the other way round. What should stand instead goes to `meta.corrections`.
+    """
+
+    name = "fava"
+    summary = "FAVA records with <mark> and <delete> inside the tags"
+    containers = ("json", "jsonl", "parquet")
+    writable = False
+    _fields: tuple[tuple[str, Edits, Kind], ...] = (
+        ("annotated", "delete", Kind.HUMAN),
+        ("completion", "delete", Kind.MODEL),
+        ("errored_passage", "mark", Kind.MODEL),
+    )
+
+    def sniff(self, head: Head) -> Sniff | None:
+        """By `annotated`, `completion` or `errored_passage` with tags in it."""
+        for key, _, _ in self._fields:
+            inside = head.record.get(key) if head.record else None
+            if isinstance(inside, str) and ("<delete>" in inside or _TAG.search(inside)):
+                return Sniff(0.8, f"tags in the key `{key}`")
+        return None
+
+    def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:
+        """One sample a record; its language is what `language` says, or else identified from the text."""
+        key, edits, kind = next(
+            (each for each in self._fields if isinstance(data, dict) and isinstance(data.get(each[0]), str)),
+            self._fields[0],
+        )
+        tagged = _parsed(need(data, key, str), "fava", edits, key, reading)
+        prompt = optional(data, "prompt", str) or ""
+        match = _PROMPT.match(prompt)
+        evidence = match.group(1) if match else optional(data, "evidence", str)
+        model = optional(data, "model", str)
+        language = reading.stated_language(data) or reading.language or reading.identified(tagged.text)
+        meta: dict[str, Any] = {name: data[name] for name in _KEPT if isinstance(data.get(name), str)}
+        if tagged.corrections:
+            meta["corrections"] = [{"start": c.start, "end": c.end, "text": c.text} for c in tagged.corrections]
+        annotation = Annotation(
+            annotator="gold" if kind is Kind.HUMAN else "model", kind=kind, taxonomy="fava", spans=tuple(tagged.spans)
+        )
+        yield Sample(
+            id=reading.row_id(data, line),
+            response=tagged.text,
+            task=Task.QA if prompt and not match else Task.OPEN,
+            language=language,
+            question=prompt if prompt and not match else None,
+            evidence=(Evidence(evidence),) if evidence else (),
+            generator=Generator(model) if model else None,
+            annotations=(annotation,),
+            meta=meta,
+        )

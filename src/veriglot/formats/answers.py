@@ -1,0 +1,423 @@
+"""Published data sets of answers by models, with labelled spans, and of right answers with their paragraph."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+from veriglot.errors import InputError
+from veriglot.formats.base import (
+    Fields,
+    Format,
+    Sniff,
+    beside_spans,
+    evidence_text,
+    marked_ranges,
+    need,
+    optional,
+    spanned_annotation,
+    type_in,
+    with_markers,
+)
+from veriglot.formats.containers import BadRow, Neighbour, Record
+from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, Task, Unit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from veriglot.formats.base import Reading
+    from veriglot.formats.containers import Head, Records
+
+__all__: list[str] = []
+
+_TYPE = "hallucination"
+# RAGTruth's labels as types of the taxonomy `support`, and what is written for these; LettuceDetect has them too.
+_LABELS = {
+    "Evident Conflict": "contradicted",
+    "Subtle Conflict": "contradicted",
+    "Evident Baseless Info": "unverified",
+    "Subtle Baseless Info": "unverified",
+}
+_LABEL_OF = {"contradicted": "Evident Conflict", "unverified": "Evident Baseless Info"}
+_TASKS = {"qa": Task.QA, "summary": Task.SUMMARIZATION, "summarization": Task.SUMMARIZATION}
+
+
+def _labelled_spans(sample: Sample, annotator: str | None = None) -> Iterator[tuple[Span, str | None, dict[str, Any]]]:
+    """The spans of one annotation, each with RAGTruth's label for its type and with what `meta.labels` keeps of it."""
+    annotation = spanned_annotation(sample, annotator)
+    spans = (annotation and annotation.spans) or ()
+    labels = beside_spans(sample, "labels", spans) or [{}] * len(spans)
+    for span, label in zip(spans, labels, strict=True):
+        assert annotation is not None
+        yield span, _LABEL_OF.get(type_in("support", annotation, span) or ""), label
+
+
+class RagTruth(Format):
+    """RAGTruth JSONL (Niu et al. 2024): responses of six models with spans that people marked.
+
+    The published `response.jsonl` names its source in `source_info.jsonl`, which is joined where it lies beside it.
+    Rows that carry their source themselves (`source_info`, `task_type`, `prompt`), as written here, are read too.
+    Conflicts are `contradicted`, baseless information is `unverified` in the taxonomy `support`; the labels as
+    published stay in `meta.labels`, one a span. Rows need not say their `language`, which then is identified from the
+    response.
+    """
+
+    name = "ragtruth"
+    summary = "RAGTruth JSONL"
+    keys = ("response", "labels", "source_id")
+    companions = ("source_info.jsonl",)
+    fields = Fields(
+        response="response", model="model", tasks={**_TASKS, "data2txt": Task.OPEN},
+        needed=("id",), meta=("source_id", "split", "quality"),
+    )  # fmt: skip
+    _passage = re.compile(r"(?:\A|\n+)passage \d+:")
+
+    def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:
+        """One sample a response, with its source."""
+        if isinstance(data, dict) and "source_info" not in data:
+            if "sources" not in reading.state:
+                file = reading.source.file.with_name("source_info.jsonl") if reading.source.file else None
+                reading.state["sources"] = Neighbour(file, "source_id")
+            source = reading.state["sources"].find(str(data.get("source_id")))
+            if source is None:
+                reading.report.notes["without_source"] += 1
+            data = {**(source or {}), **data}
+        yield from super().samples(data, line, reading)
+
+    def language(self, data: Any, response: str, reading: Reading) -> str | None:
+        """What the row says, or the reader was told, or else as identified from the response."""
+        return reading.stated_language(data) or reading.language or reading.identified(response)
+
+    def question(self, data: Any) -> str | None:
+        """The question beside the passages."""
+        info = data.get("source_info")
+        question = info.get("question") if isinstance(info, dict) and isinstance(info.get("passages"), str) else None
+        return question if isinstance(question, str) else None
+
+    def passages(self, data: Any, language: str | None, reading: Reading) -> Iterator[Evidence]:  # noqa: ARG002
+        """Of a `source_info`: text (summaries), numbered passages, or data."""
+        info = data.get("source_info")
+        if isinstance(info, str):
+            yield Evidence(info, language=language)
+        elif isinstance(info, dict) and isinstance(info.get("passages"), str):
+            parts = self._passage.split(info["passages"])
+            yield from (Evidence(part, language=language) for part in parts if part.strip())
+        elif isinstance(info, dict):
+            yield Evidence(json.dumps(info, ensure_ascii=False, indent=1), language=language)
+
+    def generator(self, data: Any) -> Generator | None:
+        """The model and its temperature."""
+        model, temperature = optional(data, "model", str), optional(data, "temperature", float)
+        return Generator(model, settings={} if temperature is None else {"temperature": temperature}) if model else None
+
+    def annotations(self, data: Any, response: str, meta: dict[str, Any], reading: Reading) -> Iterator[Annotation]:
+        """That of `gold`; the labels as published go into `meta`."""
+        labels = need(data, "labels", list)
+        for index, label in enumerate(labels):
+            name = need(label, "label_type", str, within=f"labels[{index}]")
+            if name not in _LABELS:
+                raise InputError(f"{name!r} is none of {', '.join(_LABELS)}", field=f"labels[{index}].label_type")
+        pairs = [
+            (Span(*edges, _LABELS[label["label_type"]]), label)
+            for edges, label, _ in reading.ranges(labels, "labels", response, by_text=True)
+        ]
+        pairs.sort(key=lambda pair: (pair[0].start, pair[0].end))
+        if pairs:
+            meta["labels"] = [_without(label, "start", "end", "text") for _, label in pairs]
+        spans = tuple(span for span, _ in pairs)
+        yield Annotation(annotator="gold", kind=Kind.HUMAN, taxonomy="support", spans=spans)
+
+    def labels(self, sample: Sample) -> dict[str, Any]:
+        """The source, and the spans of `gold`, or else of the first annotation with any."""
+        passages = (f"passage {i}:{passage.text}" for i, passage in enumerate(sample.evidence, start=1))
+        source = {"passages": "\n\n".join(passages)}
+        if sample.question is not None:
+            source["question"] = sample.question
+        return {
+            "source_id": sample.meta.get("source_id", sample.id),
+            "temperature": sample.generator.settings.get("temperature") if sample.generator else None,
+            "language": sample.language,
+            "task_type": {Task.QA: "QA", Task.SUMMARIZATION: "Summary"}.get(sample.task),
+            "source_info": source,
+            "labels": [
+                {
+                    "label_type": type_ or "Evident Baseless Info",
+                    **label,
+                    "start": span.start,
+                    "end": span.end,
+                    "text": sample.response[span.start : span.end],
+                }
+                for span, type_, label in _labelled_spans(sample, "gold")
+            ],
+        }
+
+
+def _without(data: dict[str, Any], *keys: str) -> dict[str, Any]:
+    return {key: value for key, value in data.items() if key not in keys}
+
+
+class LettuceDetect(Format):
+    """LettuceDetect rows: `prompt`, `answer` and `labels` with `start`, `end` and a label of the source data set.
+
+    Newer rows hold the grounding text apart in `context` and the request in `question`; older ones have both in
+    `prompt`, which then is the evidence. Labels of RAGTruth become types of the taxonomy `support`; any other set of
+    labels becomes `hallucination` (taxonomy `hat`). The labels as they stood stay in `meta.labels`.
+    """
+
+    name = "lettucedetect"
+    summary = "LettuceDetect training rows"
+    containers = ("json", "jsonl", "parquet")
+    keys = ("prompt", "answer", "labels")
+    confidence = 0.9
+    fields = Fields(
+        response="answer", question="question", evidence="context", language="language", tasks=_TASKS,
+        needed=("prompt",),
+        meta=("split", "dataset", "metadata", "task_type", "context_modality", "category", "subcategory"),
+    )  # fmt: skip
+
+    def passages(self, data: Any, language: str | None, reading: Reading) -> Iterator[Evidence]:
+        """The context, or the prompt of an older row."""
+        if optional(data, "context", str) is None:
+            data = {**data, "context": data["prompt"]}
+        return super().passages(data, language, reading)
+
+    def annotations(self, data: Any, response: str, meta: dict[str, Any], reading: Reading) -> Iterator[Annotation]:
+        """That of `gold`; the labels as they stood go into `meta`."""
+        labels = need(data, "labels", list)
+        ours = all(isinstance(label, dict) and str(label.get("label")) in _LABELS for label in labels)
+        pairs = [
+            (Span(*edges, _LABELS[label["label"]] if ours else _TYPE), _without(label, "start", "end"))
+            for edges, label, _ in reading.ranges(labels, "labels", response)
+        ]
+        if any(others for _, others in pairs):
+            meta["labels"] = [others for _, others in pairs]
+        if optional(data, "context", str) is not None:
+            meta["prompt"] = data["prompt"]
+        spans = tuple(span for span, _ in pairs)
+        taxonomy = "support" if ours and spans else "hat"
+        yield Annotation(annotator="gold", kind=Kind.HUMAN, taxonomy=taxonomy, spans=spans)
+
+    def labels(self, sample: Sample) -> dict[str, Any]:
+        """The prompt, and the spans of the first annotation that has any."""
+        context = evidence_text(sample)
+        prompt = f"User request: {sample.question}\n\n{context}" if sample.question else context
+        return {
+            "prompt": sample.meta.get("prompt", prompt),
+            "labels": [
+                {"label": type_ or span.type, **label, "start": span.start, "end": span.end}
+                for span, type_, label in _labelled_spans(sample)
+            ],
+            "task_type": sample.meta.get("task_type", {task: name for name, task in _TASKS.items()}.get(sample.task)),
+        }
+
+
+class PsiloQa(Format):
+    """PsiloQA rows (Rykov et al. 2025): answers of open models in 14 languages, hallucinated spans marked by GPT-4o.
+
+    `labels` holds `[start, end]` pairs in `llm_answer`; `annotated_span` is the same answer with `[HAL]...[/HAL]`
+    around them, and is read where `labels` is absent.
+    """
+
+    name = "psiloqa"
+    summary = "PsiloQA rows"
+    keys = ("llm_answer", "wiki_passage")
+    fields = Fields(
+        response="llm_answer", question="question", evidence="wiki_passage", title="wiki_title", url="wiki_url",
+        language="lang", model="llm_checkpoint", task=Task.QA, meta=("golden_answer", "complexity"),
+    )  # fmt: skip
+    _markers = ("[HAL]", "[/HAL]")
+
+    def annotations(self, data: Any, response: str, meta: dict[str, Any], reading: Reading) -> Iterator[Annotation]:  # noqa: ARG002
+        """That of the model that marked the spans, unless none are given."""
+        labels, marked = optional(data, "labels", list), optional(data, "annotated_span", str)
+        if labels is not None:
+            ranges = [edges for edges, _, _ in reading.ranges(labels, "labels", response)]
+        elif marked is not None:
+            ranges = marked_ranges(marked, response, self._markers, field="annotated_span", of="llm_answer")
+        else:
+            return
+        spans = tuple(Span(start, end, _TYPE) for start, end in ranges)
+        yield Annotation(annotator="gpt-4o", kind=Kind.MODEL, taxonomy="hat", spans=spans)
+
+    def labels(self, sample: Sample) -> dict[str, Any]:
+        """The spans of the first annotation that has any."""
+        annotation = spanned_annotation(sample)
+        if annotation is None:
+            return {}
+        spans = annotation.spans or ()
+        return {
+            "annotated_span": with_markers(sample.response, spans, self._markers),
+            "labels": [[span.start, span.end] for span in spans],
+        }
+
+
+class MuShroom(Format):
+    """Mu-SHROOM JSONL (SemEval-2025 task 3): answers of models, with character spans marked by several people.
+
+    `hard_labels` are the spans that a majority marked (annotator `gold`), `soft_labels` the share of people who marked
+    each stretch (units of `gold` with a probability), `annotations` each person's own spans. Offsets are half-open code
+    points. The plain text of the Wikipedia page, where a `<lang>-<split>.refs.jsonl` lies beside the file, becomes the
+    evidence.
+    """
+
+    name = "mu-shroom"
+    summary = "Mu-SHROOM JSONL, SemEval-2025 task 3"
+    companions = ("*.refs.jsonl",)
+    keys = ("model_output_text",)
+    any_keys = ("hard_labels", "soft_labels", "model_input")
+    fields = Fields(
+        response="model_output_text", question="model_input", language="lang", model="model_id", task=Task.QA,
+        needed=("id",), meta=("model_output_tokens", "model_output_logits", "wikipedia_url"),
+    )  # fmt: skip
+
+    def language(self, data: Any, response: str, reading: Reading) -> str | None:
+        """What the row says, as it stands where it is not known."""
+        language = super().language(data, response, reading)
+        code = optional(data, "lang", str)
+        if code and language is None:
+            reading.repaired("unknown_language", f"the language {code!r} is not known", where="lang")
+            return code.lower()
+        return language
+
+    def passages(self, data: Any, language: str | None, reading: Reading) -> Iterator[Evidence]:
+        """The text of the page, from the file of references."""
+        if "references" not in reading.state:
+            reading.state["references"] = Neighbour(self._reference_file(reading), "id")
+        neighbour = reading.state["references"]
+        reference = neighbour.find(str(data["id"]))
+        if reference is not None:
+            url = optional(reference, "wikipedia_url", str) or optional(data, "wikipedia_url", str)
+            yield Evidence(need(reference, "reference", str), language=language, url=url)
+        elif neighbour.exists:
+            reading.report.notes["without_reference"] += 1
+
+    @staticmethod
+    def _reference_file(reading: Reading) -> Path | None:
+        match = re.match(r"(?:mushroom\.)?([A-Za-z]{2,3})-(\w+)", reading.source.name)
+        if reading.source.file is None or match is None:
+            return None
+        return reading.source.file.with_name(f"{match.group(1)}-{match.group(2)}.refs.jsonl")
+
+    def annotations(self, data: Any, response: str, meta: dict[str, Any], reading: Reading) -> Iterator[Annotation]:  # noqa: ARG002
+        """That of `gold` and those of people; none without labels (the unlabelled test sets)."""
+
+        def spans(pairs: Any, name: str) -> tuple[Span, ...]:
+            return tuple(Span(*edges, _TYPE) for edges, _, _ in reading.ranges(pairs, name, response))
+
+        hard, soft = optional(data, "hard_labels", list), optional(data, "soft_labels", list)
+        if hard is not None or soft is not None:
+            yield Annotation(
+                annotator="gold",
+                kind=Kind.HUMAN,
+                taxonomy="hat",  # the one-type taxonomy: Mu-SHROOM marks hallucinations without typing them
+                spans=None if hard is None else spans(hard, "hard_labels"),
+                units=None if soft is None else tuple(self._units(soft, response, reading)),
+            )
+        for name, pairs in (optional(data, "annotations", dict) or {}).items():
+            yield Annotation(annotator=name, kind=Kind.HUMAN, taxonomy="hat", spans=spans(pairs, f"annotations.{name}"))
+
+    @staticmethod
+    def _units(soft: list[Any], response: str, reading: Reading) -> Iterator[Unit]:
+        for edges, item, where in reading.ranges(soft, "soft_labels", response):
+            share = need(item, "prob", float, within=where)
+            if not 0 <= share <= 1:
+                raise InputError(f"a share of people lies between 0 and 1, not {share}", field=f"{where}.prob")
+            yield Unit(*edges, _TYPE, share)
+
+    def labels(self, sample: Sample) -> dict[str, Any]:
+        """Hard and soft labels from the annotation of `gold`, each person's spans from the others."""
+        row: dict[str, Any] = {"lang": (sample.language or "").upper()}
+        people = {}
+        for annotation in sample.annotations:
+            spans = [[span.start, span.end] for span in annotation.spans or ()]
+            if annotation.annotator != "gold":
+                if annotation.spans is not None:
+                    people[annotation.annotator] = spans
+                continue
+            if annotation.spans is not None:
+                row["hard_labels"] = spans
+            if annotation.units is not None:
+                row["soft_labels"] = [
+                    {"start": u.start, "prob": 1.0 if u.probability is None else u.probability, "end": u.end}
+                    for u in annotation.units
+                ]
+        if people:
+            row["annotations"] = people
+        if sample.evidence and sample.evidence[0].url and "wikipedia_url" not in sample.meta:
+            row["wikipedia_url"] = sample.evidence[0].url
+        return row
+
+
+class Squad(Format):
+    """SQuAD and XQuAD JSON: questions on a paragraph with their answers (Rajpurkar et al. 2016, Artetxe et al. 2020).
+
+    Every answer stands in its paragraph, so it is right by construction: the sample carries an annotation with no
+    spans. The language is the one that the file's name says (`xquad.de.json`).
+    """
+
+    name = "squad"
+    summary = "SQuAD and XQuAD: right answers with their paragraph"
+    containers = ("json", "jsonl")
+    writable = False
+
+    def sniff(self, head: Head) -> Sniff | None:
+        """By `data` with `paragraphs` inside."""
+        if "data" in head.keys and '"paragraphs"' in head.text[:65536]:
+            return Sniff(0.95, "the key `data` with `paragraphs` in it")
+        return None
+
+    def rows(self, records: Records, reading: Reading) -> Iterator[Sample | BadRow]:
+        """One sample a question; a bad question does not end the file."""
+        for record in records:
+            if isinstance(record, BadRow):
+                yield record
+                continue
+            try:
+                yield from self._questions(record.data, record.line, reading)
+            except InputError as error:
+                yield reading.bad(record, error)
+
+    def _questions(self, data: Any, line: int, reading: Reading) -> Iterator[Sample | BadRow]:
+        for a, article in enumerate(need(data, "data", list)):
+            for p, paragraph in enumerate(need(article, "paragraphs", list, within=f"data[{a}]")):
+                path = f"data[{a}].paragraphs[{p}]"
+                for q, item in enumerate(need(paragraph, "qas", list, within=path)):
+                    try:
+                        yield from self._answered(item, f"{path}.qas[{q}]", paragraph, article.get("title"), reading)
+                    except InputError as error:
+                        yield reading.bad(Record(line, item), error)
+
+    @staticmethod
+    def _answered(item: Any, path: str, paragraph: Any, title: Any, reading: Reading) -> Iterator[Sample]:
+        """A question with its first answer, if it has any."""
+        context = need(paragraph, "context", str)
+        answers = need(item, "answers", list, within=path)
+        if not answers:
+            reading.report.notes["questions_without_answer"] += 1
+            return
+        language = reading.language_of_file()
+        answer = need(answers[0], "text", str, within=f"{path}.answers[0]")
+        start = optional(answers[0], "answer_start", int)
+        id_ = need(item, "id", str, within=path)
+        meta: dict[str, Any] = {"question_id": id_}
+        if start is not None and context[start : start + len(answer)] == answer:
+            meta["answer_in_evidence"] = [start, start + len(answer)]
+        elif answer not in context:
+            reading.repaired("answer_not_in_paragraph", "the answer does not stand in the paragraph", where=path)
+            meta["answer_in_evidence"] = None
+        further = [other.get("text") for other in answers[1:] if isinstance(other, dict)]
+        others = [text for text in further if isinstance(text, str)]
+        if others:
+            meta["other_answers"] = others
+        yield Sample(
+            id=f"{language}:{id_}" if language else id_,
+            response=answer,
+            task=Task.QA,
+            language=language,
+            question=need(item, "question", str, within=path),
+            evidence=(Evidence(context, title=title if isinstance(title, str) else None, language=language),),
+            annotations=(Annotation(annotator="gold", kind=Kind.HUMAN, taxonomy="support", spans=()),),
+            meta=meta,
+        )

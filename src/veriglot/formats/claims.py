@@ -1,0 +1,332 @@
+"""Published data sets of summaries, claims and facts held against a document."""
+
+from __future__ import annotations
+
+import re
+from difflib import SequenceMatcher
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from veriglot.errors import InputError
+from veriglot.formats.base import Format, Sniff, evidence_text, language_tag, need, optional
+from veriglot.formats.containers import BadRow
+from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, Task, Unit
+from veriglot.records.taxonomy import taxonomy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from veriglot.formats.base import Reading
+    from veriglot.formats.containers import Head, Record, Records
+
+__all__: list[str] = []
+
+
+class XsumSpans(Format):
+    """Hallucinated spans in XSum summaries, as CSV (Maynez et al. 2020): a row a span and worker.
+
+    Rows of one article and system that follow each other become one sample with an annotation per worker. `intrinsic`
+    (the summary misrepresents the article) is `contradicted`, `extrinsic` (the article does not say it) is `unverified`
+    in the taxonomy `support`; `NULL` is a worker who found nothing. Offsets in the file count from 1, and their ends
+    mean different things from row to row, so the span's own text decides.
+
+    The articles lie in `Gold.docid` and `Gold.source` (a line each, in the same order) and are the evidence where those
+    files lie beside the CSV. The data set is English.
+    """
+
+    name = "xsum"
+    summary = "hallucinated spans in XSum summaries, CSV"
+    containers = ("csv",)
+    keys = ("bbcid", "hallucinated_span")
+    companions = ("Gold.docid", "Gold.source", "Gold.target")
+    writable = False
+    _types: ClassVar = {"intrinsic": "contradicted", "extrinsic": "unverified"}
+    _columns = (
+        "bbcid", "system", "summary", "hallucination_type", "hallucinated_span",
+        "hallucinated_span_start", "hallucinated_span_end", "worker_id",
+    )  # fmt: skip
+
+    def rows(self, records: Records, reading: Reading) -> Iterator[Sample | BadRow]:
+        """Samples of consecutive rows with the same article and system."""
+        group: list[Record] = []
+        for record in records:
+            if isinstance(record, BadRow):
+                yield record
+                continue
+            if group and self._key(record) != self._key(group[0]):
+                yield from self._grouped(group, reading)
+                group = []
+            group.append(record)
+        yield from self._grouped(group, reading)
+
+    @staticmethod
+    def _key(record: Record) -> tuple[Any, Any]:
+        return record.data.get("bbcid"), record.data.get("system")
+
+    def _grouped(self, group: list[Record], reading: Reading) -> Iterator[Sample | BadRow]:
+        """A bad row is left out of its group and reported; the others still make a sample."""
+        first: Any = None
+        workers: dict[str, dict[Span, None]] = {}
+        for record in group:
+            reading.line = record.line
+            try:
+                span = self._span(record.data, reading)
+            except InputError as error:
+                yield reading.bad(record, error)
+                continue
+            first = first or record.data
+            workers.setdefault(record.data["worker_id"], {}).update({span: None} if span else {})
+        if first is None:
+            return
+        document = self._articles(reading).get(first["bbcid"])
+        if document is None:
+            reading.report.notes["without_article"] += 1
+        yield Sample(
+            id=f"{first['bbcid']}-{first['system']}",
+            response=first["summary"],
+            task=Task.SUMMARIZATION,
+            language="en",
+            evidence=(Evidence(document, language="en"),) if document is not None else (),
+            generator=Generator(first["system"]),
+            annotations=tuple(
+                Annotation(
+                    annotator=worker,
+                    kind=Kind.HUMAN,
+                    taxonomy="support",
+                    spans=tuple(sorted(spans, key=lambda span: (span.start, -span.end))),
+                )
+                for worker, spans in workers.items()
+            ),
+            meta={"bbcid": first["bbcid"]},
+        )
+
+    def _span(self, row: Any, reading: Reading) -> Span | None:
+        for column in self._columns:
+            need(row, column, str)
+        type_ = row["hallucination_type"]
+        if type_ == "NULL":
+            return None
+        if type_ not in self._types:
+            raise InputError(f"{type_!r} is neither intrinsic, extrinsic nor NULL", field="hallucination_type")
+        edges = []
+        for column in ("hallucinated_span_start", "hallucinated_span_end"):
+            try:
+                edges.append(int(row[column]) - 1)
+            except ValueError:
+                raise InputError(f"a whole number is expected, not {row[column]!r}", field=column) from None
+        # 39 spans of the published file begin or end with a backslash and an n
+        marked = row["hallucinated_span"].removeprefix("\\n").removesuffix("\\n")
+        located = reading.located(marked, edges[0], edges[1], "hallucinated_span", row["summary"])
+        return Span(*located, self._types[type_]) if located else None
+
+    @staticmethod
+    def _articles(reading: Reading) -> dict[str, str]:
+        """Articles by id. They are held in memory: the published file is 1.1 MB."""
+        if "articles" not in reading.state:
+            file = reading.source.file
+            ids, texts = (file.with_name(name) if file else None for name in ("Gold.docid", "Gold.source"))
+            by_id: dict[str, str] = {}
+            if ids and texts and ids.is_file() and texts.is_file():
+                lines = texts.read_text("utf-8").split("\n")
+                by_id = dict(zip(ids.read_text("utf-8").split(), lines, strict=False))
+            reading.state["articles"] = by_id
+        articles: dict[str, str] = reading.state["articles"]
+        return articles
+
+
+class Wice(Format):
+    """WiCE JSONL: claims held against the article they cite (Kamoi et al. 2023).
+
+    `non_supported_tokens` files mark the tokens of a claim that the article does not support: runs of such tokens
+    become spans of type `unverified` (taxonomy `support`), with exact offsets in `claim`. `claims` files carry a label
+    only: `supported` is a claim with no unsupported span, `not_supported` one that is unsupported from end to end; of
+    `partially_supported` no spans are known, so none are given.
+
+    The article's sentences become one passage, a line each; `meta.supporting` keeps where the supporting ones stand in
+    it (one list of ranges a minimal set). The data set is English.
+    """
+
+    name = "wice"
+    summary = "WiCE claims and non-supported tokens"
+    keys = ("claim", "evidence")
+    any_keys = ("claim_tokens", "supporting_sentences")
+    writable = False
+    _title = "(meta data) TITLE: "
+    _type = "unverified"
+    _labels = ("not_supported", "partially_supported", "supported")
+
+    def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:  # noqa: ARG002
+        """One sample a claim."""
+        claim, meta, label = need(data, "claim", str), need(data, "meta", dict), need(data, "label", str)
+        if label not in self._labels:
+            raise InputError(f"the label {label!r} is none of {', '.join(self._labels)}", field="label")
+        spans: tuple[Span, ...] | None = None
+        if "claim_tokens" in data:
+            spans = tuple(self._token_spans(data, claim, reading))
+        elif label == "supported":
+            spans = ()
+        elif label == "not_supported" and claim:
+            spans = (Span(0, len(claim), self._type),)
+        passage, ranges = self._passage(need(data, "evidence", list))
+        yield Sample(
+            id=need(meta, "id", str, within="meta"),
+            response=claim,
+            task=Task.OPEN,
+            language="en",
+            evidence=(passage,),
+            annotations=(
+                Annotation(
+                    annotator="gold", kind=Kind.HUMAN, taxonomy="support", spans=spans, ratings={"label": label}
+                ),
+            ),
+            meta={
+                **{key: value for key, value in meta.items() if key != "id"},
+                "supporting": self._supporting(data, ranges),
+            },
+        )
+
+    def _token_spans(self, data: Any, claim: str, reading: Reading) -> Iterator[Span]:
+        tokens, marks = need(data, "claim_tokens", list), need(data, "non_supported_spans", list)
+        if len(tokens) != len(marks):
+            raise InputError(f"{len(marks)} marks for {len(tokens)} tokens", field="non_supported_spans")
+        offsets = _token_offsets([str(token) for token in tokens], claim)
+        for marked, run in groupby(zip(marks, offsets, strict=True), key=lambda pair: bool(pair[0])):
+            ranges = [(start, end) for _, (start, end) in run if start < end]
+            if marked and ranges:
+                yield Span(ranges[0][0], ranges[-1][1], self._type)
+            elif marked:
+                reading.repaired("empty_spans", "only white space is marked", where="non_supported_spans")
+
+    def _passage(self, sentences: list[Any]) -> tuple[Evidence, list[tuple[int, int]]]:
+        """The article as one passage, and where its sentences stand in it."""
+        ranges = []
+        at = 0
+        for index, sentence in enumerate(sentences):
+            if not isinstance(sentence, str):
+                raise InputError("text is expected", field=f"evidence[{index}]")
+            ranges.append((at, at + len(sentence)))
+            at += len(sentence) + 1
+        first = sentences[0] if sentences else ""
+        title = first.removeprefix(self._title) if first.startswith(self._title) else None
+        return Evidence("\n".join(sentences), title=title, language="en"), ranges
+
+    @staticmethod
+    def _supporting(data: Any, ranges: list[tuple[int, int]]) -> list[list[list[int]]]:
+        sets = optional(data, "supporting_sentences", list) or []
+        for number, indices in enumerate(sets):
+            if not isinstance(indices, list) or any(type(i) is not int or not 0 <= i < len(ranges) for i in indices):
+                raise InputError("no such sentence in `evidence`", field=f"supporting_sentences[{number}]")
+        return [[list(ranges[index]) for index in indices] for indices in sets]
+
+
+def _token_offsets(tokens: list[str], text: str) -> list[tuple[int, int]]:
+    """Where each token stands in `text`, in order; white space between (and in) tokens may differ.
+
+    A token that is nothing but white space has the empty range where it would stand.
+    """
+    solid = [index for index, char in enumerate(text) if not char.isspace()]
+    offsets = []
+    read = 0
+    for number, token in enumerate(tokens):
+        letters = "".join(token.split())
+        indices = solid[read : read + len(letters)]
+        if [text[index] for index in indices] != list(letters):
+            raise InputError(f"the token {token!r} does not stand in the text", field=f"claim_tokens[{number}]")
+        read += len(letters)
+        offsets.append((indices[0], indices[-1] + 1) if letters else (0, 0))
+    if read != len(solid):
+        raise InputError(f"the tokens end at code point {solid[read]}, but the text goes on", field="claim_tokens")
+    return offsets
+
+
+class HalluVerse(Format):
+    """HalluVerse25 CSV: a factual sentence, its edited version, and the type of the hallucination (section 3 of its
+    paper).
+
+    The data set labels the sentence, not a place in it: the label is a unit over the whole response (annotator `gold`).
+    For spans a second annotation, `edit`, marks the words in which the edited sentence differs from the factual one
+    (all of it for the type `sentence`); it is computed, and said to be by a model. The factual sentence is the
+    evidence. The paper does not print the column names, so the usual spellings are recognised whatever their case.
+    """
+
+    name = "halluverse"
+    summary = "HalluVerse25 CSV"
+    containers = ("csv", "jsonl", "json", "parquet")
+    columns = ("id", "language", "original_sentence", "edited_sentence", "hallucination_type")
+    _original = ("original_sentence", "original", "factual_sentence", "factual", "sentence")
+    _edited = ("edited_sentence", "edited", "hallucinated_sentence", "hallucinated")
+    _label = ("hallucination_type", "label", "type", "final_label")
+    _names: ClassVar = {"ent": "entity", "rel": "relation", "sent": "sentence"}
+
+    def sniff(self, head: Head) -> Sniff | None:
+        """By columns for the edited sentence and the type."""
+        keys = {_plain(key) for key in head.keys}
+        if keys & set(self._edited) and keys & set(self._label):
+            return Sniff(0.8, "columns for an edited sentence and its label")
+        return None
+
+    def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:
+        """One sample a row; `0` (no hallucination, or ungrammatical) is a row without a label."""
+        if not isinstance(data, dict):
+            raise InputError("a row with named columns is expected")
+        row = {_plain(key): value for key, value in data.items() if isinstance(value, str) and value}
+        original, edited, written = (_pick(row, names) for names in (self._original, self._edited, self._label))
+        label = written.strip().lower().rstrip(".")
+        label = self._names.get(label, label)
+        named = row.get("language") or row.get("lang")
+        language = language_tag(named) if named else reading.language_of_file()
+        yield Sample(
+            id=row.get("id") or f"{reading.source.stem}-{line}",
+            response=edited,
+            task=Task.BIOGRAPHY,
+            language=language,
+            evidence=(Evidence(original, language=language),),
+            annotations=tuple(self._annotations(label, original, edited)),
+            meta={} if label != "0" else {"label": "0"},
+        )
+
+    def _annotations(self, label: str, original: str, edited: str) -> Iterator[Annotation]:
+        if label == "0":
+            return
+        if label not in taxonomy("halluverse").types:
+            raise InputError(f"the label {label!r} is none of entity, relation, sentence, 0", field=self._label[0])
+        whole = Unit(0, len(edited), label)
+        yield Annotation(annotator="gold", kind=Kind.HUMAN, taxonomy="halluverse", units=(whole,))
+        spans = [(0, len(edited))] if label == "sentence" else _changed(original, edited)
+        marked = tuple(Span(start, end, label) for start, end in spans)
+        yield Annotation(annotator="edit", kind=Kind.MODEL, taxonomy="halluverse", spans=marked)
+
+    def record(self, sample: Sample) -> dict[str, Any]:
+        """A row of the sample's unit label."""
+        labels = {unit.label for annotation in sample.annotations for unit in annotation.units or ()}
+        unlabelled = not labels and any(annotation.spans for annotation in sample.annotations)
+        known = labels <= taxonomy("halluverse").types.keys()
+        if len(labels) > 1 or unlabelled or not known or not sample.evidence:
+            raise InputError("a row of HalluVerse has one label and a factual sentence")
+        return {
+            "id": sample.id,
+            "language": sample.language or "",
+            "original_sentence": evidence_text(sample),
+            "edited_sentence": sample.response,
+            "hallucination_type": labels.pop().capitalize() if labels else "0",
+        }
+
+
+def _plain(column: str) -> str:
+    return re.sub(r"[\s_-]+", "_", column.strip().lower())
+
+
+def _pick(row: dict[str, str], names: tuple[str, ...]) -> str:
+    for name in names:
+        if name in row:
+            return row[name]
+    raise InputError("the column is missing or empty", field=names[0])
+
+
+def _changed(original: str, edited: str) -> Iterator[tuple[int, int]]:
+    """Where the words of the edited sentence differ from the original's, half-open."""
+    before, after = (list(re.finditer(r"\w+|[^\w\s]", text)) for text in (original, edited))
+    matcher = SequenceMatcher(None, [m.group() for m in before], [m.group() for m in after], autojunk=False)
+    for operation, _, _, start, end in matcher.get_opcodes():
+        if operation in {"replace", "insert"}:
+            yield after[start].start(), after[end - 1].end()

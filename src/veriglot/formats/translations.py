@@ -1,0 +1,701 @@
+"""Published data sets of labelled translations: the source text is the evidence, in a language of its own."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from itertools import count, groupby
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+from msgspec.structs import replace
+
+from veriglot.errors import InputError
+from veriglot.formats.base import (
+    Fields,
+    Format,
+    Sniff,
+    beside_spans,
+    evidence_text,
+    language_tag,
+    marked_ranges,
+    need,
+    optional,
+    spanned_annotation,
+    with_markers,
+)
+from veriglot.formats.containers import BadRow, Record, TooLongError, iter_lines
+from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, Task, Unit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from veriglot.formats.base import Reading
+    from veriglot.formats.containers import Head, Records
+
+__all__ = ["ADDITION", "HALLUCINATIONS"]
+
+_TYPE = "hallucination"
+_LINES_LOOKED_AT = 20
+
+
+class Hat(Format):
+    """HAT JSON: translations with hallucinated spans marked by people (HAT, section 3.3).
+
+    A row holds `srcLocale`, `tgtLocale`, `id`, `annotatorID`, `source`, `target` and `errors`, each with a `category`
+    and `spans` of a start index, an end index and the span's text. The paper names these three without spelling their
+    keys, so `start`/`startIndex`/`start_index`, the same for the end, and `text`/`spanText`/`span_text` are read; the
+    text decides where the end is meant to be inclusive. Source-level labels become flags of the taxonomy `hat` where
+    they match one, and stay in `meta` as they stood. A row without an annotator, and with null for `errors`, was not
+    annotated yet.
+    """
+
+    name = "hat"
+    summary = "HAT JSON, hallucinated spans in translations"
+    containers = ("json", "jsonl", "parquet")
+    keys = ("srcLocale", "tgtLocale", "target")
+    fields = Fields(
+        response="target", evidence="source", language="tgtLocale", evidence_language="srcLocale",
+        task=Task.TRANSLATION, needed=("source", "id", "srcLocale", "tgtLocale"),
+    )  # fmt: skip
+    _known: ClassVar = {"srcLocale", "tgtLocale", "id", "annotatorID", "source", "target", "errors"}
+    _flags: ClassVar = {
+        "source_wrong_language": ("wrong language", "wrong_language", "mixed language", "mixed_language"),
+        "source_incomprehensible": ("nonsens", "garbled", "incomprehensible"),
+        "source_noise": ("spelling", "typo", "noise"),
+    }
+
+    def tag_of(self, code: str) -> str | None:
+        """The tag, or the locale itself where it is not known."""
+        return language_tag(code) or code
+
+    def annotations(self, data: Any, response: str, meta: dict[str, Any], reading: Reading) -> Iterator[Annotation]:
+        """One, with flags for labels of the source."""
+        meta |= {key: value for key, value in data.items() if key not in self._known and value not in (None, [], {})}
+        labels = str({key: value for key, value in meta.items() if value}).lower()  # a label of false is not set
+        spans = tuple(self._spans(optional(data, "errors", list) or [], response, reading))
+        if data.get("errors", []) is not None or data.get("annotatorID") is not None:
+            yield Annotation(
+                annotator=str(data.get("annotatorID") or "annotator"),
+                kind=Kind.HUMAN,
+                taxonomy="hat",
+                spans=spans,
+                flags=tuple(flag for flag, words in self._flags.items() if any(word in labels for word in words)),
+            )
+
+    @staticmethod
+    def _spans(errors: list[Any], target: str, reading: Reading) -> Iterator[Span]:
+        for number, error in enumerate(errors):
+            category = need(error, "category", str, within=f"errors[{number}]")
+            if category.lower() != _TYPE:
+                reading.report.notes[f"errors_of_category:{category}"] += 1
+                continue
+            for index, span in enumerate(need(error, "spans", list, within=f"errors[{number}]")):
+                where = f"errors[{number}].spans[{index}]"
+                start, end = (
+                    need(span, next((key for key in keys if isinstance(span, dict) and key in span), keys[0]), int,
+                         within=where)
+                    for keys in (("start", "startIndex", "start_index"), ("end", "endIndex", "end_index"))
+                )  # fmt: skip
+                texts = (span.get(key) for key in ("text", "spanText", "span_text"))
+                text = next((text for text in texts if isinstance(text, str)), None)
+                inclusive = text is not None and target[start:end] != text and target[start : end + 1] == text
+                edges = reading.located(text, start, end + 1 if inclusive else end, where, target)
+                if edges:
+                    yield Span(*edges, _TYPE)
+
+    def labels(self, sample: Sample) -> dict[str, Any]:
+        """The first annotation with spans; offsets are code points, the end exclusive.
+
+        Without one the row has null for annotator and errors: it is still to be annotated.
+        """
+        if not sample.evidence or sample.language is None or sample.evidence[0].language is None:
+            raise InputError("a row of HAT has a source text, and a language of both source and target")
+        annotation = spanned_annotation(sample)
+        spans = [
+            {"start": span.start, "end": span.end, "text": sample.response[span.start : span.end]}
+            for span in (annotation and annotation.spans) or ()
+        ]
+        return {
+            "annotatorID": annotation and annotation.annotator,
+            "errors": annotation and ([{"category": _TYPE, "spans": spans}] if spans else []),
+        }
+
+    def record(self, sample: Sample) -> dict[str, Any]:
+        """A row, with what `meta` holds."""
+        return {"annotatorID": None, "errors": None, **sample.meta, **super().record(sample)}
+
+
+class Xcomet(Format):
+    """XCOMET rows: a source, its translation and `error_spans` with confidence and severity (Guerreiro et al. 2024).
+
+    The spans are translation errors of any kind, not hallucinations only, so they carry no type; their severities stay
+    in `meta.severities`, one a span. `score` or `scores` is the rating `score`.
+    """
+
+    name = "xcomet"
+    summary = "XCOMET rows with error_spans"
+    keys = ("mt", "error_spans")
+    fields = Fields(
+        response="mt", evidence="src", language="tgt_lang", evidence_language="src_lang", task=Task.TRANSLATION,
+        meta=("ref",),
+    )  # fmt: skip
+
+    def annotations(self, data: Any, response: str, meta: dict[str, Any], reading: Reading) -> Iterator[Annotation]:
+        """One by a model; `score` or `scores` is a rating."""
+        spans, severities = [], []
+        errors = need(data, "error_spans", list)
+        for edges, item, where in reading.ranges(errors, "error_spans", response, by_text=True):
+            confidence = optional(item, "confidence", float)
+            if confidence is not None and not 0 <= confidence <= 1:
+                raise InputError(f"a confidence lies between 0 and 1, not {confidence}", field=f"{where}.confidence")
+            spans.append(Span(*edges, confidence=confidence))
+            severities.append(optional(item, "severity", str))
+        if any(severities):
+            meta["severities"] = severities
+        score = optional(data, "score" if "score" in data else "scores", float)
+        ratings: dict[str, float | str] = {} if score is None else {"score": score}
+        yield Annotation(annotator="xcomet", kind=Kind.MODEL, taxonomy="hat", spans=tuple(spans), ratings=ratings)
+
+    def labels(self, sample: Sample) -> dict[str, Any]:
+        """The first annotation that has spans."""
+        annotation = spanned_annotation(sample)
+        spans = annotation.spans or () if annotation else ()
+        severities = beside_spans(sample, "severities", spans) or [None] * len(spans)
+        return {
+            "score": annotation.ratings.get("score") if annotation else None,
+            "error_spans": [
+                {
+                    "text": sample.response[span.start : span.end],
+                    "confidence": span.confidence,
+                    "severity": severity,
+                    "start": span.start,
+                    "end": span.end,
+                }
+                for span, severity in zip(spans, severities, strict=True)
+            ],
+        }
+
+
+class HalOmi(Format):
+    """HalOmi TSV (Dale et al. 2023): translations with hallucinated parts of the target between `<<<` and `>>>`.
+
+    Annotator `gold` carries the spans, and the sentence-level degrees as ratings `class_hall` and `class_omit`. The
+    parts of the source that the translation omits stay in `meta.omit_spans`. Language codes are FLORES's (`deu_Latn`).
+    """
+
+    name = "halomi"
+    summary = "HalOmi TSV, hallucinations and omissions in translations"
+    containers = ("tsv", "csv", "jsonl", "parquet")
+    keys = ("mt_text", "hall_spans")
+    columns = ("src_lang", "tgt_lang", "src_text", "mt_text", "omit_spans", "hall_spans", "class_hall", "class_omit",
+               "data_source")  # fmt: skip
+    fields = Fields(
+        response="mt_text", evidence="src_text", language="tgt_lang", evidence_language="src_lang",
+        task=Task.TRANSLATION, needed=("src_lang", "tgt_lang", "hall_spans"),
+    )  # fmt: skip
+    _markers = ("<<<", ">>>")
+    _meta = ("omit_spans", "data_source", "perturbation", "selection")
+
+    def tag_of(self, code: str) -> str | None:
+        """The tag of a code with a script, or of that without it, or the code itself where it is not known."""
+        return language_tag(code) or language_tag(code.split("_")[0]) or code.replace("_", "-")
+
+    def samples(self, data: Any, line: int, reading: Reading) -> Iterable[Sample]:
+        """One sample a row, named by its line."""
+        return super().samples({**data, "id": None} if isinstance(data, dict) else data, line, reading)
+
+    def annotations(self, data: Any, response: str, meta: dict[str, Any], reading: Reading) -> Iterator[Annotation]:  # noqa: ARG002
+        """One, with the degrees as ratings."""
+        meta |= {key: data[key] for key in self._meta if data.get(key)}
+        ranges = marked_ranges(data["hall_spans"], response, self._markers, field="hall_spans", of="mt_text")
+        yield Annotation(
+            annotator="gold",
+            kind=Kind.HUMAN,
+            taxonomy="hat",
+            spans=tuple(Span(start, end, _TYPE) for start, end in ranges),
+            ratings={key: data[key] for key in ("class_hall", "class_omit") if data.get(key)},
+        )
+
+    def record(self, sample: Sample) -> dict[str, Any]:
+        """A row; of several annotations the first with spans."""
+        annotation = spanned_annotation(sample)
+        if annotation is None or not sample.evidence or sample.language is None or not sample.evidence[0].language:
+            raise InputError("a row of HalOmi has spans, a source text, and the languages of both texts")
+        source = evidence_text(sample)
+        return {
+            "src_lang": sample.evidence[0].language,
+            "tgt_lang": sample.language,
+            "src_text": source,
+            "mt_text": sample.response,
+            "omit_spans": sample.meta.get("omit_spans", source),
+            "hall_spans": with_markers(sample.response, annotation.spans or (), self._markers),
+            "class_hall": str(annotation.ratings.get("class_hall", "")),
+            "class_omit": str(annotation.ratings.get("class_omit", "")),
+            "data_source": str(sample.meta.get("data_source", "")),
+        }
+
+
+# Tables whose rows state no language.
+
+
+def _translation(source: str, target: str, texts: Iterable[tuple[str, str]], reading: Reading, **parts: Any) -> Sample:
+    """A translation, its languages those of the file that begins with `texts`; `parts` as of `Sample`."""
+    source_tag, target_tag = reading.pair_of(texts)
+    return Sample(
+        response=target,
+        task=Task.TRANSLATION,
+        language=target_tag,
+        evidence=(Evidence(source, language=source_tag),),
+        **parts,
+    )
+
+
+def _head_lines(reading: Reading) -> list[str]:
+    return reading.source.head.decode("utf-8", "replace").split("\n")
+
+
+HALLUCINATIONS = ("oscillation", "strong_detachment", "full_detachment")
+"""Flags of `guerreiro` for what the data's paper calls a hallucination."""
+
+
+class Guerreiro(Format):
+    """Pathologies of translations, CSV (Guerreiro et al. 2023, "Looking for a Needle in a Haystack").
+
+    A row holds `src`, `mt`, `ref` and a 0 or 1 for each pathology. The label is of the whole translation: what is a
+    hallucination by the data's paper (`repetitions`, which is oscillation, `strong-unsupport` and `full-unsupport`,
+    which are strong and full detachment) is a unit `hallucination` over the whole response (taxonomy `hat`), and a row
+    without any has none. `omission` and `named-entities` are pathologies and no hallucinations. All five are flags of
+    the annotation `gold`: `oscillation`, `strong_detachment`, `full_detachment`, `omission`, `named_entities`. Of a
+    strong detachment only a part is unsupported, and no one marked which; the flags tell them apart. The reference
+    translation goes to `meta.reference`.
+
+    In the published file a row has commas in a text that is not quoted: a comma before a space is read as part of its
+    text where that gives the right number of columns. The languages are identified from the file's beginning.
+    """
+
+    name = "guerreiro"
+    summary = "pathologies of translations: detachment, oscillation, omission, CSV"
+    containers = ("csv",)
+    keys = ("src", "mt", "strong-unsupport", "full-unsupport")
+    writable = False
+    _flags: ClassVar = {
+        "repetitions": "oscillation",
+        "strong-unsupport": "strong_detachment",
+        "full-unsupport": "full_detachment",
+        "omission": "omission",
+        "named-entities": "named_entities",
+    }
+    _columns = ("", "src", "mt", "ref", "repetitions", "named-entities", "omission", "strong-unsupport",
+                "full-unsupport")  # fmt: skip
+    _comma_between_columns = re.compile(r",(?! )")
+
+    def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:
+        """One sample a row."""
+        source, target = need(data, "src", str), need(data, "mt", str)
+        for column in self._flags:
+            if need(data, column, str) not in {"0", "1"}:
+                raise InputError(f"a label is 0 or 1, not {data[column][:60]!r}", field=column)
+        flags = tuple(flag for column, flag in self._flags.items() if data[column] == "1")
+        units = (Unit(0, len(target), _TYPE),) if target and not set(flags).isdisjoint(HALLUCINATIONS) else ()
+        rows = csv.DictReader(io.StringIO("\n".join(_head_lines(reading)), newline=""))
+        yield _translation(
+            source,
+            target,
+            ((row.get("src") or "", row.get("mt") or "") for row in rows),
+            reading,
+            id=f"{reading.source.stem}-{data.get('') or line}",
+            annotations=(Annotation(annotator="gold", kind=Kind.HUMAN, taxonomy="hat", units=units, flags=flags),),
+            meta={"reference": data["ref"]} if data.get("ref") else {},
+        )
+
+    def rows(self, records: Records, reading: Reading) -> Iterator[Sample | BadRow]:
+        """Samples and bad rows; rows with commas that should have been quoted are repaired."""
+        return super().rows((self._repaired(record, reading) for record in records), reading)
+
+    def _repaired(self, record: Record | BadRow, reading: Reading) -> Record | BadRow:
+        """A row with too many columns as it was meant, if it can be told; else as it is."""
+        if not isinstance(record, BadRow):
+            return record
+        cells = self._comma_between_columns.split(record.raw.rstrip("\r\n"))
+        if len(cells) != len(self._columns) or not all(cell in {"0", "1"} for cell in cells[4:]):
+            return record
+        reading.line = record.line
+        try:
+            reading.repaired("unquoted_commas", "the row has commas in a text that is not quoted")
+        except InputError as error:
+            return BadRow(record.path, record.line, error.at(path=record.path, line=record.line), record.raw)
+        return Record(record.line, dict(zip(self._columns, cells, strict=True)))
+
+
+class Mlqe(Format):
+    """Critical translation errors, TSV (Specia et al. 2021, WMT21 quality estimation task 3, of MLQE-PE).
+
+    A row is an identifier, a source, its translation, the scores of three people and what most of them say; a blind
+    test file has the first three columns. There is no header, and quotes stand for themselves. A score of 1 is a
+    critical error, 0 none; 2 and 3 say that the source or the translation cannot be understood.
+
+    Annotator `gold` is the majority, `annotator_1` to `_3` are the people: a unit `critical_error` (taxonomy
+    `critical`) over the whole response, or no unit. Who could not understand the texts has no units, and the score as a
+    rating. A critical error is wider than a hallucination, and no one marked where in the translation it is.
+    Translations are published as tokens with spaces between them, also those into Japanese and Chinese.
+
+    Rows state no language: a pair in the file's name that fits the texts is believed (`ende_majority_dev.tsv`). The
+    part of the data that the name says goes to `meta.split`.
+    """
+
+    name = "mlqe"
+    summary = "critical translation errors of MLQE-PE, TSV"
+    containers = ("tsv", "text")
+    takes_lines = True
+    writable = False
+    _scores = re.compile(r"\[([0-3](?:, ?[0-3])*)\]")
+    _verdicts: ClassVar = {"ERR": True, "NOT": False}
+    _labelled, _blind = 5, 3  # columns
+
+    def sniff(self, head: Head) -> Sniff | None:
+        """By rows of number, two texts, scores in brackets and ERR or NOT; or of number and two texts alone."""
+        lines = [line.rstrip("\r").split("\t") for line in head.text.split("\n")[:_LINES_LOOKED_AT] if line.strip()]
+        if not lines or not all(cells[0].isdigit() and len(cells) == len(lines[0]) for cells in lines):
+            return None
+        if len(lines[0]) == self._labelled and all(
+            self._scores.fullmatch(cells[3]) and cells[4] in self._verdicts for cells in lines
+        ):
+            return Sniff(0.95, "rows of a number, two texts, people's scores and ERR or NOT")
+        if len(lines[0]) == self._blind:
+            return Sniff(0.6, "rows of a number and two texts, without a header")
+        return None
+
+    def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:  # noqa: ARG002
+        """One sample a row."""
+        cells = str(data).split("\t")
+        if len(cells) not in {self._labelled, self._blind}:
+            raise InputError(
+                f"a row has {self._labelled} columns, or {self._blind} in a blind test file, not {len(cells)}"
+            )
+        number, source, target = cells[:3]
+        split = next((part for part in reading.source.stem.split("_") if part in {"train", "dev", "test"}), None)
+        head = (line.split("\t") for line in _head_lines(reading))
+        yield _translation(
+            source,
+            target,
+            ((row[1], row[2]) for row in head if len(row) >= self._blind),
+            reading,
+            id=f"{reading.source.stem}-{number}",
+            annotations=tuple(self._people(*cells[3:], target=target)) if len(cells) == self._labelled else (),
+            meta={"split": split} if split else {},
+        )
+
+    def _people(self, scores: str, verdict: str, *, target: str) -> Iterator[Annotation]:
+        match = self._scores.fullmatch(scores)
+        if match is None:
+            raise InputError(f"scores are numbers from 0 to 3 in brackets, not {scores[:60]!r}", field="scores")
+        if verdict not in self._verdicts:
+            raise InputError(f"the majority says ERR or NOT, not {verdict[:60]!r}", field="aggregated-score")
+        given = [score.strip() for score in match.group(1).split(",")]
+        critical = self._verdicts[verdict]
+        if (given.count("1") > len(given) / 2) is not critical:
+            raise InputError(f"{verdict} is not what most of the scores {scores} say", field="aggregated-score")
+        whole = (Unit(0, len(target), "critical_error"),) if target else ()
+        yield Annotation(annotator="gold", kind=Kind.HUMAN, taxonomy="critical", units=whole if critical else ())
+        for index, score in enumerate(given, start=1):
+            yield Annotation(
+                annotator=f"annotator_{index}",
+                kind=Kind.HUMAN,
+                taxonomy="critical",
+                units={"0": (), "1": whole}.get(score),
+                ratings={"score": float(score)},
+            )
+
+
+ADDITION = "Accuracy/Addition"
+"""The category of `mqm` for what the translation says and the source does not."""
+
+
+class _Rating(NamedTuple):
+    """A row: the texts without marks, who rated, and the error, or None where there is none."""
+
+    key: tuple[str, str, str]
+    source: str
+    target: str
+    rater: str
+    error: dict[str, Any] | None
+    line: int
+
+
+class Mqm(Format):
+    """MQM ratings of translations, TSV (Freitag et al. 2021): a row an error, marked with `<v>...</v>` in its text.
+
+    Rows of one system and segment that follow each other become one sample with an annotation per rater. Errors of the
+    category *Accuracy/Addition* are what the source does not support: they are the spans, of type `hallucination`
+    (taxonomy `hat`), and a rater who marked none has none. Every error, with its category, its severity, the rater, the
+    text that it is marked in (`target`, or `source` for omissions) and its place there, stays in `meta.errors`. The
+    system is the generator; systems named `ref` are people.
+
+    The tables quote nothing: a quotation mark is part of its text. A mark that is never closed reaches to the end of
+    the text, which is counted as a repair. Rows state no language: a pair in the file's name that fits the texts is
+    believed (`mqm_ted_zhen.tsv`).
+    """
+
+    name = "mqm"
+    summary = "MQM error spans in translations, TSV"
+    containers = ("tsv", "text")
+    takes_lines = True
+    writable = False
+    _markers = ("<v>", "</v>")
+    _needed = ("system", "doc", "seg_id", "rater", "source", "target", "category", "severity")
+
+    def sniff(self, head: Head) -> Sniff | None:
+        """By the columns `seg_id`, `rater`, `category` and `severity`."""
+        columns = head.text.split("\n", 1)[0].rstrip("\r").split("\t")
+        if set(self._needed) <= set(columns):
+            return Sniff(0.95, "the columns `seg_id`, `rater`, `category` and `severity`")
+        return None
+
+    def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:
+        """One row alone, as a sample with one rater; the first row names the columns and is none."""
+        rating = self._rating(str(data), line, reading)
+        if rating is not None:
+            yield self._sample([rating], reading)
+
+    def rows(self, records: Records, reading: Reading) -> Iterator[Sample | BadRow]:
+        """Samples of consecutive rows with the same system, segment and texts."""
+        ratings = self._ratings(records, reading)
+        for key, group in groupby(ratings, key=lambda row: None if isinstance(row, BadRow) else row[:3]):
+            rows = list(group)
+            if key is None:
+                yield from (row for row in rows if isinstance(row, BadRow))
+                continue
+            same_segment = [row for row in rows if isinstance(row, _Rating)]
+            reading.line = same_segment[0].line
+            yield self._sample(same_segment, reading)
+
+    def _ratings(self, records: Records, reading: Reading) -> Iterator[_Rating | BadRow]:
+        for record in records:
+            if isinstance(record, BadRow):
+                yield record
+                continue
+            reading.line = record.line
+            try:
+                rating = self._rating(str(record.data), record.line, reading)
+            except InputError as error:
+                yield reading.bad(record, error)
+            else:
+                if rating is not None:
+                    yield rating
+
+    def _rating(self, text: str, line: int, reading: Reading) -> _Rating | None:
+        cells = text.split("\t")
+        columns = reading.state.setdefault("columns", cells)
+        missing = [name for name in self._needed if name not in columns]
+        if missing:
+            raise InputError(f"the first line does not name the columns {', '.join(missing)}")
+        if columns is cells:
+            return None
+        if len(cells) != len(columns):
+            raise InputError(f"the row has {len(cells)} columns, but the first line {len(columns)}")
+        row = dict(zip(columns, cells, strict=True))
+        source, in_source = self._marked(row["source"], "source", reading)
+        target, in_target = self._marked(row["target"], "target", reading)
+        error: dict[str, Any] | None = None
+        if row["category"].lower() not in {"no-error", "no error"}:
+            error = {key: row[key] for key in ("category", "severity", "rater")}
+            if in_target or in_source:
+                error |= {"in": "target" if in_target else "source", "places": in_target or in_source}
+            if row.get("comment"):
+                error["comment"] = row["comment"]
+        return _Rating((row["system"], row["doc"], row["seg_id"]), source, target, row["rater"], error, line)
+
+    def _marked(self, text: str, field: str, reading: Reading) -> tuple[str, list[list[int]]]:
+        """The text without marks, and the marked ranges."""
+        opening, closing = self._markers
+        if text.count(opening) == text.count(closing) + 1 and text.rfind(opening) > text.rfind(closing):
+            reading.repaired("unclosed_marks", f"{opening} is never closed", where=field)
+            text += closing
+        plain = text.replace(opening, "").replace(closing, "")
+        ranges = marked_ranges(text, plain, self._markers, field=field, of=f"{field} without marks")
+        return plain, [list(edges) for edges in ranges]
+
+    @staticmethod
+    def _sample(rows: list[_Rating], reading: Reading) -> Sample:
+        first = rows[0]
+        raters: dict[str, set[Span]] = {}
+        for row in rows:
+            spans = raters.setdefault(row.rater, set())
+            if row.error is not None and row.error["category"] == ADDITION and row.error.get("in") == "target":
+                spans.update(Span(start, end, _TYPE) for start, end in row.error["places"])
+        system, doc, segment = first.key
+        errors = [row.error for row in rows if row.error is not None]
+        # a name of its own, also where the rows of a segment stand in several parts of the file or differ in a text
+        met: dict[tuple[str, str, str], int] = reading.state.setdefault("met", {})
+        met[first.key] = met.get(first.key, 0) + 1
+        columns, *lines = (line.rstrip("\r").split("\t") for line in _head_lines(reading))
+        head = (dict(zip(columns, line, strict=False)) for line in lines)
+        return _translation(
+            first.source,
+            first.target,
+            ((row.get("source", ""), row.get("target", "")) for row in head),
+            reading,
+            id="-".join((reading.source.stem, *first.key)) + (f"-{met[first.key]}" if met[first.key] > 1 else ""),
+            generator=Generator(system),
+            annotations=tuple(
+                Annotation(
+                    annotator=rater,
+                    kind=Kind.HUMAN,
+                    taxonomy="hat",
+                    spans=tuple(sorted(spans, key=lambda span: (span.start, -span.end))),
+                )
+                for rater, spans in raters.items()
+            ),
+            meta={"doc": doc, "segment": segment} | ({"errors": errors} if errors else {}),
+        )
+
+
+class TokenLabels(Format):
+    """Token labels of translations in parallel files (Zhou et al. 2021): a line of 0 and 1 for each translation.
+
+    `NAME.label` holds a label a token, 1 for what the source does not support; `NAME.target` and `NAME.source` beside
+    it hold the texts, line by line, and `NAME.ref` a reference, if there is one. Tokens are what white space parts, so
+    punctuation belongs to its word. Runs of marked tokens become spans of type `hallucination` (taxonomy `hat`); the
+    reference goes to `meta.reference`. The target is the response and the source the evidence.
+
+    The languages are identified from the files' beginnings, as neither file nor name says them.
+    """
+
+    name = "token-labels"
+    summary = "token labels of translations, in parallel files .label, .target, .source"
+    containers = ("text",)
+    _endings = (".source.tok", ".tok", ".target", ".source", ".ref")  # the first two are segmentations of the source
+    companions = tuple(f"*{ending}" for ending in _endings)
+    writable = False
+    _labels = re.compile(r"[01](?: [01])*")
+
+    def sniff(self, head: Head) -> Sniff | None:
+        """By lines that hold nothing but 0 and 1."""
+        lines = [line for line in head.text.split("\n")[:_LINES_LOOKED_AT] if line.strip()]
+        if lines and all(self._labels.fullmatch(line.rstrip()) for line in lines[:-1] or lines):
+            return Sniff(0.9, "lines of 0 and 1 alone")
+        return None
+
+    def reads_beside(self, file: Path) -> bool:
+        """A text with labels beside it; without them any file may be called `.source`."""
+        ending = next((ending for ending in self._endings if file.name.endswith(ending)), None)
+        return ending is not None and file.with_name(file.name.removesuffix(ending) + ".label").is_file()
+
+    def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:
+        """One sample a line."""
+        texts = _texts(reading)
+        if not texts[".target"].exists:
+            name = f"{reading.source.stem}.target"
+            raise InputError(f"these labels belong to a text that is not here: {name!r}", remedy="Put it beside them.")
+        target, source, reference = (file.line(line) or "" for file in texts.values())
+        sample = _translation(
+            source,
+            target,
+            _first_texts(reading),
+            reading,
+            id=f"{reading.source.stem}-{line}",
+            generator=Generator(reading.source.stem),
+            annotations=(
+                Annotation(
+                    annotator="gold",
+                    kind=Kind.HUMAN,
+                    taxonomy="hat",
+                    spans=tuple(_marked_tokens(str(data).split(), target)),
+                ),
+            ),
+            meta={"reference": reference} if reference else {},
+        )
+        yield sample if source else replace(sample, evidence=())
+
+    def rows(self, records: Records, reading: Reading) -> Iterator[Sample | BadRow]:
+        """Samples and bad rows; translations that have no labels are bad rows too, wherever they stand."""
+        after = 1
+        for row in records:
+            yield from self._unlabelled(after, row.line, reading)
+            yield from super().rows(iter([row]), reading)
+            after = row.line + 1
+        yield from self._unlabelled(after, None, reading)
+
+    @staticmethod
+    def _unlabelled(start: int, end: int | None, reading: Reading) -> Iterator[BadRow]:
+        """Lines of the target from `start` up to `end` (or its last) without labels, unless they are empty."""
+        path, target = reading.source.path, _texts(reading)[".target"]
+        for number in count(start) if end is None else range(start, end):
+            try:
+                text = target.line(number)
+            except InputError as error:
+                yield BadRow(path, number, error.at(path=path, line=number))
+                continue
+            if text is None:
+                return
+            if text.strip():
+                yield BadRow(path, number, InputError("this translation has no labels", path=path, line=number), text)
+            else:
+                reading.report.notes["empty_lines"] += 1
+
+
+class _Parallel:
+    """A file of lines beside the labels, read forward by number in step with them; absent, it has no lines."""
+
+    def __init__(self, reading: Reading, ending: str) -> None:
+        file = reading.source.file
+        beside = file.with_name(file.stem + ending) if file is not None else None
+        self.exists = beside is not None and beside.is_file()
+        self._lines = _lines(beside) if beside is not None and self.exists else iter(())
+        self._number = 0
+        self._content: bytes | TooLongError = b""
+
+    def line(self, number: int) -> str | None:
+        """The line of that number, without its end; None beyond the last. Numbers never go down."""
+        while self._number < number:
+            following = next(self._lines, None)
+            if following is None:
+                return None
+            self._number, self._content = following
+        if self._number > number:
+            return None
+        if isinstance(self._content, TooLongError):
+            raise self._content
+        try:
+            return self._content.decode("utf-8").rstrip("\r\n")
+        except UnicodeDecodeError as error:
+            raise InputError(f"the text of this line is not valid UTF-8 at its byte {error.start}") from error
+
+
+def _lines(file: Path) -> Iterator[tuple[int, bytes | TooLongError]]:
+    with file.open("rb") as stream:
+        yield from iter_lines(stream)
+
+
+def _texts(reading: Reading) -> dict[str, _Parallel]:
+    if "texts" not in reading.state:
+        texts = {ending: _Parallel(reading, ending) for ending in (".target", ".source", ".ref")}
+        if not texts[".source"].exists:
+            reading.report.notes["without_source_file"] += 1
+        reading.state["texts"] = texts
+    parallel: dict[str, _Parallel] = reading.state["texts"]
+    return parallel
+
+
+def _first_texts(reading: Reading) -> Iterator[tuple[str, str]]:
+    target, source = _Parallel(reading, ".target"), _Parallel(reading, ".source")
+    for number in range(1, 101):
+        try:
+            yield source.line(number) or "", target.line(number) or ""
+        except InputError:  # it is reported with its row
+            continue
+
+
+def _marked_tokens(labels: list[str], target: str) -> Iterator[Span]:
+    tokens = [match.span() for match in re.finditer(r"[^ \t]+", target)]
+    if len(tokens) != len(labels):
+        raise InputError(f"there are {len(labels)} labels for the {len(tokens)} tokens of the target")
+    wrong = next((label for label in labels if label not in {"0", "1"}), None)
+    if wrong is not None:
+        raise InputError(f"a label is 0 or 1, not {wrong!r}")
+    for label, run in groupby(zip(labels, tokens, strict=True), key=lambda pair: pair[0]):
+        ranges = [offsets for _, offsets in run]
+        if label == "1":
+            yield Span(ranges[0][0], ranges[-1][1], _TYPE)

@@ -298,11 +298,11 @@ def _tagged(passage: str, answer: str, type_: str, taxonomy: str, language: str)
     from veriglot.records.taxonomy import taxonomy as named
 
     parsed = parse_tags(answer, tuple(named(taxonomy).types), edits="mark")
-    bad = next((fault for fault in parsed.faults if fault.kind not in _HARMLESS), None)
-    if bad is not None and bad.kind == "empty":
-        return Fault("deleted", f"the tag {bad.tag!r} stands around nothing")
+    bad = next((tag for tag in parsed.faults if tag.fault not in _HARMLESS), None)
+    if bad is not None and bad.fault == "empty":
+        return Fault("deleted", f"the tag {bad.raw!r} stands around nothing")
     if bad is not None:
-        return Fault("tags", f"the tag {bad.tag!r} is not right: {bad.kind}")
+        return Fault("tags", f"the tag {bad.raw!r} is not right: {bad.fault}")
     if not parsed.spans:
         return Fault("nothing", f"nothing is marked in {answer[:120]!r}")
     wrong = next((span for span in parsed.spans if span.type != type_), None)

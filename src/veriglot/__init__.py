@@ -96,8 +96,8 @@ _HOMES = {
     "detect": "detectors.registry",
     "load_detector": "detectors.registry",
     "VeriglotError": "errors",
-    "read": "formats",
-    "write": "formats",
+    "read": "formats.reader",
+    "write": "formats.writer",
     "load_scorer": "scorers",
 }
 

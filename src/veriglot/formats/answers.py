@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from veriglot.formats.base import Reading
     from veriglot.formats.containers import Head, Records
 
-__all__: list[str] = []
+__all__ = []
 
 _TYPE = "hallucination"
 # RAGTruth's labels as types of the taxonomy `support`, and what is written for these; LettuceDetect has them too.

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from veriglot.formats.base import Reading
     from veriglot.formats.containers import Head, Record, Records
 
-__all__: list[str] = []
+__all__ = []
 
 
 class XsumSpans(Format):

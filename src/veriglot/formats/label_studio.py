@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from veriglot.formats.base import Sniff
     from veriglot.formats.containers import Head
 
-__all__: list[str] = []
+__all__ = []
 
 _RESPONSE = ("response", "answer", "text", "target")
 _EVIDENCE = ("evidence", "context", "source", "references", "reference")

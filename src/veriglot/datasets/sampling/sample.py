@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_right
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -184,9 +186,9 @@ class ScorerAccount(msgspec.Struct, frozen=True):
     percentile: int
     percentile_border: float | None
     percentile_tied: int
-    drawn: int
-    missing: int
-    in_sample: int
+    drawn: int = 0
+    missing: int = 0
+    in_sample: int = 0
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -460,14 +462,9 @@ def _translation(line: Line, id_: str, languages: tuple[str, str]) -> Sample:
 
 @dataclass(frozen=True)
 class Choice:
-    """The lines that were chosen.
+    """The numbers of the lines that were chosen, ascending, and for each the step in which each scorer chose it.
 
-    Attributes:
-        places: of the lines, ascending.
-        chosen_by: for each of them, label of every scorer that chose it to the step in which it did.
-        scorers: an account for each scorer.
-        worst: lines that the first step gave, each counted once.
-        drawn: lines that the second step added.
+    `worst` counts the lines of the first step, each once, and `drawn` those that the second added.
     """
 
     places: NDArray[np.int64]
@@ -477,37 +474,33 @@ class Choice:
     drawn: int
 
 
-@dataclass(frozen=True)
-class _Worst:
-    """The worst lines of a scorer, the worst first, with their badness: the higher, the worse."""
-
-    places: NDArray[np.int64]
-    badness: NDArray[np.float64]
-    scored: int
-    unscored: int
+_RANKED = np.dtype([("line", np.int64), ("badness", np.float64), ("tie", np.uint64)])
 
 
 def choose(scored: Sequence[Scored], keys: NDArray[np.uint64], sampling: Sampling) -> Choice:
     """Choose lines by the numbers of each scorer, whose order counts in the second step; keys decide ties and draws."""
     ranked = [_worst_of(scorer, keys, sampling) for scorer in scored]
     chosen: dict[int, dict[str, Literal["worst", "drawn"]]] = {}
-    for scorer, worst in zip(scored, ranked, strict=True):
-        for line in worst.places[: sampling.worst].tolist():
-            chosen.setdefault(line, {})[scorer.label] = "worst"
+    for worst, account in ranked:
+        for line in worst[: account.worst].tolist():
+            chosen.setdefault(line, {})[account.scorer] = "worst"
     first = len(chosen)
     drawn = []
-    for scorer, worst in zip(scored, ranked, strict=True):
-        pool = worst.places[: _percentile(worst.scored, sampling)]
-        free = np.array([line for line in pool.tolist() if line not in chosen], np.int64)
-        places = _drawn(free, keys, sampling.drawn, _salted(sampling.seed, "drawn", scorer.label))
-        chosen.update({line: {scorer.label: "drawn"} for line in places.tolist()})
-        drawn.append(len(places))
-    places = np.array(sorted(chosen), np.int64)
-    places = np.sort(_drawn(places, keys, sampling.most, _salted(sampling.seed, "most")))
+    for worst, account in ranked:
+        free = np.array([line for line in worst[: account.percentile].tolist() if line not in chosen], np.int64)
+        lines = _drawn(free, keys, sampling.drawn, _salted(sampling.seed, "drawn", account.scorer))
+        chosen.update({line: {account.scorer: "drawn"} for line in lines.tolist()})
+        drawn.append(len(lines))
+    places = np.sort(_drawn(np.array(sorted(chosen), np.int64), keys, sampling.most, _salted(sampling.seed, "most")))
     chosen_by = [chosen[line] for line in places.tolist()]
     accounts = [
-        _account(scorer, worst, sampling, count, sum(scorer.label in by for by in chosen_by))
-        for scorer, worst, count in zip(scored, ranked, drawn, strict=True)
+        msgspec.structs.replace(
+            account,
+            drawn=count,
+            missing=sampling.drawn - count,
+            in_sample=sum(account.scorer in scorers for scorers in chosen_by),
+        )
+        for (_, account), count in zip(ranked, drawn, strict=True)
     ]
     return Choice(places, chosen_by, accounts, first, sum(drawn))
 
@@ -517,65 +510,53 @@ def _salted(seed: int, *words: str) -> np.uint64:
     return np.uint64(key_of(str(seed), *words))
 
 
-def _percentile(scored: int, sampling: Sampling) -> int:
-    return math.ceil(scored * sampling.percentile / 100)
+def _drawn(lines: NDArray[np.int64], keys: NDArray[np.uint64], count: int, salt: np.uint64) -> NDArray[np.int64]:
+    """So many of the lines at random, by the hash of their keys."""
+    return lines[np.argsort(mixed(keys[lines] ^ salt), kind="stable")[:count]]
 
 
-def _drawn(places: NDArray[np.int64], keys: NDArray[np.uint64], count: int, salt: np.uint64) -> NDArray[np.int64]:
-    """So many of the places at random, by the hash of their keys."""
-    return places[np.argsort(mixed(keys[places] ^ salt), kind="stable")[:count]]
-
-
-def _worst_of(scored: Scored, keys: NDArray[np.uint64], sampling: Sampling) -> _Worst:
-    """The worst lines, as many as either step may take; only these are in memory."""
-    scored_lines = sum(int(np.isfinite(values).sum()) for _, values in scored.values())
-    count = max(sampling.worst, _percentile(scored_lines, sampling))
-    salt, total = _salted(sampling.seed, "ties", scored.label), 0
-    places, badness, ties = np.zeros(0, np.int64), np.zeros(0), np.zeros(0, np.uint64)
+def _worst_of(scored: Scored, keys: NDArray[np.uint64], sampling: Sampling) -> tuple[NDArray[np.int64], ScorerAccount]:
+    """The worst lines, the worst first, as many as either step may take: only these are in memory; and their account."""
+    usable = sum(int(np.isfinite(values).sum()) for _, values in scored.values())
+    percentile = math.ceil(usable * sampling.percentile / 100)
+    count, total = max(sampling.worst, percentile), 0
+    salt = _salted(sampling.seed, "ties", scored.label)
+    sign = 1.0 if scored.direction is Direction.HIGHER_IS_WORSE else -1.0
+    ranked = np.zeros(0, _RANKED)
     for start, values in scored.values():
         total += len(values)
-        usable = np.flatnonzero(np.isfinite(values))
-        own = np.array(values[usable])
-        places = np.concatenate([places, usable + start])
-        badness = np.concatenate([badness, own if scored.direction is Direction.HIGHER_IS_WORSE else -own])
-        ties = np.concatenate([ties, mixed(np.array(keys[start : start + len(values)])[usable] ^ salt)])
-        if len(places) > 2 * count:
-            places, badness, ties = _first(places, badness, ties, count)
-    places, badness, ties = _first(places, badness, ties, count)
-    return _Worst(places, badness, scored_lines, total - scored_lines)
-
-
-def _first(
-    places: NDArray[np.int64], badness: NDArray[np.float64], ties: NDArray[np.uint64], count: int
-) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.uint64]]:
-    order = np.lexsort((ties, -badness))[:count]
-    return places[order], badness[order], ties[order]
-
-
-def _account(scored: Scored, worst: _Worst, sampling: Sampling, drawn: int, in_sample: int) -> ScorerAccount:
-    taken, pool = len(worst.places[: sampling.worst]), _percentile(worst.scored, sampling)
-    sign = 1.0 if scored.direction is Direction.HIGHER_IS_WORSE else -1.0
-    borders = [sign * float(worst.badness[count - 1]) if count else None for count in (taken, pool)]
+        finite = np.flatnonzero(np.isfinite(values))
+        block = np.zeros(len(finite), _RANKED)
+        block["line"], block["badness"] = finite + start, sign * values[finite]
+        block["tie"] = mixed(np.array(keys[start : start + len(values)])[finite] ^ salt)
+        ranked = np.concatenate([ranked, block])
+        if len(ranked) > 2 * count:
+            ranked = _first(ranked, count)
+    ranked = _first(ranked, count)
+    taken = min(len(ranked), sampling.worst)
+    borders = [sign * float(ranked["badness"][n - 1]) if n else None for n in (taken, percentile)]
     tied = [0, 0]
     for _, values in scored.values():
         for number, border in enumerate(borders):
             tied[number] += 0 if border is None else int((values == border).sum())
-    return ScorerAccount(
+    account = ScorerAccount(
         scorer=scored.label,
         direction=scored.direction,
-        scored=worst.scored,
-        unscored=worst.unscored,
+        scored=usable,
+        unscored=total - usable,
         reasons=scored.reasons,
         worst=taken,
         worst_border=borders[0],
         worst_tied=tied[0],
-        percentile=pool,
+        percentile=percentile,
         percentile_border=borders[1],
         percentile_tied=tied[1],
-        drawn=drawn,
-        missing=sampling.drawn - drawn,
-        in_sample=in_sample,
     )
+    return ranked["line"], account
+
+
+def _first(ranked: NDArray[np.void], count: int) -> NDArray[np.void]:
+    return ranked[np.lexsort((ranked["tie"], -ranked["badness"]))[:count]]
 
 
 def sizes_of(total: int, parts: Mapping[str, int]) -> dict[str, int]:
@@ -597,16 +578,17 @@ def split(groups: NDArray[np.int64], keys: NDArray[np.uint64], parts: Mapping[st
     """
     if not len(groups):
         return []
-    names, members = np.unique(groups, return_inverse=True)
-    least = np.full(len(names), np.iinfo(np.uint64).max, np.uint64)
+    ids, members = np.unique(groups, return_inverse=True)
+    least = np.full(len(ids), np.iinfo(np.uint64).max, np.uint64)
     np.minimum.at(least, members, keys)
     hashes = mixed(least ^ _salted(seed, "split"))
     order = np.argsort(hashes, kind="stable").tolist()
     counts = np.bincount(members).tolist()
-    wanted = sizes_of(len(groups), parts)
-    room, part_of = dict(wanted), [""] * len(counts)
+    room, part_of = sizes_of(len(groups), parts), [""] * len(counts)
+    bounds, names = list(accumulate(room.values())), list(room)
     for group in (group for group in order if counts[group] > 1):
-        part = _at(float(hashes[group]) / 2.0**64, wanted)
+        index = bisect_right(bounds, float(hashes[group]) / 2.0**64 * bounds[-1])
+        part = names[min(index, len(names) - 1)]
         part = part if room[part] >= counts[group] else max(room, key=lambda name: room[name])
         part_of[group] = part
         room[part] -= counts[group]
@@ -615,16 +597,6 @@ def split(groups: NDArray[np.int64], keys: NDArray[np.uint64], parts: Mapping[st
         part_of[group] = part
         room[part] -= 1
     return [part_of[group] for group in members.tolist()]
-
-
-def _at(share: float, sizes: Mapping[str, int]) -> str:
-    """The part that a number between 0 and 1 falls into."""
-    reached, total = 0, sum(sizes.values())
-    for name, size in sizes.items():
-        reached += size
-        if share * total < reached:
-            return name
-    return list(sizes)[-1]
 
 
 def _sample(order: MtSample, scored: Sequence[Scored], folder: Path, near: Path, store: LineStore) -> SampleAccount:

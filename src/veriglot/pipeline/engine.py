@@ -564,7 +564,7 @@ def run_jobs(
         results: Iterator[tuple[Sample | _Other, Prediction | None]] = engine.run(_stream(jobs))
         for row, prediction in results:
             if isinstance(row, _End):
-                row.job.checkpoint.finish()
+                row.job.checkpoint.complete()
                 current.popleft()
                 continue
             if prediction is not None:

@@ -14,7 +14,7 @@ import os
 import time
 from collections import Counter, deque
 from collections.abc import Generator
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
@@ -368,10 +368,11 @@ class _Head(msgspec.Struct):
     status: str = "done"
 
 
+@dataclass(eq=False)
 class Checkpoint:
     """One output, its failed rows, and the manifest that says what both are made from.
 
-    Args:
+    Attributes:
         output: the file to make.
         signature: of what makes the rows: the detector's, or that of a model and its prompts.
         inputs: paths of the input files, in order; `-` is standard input, which cannot be continued.
@@ -380,35 +381,29 @@ class Checkpoint:
         restart: make the output anew, whatever is there.
         retry: take up a finished or half-finished output at its first failed row, and make it anew from there.
         maker: what the signature is of, in one word for messages.
+        statuses, failed, reused: what became of the rows so far; see `Tally`.
+        finished: whether every row is done.
     """
 
-    def __init__(
-        self,
-        output: Path,
-        *,
-        signature: str,
-        inputs: Sequence[str] = (),
-        options: dict[str, Option] | None = None,
-        finish: Callable[[Path, Path], None] | None = None,
-        restart: bool = False,
-        retry: bool = False,
-        maker: str = "detector",
-    ) -> None:
-        self.output = output
+    output: Path
+    _: KW_ONLY
+    signature: str
+    inputs: Sequence[str] = ()
+    options: dict[str, Option] = field(default_factory=dict)
+    finish: Callable[[Path, Path], None] | None = None
+    restart: bool = False
+    retry: bool = False
+    maker: str = "detector"
+    statuses: Counter[str] = field(default_factory=Counter, init=False)
+    failed: int = field(default=0, init=False)
+    reused: int = field(default=0, init=False)
+    finished: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        output = self.output
         self.progress = output.with_name(output.name + ".progress")
-        self.rows = JsonLines(output if finish is None else output.with_name(output.name + ".rows.jsonl"))
+        self.rows = JsonLines(output if self.finish is None else output.with_name(output.name + ".rows.jsonl"))
         self.failures = JsonLines(_failed_path(output))
-        self.statuses: Counter[str] = Counter()
-        self.failed = 0
-        self.reused = 0
-        self.finished = False
-        self._inputs = tuple(inputs)
-        self._signature = signature
-        self._options = options or {}
-        self._finish = finish
-        self._restart = restart
-        self._retry = retry
-        self._maker = maker
         self._manifest: Manifest | None = None
         self._lock: Lock | None = None
         self._earlier: float | None = 0.0  # seconds of earlier calls; None where they did not say
@@ -426,17 +421,17 @@ class Checkpoint:
             UsageError: the output was made from something else, or not by a run.
         """
         ours = {path.resolve() for path in (self.output, self.progress, self.rows.path, self.failures.path)}
-        for given in self._inputs:
+        for given in self.inputs:
             if given != "-" and Path(given).resolve() in ours:
                 raise UsageError(f"{given} is an input and would be overwritten.", remedy="Name another output.")
         before = self._before()
         if before is None:
-            for path in () if self._restart else (self.output, self.rows.path):
+            for path in () if self.restart else (self.output, self.rows.path):
                 if path.exists():
                     raise UsageError(f"{path} is there already, and nothing says how it was made.", remedy=_RESTART)
             return
-        differences = before.differences(self._present(before), maker=self._maker)
-        if "-" in self._inputs:
+        differences = before.differences(self._present(before), maker=self.maker)
+        if "-" in self.inputs:
             differences.append("standard input cannot be compared with what it was")
         if differences:
             raise UsageError(f"{self.output} was begun otherwise: {'; '.join(differences)}.", remedy=_RESTART)
@@ -454,13 +449,14 @@ class Checkpoint:
             self.check()
             before = self._before()
             self._earlier = before.seconds if before is not None else 0.0
-            if before is not None and self._again(before) and self._finish is not None:
+            again = before is not None and self.retry and before.finished and before.failed > 0
+            if again and self.finish is not None:
                 before = None  # its rows went into the output and cannot be taken up singly
             if before is None:
                 for path in {self.output, self.rows.path, self.failures.path}:
                     path.unlink(missing_ok=True)
             else:
-                self._continue(before)
+                self._continue(before, again=again)
             if not self.finished:
                 self._manifest = self._present(before)
                 self._save(finished=False)
@@ -504,7 +500,7 @@ class Checkpoint:
         self.failed += 1
         self._note_time()
 
-    def finish(self) -> None:
+    def complete(self) -> None:
         """Every row is done: make the output and say so in the manifest. An output that was finished stays as it is."""
         if self.finished:
             self.close()
@@ -512,13 +508,13 @@ class Checkpoint:
         self.rows.touch()
         self.rows.close()
         self.failures.close()
-        if self._finish is not None:
+        if self.finish is not None:
             partial = partial_path(self.output)
-            self._finish(self.rows.path, partial)
+            self.finish(self.rows.path, partial)
             partial.replace(self.output)
         self._save(finished=True)
         self.finished = True
-        if self._finish is not None:
+        if self.finish is not None:
             self.rows.path.unlink()
         self.close()
 
@@ -566,31 +562,27 @@ class Checkpoint:
                         self.write(result)
                     if seen is not None:
                         seen(result)
-            self.finish()
+            self.complete()
         finally:
             self.close()
         return Tally(self.statuses, self.failed, self.reused)
 
     def _before(self) -> Manifest | None:
-        return None if self._restart else Manifest.load(self.progress)
-
-    def _again(self, before: Manifest) -> bool:
-        """Whether a finished output is to be taken up once more, for the sake of its failed rows."""
-        return self._retry and before.finished and before.failed > 0
+        return None if self.restart else Manifest.load(self.progress)
 
     def _present(self, before: Manifest | None) -> Manifest:
         known = {file.path: file for file in before.inputs} if before is not None else {}
-        inputs = tuple(InputFile.of(path, known.get(path)) for path in self._inputs)
-        return Manifest(inputs, self._signature, self._options)
+        inputs = tuple(InputFile.of(path, known.get(path)) for path in self.inputs)
+        return Manifest(inputs, self.signature, self.options)
 
-    def _continue(self, before: Manifest) -> None:
+    def _continue(self, before: Manifest, *, again: bool) -> None:
         intact = self.output.exists() and self.output.stat().st_size == before.output_bytes
-        if before.finished and intact and not self._again(before):
+        if before.finished and intact and not again:
             self.finished = True
             self.statuses.update(before.statuses)
             self.failed = before.failed
             self.reused = self.done
-            if self._finish is not None:
+            if self.finish is not None:
                 self.rows.path.unlink(missing_ok=True)
             return
         if before.finished and self.output.exists() and not intact:
@@ -599,7 +591,7 @@ class Checkpoint:
         write_json(self.progress, msgspec.structs.replace(before, finished=False, output_bytes=0))
         self.rows.repair()
         self.failures.repair()
-        if self._retry:
+        if self.retry:
             self._cut_at_first_failure()
         self.statuses.update(head.status for head in self._heads())
         self._drop_failures_ahead()

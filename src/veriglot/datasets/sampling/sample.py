@@ -516,7 +516,7 @@ def _drawn(lines: NDArray[np.int64], keys: NDArray[np.uint64], count: int, salt:
 
 
 def _worst_of(scored: Scored, keys: NDArray[np.uint64], sampling: Sampling) -> tuple[NDArray[np.int64], ScorerAccount]:
-    """The worst lines, the worst first, as many as either step may take: only these are in memory; and their account."""
+    """The worst lines, the worst first, as many as either step may take (only these are in memory); their account."""
     usable = sum(int(np.isfinite(values).sum()) for _, values in scored.values())
     percentile = math.ceil(usable * sampling.percentile / 100)
     count, total = max(sampling.worst, percentile), 0

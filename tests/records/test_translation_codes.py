@@ -6,7 +6,6 @@ import pytest
 
 from veriglot.records.languages import MODEL_FAMILIES as FAMILIES
 from veriglot.records.languages import code_of, get_language, tags_of
-from veriglot.scorers.base import flores_codes
 
 
 @pytest.mark.parametrize(
@@ -24,7 +23,6 @@ from veriglot.scorers.base import flores_codes
 )
 def test_each_family_has_codes_of_its_own(tag: str, nllb: str, m2m100: str, mbart50: str) -> None:
     assert [code_of(tag, family) for family in FAMILIES] == [nllb, m2m100, mbart50]
-    assert flores_codes(tag) == nllb
 
 
 def test_every_tag_is_one_of_the_language_table_and_no_code_stands_for_two() -> None:

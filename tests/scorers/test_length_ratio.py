@@ -11,8 +11,8 @@ import pytest
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.records import Evidence, Sample, Score, Scorer, Status
 from veriglot.records.languages import get_language, languages
-from veriglot.scorers.length_ratio import LengthRatio, usual_ratio
 from veriglot.scorers.registry import SCORERS, load_scorer
+from veriglot.scorers.translation import LengthRatio, usual_ratio
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,7 +69,7 @@ def test_languages_that_are_not_given_are_identified() -> None:
 
 
 def test_every_measured_language_is_one_of_the_table() -> None:
-    from veriglot.scorers.length_ratio import _lengths
+    from veriglot.scorers.translation import _lengths
 
     relative = _lengths().relative
     known = languages()

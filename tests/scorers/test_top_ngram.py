@@ -7,7 +7,7 @@ import pytest
 from veriglot.errors import UsageError
 from veriglot.records import Direction, Evidence, Sample, Scorer, Status
 from veriglot.scorers.registry import load_scorer
-from veriglot.scorers.top_ngram import TopNGram
+from veriglot.scorers.translation import TopNGram
 
 
 def scored(response: str, *sources: str, **options: object) -> float:
@@ -21,12 +21,12 @@ def scored(response: str, *sources: str, **options: object) -> float:
 def test_counts_by_hand() -> None:
     """`b c a` occurs three times in `a b c a b c a b c a`, and `a b c` and `c a b` too."""
     scorer = TopNGram()
-    assert scorer.top(["a b c a b c a b c a"]) == 3
-    assert scorer.top(["a a a a"]) == 2
-    assert scorer.top(["a b"]) == 0
-    assert scorer.top(["a b c", "a b c d"]) == 2, "passages count together"
-    assert scorer.top(["a b", "c a", "b c"]) == 0, "but no n-gram crosses from one to the next"
-    assert TopNGram(n=1).top(["A a Ａ b"]) == 3, "case and width make no difference"
+    assert scorer._top(["a b c a b c a b c a"]) == 3
+    assert scorer._top(["a a a a"]) == 2
+    assert scorer._top(["a b"]) == 0
+    assert scorer._top(["a b c", "a b c d"]) == 2, "passages count together"
+    assert scorer._top(["a b", "c a", "b c"]) == 0, "but no n-gram crosses from one to the next"
+    assert TopNGram(n=1)._top(["A a Ａ b"]) == 3, "case and width make no difference"
 
 
 @pytest.mark.parametrize(

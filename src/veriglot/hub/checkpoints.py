@@ -12,14 +12,14 @@ import time
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from veriglot.errors import UsageError, WeightsError
 from veriglot.hub.cache import OFFLINE, find, offline
 from veriglot.hub.registry import models
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import torch
 
@@ -28,6 +28,7 @@ __all__ = [
     "checkpoint",
     "device_for",
     "hub_options",
+    "in_batches",
     "loading",
     "onnx_session",
     "positions",
@@ -38,6 +39,8 @@ __all__ = [
 
 # Which inputs a network is given together: those of like length, so that little of a batch is padding.
 
+
+T = TypeVar("T")
 
 TOKENS_A_BATCH = 8192  # padding included
 
@@ -59,6 +62,14 @@ def batches(lengths: Sequence[int], most: int = TOKENS_A_BATCH) -> Iterator[list
         batch.append(index)
     if batch:
         yield batch
+
+
+def in_batches(lengths: Sequence[int], run: Callable[[list[int]], Iterable[T]], most: int = TOKENS_A_BATCH) -> list[T]:
+    """A result for each input, in order; `run` gets the places of a batch as `batches` makes it."""
+    results: dict[int, T] = {}
+    for batch in batches(lengths, most):
+        results.update(zip(batch, run(batch), strict=True))
+    return [results[index] for index in range(len(lengths))]
 
 
 def device_for(wanted: str | None = None) -> torch.device:

@@ -1,15 +1,15 @@
-"""What scorers share: a score a sample or why there is none, pairs of texts measured once, language codes."""
+"""What scorers share: a score a sample or why there is none, pairs of texts measured once, checks of options."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from veriglot.errors import UsageError
 from veriglot.judging.base import NotScored, has_evidence, text_language
 from veriglot.plugins import Configured
 from veriglot.records import Direction, Score, Status
-from veriglot.records.languages import code_of, find_language, get_language
+from veriglot.records.languages import get_language
 from veriglot.text.unicode import without_surrogates
 
 if TYPE_CHECKING:
@@ -19,13 +19,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BaseScorer",
-    "Codes",
     "Measured",
     "Pair",
     "PairScorer",
     "SampleScorer",
     "codes_of",
-    "flores_codes",
+    "one_of",
     "pair_languages",
     "response_language",
 ]
@@ -43,22 +42,16 @@ class BaseScorer(Configured, ABC):
     """A scorer: one score a sample. It travels to another process as its options, and loads its model there.
 
     Attributes:
+        name: name and revision.
+        signature: name, model and settings in one line.
         direction: which way the numbers go.
         no_evidence: the reason of a sample without evidence.
     """
 
+    name: str
+    signature: str
     direction = Direction.HIGHER_IS_BETTER
     no_evidence = "there is no evidence to hold the response against"
-
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """Name and revision."""
-
-    @property
-    @abstractmethod
-    def signature(self) -> str:
-        """Name, model and settings."""
 
     @abstractmethod
     def _measured(self, samples: Sequence[Sample]) -> Iterable[Measured | NotScored]:
@@ -66,22 +59,14 @@ class BaseScorer(Configured, ABC):
 
     def score(self, samples: Sequence[Sample]) -> list[Score]:
         """One score a sample, in order; without evidence the status is `no_evidence`."""
-        line = self.signature
-        return [
-            self._score(sample, result, line) for sample, result in zip(samples, self._measured(samples), strict=True)
-        ]
+        return [self._score(*pair) for pair in zip(samples, self._measured(samples), strict=True)]
 
-    def _score(self, sample: Sample, result: Measured | NotScored, line: str) -> Score:
+    def _score(self, sample: Sample, result: Measured | NotScored) -> Score:
         if isinstance(result, NotScored):
-            return Score(sample.id, result.status, self.name, reason=result.reason, signature=line)
+            return Score(sample.id, result.status, self.name, reason=result.reason, signature=self.signature)
+        tag = result.language or sample.language
         return Score(
-            sample.id,
-            Status.SCORED,
-            self.name,
-            value=result.value,
-            parts=result.parts,
-            language=result.language or sample.language,
-            signature=line,
+            sample.id, Status.SCORED, self.name, result.value, result.parts, language=tag, signature=self.signature
         )
 
 
@@ -129,7 +114,6 @@ class PairScorer(BaseScorer):
     """
 
     one_process = True
-    signature: str = ""
 
     @abstractmethod
     def measure(self, pairs: Sequence[Pair]) -> list[Measured | NotScored]:
@@ -162,54 +146,6 @@ def pair_languages(pair: Pair) -> tuple[str | None, str | None]:
     return text_language(pair.source, pair.source_language), text_language(pair.response, pair.language)
 
 
-class Codes:
-    """Source and target of a pair as token ids, with the languages where the tokenizer wants them.
-
-    Args:
-        tokenizer: of transformers.
-        codes: `TAG=CODE` parted by commas.
-
-    Raises:
-        UsageError: they are not, or a tag is none.
-    """
-
-    def __init__(self, tokenizer: Any, codes: str = "") -> None:
-        self._tokenizer = tokenizer
-        self._given = codes_of(codes)
-        self._wanted = hasattr(tokenizer, "src_lang") and hasattr(tokenizer, "tgt_lang")
-        self._known = _own_codes(tokenizer) if self._wanted else {}
-
-    def ids(self, pair: Pair) -> tuple[list[int], list[int]] | NotScored:
-        """Token ids of the source and of the target; or why there are none: a language that the model does not have."""
-        tokenizer = self._tokenizer
-        if self._wanted:
-            tags = pair_languages(pair)
-            ends = [self._code(tag) for tag in tags]
-            if None in ends:
-                missing = tags[ends.index(None)]
-                side = "source" if ends[0] is None else "response"
-                reason = f"the model has no code for the language of the {side} ({missing or 'unknown'})"
-                return NotScored(Status.UNSUPPORTED_LANGUAGE, reason)
-            tokenizer.src_lang, tokenizer.tgt_lang = ends
-        source = tokenizer(pair.source, truncation=False, verbose=False)["input_ids"]
-        target = tokenizer(text_target=pair.response, truncation=False, verbose=False)["input_ids"]
-        return list(source), list(target)
-
-    def _code(self, tag: str | None) -> str | None:
-        entry = find_language(tag) if tag is not None else None
-        if tag is None or entry is None:
-            return None
-        for key in (tag, entry.tag, entry.base):
-            if key in self._given:
-                return self._given[key]
-        candidates = (flores_codes(tag) or entry.tag, entry.tag, entry.base, *entry.aliases)
-        for name in candidates:
-            if name.casefold() in self._known:
-                return self._known[name.casefold()]
-        codes = [code for key, code in self._known.items() if key.partition("_")[0] == entry.base]
-        return codes[0] if len(codes) == 1 else None  # mBART's `de_DE`
-
-
 def codes_of(text: str) -> dict[str, str]:
     """`TAG=CODE` parted by commas, as a table.
 
@@ -225,15 +161,11 @@ def codes_of(text: str) -> dict[str, str]:
     return table
 
 
-def flores_codes(tag: str | None) -> str | None:
-    """The FLORES-200 code of a language, such as `deu_Latn`; None where FLORES-200 does not have it."""
-    return code_of(tag, "nllb") if tag is not None else None
+def one_of(option: str, value: str, choices: Sequence[str]) -> None:
+    """Refuse the value of an option that is none of its choices.
 
-
-def _own_codes(tokenizer: Any) -> dict[str, str]:
-    """The codes that a tokenizer knows: those that are tokens of its own."""
-    table = getattr(tokenizer, "lang_code_to_id", None) or getattr(tokenizer, "lang_code_to_token", None)
-    names = list(table) if table else list(getattr(tokenizer, "additional_special_tokens", ()) or ())
-    if not names:
-        names = [str(token) for token in tokenizer.added_tokens_decoder.values()]
-    return {name.strip("_<>").casefold(): name for name in names}
+    Raises:
+        UsageError: it is not.
+    """
+    if value not in choices:
+        raise UsageError(f"{option} is one of {', '.join(choices)}, not {value!r}.")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from sacrebleu import __version__ as sacrebleu_version
 from sacrebleu.metrics.chrf import CHRF
 
 from veriglot.errors import UsageError
-from veriglot.scorers.base import Measured, SampleScorer
-from veriglot.scorers.rouge import Passages, checked_passages
+from veriglot.scorers.base import Measured, SampleScorer, one_of
+from veriglot.scorers.rouge import Passages
 from veriglot.signatures import signature
 
 if TYPE_CHECKING:
@@ -50,26 +49,13 @@ class ChrF(SampleScorer):
         for option, given, least in (("characters", characters, 1), ("words", words, 0), ("beta", beta, 1)):
             if isinstance(given, bool) or not isinstance(given, int) or given < least:
                 raise UsageError(f"{option} is a whole number of at least {least}, not {given!r}.")
-        self.characters, self.words, self.beta, self.lowercase = characters, words, beta, lowercase
-        self.passages = checked_passages(passages)
-
-    @property
-    def signature(self) -> str:
-        """Name, settings in sacrebleu's words, and its version."""
-        return signature(
-            scorer=self.name,
-            case="lc" if self.lowercase else "mixed",
-            nc=self.characters,
-            nw=self.words,
-            beta=self.beta,
-            space="no",
-            passages=self.passages,
-            sacrebleu=sacrebleu_version,
-        )
-
-    @cached_property
-    def _metric(self) -> CHRF:
-        return CHRF(self.characters, self.words, self.beta, lowercase=self.lowercase)
+        one_of("passages", passages, get_args(Passages))
+        self.passages = passages
+        self._metric = CHRF(characters, words, beta, lowercase=lowercase)
+        self.signature = signature(  # settings in sacrebleu's words
+            scorer=self.name, case="lc" if lowercase else "mixed", nc=characters, nw=words, beta=beta, space="no",
+            passages=passages, sacrebleu=sacrebleu_version,
+        )  # fmt: skip
 
     def measure(self, sample: Sample) -> Measured:
         """The score; 0 where nothing is in common, as in an empty response."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -12,19 +13,19 @@ from veriglot.hub.cards import agree
 from veriglot.judging.base import NotScored
 from veriglot.pipeline.companion import Companion, python_of
 from veriglot.records import Direction, Status
-from veriglot.scorers.base import Measured, Pair, PairScorer, codes_of, flores_codes, pair_languages
+from veriglot.records.languages import code_of
+from veriglot.scorers.base import Measured, Pair, PairScorer, codes_of, pair_languages
 from veriglot.signatures import checkpoint_revision, digest, file_sha256, signature
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from veriglot.pipeline.companion import Answer
 
 __all__ = ["Blaser", "Comet", "Laser", "Process"]
 
 
-class CompanionScorer(PairScorer):
+class _CompanionScorer(PairScorer):
     """Pairs go to an engine as rows `{"source", "response", "source_language", "language", "question"}`.
 
     The process starts with the scorer. A row over which it dies twice is `failed`; the others get their scores.
@@ -35,10 +36,10 @@ class CompanionScorer(PairScorer):
         python: str | Path,
         engine: str | Path,
         options: dict[str, Any],
+        about: dict[str, Any],
         *,
         start_timeout: float,
         timeout: float,
-        about: dict[str, Any],
     ) -> None:
         for what, seconds in (("start_timeout", start_timeout), ("timeout", timeout)):
             if not seconds > 0:
@@ -48,19 +49,17 @@ class CompanionScorer(PairScorer):
         versions = {name.replace("-", "_"): version for name, version in self._companion.packages.items()}
         details = self._companion.about
         folder = details.get("folder")
-        revision = about.pop("revision", None) if folder is None else checkpoint_revision(folder)
-        self.signature = signature(
-            scorer=self.name, **about, revision=revision, device=details.get("device"), **versions
-        )
+        about["revision"] = about.pop("revision", None) if folder is None else checkpoint_revision(folder)
+        self.signature = signature(scorer=self.name, **about, device=details.get("device"), **versions)
 
     def measure(self, pairs: Sequence[Pair]) -> list[Measured | NotScored]:
         """See `PairScorer`."""
-        rows = [self.row(pair) for pair in pairs]
+        rows = [self._row(pair) for pair in pairs]
         asked = [row for row in rows if not isinstance(row, NotScored)]
         answers = iter(self._companion.ask(asked))
         return [row if isinstance(row, NotScored) else _read(next(answers)) for row in rows]
 
-    def row(self, pair: Pair) -> dict[str, Any] | NotScored:
+    def _row(self, pair: Pair) -> dict[str, Any] | NotScored:
         """What the engine is given of a pair; or why it is not asked."""
         return {"source": pair.source, "response": pair.response}
 
@@ -69,7 +68,7 @@ class CompanionScorer(PairScorer):
         self._companion.close()
 
 
-class Comet(CompanionScorer):
+class Comet(_CompanionScorer):
     """The score of a COMET model of quality estimation, without a reference: COMET-QE, CometKiwi, XCOMET.
 
     Higher is better. CometKiwi and XCOMET are trained to give 0 to 1; COMET-QE (Rei et al. 2021) gives numbers around 0
@@ -108,24 +107,14 @@ class Comet(CompanionScorer):
     ) -> None:
         agree(model, accepted=accept_licence)
         given = {
-            "model": str(model),
-            "encoder": encoder,
-            "device": device,
-            "batch_size": batch_size,
-            "offline": offline(),
-        }
+            "model": model, "encoder": encoder, "device": device, "batch_size": batch_size, "offline": offline(),
+        }  # fmt: skip
         about = {"model": model, "encoder": encoder}
-        self._open(
-            python_of("comet", python),
-            "comet",
-            given,
-            start_timeout=start_timeout,
-            timeout=timeout,
-            about=about,
-        )
+        python = python_of("comet", python)
+        self._open(python, "comet", given, about, start_timeout=start_timeout, timeout=timeout)
 
 
-class Laser(CompanionScorer):
+class Laser(_CompanionScorer):
     """The cosine of LASER2 or LASER3 sentence embeddings (Heffernan et al. 2022) of source and translation; -1 to 1.
 
     Higher is better. Runs laser_encoders in the environment `laser`; nothing is fetched.
@@ -155,19 +144,13 @@ class Laser(CompanionScorer):
         accept_licence: bool = False,
     ) -> None:
         agree(model, accepted=accept_licence)
-        given = {"model": str(model), "encoder": encoder, "source_encoder": source_encoder, "device": device}
+        given = {"model": model, "encoder": encoder, "source_encoder": source_encoder, "device": device}
         about = {"model": model, "revision": checkpoint_revision(model), "encoder": encoder, "source": source_encoder}
-        self._open(
-            python_of("laser", python),
-            "laser",
-            given,
-            start_timeout=start_timeout,
-            timeout=timeout,
-            about=about,
-        )
+        python = python_of("laser", python)
+        self._open(python, "laser", given, about, start_timeout=start_timeout, timeout=timeout)
 
 
-class Blaser(CompanionScorer):
+class Blaser(_CompanionScorer):
     """BLASER 2.0 QE (Chen et al. 2023) on SONAR embeddings; by its authors' scale 1 to 5, higher is better.
 
     SONAR is told the languages, in FLORES-200 codes; those that are not given are identified. Runs
@@ -201,26 +184,16 @@ class Blaser(CompanionScorer):
         agree(model, accepted=accept_licence)
         self._codes = codes_of(codes)
         given = {
-            "model": str(model),
-            "encoder": encoder,
-            "tokenizer": encoder,
-            "device": device,
-            "offline": offline(),
-        }
+            "model": model, "encoder": encoder, "tokenizer": encoder, "device": device, "offline": offline(),
+        }  # fmt: skip
         about = {"model": model, "revision": checkpoint_revision(model), "encoder": encoder}
-        self._open(
-            python_of("sonar", python),
-            "sonar",
-            given,
-            start_timeout=start_timeout,
-            timeout=timeout,
-            about=about,
-        )
+        python = python_of("sonar", python)
+        self._open(python, "sonar", given, about, start_timeout=start_timeout, timeout=timeout)
 
-    def row(self, pair: Pair) -> dict[str, Any] | NotScored:
-        """See `CompanionScorer`; without both languages' codes there is nothing to ask."""
+    def _row(self, pair: Pair) -> dict[str, Any] | NotScored:
+        """Without both languages' codes there is nothing to ask."""
         tags = pair_languages(pair)
-        codes = [self._codes.get(tag or "") or flores_codes(tag) for tag in tags]
+        codes = [self._codes.get(tag or "") or (code_of(tag, "nllb") if tag else None) for tag in tags]
         if None in codes:
             side, tag = ("source", tags[0]) if codes[0] is None else ("response", tags[1])
             reason = f"SONAR has to be told the language of the {side}, and there is no code for {tag or 'unknown'}"
@@ -229,7 +202,7 @@ class Blaser(CompanionScorer):
         return {**row, "source_language": codes[0], "language": codes[1]}
 
 
-class Process(CompanionScorer):
+class Process(_CompanionScorer):
     """The number of an engine of your own, in any Python environment: a file with a class `Engine`.
 
     Args:
@@ -257,22 +230,16 @@ class Process(CompanionScorer):
         start_timeout: float = 600.0,
     ) -> None:
         self.direction = Direction.HIGHER_IS_BETTER if higher_is_better else Direction.HIGHER_IS_WORSE
-        from pathlib import Path
-
         file = Path(engine).expanduser()
         if not file.is_file():
             raise UsageError(f"There is no engine {engine!r}.", remedy="Give a Python file with a class Engine.")
-        about = {"engine": file.stem, "revision": file_sha256(file)[:16], "options": _options_digest(options)}
-        self._open(python, file, options or {}, start_timeout=start_timeout, timeout=timeout, about=about)
+        about = {"engine": file.stem, "revision": file_sha256(file)[:16]}
+        if options:  # a digest: what they hold, such as keys, is nobody else's business
+            about["options"] = digest([msgspec.json.encode(options, order="sorted")])[:12]
+        self._open(python, file, options or {}, about, start_timeout=start_timeout, timeout=timeout)
 
-    def row(self, pair: Pair) -> dict[str, Any]:
-        """See `CompanionScorer`."""
+    def _row(self, pair: Pair) -> dict[str, Any]:
         return pair._asdict()
-
-
-def _options_digest(options: dict[str, Any] | None) -> str | None:
-    """A digest of an engine's options: what they hold, such as keys, is nobody else's business."""
-    return digest([msgspec.json.encode(options, order="sorted")])[:12] if options else None
 
 
 def _read(answer: Answer) -> Measured | NotScored:

@@ -15,7 +15,7 @@ from veriglot.judging.base import NotScored
 from veriglot.records import Status
 from veriglot.records.languages import get_language
 from veriglot.scorers.base import SampleScorer, response_language
-from veriglot.scorers.overlap import Overlap, Value, agreement, checked_empty, checked_value, tokens
+from veriglot.scorers.overlap import Overlap, Value, agreement, check_options, tokens
 from veriglot.signatures import digest, file_sha256, signature
 from veriglot.text.segmentation import sentences
 from veriglot.text.unicode import without_surrogates
@@ -32,15 +32,7 @@ __all__ = ["EntityOverlap", "entities"]
 
 
 _RECOGNISERS = frozenset({"ner", "entity_ruler", "span_ruler"})
-_WITHOUT = (
-    "parser",
-    "tagger",
-    "lemmatizer",
-    "morphologizer",
-    "attribute_ruler",
-    "senter",
-    "textcat",
-)  # no use to `ner`
+_NO_USE_TO_NER = ("parser", "tagger", "lemmatizer", "morphologizer", "attribute_ruler", "senter", "textcat")
 _PIECE = 50_000  # code points at once; spaCy refuses a million
 
 
@@ -154,7 +146,7 @@ def _base(tag: str) -> str:
 @lru_cache(maxsize=4)
 def _loaded(pipeline: Pipeline) -> SpacyPipeline:
     rules = {"entity_ruler", "span_ruler"}.intersection(pipeline.components)  # they may look at lemmas and tags
-    return spacy.load(pipeline.name, exclude=() if rules else _WITHOUT)
+    return spacy.load(pipeline.name, exclude=() if rules else _NO_USE_TO_NER)
 
 
 def _pieces(text: str) -> Iterator[tuple[int, int]]:
@@ -208,19 +200,16 @@ class EntityOverlap(SampleScorer):
         labels: Sequence[str] | None = None,
         empty: float | None = None,
     ) -> None:
-        self.value, self.empty = checked_value(value), checked_empty(empty)
+        check_options(value, empty)
+        self.value, self.empty = value, empty
         self.pipeline = pipeline_named(pipeline) if pipeline is not None else None
         self.labels = None if labels is None else frozenset([labels] if isinstance(labels, str) else labels)
-
-    @property
-    def signature(self) -> str:
-        """Name, settings, and every pipeline that may be asked."""
         asked = installed_pipelines() if self.pipeline is None else (self.pipeline,)
-        return signature(
+        self.signature = signature(
             scorer=self.name,
-            value=self.value,
+            value=value,
             labels=",".join(sorted(self.labels)) if self.labels is not None else None,
-            empty=self.empty,
+            empty=empty,
             pipelines=",".join(pipeline.revision for pipeline in asked) or "none",
         )
 

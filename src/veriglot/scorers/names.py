@@ -13,7 +13,7 @@ from veriglot.judging.base import NotScored
 from veriglot.records import Status
 from veriglot.records.languages import find_language
 from veriglot.scorers.base import Measured, SampleScorer, response_language
-from veriglot.scorers.overlap import checked_empty, stop_words, tokens_with_places
+from veriglot.scorers.overlap import check_options, stop_words, tokens_with_places
 from veriglot.signatures import signature
 from veriglot.text.segmentation import sentences
 from veriglot.text.unicode import script_of
@@ -64,12 +64,9 @@ class NameAgreement(SampleScorer):
     name = "name-agreement@2"
 
     def __init__(self, empty: float | None = None) -> None:
-        self.empty = checked_empty(empty)
-
-    @property
-    def signature(self) -> str:
-        """Name and settings."""
-        return signature(scorer=self.name, empty=self.empty)
+        check_options("precision", empty)
+        self.empty = empty
+        self.signature = signature(scorer=self.name, empty=empty)
 
     def measure(self, sample: Sample) -> Measured | NotScored:
         """The share, and the counts of distinct names: `matched` and `response`."""
@@ -128,20 +125,15 @@ def _by_case(text: str) -> tuple[frozenset[str], frozenset[str], frozenset[str]]
 
 def _refused(tag: str | None, response: str, passages: Iterable[str]) -> str | None:
     """Why names cannot be told or compared; None where they can."""
-    base = _base(tag)
-    if base in _NOUNS_TOO:
-        return f"in {base} a capital letter tells no name from a noun"
+    entry = find_language(tag) if tag else None
+    if entry is not None and entry.base in _NOUNS_TOO:
+        return f"in {entry.base} a capital letter tells no name from a noun"
     script = script_of(response)
     if script is not None and script not in _WITH_CASE:
         return f"the script {script} of the response has no capital letters"
     scripts = [known for known in map(script_of, passages) if known is not None]
     other = next((known for known in scripts if known not in _WITH_CASE), None)
     return f"names are not compared with evidence in the script {other}" if other else None
-
-
-def _base(tag: str | None) -> str | None:
-    entry = find_language(tag) if tag else None
-    return None if entry is None else entry.base
 
 
 @lru_cache(maxsize=16)

@@ -1,33 +1,36 @@
-"""Neural scorers of published checkpoints: SEAHORSE Q4 (Clark et al. 2023), MetricX and mFACT."""
+"""Neural scorers of published checkpoints: SEAHORSE Q4 (Clark et al. 2023), MetricX, mFACT, and log probabilities.
+
+The log probability of the model that translated is the sequence log probability of Guerreiro et al. (2023), which
+HAT's data were judged by (section 2.2); of another model, it is that model's opinion.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import torch
 import transformers
 
 from veriglot.errors import UsageError, WeightsError
 from veriglot.hub.cards import agree
-from veriglot.hub.checkpoints import batches, checkpoint, device_for, hub_options, loading, positions, room_for
+from veriglot.hub.checkpoints import checkpoint, device_for, hub_options, in_batches, loading, positions, room_for
 from veriglot.judging.base import NotScored
 from veriglot.judging.classifiers import Tokens
 from veriglot.records import Direction, Status
-from veriglot.scorers.base import Measured, Pair, PairScorer
-from veriglot.signatures import checkpoint_revision, signature
+from veriglot.records.languages import code_of, find_language
+from veriglot.scorers.base import Measured, Pair, PairScorer, codes_of, one_of, pair_languages
+from veriglot.signatures import checkpoint_revision, digest, signature
 from veriglot.text.facts import facts
 from veriglot.text.segmentation import sentences
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["MFact", "MetricX", "Seahorse", "load", "padded"]
+__all__ = ["LogProbability", "MFact", "MetricX", "Seahorse"]
 
 
 Level = Literal["response", "sentence", "fact"]
-UNITS = ("response", "sentence", "fact")
 _FEWEST = 16  # tokens of evidence that a claim leaves room for
 
 
@@ -36,38 +39,30 @@ class _Judged(NamedTuple):
     claim: str
 
 
-class ClaimScorer(PairScorer):
+class _ClaimScorer(PairScorer):
     """The mean, over the claims of a response, of the best probability that any window of the evidence supports each.
 
     `parts` holds `claims` (how many), `least` (of the claim that is supported least) and `windows` (of the evidence,
-    at most, for a claim). A claim that leaves no room for evidence makes the sample `too_long`.
-
-    Args:
-        tokens: the model's tokenizer.
-        room: tokens of evidence and claim together, special ones and words of the prompt not counted.
-        level: what is one claim: the whole response, each sentence, or each atomic fact.
-
-    Raises:
-        UsageError: no such level, or no room.
+    at most, for a claim). A claim that leaves no room for evidence makes the sample `too_long`. `room` is how many
+    tokens of evidence and claim the model takes together.
     """
 
     def __init__(self, tokens: Tokens, room: int, level: Level) -> None:
-        if level not in UNITS:
-            raise UsageError(f"There is no level {level!r}.", remedy=f"Give one of {', '.join(UNITS)}.")
+        one_of("level", level, get_args(Level))
         if room < 2 * _FEWEST:
             raise UsageError(f"The model has room for {room} tokens, which is too few.", remedy="Raise max_length.")
         self._tokens, self._room, self._level = tokens, room, level
 
     @abstractmethod
-    def probabilities(self, judged: Sequence[tuple[str, str]]) -> list[float]:
-        """The probability, for each (evidence, claim), that the one supports the other; none is longer than `room`."""
+    def _probabilities(self, judged: Sequence[tuple[str, str]]) -> list[float]:
+        """The probability, for each (evidence, claim), that the one supports the other."""
 
     def measure(self, pairs: Sequence[Pair]) -> list[Measured | NotScored]:
         """See `PairScorer`."""
         plans = [self._plan(pair) for pair in pairs]
         asked = [plan for plan in plans if not isinstance(plan, NotScored)]
         distinct = list(dict.fromkeys(judged for plan in asked for claim in plan for judged in claim))
-        known = dict(zip(distinct, self.probabilities(distinct) if distinct else [], strict=True))
+        known = dict(zip(distinct, self._probabilities(distinct) if distinct else [], strict=True))
         return [plan if isinstance(plan, NotScored) else _measured(plan, known) for plan in plans]
 
     def _plan(self, pair: Pair) -> list[list[_Judged]] | NotScored:
@@ -106,98 +101,77 @@ def _measured(plan: list[list[_Judged]], known: dict[_Judged, float]) -> Measure
     return Measured(sum(best) / len(best), parts)
 
 
-def head_scale(source: str, model: Any, **options: Any) -> float:
-    """What the logits of a checkpoint have to be multiplied by to be those of transformers 4.
+_PROBE = "the a 1 2"
+
+
+class _Network:
+    """A checkpoint that is ready to run, loaded once its licence was shown, and accepted where it has to be."""
+
+    def __init__(
+        self,
+        kind: Any,
+        model: str,
+        *,
+        what: str,
+        tokenizer: str | None = None,
+        revision: str | None = None,
+        device: str | None = None,
+        dtype: str = "float32",
+        accept_licence: bool = False,
+    ) -> None:
+        agree(model, accepted=accept_licence)
+        source, words = checkpoint(model), checkpoint(tokenizer or model)
+        options = {"trust_remote_code": False, **hub_options(source, revision)}
+        with loading(what, source):
+            network, report = kind.from_pretrained(source, dtype=dtype, output_loading_info=True, **options)
+        with loading(f"tokenizer of the {what}", words):
+            own = options if words == source else {**options, **hub_options(words)}
+            self.tokenizer: Any = transformers.AutoTokenizer.from_pretrained(words, **own)
+        absent = sorted(report.get("missing_keys", ()))
+        if absent:
+            raise WeightsError(
+                f"The {what} {source!r} lacks weights: {', '.join(absent[:3])}{' ...' if len(absent) > 3 else ''}.",
+                remedy="They would be random. Take a checkpoint that was trained for this.",
+            )
+        _knows_text(self.tokenizer, words, what)
+        self.device = device_for(device)
+        self.model: Any = network.to(self.device).eval()
+        self.about: dict[str, str | None] = {
+            "model": model,
+            "revision": checkpoint_revision(source, network.config),
+            "tokenizer": checkpoint_revision(words, None) if words != source else None,
+            "dtype": dtype,
+            "device": self.device.type,
+            "transformers": transformers.__version__,
+            "torch": torch.__version__,
+        }
+        self._scale = _head_scale(source, network, **options) if network.config.model_type == "mt5" else 1.0
+
+    def ids(self, text: str) -> list[int]:
+        """The token ids of a text of any length."""
+        ids: list[int] = self.tokenizer(text, truncation=False, verbose=False)["input_ids"]
+        return ids
+
+    def first_logits(self, rows: Sequence[Sequence[int]]) -> torch.Tensor:
+        """The logits of the first token of the answers, of shape (b, vocabulary), of a model of two halves."""
+        config = self.model.config
+        ids, mask = _padded(rows, config.pad_token_id or 0, self.device)
+        begin = torch.full((len(rows), 1), config.decoder_start_token_id or 0, device=self.device)
+        with torch.inference_mode():
+            logits = self.model(input_ids=ids, attention_mask=mask, decoder_input_ids=begin).logits
+        first: torch.Tensor = logits[:, 0].float() * self._scale
+        return first
+
+
+def _head_scale(source: str, model: Any, **options: Any) -> float:
+    """What the logits of an mT5 have to be multiplied by to be those of transformers 4.
 
     Checkpoints were published for that version. Where the head is the embeddings, it divided the decoder's output by
     the square root of its width. Version 5 does so for T5, and not for mT5; and it sets the flag that says so, whatever
     the file holds.
-
-    Args:
-        source: folder or name on the hub.
-        model: the loaded model.
-        options: further arguments of `get_config_dict`, such as the revision.
     """
-    if model.config.model_type != "mt5":
-        return 1.0
     stored, _ = transformers.PretrainedConfig.get_config_dict(source, **options)
     return float(model.config.d_model**-0.5) if stored.get("tie_word_embeddings", True) else 1.0
-
-
-_PROBE = "the a 1 2"
-
-
-@dataclass(frozen=True)
-class Network:
-    """A checkpoint that is ready to run.
-
-    Attributes:
-        source: its folder, or its name on the hub.
-        tokenizer, model: of transformers.
-        device: where the model is.
-        about: what a signature says of it: revision, device, kind of numbers, versions.
-    """
-
-    source: str
-    tokenizer: Any
-    model: Any
-    device: torch.device
-    about: dict[str, str | None]
-
-
-def load(
-    kind: Any,
-    model: str,
-    *,
-    what: str,
-    tokenizer: str | None = None,
-    revision: str | None = None,
-    device: str | None = None,
-    dtype: str = "float32",
-    trust_remote_code: bool = False,
-    accept_licence: bool = False,
-) -> Network:
-    """Load a checkpoint once its licence was shown, and accepted where it has to be.
-
-    Args:
-        kind: class of transformers whose `from_pretrained` loads it.
-        model: a folder, a name that `veriglot models` lists, or a name on the hub.
-        what: what it should be, for messages.
-        tokenizer: checkpoint of the tokenizer, where the model's own has none.
-        revision, device, dtype, trust_remote_code: as elsewhere.
-        accept_licence: a licence that is not permissive is accepted.
-
-    Raises:
-        WeightsError: it cannot be loaded, or parts of its weights are missing from it.
-        LicenceError: its licence has to be accepted first.
-        UsageError: there is no such device.
-    """
-    agree(model, accepted=accept_licence)
-    source, words = checkpoint(model), checkpoint(tokenizer or model)
-    options = {"trust_remote_code": trust_remote_code, **hub_options(source, revision)}
-    with loading(what, source):
-        network, report = kind.from_pretrained(source, dtype=dtype, output_loading_info=True, **options)
-    with loading(f"tokenizer of the {what}", words):
-        own = options if words == source else {**options, **hub_options(words)}
-        read = transformers.AutoTokenizer.from_pretrained(words, **own)
-    absent = sorted(report.get("missing_keys", ()))
-    if absent:
-        raise WeightsError(
-            f"The {what} {source!r} lacks weights: {', '.join(absent[:3])}{' ...' if len(absent) > 3 else ''}.",
-            remedy="They would be random. Take a checkpoint that was trained for this.",
-        )
-    _knows_text(read, words, what)
-    where = device_for(device)
-    about: dict[str, str | None] = {
-        "model": str(model),
-        "revision": checkpoint_revision(source, network.config),
-        "tokenizer": checkpoint_revision(words, None) if words != source else None,
-        "dtype": dtype,
-        "device": where.type,
-        "transformers": transformers.__version__,
-        "torch": torch.__version__,
-    }
-    return Network(source, read, network.to(where).eval(), where, about)
 
 
 def _knows_text(tokenizer: Any, source: str, what: str) -> None:
@@ -211,7 +185,7 @@ def _knows_text(tokenizer: Any, source: str, what: str) -> None:
         )
 
 
-def padded(rows: Sequence[Sequence[int]], fill: int, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+def _padded(rows: Sequence[Sequence[int]], fill: int, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
     """Token ids on the left and `fill` on the right, and which are tokens: both of shape (b, longest)."""
     longest = max(len(row) for row in rows)
     ids = torch.tensor([[*row, *[fill] * (longest - len(row))] for row in rows], device=device)
@@ -223,7 +197,7 @@ _PREMISE, _HYPOTHESIS = "premise: ", " hypothesis: "  # as the model's card has 
 _ANSWERS = ("0", "1")
 
 
-class Seahorse(ClaimScorer):
+class Seahorse(_ClaimScorer):
     """The probability of the first token `1` of the model's answer; between 0 and 1, higher is better.
 
     The input is `premise: EVIDENCE hypothesis: RESPONSE` (the model's card). The probability is over the whole
@@ -262,11 +236,8 @@ class Seahorse(ClaimScorer):
         dtype: str = "float32",
         accept_licence: bool = False,
     ) -> None:
-        if among not in ("vocabulary", "answers"):
-            raise UsageError(
-                f"There is no {among!r} to take the probability among.", remedy="Give vocabulary or answers."
-            )
-        self._network = load(
+        one_of("among", among, ("vocabulary", "answers"))
+        self._network = _Network(
             transformers.AutoModelForSeq2SeqLM,
             str(model),
             what="model of SEAHORSE",
@@ -278,38 +249,22 @@ class Seahorse(ClaimScorer):
         )
         self._answers = [_token(self._network.tokenizer, answer, str(model)) for answer in _ANSWERS]
         self._among = among
-        self._scale = head_scale(
-            self._network.source, self._network.model, **hub_options(self._network.source, revision)
-        )
         tokens = Tokens(self._network.tokenizer, str(model))
         words = tokens.count(_PREMISE) + tokens.count(_HYPOTHESIS) + 4  # what joins them may part in other tokens
         super().__init__(tokens, max_length - words, level)
         self.signature = signature(scorer=self.name, level=level, among=among, window=max_length, **self._network.about)
 
-    def probabilities(self, judged: Sequence[tuple[str, str]]) -> list[float]:
-        """See `ClaimScorer`."""
-        texts = [f"{_PREMISE}{evidence}{_HYPOTHESIS}{claim}" for evidence, claim in judged]
-        rows = [self._network.tokenizer(text, truncation=False, verbose=False)["input_ids"] for text in texts]
-        probabilities = [0.0] * len(rows)
-        for batch in batches([len(row) for row in rows]):
-            for index, chance in zip(batch, self._run([rows[index] for index in batch]), strict=True):
-                probabilities[index] = chance
-        return probabilities
+    def _probabilities(self, judged: Sequence[tuple[str, str]]) -> list[float]:
+        rows = [self._network.ids(f"{_PREMISE}{evidence}{_HYPOTHESIS}{claim}") for evidence, claim in judged]
 
-    def _run(self, rows: list[list[int]]) -> list[float]:
-        model, device = self._network.model, self._network.device
-        ids, mask = padded(rows, model.config.pad_token_id or 0, device)
-        begin = torch.full((len(rows), 1), model.config.decoder_start_token_id or 0, device=device)
-        with torch.inference_mode():
-            logits = model(input_ids=ids, attention_mask=mask, decoder_input_ids=begin).logits[:, 0].float()
-        logits = logits * self._scale
-        if self._among == "answers":
-            logits = logits[:, self._answers]
-            chances = logits.softmax(-1)[:, 1]
-        else:
-            chances = logits.softmax(-1)[:, self._answers[1]]
-        values: list[float] = chances.tolist()
-        return values
+        def run(batch: list[int]) -> list[float]:
+            logits = self._network.first_logits([rows[index] for index in batch])
+            among_answers = self._among == "answers"
+            chances = (logits[:, self._answers] if among_answers else logits).softmax(-1)
+            values: list[float] = chances[:, 1 if among_answers else self._answers[1]].tolist()
+            return values
+
+        return in_batches([len(row) for row in rows], run)
 
 
 def _token(tokenizer: Any, answer: str, model: str) -> int:
@@ -366,7 +321,7 @@ class MetricX(PairScorer):
         dtype: str = "float32",
         accept_licence: bool = False,
     ) -> None:
-        self._network = load(
+        self._network = _Network(
             transformers.MT5ForConditionalGeneration,
             str(model),
             what="model of MetricX",
@@ -382,48 +337,37 @@ class MetricX(PairScorer):
                 f"{model!r} has {config.vocab_size:,} tokens, and MetricX reads its score off number {_READ:,}.",
                 remedy="Take a checkpoint of MetricX.",
             )
-        self._scale = head_scale(
-            self._network.source, self._network.model, **hub_options(self._network.source, revision)
-        )
         self._longest = max_length
         self.signature = signature(scorer=self.name, window=max_length, **self._network.about)
 
     def measure(self, pairs: Sequence[Pair]) -> list[Measured | NotScored]:
         """See `PairScorer`."""
         rows = [self._ids(pair) for pair in pairs]
-        results: list[Measured | NotScored] = [_too_long(len(row), self._longest) for row in rows]
-        fits = [index for index, row in enumerate(rows) if len(row) <= self._longest]
-        for batch in batches([len(rows[index]) for index in fits]):
-            places = [fits[number] for number in batch]
-            for index, raw in zip(places, self._run([rows[index] for index in places]), strict=True):
-                results[index] = Measured(min(max(raw, 0.0), _WORST), {"raw": raw})
-        return results
+        short = [row for row in rows if len(row) <= self._longest]
+
+        def run(batch: list[int]) -> list[float]:
+            values: list[float] = self._network.first_logits([short[index] for index in batch])[:, _READ].tolist()
+            return values
+
+        scores = iter(in_batches([len(row) for row in short], run))
+        return [self._read(next(scores)) if len(row) <= self._longest else self._too_long(row) for row in rows]
 
     def _ids(self, pair: Pair) -> list[int]:
-        tokenizer = self._network.tokenizer
-        text = f"source: {pair.source} candidate: {pair.response}"
-        ids: list[int] = tokenizer(text, truncation=False, verbose=False)["input_ids"]
-        return ids[:-1] if ids and ids[-1] == tokenizer.eos_token_id else ids
+        ids = self._network.ids(f"source: {pair.source} candidate: {pair.response}")
+        return ids[:-1] if ids and ids[-1] == self._network.tokenizer.eos_token_id else ids
 
-    def _run(self, rows: list[list[int]]) -> list[float]:
-        device = self._network.device
-        ids, mask = padded(rows, 0, device)
-        begin = torch.zeros((len(rows), 1), dtype=torch.long, device=device)
-        with torch.inference_mode():
-            model = self._network.model
-            logits = model(input_ids=ids, attention_mask=mask, decoder_input_ids=begin).logits
-        values: list[float] = (logits[:, 0, _READ].float() * self._scale).tolist()
-        return values
+    def _read(self, raw: float) -> Measured:
+        return Measured(min(max(raw, 0.0), _WORST), {"raw": raw})
 
-
-def _too_long(tokens: int, most: int) -> NotScored:
-    return NotScored(Status.TOO_LONG, f"source and translation have {tokens:,} tokens, and the model takes {most:,}")
+    def _too_long(self, row: list[int]) -> NotScored:
+        reason = f"source and translation have {len(row):,} tokens, and the model takes {self._longest:,}"
+        return NotScored(Status.TOO_LONG, reason)
 
 
 _FAITHFUL = ("faithful", "consistent", "correct", "supported", "entailment", "factual", "true", "yes")
 
 
-class MFact(ClaimScorer):
+class MFact(_ClaimScorer):
     """The probability that a classifier of pairs gives to "faithful"; between 0 and 1, higher is better.
 
     Evidence that is longer than the model takes is seen in overlapping windows, of which the best counts.
@@ -461,9 +405,8 @@ class MFact(ClaimScorer):
         device: str | None = None,
         accept_licence: bool = False,
     ) -> None:
-        kind = transformers.AutoModelForSequenceClassification
-        self._network = load(
-            kind,
+        self._network = _Network(
+            transformers.AutoModelForSequenceClassification,
             str(model),
             what="classifier of faithfulness",
             revision=revision,
@@ -485,20 +428,18 @@ class MFact(ClaimScorer):
             **self._network.about,
         )
 
-    def probabilities(self, judged: Sequence[tuple[str, str]]) -> list[float]:
-        """See `ClaimScorer`."""
-        probabilities = [0.0] * len(judged)
-        lengths = [self._tokens.count(evidence) + self._tokens.count(claim) for evidence, claim in judged]
-        for batch in batches(lengths):
+    def _probabilities(self, judged: Sequence[tuple[str, str]]) -> list[float]:
+        def run(batch: list[int]) -> list[float]:
             first, second = ([judged[index][side] for index in batch] for side in (0, 1))
             pair = (second, first) if self._claim_first else (first, second)
             inputs = self._tokens.pairs(*pair).to(self._network.device)
             with torch.inference_mode():
                 logits = self._network.model(**inputs).logits.float()
             chances = logits.sigmoid()[:, 0] if self._column is None else logits.softmax(-1)[:, self._column]
-            for index, chance in zip(batch, chances.tolist(), strict=True):
-                probabilities[index] = chance
-        return probabilities
+            values: list[float] = chances.tolist()
+            return values
+
+        return in_batches([self._tokens.count(evidence) + self._tokens.count(claim) for evidence, claim in judged], run)
 
 
 def _column(config: Any, label: str | int | None, model: str) -> int | None:
@@ -518,3 +459,178 @@ def _column(config: Any, label: str | int | None, model: str) -> int | None:
             remedy="Read its card, and give label= the name or the number.",
         )
     return faithful[0]
+
+
+_IGNORED = -100
+_NUMBERS = 100_000_000  # of a batch: a number for each token of the vocabulary at each place
+_SMALLEST_BATCH = 256  # tokens of a batch
+
+
+class LogProbability(PairScorer):
+    """Mean natural logarithm of the probability of the response's tokens: 0 and below, higher is better.
+
+    Of a model of two halves (Marian, NLLB, M2M, mBART, T5) the source goes into the encoder, and the token that ends
+    the response counts as one of its tokens; tokens that name languages do not count, and languages that are not given
+    are identified. Of a causal model the `prompt` goes before the response, and only the response's tokens count.
+    `parts` holds `tokens` and `sum`.
+
+    Args:
+        model: a folder, a name that `veriglot models` lists, or a name on the hub.
+        prompt: for a causal model: what stands before the response; `{source}` and `{question}` are filled in.
+        codes: for a model whose tokenizer wants to be told the languages, `TAG=CODE` parted by commas, such as
+            `de=deu_Latn,en=eng_Latn`; tags that are absent are looked for among the tokenizer's own codes.
+        revision: of a model on the hub.
+        device: such as `cpu` or `cuda:0`; None for the first accelerator, otherwise the CPU.
+        dtype: of the weights; of less than `float32`, scores vary with the batch in their last digits.
+        accept_licence: its licence, where it is not a permissive one, is accepted.
+
+    Raises:
+        WeightsError: the model cannot be loaded.
+        LicenceError: its licence has to be accepted first.
+        UsageError: a prompt with other fields, or codes that are none.
+    """
+
+    name = "log-probability@1"
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        prompt: str = "{source}\n",
+        codes: str = "",
+        revision: str | None = None,
+        device: str | None = None,
+        dtype: str = "float32",
+        accept_licence: bool = False,
+    ) -> None:
+        try:
+            prompt.format(source="", question="")
+        except (KeyError, IndexError, ValueError) as error:
+            raise UsageError(f"The prompt {prompt!r} has a field that is neither source nor question.") from error
+        self._prompt = prompt
+        source = checkpoint(model)
+        with loading("language model", source):
+            config = transformers.AutoConfig.from_pretrained(source, **hub_options(source, revision))
+        halves = bool(config.is_encoder_decoder)
+        self._network = _Network(
+            transformers.AutoModelForSeq2SeqLM if halves else transformers.AutoModelForCausalLM,
+            str(model),
+            what="language model",
+            revision=revision,
+            device=device,
+            dtype=dtype,
+            accept_licence=accept_licence,
+        )
+        self._codes = _Codes(self._network.tokenizer, codes) if halves else None
+        words = self._network.tokenizer
+        self._uncounted = sorted(set(words.all_special_ids) - {words.eos_token_id, words.unk_token_id})
+        self._most = max(_SMALLEST_BATCH, _NUMBERS // len(words))
+        self._room = getattr(config, "max_position_embeddings", None)
+        self.signature = signature(
+            scorer=self.name,
+            prompt=None if halves else digest([prompt])[:8],
+            codes=codes or None,
+            unit="token",
+            **self._network.about,
+        )
+
+    def measure(self, pairs: Sequence[Pair]) -> list[Measured | NotScored]:
+        """See `PairScorer`."""
+        rows = [self._codes.ids(pair) if self._codes is not None else self._joined(pair) for pair in pairs]
+        fits = [row if isinstance(row, NotScored) else self._fitting(*row) for row in rows]
+        given = [row for row in fits if not isinstance(row, NotScored)]
+        lengths = [len(source) + len(target) for source, target in given]
+        sums = iter(in_batches(lengths, lambda batch: self._run([given[index] for index in batch]), self._most))
+        return [row if isinstance(row, NotScored) else next(sums) for row in fits]
+
+    def _fitting(self, source: list[int], target: list[int]) -> tuple[list[int], list[int]] | NotScored:
+        length = max(len(source), len(target)) if self._codes is not None else len(source) + len(target)
+        if self._room is not None and length > self._room:
+            return NotScored(Status.TOO_LONG, f"{length:,} tokens, and the model takes {self._room:,}")
+        if not target:
+            return NotScored(Status.NOTHING_TO_COMPARE, "the response holds no token of the model")
+        return source, target
+
+    def _joined(self, pair: Pair) -> tuple[list[int], list[int]]:
+        tokenizer = self._network.tokenizer
+        before = self._prompt.format(source=pair.source, question=pair.question)
+        ahead = self._network.ids(before) if before else []
+        if ahead and ahead[-1] == tokenizer.eos_token_id:
+            ahead = ahead[:-1]
+        if not ahead:  # something has to stand before the first token
+            start = tokenizer.bos_token_id if tokenizer.bos_token_id is not None else tokenizer.eos_token_id
+            ahead = [] if start is None else [start]
+        own = tokenizer(pair.response, add_special_tokens=False, truncation=False, verbose=False)["input_ids"]
+        return ahead, own
+
+    def _run(self, rows: list[tuple[list[int], list[int]]]) -> list[Measured]:
+        device, fill = self._network.device, int(self._network.tokenizer.pad_token_id or 0)
+        if self._codes is not None:
+            ids, mask = _padded([source for source, _ in rows], fill, device)
+            labels, _ = _padded([target for _, target in rows], _IGNORED, device)
+            options = {"labels": labels}
+        else:
+            ids, mask = _padded([[*ahead, *own] for ahead, own in rows], fill, device)
+            labels, _ = _padded([[*[_IGNORED] * len(ahead), *own] for ahead, own in rows], _IGNORED, device)
+            options = {}
+        with torch.inference_mode():
+            logits = self._network.model(input_ids=ids, attention_mask=mask, **options).logits
+        if self._codes is not None:
+            uncounted = torch.tensor(self._uncounted, dtype=labels.dtype, device=device)
+            labels = labels.masked_fill(torch.isin(labels, uncounted), _IGNORED)
+        else:
+            logits, labels = logits[:, :-1], labels[:, 1:]
+        counted = labels != _IGNORED
+        chosen = logits.float().log_softmax(-1).gather(-1, labels.masked_fill(~counted, 0).unsqueeze(-1)).squeeze(-1)
+        sums = (chosen * counted).double().sum(-1).tolist()
+        pairs = zip(sums, counted.sum(-1).tolist(), strict=True)
+        return [Measured(total / tokens, {"tokens": float(tokens), "sum": total}) for total, tokens in pairs]
+
+
+class _Codes:
+    """Source and target of a pair as token ids, with the languages where the tokenizer wants them."""
+
+    def __init__(self, tokenizer: Any, codes: str = "") -> None:
+        self._tokenizer = tokenizer
+        self._given = codes_of(codes)
+        self._wanted = hasattr(tokenizer, "src_lang") and hasattr(tokenizer, "tgt_lang")
+        self._known = _own_codes(tokenizer) if self._wanted else {}
+
+    def ids(self, pair: Pair) -> tuple[list[int], list[int]] | NotScored:
+        """Token ids of the source and of the target; or why there are none: a language that the model does not have."""
+        tokenizer = self._tokenizer
+        if self._wanted:
+            tags = pair_languages(pair)
+            ends = [self._code(tag) for tag in tags]
+            if None in ends:
+                missing = tags[ends.index(None)]
+                side = "source" if ends[0] is None else "response"
+                reason = f"the model has no code for the language of the {side} ({missing or 'unknown'})"
+                return NotScored(Status.UNSUPPORTED_LANGUAGE, reason)
+            tokenizer.src_lang, tokenizer.tgt_lang = ends
+        source = tokenizer(pair.source, truncation=False, verbose=False)["input_ids"]
+        target = tokenizer(text_target=pair.response, truncation=False, verbose=False)["input_ids"]
+        return list(source), list(target)
+
+    def _code(self, tag: str | None) -> str | None:
+        entry = find_language(tag) if tag is not None else None
+        if tag is None or entry is None:
+            return None
+        for key in (tag, entry.tag, entry.base):
+            if key in self._given:
+                return self._given[key]
+        candidates = (code_of(tag, "nllb") or entry.tag, entry.tag, entry.base, *entry.aliases)
+        for name in candidates:
+            if name.casefold() in self._known:
+                return self._known[name.casefold()]
+        codes = [code for key, code in self._known.items() if key.partition("_")[0] == entry.base]
+        return codes[0] if len(codes) == 1 else None  # mBART's `de_DE`
+
+
+def _own_codes(tokenizer: Any) -> dict[str, str]:
+    """The codes that a tokenizer knows: those that are tokens of its own."""
+    table = getattr(tokenizer, "lang_code_to_id", None) or getattr(tokenizer, "lang_code_to_token", None)
+    names = list(table) if table else list(getattr(tokenizer, "additional_special_tokens", ()) or ())
+    if not names:
+        names = [str(token) for token in tokenizer.added_tokens_decoder.values()]
+    return {name.strip("_<>").casefold(): name for name in names}

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.judging.base import UNKNOWN_LANGUAGE, NotScored, has_evidence, has_fact_rules
@@ -20,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from veriglot.judging.nli import Claims, Entailment, Support
-    from veriglot.records import Sample, Score
+    from veriglot.records import Sample
 
 __all__ = ["NLI"]
 
@@ -32,37 +30,16 @@ _DIGITS = 6
 _WORSE = {"con", "unv"}
 
 
-@dataclass(frozen=True)
-class ClaimScore:
-    """The four metrics of one sentence or fact.
-
-    Attributes:
-        parts: its own places in the response, half-open code point ranges.
-        kind: `sentence`, or the kind of fact.
-        ent: the greatest entailment by any premise, 0 to 1.
-        con: the greatest contradiction, 0 to 1.
-        diff: `ent - con`, -1 to 1.
-        unv: `1 - max(ent, con)`, 0 to 1.
-    """
-
-    parts: tuple[tuple[int, int], ...]
-    kind: str
-    ent: float
-    con: float
-    diff: float
-    unv: float
-
-
-class _Judged(NamedTuple):
-    claims: Claims
-    support: Support
-
-
 class NLI(BaseScorer):
     """ENT, CON, DIFF or UNV of a response: SummaC's zero-shot method with max, after Kang et al. (section 2.2).
 
     Every claim is held against every premise of the evidence. A response's number is the mean over its claims. For
     the pairwise setting of Kang et al. name it `pairwise:nli:MODEL`.
+
+    `parts` holds all four metrics (only `ent` and `unv` for a model without contradiction), the number of `claims`
+    and `premises`, and `facts_are_sentences` (1) where facts were asked for in a language without rules for them.
+    Where the language cannot be identified, or is none that the model is declared for, the status is
+    `unsupported_language`.
 
     Args:
         model: a folder, a name that `veriglot models` lists, or a name on the hub; or an entailment model.
@@ -105,48 +82,15 @@ class NLI(BaseScorer):
                 f"The model tells {' and '.join(self._entailment.labels)} apart, and {value!r} needs contradiction.",
                 remedy="Take value 'ent', or a model with three labels.",
             )
-
-    @cached_property
-    def name(self) -> str:
-        """`nli-` and the value, the version of the rules, and the beginning of the model's revision."""
-        return f"nli-{self._value}@{_RULE}-{self._entailment.revision[:8]}"
-
-    @cached_property
-    def signature(self) -> str:
-        """Name, model and settings in one line."""
+        self.name = f"nli-{value}@{_RULE}-{self._entailment.revision[:8]}"
         settings = self._reader.settings()
-        return signature(
-            scorer=self.name,
-            model=digest([self._entailment.signature])[:12],
-            claim=settings.pop("claim"),
-            summary=self._summary,
-            **settings,
-        )
-
-    def score(self, samples: Sequence[Sample]) -> list[Score]:
-        """One score a sample, in order.
-
-        `parts` holds all four metrics (only `ent` and `unv` for a model without contradiction), the number of `claims`
-        and `premises`, and `facts_are_sentences` (1) where facts were asked for in a language without rules for them.
-        Without evidence the status is `no_evidence`; where the language cannot be identified, or is none that the model
-        is declared for, `unsupported_language`.
-        """
-        return super().score(samples)
-
-    def claims(self, samples: Sequence[Sample]) -> list[list[ClaimScore] | None]:
-        """The metrics of each sentence or fact of each sample, in order; None for a sample that is not scored."""
-        return [
-            None if isinstance(result, NotScored) else _claim_scores(result.claims, result.support)
-            for result in self._judge(samples)
-        ]
+        model_digest, claim = digest([self._entailment.signature])[:12], settings.pop("claim")
+        self.signature = signature(scorer=self.name, model=model_digest, claim=claim, summary=summary, **settings)
 
     def _measured(self, samples: Sequence[Sample]) -> list[Measured | NotScored]:
-        return [result if isinstance(result, NotScored) else self._numbers(result) for result in self._judge(samples)]
-
-    def _judge(self, samples: Sequence[Sample]) -> list[_Judged | NotScored]:
         plans = [self._plan(sample) for sample in samples]
         supports = iter(self._reader.hold([claims for claims in plans if not isinstance(claims, NotScored)]))
-        return [claims if isinstance(claims, NotScored) else _judged(claims, next(supports)) for claims in plans]
+        return [claims if isinstance(claims, NotScored) else self._numbers(claims, next(supports)) for claims in plans]
 
     def _plan(self, sample: Sample) -> Claims | NotScored:
         if not has_evidence(sample):
@@ -166,29 +110,20 @@ class NLI(BaseScorer):
             return NotScored(Status.NOTHING_TO_COMPARE, "the response holds no word, only marks or symbols")
         return claims
 
-    def _numbers(self, judged: _Judged) -> Measured:
-        support = judged.support
+    def _numbers(self, claims: Claims, support: Support | NotScored) -> Measured | NotScored:
+        if isinstance(support, NotScored):
+            return support
         numbers = {"ent": support.entailment, "unv": support.unverified}
         if "contradiction" in self._entailment.labels:
             numbers.update(con=support.contradiction, diff=support.difference)
         parts = {name: self._of_response(name, values) for name, values in numbers.items()}
         value = parts[self._value]
-        parts.update(claims=float(len(judged.claims.claims)), premises=float(len(judged.claims.premises)))
-        if self._reader.level == "fact" and not has_fact_rules(judged.claims.language):
+        parts.update(claims=float(len(claims.claims)), premises=float(len(claims.premises)))
+        if self._reader.level == "fact" and not has_fact_rules(claims.language):
             parts["facts_are_sentences"] = 1.0
-        return Measured(value, parts, judged.claims.language)
+        return Measured(value, parts, claims.language)
 
     def _of_response(self, name: str, values: NDArray[Any]) -> float:
         if self._summary == "mean":
             return round(float(values.mean()), _DIGITS)
         return round(float(values.max() if name in _WORSE else values.min()), _DIGITS)
-
-
-def _judged(claims: Claims, support: Support | NotScored) -> _Judged | NotScored:
-    return support if isinstance(support, NotScored) else _Judged(claims, support)
-
-
-def _claim_scores(claims: Claims, support: Support) -> list[ClaimScore]:
-    columns = (support.entailment, support.contradiction, support.difference, support.unverified)
-    rows = zip(*(column.tolist() for column in columns), strict=True)
-    return [ClaimScore(claim.parts, claim.kind, *row) for claim, row in zip(claims.claims, rows, strict=True)]

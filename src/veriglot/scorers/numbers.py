@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from veriglot.scorers.base import SampleScorer
-from veriglot.scorers.overlap import Overlap, Value, agreement, checked_empty, checked_value
+from veriglot.scorers.overlap import Overlap, Value, agreement, check_options
 from veriglot.signatures import signature
 from veriglot.text.normalization import normalise
 
@@ -154,12 +154,9 @@ class NumberAgreement(SampleScorer):
     name = "number-agreement@2"
 
     def __init__(self, value: Value = "precision", empty: float | None = None) -> None:
-        self.value, self.empty = checked_value(value), checked_empty(empty)
-
-    @property
-    def signature(self) -> str:
-        """Name and settings."""
-        return signature(scorer=self.name, value=self.value, empty=self.empty)
+        check_options(value, empty)
+        self.value, self.empty = value, empty
+        self.signature = signature(scorer=self.name, value=value, empty=empty)
 
     def measure(self, sample: Sample) -> Measured | NotScored:
         """P, R and F1 of the distinct numbers, with their counts."""

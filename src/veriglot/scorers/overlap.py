@@ -14,7 +14,7 @@ from veriglot.errors import UsageError
 from veriglot.judging.base import NotScored
 from veriglot.records import Status
 from veriglot.records.languages import find_language
-from veriglot.scorers.base import Measured
+from veriglot.scorers.base import Measured, one_of
 from veriglot.signatures import digest
 from veriglot.text.normalization import fold, normalise
 from veriglot.text.segmentation import word_bounds
@@ -27,8 +27,7 @@ __all__ = [
     "Value",
     "agreement",
     "ascii_tokens",
-    "checked_empty",
-    "checked_value",
+    "check_options",
     "longest_common_subsequence",
     "n_gram_overlap",
     "stop_words",
@@ -70,32 +69,10 @@ class Overlap(NamedTuple):
         both = self.response + self.evidence
         return 2 * self.matched / both if both else 0.0
 
-    def value(self, which: Value) -> float:
-        """Precision, recall or F1."""
-        value: float = getattr(self, which)
-        return value
-
     def parts(self) -> dict[str, float]:
         """P, R and F1, and the counts that they are made of."""
-        return {
-            "precision": self.precision,
-            "recall": self.recall,
-            "f1": self.f1,
-            "matched": float(self.matched),
-            "response": float(self.response),
-            "evidence": float(self.evidence),
-        }
-
-
-def checked_value(which: Value) -> Value:
-    """`which`, if it is one.
-
-    Raises:
-        UsageError: it is neither precision nor recall nor F1.
-    """
-    if which not in get_args(Value):
-        raise UsageError(f"value is one of {', '.join(get_args(Value))}, not {which!r}.")
-    return which
+        shares = {"precision": self.precision, "recall": self.recall, "f1": self.f1}
+        return shares | {name: float(count) for name, count in self._asdict().items()}
 
 
 def n_gram_overlap(response: Sequence[str], evidence: Sequence[Sequence[str]], n: int) -> Overlap:
@@ -136,32 +113,27 @@ def longest_common_subsequence(first: Sequence[str], second: Sequence[str]) -> i
     return len(shorter) - row.bit_count()
 
 
-def checked_empty(empty: float | None) -> float | None:
-    """The number for a response that names nothing of the kind, if it is one.
+def check_options(value: str, empty: float | None) -> None:
+    """Refuse what is no value of an agreement, or no number for a response that names nothing of the kind.
 
     Raises:
-        UsageError: it is not between 0 and 1.
+        UsageError: `value` is neither precision nor recall nor F1, or `empty` is not between 0 and 1.
     """
+    one_of("value", value, get_args(Value))
     if empty is not None and not 0 <= empty <= 1:
         raise UsageError(f"empty is the value where there is nothing to compare, between 0 and 1, not {empty}.")
-    return empty
 
 
 def agreement(
     overlap: Overlap, which: Value, empty: float | None, kind: str, language: str | None
 ) -> Measured | NotScored:
-    """Precision, recall or F1 of what was found, with its parts; what is a share of nothing has no number.
+    """Precision, recall or F1 of what was looked for, with its parts; what is a share of nothing has no number.
 
-    Args:
-        found: how many things both sides have.
-        which: the value.
-        empty: the number where there is nothing to take a share of; None for a sample that is not scored.
-        kind: what was looked for, for the reason.
-        language: that it was looked for in.
+    That is `empty` then, or, where that is None, the sample is not scored: there was nothing of that `kind`.
     """
     sides = {"precision": overlap.response, "recall": overlap.evidence, "f1": overlap.response + overlap.evidence}
     if sides[which]:
-        return Measured(overlap.value(which), overlap.parts(), language)
+        return Measured(getattr(overlap, which), overlap.parts(), language)
     if empty is not None:
         return Measured(empty, overlap.parts(), language)
     where = {"precision": "the response", "recall": "the evidence", "f1": "either text"}[which]

@@ -60,7 +60,7 @@ SCORERS = Table(
             argument="model",
         ),
         "log-probability": Entry(
-            "veriglot.scorers.log_probability:LogProbability",
+            "veriglot.scorers.neural:LogProbability",
             extra="local",
             summary="how likely a language or translation model finds the response: log-probability:MODEL",
             argument="model",
@@ -98,10 +98,10 @@ SCORERS = Table(
             argument="engine",
         ),
         "top-ngram": Entry(
-            "veriglot.scorers.top_ngram:TopNGram", summary="what is repeated more often than in the source"
+            "veriglot.scorers.translation:TopNGram", summary="what is repeated more often than in the source"
         ),
         "length-ratio": Entry(
-            "veriglot.scorers.length_ratio:LengthRatio", summary="how far a translation's length is from the usual"
+            "veriglot.scorers.translation:LengthRatio", summary="how far a translation's length is from the usual"
         ),
     },
 )

@@ -6,12 +6,11 @@ from abc import abstractmethod
 from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
 from veriglot.errors import UsageError
-from veriglot.scorers.base import Measured, SampleScorer, response_language
+from veriglot.scorers.base import Measured, SampleScorer, one_of, response_language
 from veriglot.scorers.overlap import (
     Overlap,
     Value,
     ascii_tokens,
-    checked_value,
     longest_common_subsequence,
     n_gram_overlap,
     stop_words,
@@ -27,21 +26,10 @@ if TYPE_CHECKING:
     from veriglot.judging.base import NotScored
     from veriglot.records import Sample
 
-__all__ = ["Passages", "Rouge1", "Rouge2", "RougeL", "checked_passages"]
+__all__ = ["Passages", "Rouge1", "Rouge2", "RougeL"]
 
 Mode = Literal["unicode", "paper"]
 Passages = Literal["joined", "best"]
-
-
-def checked_passages(passages: Passages) -> Passages:
-    """`passages`, if it is a way to take several.
-
-    Raises:
-        UsageError: it is neither `joined` nor `best`.
-    """
-    if passages not in get_args(Passages):
-        raise UsageError(f"passages is one of {', '.join(get_args(Passages))}, not {passages!r}.")
-    return passages
 
 
 class _Rouge(SampleScorer):
@@ -71,23 +59,19 @@ class _Rouge(SampleScorer):
         stopwords: bool | Sequence[str] | None = None,
         passages: Passages = "joined",
     ) -> None:
-        if mode not in get_args(Mode):
-            raise UsageError(f"mode is one of {', '.join(get_args(Mode))}, not {mode!r}.")
+        for option, given, choices in (("value", value, Value), ("mode", mode, Mode), ("passages", passages, Passages)):
+            one_of(option, given, get_args(choices))
         if isinstance(stopwords, str):
             raise UsageError("stopwords is true, false or a list of words, not one text.")
-        self.value, self.mode, self.passages = checked_value(value), mode, checked_passages(passages)
+        self.value, self.mode, self.passages = value, mode, passages
         self.stopwords = self.stopwords_by_default if stopwords is None else stopwords
         own = None if isinstance(self.stopwords, bool) else self.stopwords
         self._own = None if own is None else frozenset(form for word in own for form in tokens(word))
-
-    @property
-    def signature(self) -> str:
-        """Name, settings, and the revision of the stop words where they are left out."""
         left_out = stop_words_revision() if self.stopwords is True else None
         if self._own is not None:
             left_out = f"own-{digest(sorted(self._own))[:8]}"
-        return signature(
-            scorer=self.name, value=self.value, mode=self.mode, stopwords=left_out, passages=self.passages, unit="word"
+        self.signature = signature(
+            scorer=self.name, value=value, mode=mode, stopwords=left_out, passages=passages, unit="word"
         )
 
     def measure(self, sample: Sample) -> Measured | NotScored:
@@ -104,7 +88,7 @@ class _Rouge(SampleScorer):
         parts = overlap.parts()
         if self.stopwords is True:
             parts["stop_list"] = float(without is not None)
-        return Measured(overlap.value(self.value), parts, language)
+        return Measured(getattr(overlap, self.value), parts, language)
 
     def _left_out(self, language: str | None) -> frozenset[str] | None:
         if self._own is not None:

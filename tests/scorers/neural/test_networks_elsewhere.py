@@ -13,7 +13,7 @@ from veriglot.detectors.registry import load_detector
 from veriglot.errors import UsageError, WeightsError
 from veriglot.pipeline.companion import MissingEnvironmentError, python_of
 from veriglot.records import Evidence, Sample, Status, Task
-from veriglot.scorers.base import flores_codes
+from veriglot.records.languages import code_of
 from veriglot.scorers.registry import load_scorer
 from veriglot.testing import check_detector, check_scorer
 
@@ -169,9 +169,8 @@ def test_an_engine_of_ones_own(tmp_path: Path) -> None:
 
 
 def test_codes_of_sonar_come_from_our_table() -> None:
-    assert [flores_codes(tag) for tag in ("de", "ar", "zh-Hant", "th", "ko", "lv")] == [
+    assert [code_of(tag, "nllb") for tag in ("de", "ar", "zh-Hant", "th", "ko", "lv")] == [
         "deu_Latn", "arb_Arab", "zho_Hant", "tha_Thai", "kor_Hang", "lvs_Latn",
     ]  # fmt: skip
-    assert flores_codes("la") is None  # FLORES-200 has no Latin
-    assert flores_codes("xx-unknown") is None
-    assert flores_codes(None) is None
+    assert code_of("la", "nllb") is None  # FLORES-200 has no Latin
+    assert code_of("xx-unknown", "nllb") is None

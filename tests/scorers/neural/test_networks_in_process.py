@@ -94,14 +94,14 @@ def test_a_head_that_was_saved_apart_is_loaded_apart(tiny: Path) -> None:
     import torch
     from transformers import MT5ForConditionalGeneration
 
-    from veriglot.scorers.neural import head_scale
+    from veriglot.scorers.neural import _head_scale
 
     apart = MT5ForConditionalGeneration.from_pretrained(tiny / "mt5")
     assert not torch.equal(apart.lm_head.weight, apart.shared.weight)
     tied = MT5ForConditionalGeneration.from_pretrained(tiny / "tied")
     assert torch.equal(tied.lm_head.weight, tied.shared.weight)
-    assert head_scale(str(tiny / "mt5"), apart) == 1
-    assert head_scale(str(tiny / "tied"), tied) == pytest.approx(8**-0.5)
+    assert _head_scale(str(tiny / "mt5"), apart) == 1
+    assert _head_scale(str(tiny / "tied"), tied) == pytest.approx(8**-0.5)
 
 
 def test_seahorse_gives_the_probability_of_the_token_one(tiny: Path) -> None:

@@ -53,14 +53,6 @@ def test_values_by_hand(value: str) -> None:
         assert isinstance(scorer, Scorer)
 
 
-def test_each_claim_by_hand() -> None:
-    (first, second), none = NLI(Scripted(TABLE)).claims([SAMPLE, Sample("2", "Ada.", language="en")])  # type: ignore[misc]
-    assert (first.parts, first.ent, first.con) == (((0, 12),), 0.9, 0.4)
-    assert (second.kind, second.ent, second.con, second.unv) == ("sentence", 0.4, 0.5, 0.5)
-    assert second.diff == pytest.approx(-0.1)
-    assert none is None
-
-
 def test_pairwise_holds_each_response_against_its_sisters() -> None:
     sisters = ["Ada kept the light.", "Nobody kept it."]
     sample = Sample("1", "Ada kept it.", language="en", meta={"samples": sisters})

@@ -21,8 +21,7 @@ from veriglot.datasets.queries import (
 )
 from veriglot.errors import InputError
 from veriglot.llm.client import Reply, SpendingLimitError
-from veriglot.llm.limits import Limits
-from veriglot.llm.registry import connect
+from veriglot.llm.registry import Limits, connect
 from veriglot.records import Detector, Sample
 from veriglot.storage.checkpoint import FailedRow, Progress, Tally
 

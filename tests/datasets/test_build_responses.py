@@ -19,8 +19,7 @@ from misbehaving import Faults, ModelServer
 from veriglot.datasets.responses import Respondent, budget, responses
 from veriglot.errors import UsageError
 from veriglot.llm.client import ModelError, Settings, SpendingLimitError
-from veriglot.llm.limits import Limits
-from veriglot.llm.registry import connect
+from veriglot.llm.registry import Limits, connect
 from veriglot.records import Sample, encode
 from veriglot.storage.checkpoint import Progress, Tally
 

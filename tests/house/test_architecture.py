@@ -42,7 +42,6 @@ HEAVY = (
     "py3langid",
     "icu4py",
     "httpx2",
-    "tenacity",
 )
 MODULES = sorted(SOURCE.rglob("*.py"))
 

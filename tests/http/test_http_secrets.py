@@ -13,8 +13,7 @@ from misbehaving import Arrival, Faults, FaultyServer, ModelServer
 
 from veriglot import llm
 from veriglot.errors import UsageError
-from veriglot.http.secrets import Secrets
-from veriglot.http.session import HttpError, Session, checked_address
+from veriglot.http.session import HttpError, Secrets, Session, checked_address
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,6 +10,7 @@ import pytest
 from misbehaving import ModelServer
 
 from veriglot import llm
+from veriglot.llm.client import Reply, Token
 from veriglot.llm.openai import reply_of
 
 if TYPE_CHECKING:
@@ -40,18 +41,18 @@ def test_those_of_a_chat_are_read() -> None:
     tokens = [{"token": "yes", "logprob": -0.1, "top_logprobs": top}, {"token": ".", "logprob": None}]
     choice = {"message": {"content": "yes."}, "finish_reason": "stop", "logprobs": {"content": tokens}}
     found = reply_of({"choices": [choice]}, {}).logprobs
-    assert found == (llm.Token("yes", -0.1, (("yes", -0.1), ("no", -2.5))), llm.Token(".", None))
+    assert found == (Token("yes", -0.1, (("yes", -0.1), ("no", -2.5))), Token(".", None))
 
 
 def test_those_of_a_completion_are_read() -> None:
     given = {"tokens": ["yes", "."], "token_logprobs": [-0.1, -0.2], "top_logprobs": [{"yes": -0.1, "no": -2.5}, None]}
     found = reply_of({"choices": [{"text": "yes.", "logprobs": given}]}, {}).logprobs
-    assert found == (llm.Token("yes", -0.1, (("yes", -0.1), ("no", -2.5))), llm.Token(".", -0.2))
+    assert found == (Token("yes", -0.1, (("yes", -0.1), ("no", -2.5))), Token(".", -0.2))
 
 
 def test_a_kept_reply_of_before_is_read_and_requests_without_them_are_the_same_calls() -> None:
     old = b'{"text":"yes","logprobs":[["yes",-0.1]]}'
-    assert msgspec.json.decode(old, type=llm.Reply).logprobs == (llm.Token("yes", -0.1),)
+    assert msgspec.json.decode(old, type=Reply).logprobs == (Token("yes", -0.1),)
     assert b"alternatives" not in msgspec.json.encode(llm.Request("m", (SAID,), logprobs=True))
 
 

@@ -14,10 +14,15 @@ from misbehaving import Faults, ModelServer
 
 from veriglot import llm
 from veriglot.errors import UsageError
+from veriglot.llm.client import Reply, SpendingLimitError
+from veriglot.llm.registry import Cached, Limited
+from veriglot.storage.checkpoint import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from veriglot.llm.pool import Answer
 
 
 class Calls:
@@ -26,14 +31,14 @@ class Calls:
     name = "calls"
     signature = "client:calls"
 
-    def __init__(self, reply: Callable[[int], llm.Reply]) -> None:
+    def __init__(self, reply: Callable[[int], Reply]) -> None:
         self.asked: list[int] = []
         self.most = 0
         self._now = 0
         self._reply = reply
         self._lock = threading.Lock()
 
-    def ask(self, request: llm.Request) -> llm.Reply:
+    def ask(self, request: llm.Request) -> Reply:
         number = int(request.prompt or 0)
         with self._lock:
             self.asked.append(number)
@@ -53,11 +58,11 @@ def numbers(count: int, max_tokens: int | None = None) -> list[llm.Request]:
     return [llm.Request("m", prompt=str(n), settings=llm.Settings(max_tokens=max_tokens)) for n in range(count)]
 
 
-def plain(number: int) -> llm.Reply:
-    return llm.Reply(str(number), tokens_in=1, tokens_out=9)
+def plain(number: int) -> Reply:
+    return Reply(str(number), tokens_in=1, tokens_out=9)
 
 
-def backwards(number: int) -> llm.Reply:
+def backwards(number: int) -> Reply:
     time.sleep(0.02 * (7 - number % 8))
     return plain(number)
 
@@ -87,7 +92,7 @@ def test_requests_are_read_as_they_are_needed() -> None:
 
 
 def test_a_failure_is_an_answer_and_the_rest_goes_on() -> None:
-    def reply(number: int) -> llm.Reply:
+    def reply(number: int) -> Reply:
         if number % 5 == 3:
             raise llm.ModelError(f"no {number}")
         return plain(number)
@@ -98,7 +103,7 @@ def test_a_failure_is_an_answer_and_the_rest_goes_on() -> None:
 
 
 def test_a_fatal_error_ends_it_after_the_answers_before_it() -> None:
-    def reply(number: int) -> llm.Reply:
+    def reply(number: int) -> Reply:
         if number == 20:
             raise llm.ModelError("the key is refused", fatal=True)
         return plain(number)
@@ -110,7 +115,7 @@ def test_a_fatal_error_ends_it_after_the_answers_before_it() -> None:
 
 
 def test_answers_before_a_fatal_error_are_given_out() -> None:
-    def reply(number: int) -> llm.Reply:
+    def reply(number: int) -> Reply:
         if number == 5:
             raise llm.ModelError("over", fatal=True)
         return plain(number)
@@ -122,7 +127,7 @@ def test_answers_before_a_fatal_error_are_given_out() -> None:
 
 
 def test_a_server_that_is_down_ends_it_after_some() -> None:
-    def reply(number: int) -> llm.Reply:
+    def reply(number: int) -> Reply:
         if number >= 7:
             raise llm.ModelError("nobody there", retryable=True)
         return plain(number)
@@ -137,7 +142,7 @@ def test_a_server_that_is_down_ends_it_after_some() -> None:
 
 
 def test_failures_that_pass_are_given_out_in_their_place() -> None:
-    def reply(number: int) -> llm.Reply:
+    def reply(number: int) -> Reply:
         if number % 20 < 9 or number == 47:
             raise llm.ModelError("busy", retryable=True)
         if number % 20 == 10:
@@ -154,7 +159,7 @@ def test_failures_that_pass_are_given_out_in_their_place() -> None:
 
 def test_stopping_early_waits_for_calls_under_way_and_keeps_them(tmp_path: Path) -> None:
     client = Calls(backwards)
-    cached = llm.Cached(client, tmp_path)
+    cached = Cached(client, tmp_path)
     answers = llm.ask_all(cached, numbers(100), jobs=4)
     next(answers)
     answers.close()  # type: ignore[attr-defined]
@@ -170,20 +175,20 @@ def test_no_jobs_are_refused_at_once() -> None:
 def test_the_limit_of_calls_is_kept_exactly() -> None:
     client = Calls(backwards)
     limits = llm.Limits(calls=13)
-    answers = llm.ask_all(llm.Limited(client, limits), numbers(100), jobs=8)
-    got: list[llm.Answer] = []
-    with pytest.raises(llm.SpendingLimitError, match="13 calls"):
+    answers = llm.ask_all(Limited(client, limits), numbers(100), jobs=8)
+    got: list[Answer] = []
+    with pytest.raises(SpendingLimitError, match="13 calls"):
         got.extend(answers)
     assert len(client.asked) == 13
-    assert limits.spent == llm.Usage(13, 13, 117)
+    assert limits.spent == Usage(13, 13, 117)
     assert len(got) == 13
 
 
 def test_the_limit_of_tokens_is_not_passed() -> None:
     client = Calls(backwards)
     limits = llm.Limits(tokens=200)
-    with pytest.raises(llm.SpendingLimitError, match="200 tokens"):
-        list(llm.ask_all(llm.Limited(client, limits), numbers(100, max_tokens=20), jobs=8))
+    with pytest.raises(SpendingLimitError, match="200 tokens"):
+        list(llm.ask_all(Limited(client, limits), numbers(100, max_tokens=20), jobs=8))
     assert limits.spent.tokens <= 200
     # One call sets 21 aside and takes 10: the last one starts where 21 are left.
     assert limits.spent.calls == 18
@@ -198,7 +203,7 @@ def test_failures_cost_nothing_and_kept_calls_too(tmp_path: Path) -> None:
         assert len(list(llm.ask_all(cached, requests))) == 20
         none = llm.connect("openai", base_url=server.base_url, cache=tmp_path, limits=llm.Limits(calls=0))
         assert len(list(llm.ask_all(none, requests))) == 20
-        with pytest.raises(llm.SpendingLimitError):
+        with pytest.raises(SpendingLimitError):
             none.ask(llm.Request("m", prompt="new"))
         cached.close()
         none.close()
@@ -206,12 +211,12 @@ def test_failures_cost_nothing_and_kept_calls_too(tmp_path: Path) -> None:
 
 def test_a_limit_goes_on_where_a_run_stopped(tmp_path: Path) -> None:
     client = Calls(plain)
-    with pytest.raises(llm.SpendingLimitError):
-        list(llm.ask_all(llm.Cached(llm.Limited(client, llm.Limits(calls=6)), tmp_path), numbers(20)))
-    spent = llm.Cached(client, tmp_path).spent()
+    with pytest.raises(SpendingLimitError):
+        list(llm.ask_all(Cached(Limited(client, llm.Limits(calls=6)), tmp_path), numbers(20)))
+    spent = Cached(client, tmp_path).spent()
     assert spent.calls == 6
-    again = llm.Cached(llm.Limited(client, llm.Limits(calls=10, spent=spent)), tmp_path)
-    with pytest.raises(llm.SpendingLimitError):
+    again = Cached(Limited(client, llm.Limits(calls=10, spent=spent)), tmp_path)
+    with pytest.raises(SpendingLimitError):
         list(llm.ask_all(again, numbers(20)))
     assert len(client.asked) == len(set(client.asked)) == 10
 

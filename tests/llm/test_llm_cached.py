@@ -20,6 +20,9 @@ from hypothesis import strategies as st
 from misbehaving import Faults, ModelServer
 
 from veriglot import llm
+from veriglot.llm.client import CacheError, Reply, Token, request_key
+from veriglot.llm.registry import Cached
+from veriglot.storage.checkpoint import Usage
 
 HERE = Path(__file__).parent
 ASKER = """
@@ -46,14 +49,14 @@ class Counting:
         self._delay = delay
         self._lock = threading.Lock()
 
-    def ask(self, request: llm.Request) -> llm.Reply:
+    def ask(self, request: llm.Request) -> Reply:
         with self._lock:
             self.asked += 1
             fail = self.asked <= self.fail
         time.sleep(self._delay)
         if fail:
             raise llm.ModelError("not today", retryable=True)
-        return llm.Reply(f"{self.signature}: {request.text}", "stop", 3, 4, (llm.Token("a", -0.5),))
+        return Reply(f"{self.signature}: {request.text}", "stop", 3, 4, (Token("a", -0.5),))
 
     def close(self) -> None:
         pass
@@ -70,17 +73,17 @@ def run(server: ModelServer, folder: Path, first: int, last: int, jobs: int = 4)
 
 def test_a_finished_call_is_not_made_again(tmp_path: Path) -> None:
     client = Counting()
-    first = llm.Cached(client, tmp_path).ask(ask("x"))
-    again = llm.Cached(client, tmp_path)
+    first = Cached(client, tmp_path).ask(ask("x"))
+    again = Cached(client, tmp_path)
     assert again.ask(ask("x")) == first
     assert (client.asked, again.hits) == (1, 1)
     assert again.has(ask("x"))
     assert not again.has(ask("y"))
-    assert again.spent() == llm.Usage(1, 3, 4)
+    assert again.spent() == Usage(1, 3, 4)
 
 
 def test_failures_are_not_kept(tmp_path: Path) -> None:
-    cached = llm.Cached(Counting(fail=1), tmp_path)
+    cached = Cached(Counting(fail=1), tmp_path)
     with pytest.raises(llm.ModelError):
         cached.ask(ask("x"))
     assert cached.ask(ask("x")).finish == "stop"
@@ -98,7 +101,7 @@ def test_failures_are_not_kept(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_another_call_is_no_hit(tmp_path: Path, other: dict[str, Any]) -> None:
     client = Counting()
-    cached = llm.Cached(client, tmp_path)
+    cached = Cached(client, tmp_path)
     cached.ask(ask("x", seed=1))
     cached.ask(msgspec.structs.replace(ask("x", seed=1), **other))
     assert (client.asked, cached.hits) == (2, 0)
@@ -106,7 +109,7 @@ def test_another_call_is_no_hit(tmp_path: Path, other: dict[str, Any]) -> None:
 
 def test_another_client_is_no_hit(tmp_path: Path) -> None:
     for signature in ("client:counting", "client:counting|revision:2"):
-        assert llm.Cached(Counting(signature), tmp_path).ask(ask("x")).text.startswith(f"{signature}: ")
+        assert Cached(Counting(signature), tmp_path).ask(ask("x")).text.startswith(f"{signature}: ")
 
 
 @given(
@@ -119,13 +122,13 @@ def test_keys_are_the_same_for_equal_requests_only(turns: list[tuple[Any, str]],
     other = data.draw(
         st.lists(st.tuples(st.sampled_from(["user", "assistant"]), st.text(max_size=5)), min_size=1, max_size=3)
     )
-    same = llm.request_key("s", request(turns)) == llm.request_key("s", request(other))
+    same = request_key("s", request(turns)) == request_key("s", request(other))
     assert same == (turns == other)
 
 
 def test_threads_that_ask_the_same_at_once_ask_once(tmp_path: Path) -> None:
     client = Counting(delay=0.2)
-    cached = [llm.Cached(client, tmp_path) for _ in range(3)]
+    cached = [Cached(client, tmp_path) for _ in range(3)]
     with ThreadPoolExecutor(12) as pool:
         replies = list(pool.map(lambda n: cached[n % 3].ask(ask(f"x{n % 2}")), range(12)))
     assert client.asked == 2
@@ -134,7 +137,7 @@ def test_threads_that_ask_the_same_at_once_ask_once(tmp_path: Path) -> None:
 
 def test_a_failure_lets_the_next_in_line_ask(tmp_path: Path) -> None:
     client = Counting(delay=0.1, fail=2)
-    cached = llm.Cached(client, tmp_path)
+    cached = Cached(client, tmp_path)
     with ThreadPoolExecutor(5) as pool:
         outcomes = [future.exception() for future in [pool.submit(cached.ask, ask("x")) for _ in range(5)]]
     assert sum(outcome is not None for outcome in outcomes) == 2
@@ -188,28 +191,28 @@ def test_a_killed_holder_lets_go_of_its_claim(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_used_says_so(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    with pytest.raises(llm.CacheError, match="cannot be used"):
-        llm.Cached(Counting(), tmp_path / "file")
+    with pytest.raises(CacheError, match="cannot be used"):
+        Cached(Counting(), tmp_path / "file")
     (tmp_path / "noise").mkdir()
     (tmp_path / "noise" / "calls.sqlite").write_bytes(b"this is no database" * 100)
-    with pytest.raises(llm.CacheError, match="not a database"):
-        llm.Cached(Counting(), tmp_path / "noise")
+    with pytest.raises(CacheError, match="not a database"):
+        Cached(Counting(), tmp_path / "noise")
 
 
 def test_a_folder_of_a_later_version_is_left_alone(tmp_path: Path) -> None:
-    llm.Cached(Counting(), tmp_path).close()
+    Cached(Counting(), tmp_path).close()
     with sqlite3.connect(tmp_path / "calls.sqlite") as database:
         database.execute("PRAGMA user_version = 99")
     database.close()
-    with pytest.raises(llm.CacheError, match="version 99"):
-        llm.Cached(Counting(), tmp_path)
+    with pytest.raises(CacheError, match="version 99"):
+        Cached(Counting(), tmp_path)
 
 
 def test_a_damaged_reply_is_no_reply(tmp_path: Path) -> None:
-    cached = llm.Cached(Counting(), tmp_path)
+    cached = Cached(Counting(), tmp_path)
     cached.ask(ask("x"))
     with sqlite3.connect(tmp_path / "calls.sqlite") as database:
         database.execute("UPDATE replies SET reply = x'00'")
     database.close()
-    with pytest.raises(llm.CacheError, match="cannot be read"):
+    with pytest.raises(CacheError, match="cannot be read"):
         cached.ask(ask("x"))

@@ -10,7 +10,9 @@ from misbehaving import Arrival, Faults, FaultyServer, ModelServer
 
 from veriglot import llm
 from veriglot.errors import UnknownNameError, UsageError
+from veriglot.llm.client import Client, Token, request_key
 from veriglot.llm.openai import reply_of
+from veriglot.llm.output_parser import schema_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +30,7 @@ def server() -> Iterator[ModelServer]:
         yield running
 
 
-def connect(server: FaultyServer, /, **options: Any) -> llm.Client:
+def connect(server: FaultyServer, /, **options: Any) -> Client:
     return llm.connect("openai", base_url=server.base_url, **{"timeout": 5.0, "backoff": 0.01, **options})
 
 
@@ -70,7 +72,7 @@ def test_a_reply_says_what_the_server_said() -> None:
         3,
         "m",
     )
-    assert reply.logprobs == (llm.Token("one", 0.0), llm.Token(" two", -0.25), llm.Token(" three", -0.5))
+    assert reply.logprobs == (Token("one", 0.0), Token(" two", -0.25), Token(" three", -0.5))
 
 
 @pytest.mark.parametrize(
@@ -100,7 +102,7 @@ def test_each_call_has_its_idempotency_key(server: ModelServer) -> None:
         client.ask(msgspec.structs.replace(CHAT, seed=seed))
     keys = [arrival.headers["idempotency-key"] for arrival in server.arrivals]
     assert keys[0] == keys[1] != keys[2]
-    assert keys[0] == llm.request_key(client.signature, msgspec.structs.replace(CHAT, seed=1))
+    assert keys[0] == request_key(client.signature, msgspec.structs.replace(CHAT, seed=1))
 
 
 class Person(msgspec.Struct):
@@ -110,7 +112,7 @@ class Person(msgspec.Struct):
 
 
 def test_a_schema_goes_to_the_server_that_takes_it(server: ModelServer) -> None:
-    reply = connect(server).ask(msgspec.structs.replace(CHAT, schema=llm.schema_of(Person)))
+    reply = connect(server).ask(msgspec.structs.replace(CHAT, schema=schema_of(Person)))
     sent = server.arrivals[0].body["response_format"]["json_schema"]["schema"]
     assert sent["required"] == ["name", "born", "places"]
     assert sent["additionalProperties"] is False
@@ -123,7 +125,7 @@ def test_a_schema_is_put_into_words_for_a_server_that_does_not() -> None:
     ) as server:
         client = connect(server)
         for seed in (1, 2):
-            reply = client.ask(msgspec.structs.replace(CHAT, seed=seed, schema=llm.schema_of(Person)))
+            reply = client.ask(msgspec.structs.replace(CHAT, seed=seed, schema=schema_of(Person)))
             assert llm.decode_answer(reply, Person) == Person("A", 1, [])
             assert reply.settings["schema"] == "asked for in words"
     assert ["response_format" in arrival.body for arrival in server.arrivals] == [True, False, False]
@@ -212,7 +214,7 @@ def test_log_probabilities_in_both_shapes() -> None:
     old = {"tokens": ["a", "b"], "token_logprobs": [-0.5, None], "top_logprobs": None}
     for shape in (new, old):
         reply = reply_of({"choices": [{"text": "ab", "finish_reason": "stop", "logprobs": shape}]}, {})
-        assert reply.logprobs == (llm.Token("a", -0.5), llm.Token("b", None))
+        assert reply.logprobs == (Token("a", -0.5), Token("b", None))
 
 
 def test_reasoning_is_kept_apart() -> None:

@@ -509,7 +509,7 @@ def _check_predictions(config: Config, entry: SystemEntry, where: str) -> None:
 
 def _no_secrets(entry: SystemEntry, field: str) -> None:
     """Refuse a key in the file itself: options go into signatures and results."""
-    from veriglot.http.secrets import refuse_given_key, refuse_secret_headers
+    from veriglot.http.session import refuse_given_key, refuse_secret_headers
 
     key, headers = entry.options.get("key"), entry.options.get("headers")
     try:

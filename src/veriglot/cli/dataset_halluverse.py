@@ -233,7 +233,7 @@ def plan_set(making: Making, model: str, settings: Settings, *, checked: bool) -
     """Print calls and tokens, roughly: each page and each error once, no fact longer than sentences of its page are."""
     from veriglot.datasets.halluverse.facts import Chooser, page_sentences, unfit
     from veriglot.datasets.silver.injection import Edited, Injector, Task
-    from veriglot.llm.limits import estimate_request, estimate_tokens
+    from veriglot.llm.client import estimate_request, estimate_tokens
     from veriglot.records import Sample
 
     _known_types(making.types)

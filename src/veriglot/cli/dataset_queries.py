@@ -160,7 +160,7 @@ def _dry_run(articles: list[str], author: Author, part: Part, *, checked: bool) 
     """Calls and tokens, roughly; a check asks once more for each query that passes what is looked at before it."""
     from veriglot.cli.generation import print_json
     from veriglot.datasets.queries import Reference
-    from veriglot.llm.limits import estimate_request, estimate_tokens
+    from veriglot.llm.client import estimate_request, estimate_tokens
 
     calls = unusable = tokens = 0
     for row in references(articles, part):

@@ -363,7 +363,7 @@ def dry_run_of(
 ) -> None:
     """Calls and tokens, roughly: each error once, no passage longer than what is known of it."""
     from veriglot.datasets.silver.injection import Edited, Task, tasks
-    from veriglot.llm.limits import estimate_request, estimate_tokens
+    from veriglot.llm.client import estimate_request, estimate_tokens
     from veriglot.text.segmentation import sentences
 
     calls = unusable = tokens_in = tokens_out = 0

@@ -508,8 +508,7 @@ class Connection:
             UnknownNameError: no such client or option.
             MissingExtraError: its packages are not installed.
         """
-        from veriglot.llm.limits import Limits
-        from veriglot.llm.registry import connect
+        from veriglot.llm.registry import Limits, connect
 
         limits = None
         if self.max_calls is not None or self.max_tokens_spent is not None:
@@ -547,8 +546,7 @@ def generation_settings(table: Mapping[str, Any]) -> Settings:
     import msgspec
 
     from veriglot.errors import UnknownNameError
-    from veriglot.llm.client import Settings
-    from veriglot.llm.presets import preset
+    from veriglot.llm.client import Settings, preset
 
     values = dict(table)
     name = values.pop("preset", None)

@@ -20,7 +20,7 @@ import msgspec
 from veriglot.datasets.quality import Quality, QualityTally, refuses
 from veriglot.datasets.queries import NamedPerson, Reference, person_from, reference_from
 from veriglot.errors import UsageError
-from veriglot.llm.limits import estimate_tokens
+from veriglot.llm.client import estimate_tokens
 from veriglot.records import Annotation, Evidence, Sample, decode_json, encode, sample_from
 from veriglot.records.languages import same_language
 from veriglot.signatures import __version__, digest, file_sha256

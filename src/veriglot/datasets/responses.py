@@ -14,8 +14,7 @@ import msgspec
 from veriglot.datasets.generation import as_json, generate
 from veriglot.datasets.prompts import Style, answer_messages, answer_prompt, answer_stop, prompt_version
 from veriglot.errors import UsageError
-from veriglot.llm.client import Request, Settings
-from veriglot.llm.limits import estimate_request
+from veriglot.llm.client import Request, Settings, estimate_request
 from veriglot.llm.output_parser import parted_thoughts
 from veriglot.llm.pool import ask_all
 from veriglot.records import Generator, Sample

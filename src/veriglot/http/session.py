@@ -5,22 +5,24 @@ from __future__ import annotations
 import json as json_
 import logging
 import math
+import os
 import random
+import re
 import threading
 import time
 import weakref
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import cached_property
 from http import HTTPStatus
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
 from urllib.parse import urlsplit
 
 import msgspec
 
 from veriglot.errors import MissingExtraError, UsageError, VeriglotError
-from veriglot.http.secrets import Secrets, refuse_secret_headers
 from veriglot.signatures import __version__
 
 if TYPE_CHECKING:
@@ -28,9 +30,10 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     import httpx2
-    import tenacity
 
-__all__ = ["HttpError", "Response", "Session", "checked_address", "retry_after"]
+__all__ = [
+    "HttpError", "Response", "Session", "checked_address", "refuse_given_key", "refuse_secret_headers", "retry_after",
+]  # fmt: skip
 
 
 # What may be the address of a server: nothing that holds a secret, since addresses are written down.
@@ -62,6 +65,118 @@ def checked_address(base_url: str) -> str:
             remedy="Give one such as http://127.0.0.1:8000/v1, without a query.",
         )
     return base_url.rstrip("/")
+
+
+# Keys: read from the environment, sent in a header, and blacked out wherever they might show.
+
+
+_BLACK = "[secret]"
+_VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]{0,63}")  # what can be shown as the name of a variable without a second thought
+_SECRET_HEADER = re.compile(
+    r"(proxy-)?authorization|cookie|(.*[-_])?(api|access|auth|secret|subscription)?[-_]?(key|token|secret|password)"
+)
+_SHORTEST_IN_TEXT = 4
+_SHORTEST_IN_DATA = 16  # local servers take words such as "ollama" for a key, and an answer may hold those
+
+
+class Secrets:
+    """Headers whose values nobody gets to see.
+
+    Args:
+        variables: header name -> name of the environment variable that holds its value. An `Authorization` whose value
+            names no scheme is sent as `Bearer <value>`.
+
+    Raises:
+        UsageError: a variable is not set or empty, or its value cannot be sent in a header. A name that could be a key,
+            given where the name of its variable belongs, is not shown.
+    """
+
+    __slots__ = ("_values", "variables")
+
+    def __init__(self, variables: Mapping[str, str]) -> None:
+        self.variables = dict(variables)
+        self._values = {header: _read_secret(variable) for header, variable in variables.items()}
+
+    def __repr__(self) -> str:
+        return f"Secrets({self.variables})"
+
+    def __bool__(self) -> bool:
+        return bool(self._values)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("secrets are not written anywhere; give the names of the variables instead")
+
+    def put(self, headers: Mapping[str, str]) -> dict[str, str]:
+        """The headers with the secret ones beside them; the one place where the values leave this object."""
+        return {**headers, **{header: _with_scheme(header, value) for header, value in self._values.items()}}
+
+    def black_out(self, text: str) -> str:
+        """The text with every value of at least 4 characters replaced."""
+        for value in self._parts():
+            if len(value) >= _SHORTEST_IN_TEXT:
+                text = text.replace(value, _BLACK)
+        return text
+
+    def black_out_data(self, data: bytes) -> bytes:
+        """The bytes with every value of at least 16 characters replaced: a server may echo what it was sent."""
+        for value in self._parts():
+            if len(value) >= _SHORTEST_IN_DATA:
+                data = data.replace(value.encode("latin-1"), _BLACK.encode())
+        return data
+
+    def _parts(self) -> list[str]:
+        """The values, and what stands after a scheme in them; the longest first, so that none is left in part."""
+        parts = {part for value in self._values.values() for part in (value, value.rpartition(" ")[2])}
+        return sorted(parts - {""}, key=len, reverse=True)
+
+
+def refuse_secret_headers(headers: Mapping[str, str]) -> None:
+    """Refuse headers that hold keys by their names: those given openly end in logs, files and signatures.
+
+    Raises:
+        UsageError: there is such a header; its value is not shown.
+    """
+    for header in headers:
+        if _SECRET_HEADER.fullmatch(header.strip().lower()):
+            raise UsageError(
+                f"The header {header!r} is given openly, and holds a key.",
+                remedy="Put the key into an environment variable, and give the variable's name instead.",
+            )
+
+
+def refuse_given_key(variable: str) -> None:
+    """Refuse what may be a key where the name of its variable belongs, before it is copied anywhere.
+
+    Raises:
+        UsageError: it does not look like the name of a variable, and there is none of that name. It is not shown.
+    """
+    if not _VARIABLE.fullmatch(variable) and not os.environ.get(variable):
+        raise UsageError(
+            "There is no environment variable of the name that was given for the key. The name is not shown, as it may"
+            " be the key itself.",
+            remedy="Type: export API_KEY=<the key>, and give the name API_KEY.",
+        )
+
+
+def _read_secret(variable: str) -> str:
+    refuse_given_key(variable)
+    value = os.environ.get(variable, "").strip()
+    empty, sendable = not value, value.isascii() and value.isprintable()
+    if value and sendable:
+        return value
+    del value  # a traceback can show the variables of the frames in it
+    if empty:
+        raise UsageError(
+            f"The environment variable {variable} is not set.", remedy=f"Type: export {variable}=<the key>"
+        )
+    raise UsageError(
+        f"The value of the environment variable {variable} cannot be sent: it is not plain ASCII in one line.",
+        remedy="Copy the key again.",
+    )
+
+
+def _with_scheme(header: str, value: str) -> str:
+    return f"Bearer {value}" if header.lower() == "authorization" and " " not in value else value
 
 
 # What can go wrong with a request over HTTP, as one error: what the server did, and whether asking again can help.
@@ -122,16 +237,8 @@ class HttpError(VeriglotError):
         return self
 
 
-def of_status(where: str, status: int, detail: str, body: str, retry_after: float | None) -> HttpError:
-    """The error of an answer whose status is no success.
-
-    Args:
-        where: method and address, without secrets.
-        status: the HTTP status.
-        said: what the answer says in words, without secrets.
-        body: the beginning of the answer, without secrets.
-        retry_after: the seconds of its `Retry-After`, or None.
-    """
+def _of_status(where: str, status: int, detail: str, body: str, retry_after: float | None) -> HttpError:
+    """The error of an answer whose status is no success; the texts hold no secrets."""
     try:
         phrase = f" {HTTPStatus(status).phrase}"
     except ValueError:  # a status of the server's own invention
@@ -154,10 +261,7 @@ def of_status(where: str, status: int, detail: str, body: str, retry_after: floa
 # The answer of a web server: status, headers and bytes, with the JSON in them.
 
 
-_UNREAD = object()
-
-
-@dataclass(frozen=True)
+@dataclass
 class Response:
     """An answer that arrived whole.
 
@@ -170,7 +274,14 @@ class Response:
     status: int
     headers: Mapping[str, str]
     data: bytes
-    _decoded: list[Any] = field(default_factory=lambda: [_UNREAD], repr=False, compare=False)
+
+    @cached_property
+    def _content(self) -> Any:
+        try:
+            return msgspec.json.decode(self.data)
+        except msgspec.DecodeError:
+            # Python's own decoder also takes NaN, Infinity and half surrogate pairs, which model servers do write.
+            return json_.loads(self.data)
 
     def json(self) -> Any:
         """The body as JSON; decoded once.
@@ -178,27 +289,23 @@ class Response:
         Raises:
             ValueError: it is not JSON.
         """
-        if self._decoded[0] is _UNREAD:
-            self._decoded[0] = _decode(self.data)
-        return self._decoded[0]
+        return self._content
+
+    @property
+    def is_json(self) -> bool:
+        """Whether the body is JSON."""
+        try:
+            self.json()
+        except ValueError:
+            return False
+        return True
 
     def message(self) -> str:
         """What an error says in words, where it says it as JSON APIs do (`error.message` and the like); else empty."""
-        try:
-            content = self.json()
-        except ValueError:
-            return ""
+        content = self.json() if self.is_json else ""
         while isinstance(content, dict):
             content = content.get("error") or content.get("message") or content.get("detail")
         return content if isinstance(content, str) else ""
-
-
-def _decode(data: bytes) -> Any:
-    try:
-        return msgspec.json.decode(data)
-    except msgspec.DecodeError:
-        # Python's own decoder also takes NaN, Infinity and half surrogate pairs, which model servers do write.
-        return json_.loads(data)
 
 
 def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
@@ -234,13 +341,8 @@ def _date(value: str) -> datetime | None:
     return date if date.tzinfo else date.replace(tzinfo=UTC)
 
 
-class Pace:
-    """Lets requests go no faster than a rate, over all threads, and all of them wait where a server asks for it.
-
-    Args:
-        rate: requests a second, above 0; None for no bound.
-        stopped: set when waiting has to end at once.
-    """
+class _Pace:
+    """Lets requests go no faster than a rate, over all threads, and all of them wait where a server asks for it."""
 
     def __init__(self, rate: float | None, stopped: threading.Event) -> None:
         self._gap = 1.0 / rate if rate else 0.0
@@ -286,7 +388,7 @@ class Session:
     Args:
         base_url: the address that every path is put behind, such as `http://127.0.0.1:8000/v1`.
         headers: sent with every request; none that holds a key.
-        secrets: header name -> name of the environment variable that holds its value; see `http.secrets`. With
+        secrets: header name -> name of the environment variable that holds its value; see `Secrets`. With
             secrets, a redirection is an error: they are meant for this address only.
         timeout: seconds without a byte after which an attempt fails, and seconds after which it fails however many
             came: it ends within twice as long.
@@ -324,10 +426,9 @@ class Session:
         self._backoff = backoff
         self.longest_wait = longest_wait
         self._stopped = threading.Event()
-        self._pace = Pace(rate, self._stopped)
+        self._pace = _Pace(rate, self._stopped)
         self._client = self._open({"user-agent": user_agent, **(headers or {})})
         self._let_go = weakref.finalize(self, self._client.close)  # for those who forget to close
-        self._retrying = self._make_retrying()
 
     def __repr__(self) -> str:
         return f"Session({self.base_url!r})"
@@ -395,24 +496,23 @@ class Session:
         **parts: Any,
     ) -> Response:
         url = f"{self.base_url}/{path.lstrip('/')}" if path else self.base_url
-        attempts = 0
-
-        def attempt() -> Response:
-            nonlocal attempts
-            attempts += 1
+        attempt = 0
+        while True:
+            attempt += 1
             try:
                 answer = self._once(method, url, expect_json, parts)
+                refused = review(answer) if review is not None else None
             except HttpError as error:
-                raise (review and review(error)) or error from None
-            refused = review(answer) if review is not None else None
-            if refused is not None:
-                raise refused
-            return answer
-
-        try:
-            return self._retrying.copy()(attempt)
-        except HttpError as error:
-            raise error.after(attempts) from None
+                refused = (review and review(error)) or error
+            else:
+                if refused is None:
+                    return answer
+            too_long = (refused.retry_after or 0.0) > self.longest_wait
+            if not refused.retryable or too_long or attempt > self._retries or self._stopped.is_set():
+                raise refused.after(attempt) from None
+            wait = self._seconds(refused, attempt)
+            _LOG.info("attempt %d: %s; next in %.2f s", attempt, refused.message, wait)
+            self._stopped.wait(wait)
 
     def _once(self, method: str, url: str, expect_json: bool, parts: dict[str, Any]) -> Response:
         self._pace.wait()
@@ -424,8 +524,14 @@ class Session:
             raise answer
         if not 200 <= answer.status < 300:
             raise self._refused(where, answer)
-        if expect_json:
-            self._check_json(where, answer)
+        if expect_json and not answer.is_json:  # raised outside of the decoder's exception, which holds the text
+            raise HttpError(
+                f"{where} did not answer with whole JSON: {self._excerpt(answer.data, _SHORT)}",
+                remedy="Check that the address is that of an API, and what stands between it and here.",
+                status=answer.status,
+                retryable=True,
+                trouble="json",
+            )
         return answer
 
     def _exchange(self, method: str, url: str, where: str, parts: dict[str, Any]) -> Response | HttpError:
@@ -475,29 +581,13 @@ class Session:
     def _refused(self, where: str, answer: Response) -> HttpError:
         wait = retry_after(answer.headers)
         excerpt = self._excerpt(answer.message() or answer.data, _SHORT)
-        error = of_status(where, answer.status, excerpt, self._excerpt(answer.data), wait)
+        error = _of_status(where, answer.status, excerpt, self._excerpt(answer.data), wait)
         if error.retryable and wait is not None:
             if wait > self.longest_wait:
                 error.remedy = f"The server asks to wait {wait:.0f} s: try again then; what is finished is kept."
             else:
                 self._pace.hold(wait)
         return error
-
-    def _check_json(self, where: str, answer: Response) -> None:
-        try:
-            answer.json()
-        except ValueError:
-            broken = True
-        else:
-            broken = False
-        if broken:
-            raise HttpError(
-                f"{where} did not answer with whole JSON: {self._excerpt(answer.data, _SHORT)}",
-                remedy="Check that the address is that of an API, and what stands between it and here.",
-                status=answer.status,
-                retryable=True,
-                trouble="json",
-            )
 
     def _excerpt(self, data: str | bytes, length: int = _EXCERPT) -> str:
         text = data if isinstance(data, str) else data[: 8 * length].decode("utf-8", "replace")
@@ -519,37 +609,10 @@ class Session:
             trust_env=not _is_loopback(self.base_url),  # a proxy does not know this machine's servers
         )
 
-    def _make_retrying(self) -> tenacity.Retrying:
-        try:
-            import tenacity
-        except ModuleNotFoundError as error:
-            raise MissingExtraError("Talking to a server", "llm") from error
-        return tenacity.Retrying(
-            stop=self._is_over,
-            wait=self._seconds,
-            retry=tenacity.retry_if_exception(lambda error: isinstance(error, HttpError) and error.retryable),
-            sleep=self._sleep,
-            reraise=True,
-        )
-
-    def _is_over(self, state: tenacity.RetryCallState) -> bool:
-        error = _error_of(state)
-        too_long = error is not None and (error.retry_after or 0.0) > self.longest_wait
-        return state.attempt_number > self._retries or self._stopped.is_set() or too_long
-
-    def _seconds(self, state: tenacity.RetryCallState) -> float:
-        """The wait before the next attempt, in seconds."""
-        error = _error_of(state)
-        bound = min(_LONGEST_BACKOFF, self._backoff * 2.0 ** (state.attempt_number - 1))
-        wait = random.uniform(0.0, bound)  # noqa: S311 (no secret hangs on it)
-        if error is not None and error.retry_after is not None:
-            wait = error.retry_after + min(wait, 1.0)  # so that not all come back at the same moment
-        if error is not None:
-            _LOG.info("attempt %d: %s; next in %.2f s", state.attempt_number, error.message, wait)
-        return wait
-
-    def _sleep(self, seconds: float) -> None:
-        self._stopped.wait(seconds)
+    def _seconds(self, error: HttpError, attempt: int) -> float:
+        """The wait after an attempt, in seconds."""
+        wait = random.uniform(0.0, min(_LONGEST_BACKOFF, self._backoff * 2.0 ** (attempt - 1)))  # noqa: S311 (no secret)
+        return wait if error.retry_after is None else error.retry_after + min(wait, 1.0)  # not all at one moment
 
 
 def _signing(secrets: Secrets) -> Callable[[httpx2.Request], httpx2.Request]:
@@ -558,11 +621,6 @@ def _signing(secrets: Secrets) -> Callable[[httpx2.Request], httpx2.Request]:
         return request
 
     return sign
-
-
-def _error_of(state: tenacity.RetryCallState) -> HttpError | None:
-    error = state.outcome.exception() if state.outcome is not None else None
-    return error if isinstance(error, HttpError) else None
 
 
 def _check_numbers(*, timeout: float, rate: float | None, retries: int) -> None:

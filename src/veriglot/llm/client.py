@@ -1,13 +1,17 @@
-"""The protocol of clients of language models: messages, settings, replies, errors, and the key of a call."""
+"""The protocol of clients of language models: messages, settings, replies, errors, and the key and cost of a call."""
 
 from __future__ import annotations
 
+import math
+from functools import cache
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, runtime_checkable
 
 import msgspec
 
-from veriglot.errors import VeriglotError
+from veriglot.errors import UnknownNameError, VeriglotError
 from veriglot.signatures import digest
+from veriglot.storage.checkpoint import Usage
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -25,7 +29,12 @@ __all__ = [
     "SpendingLimitError",
     "Token",
     "canonical",
+    "estimate_request",
+    "estimate_tokens",
+    "preset",
+    "presets",
     "request_key",
+    "usage_of",
 ]
 
 
@@ -80,15 +89,17 @@ class CacheError(VeriglotError):
 Role = Literal["system", "user", "assistant"]
 
 
-def _within(
-    name: str, value: float | None, low: float, high: float = float("inf"), *, open_below: bool = False
-) -> None:
-    if value is None:
-        return
-    if not low <= value <= high or (open_below and value == low):
-        bounds = f"above {low}" if open_below else f"at least {low}"
-        upper = "" if high == float("inf") else f" and at most {high}"
-        raise ValueError(f"{name} is {value}; it has to be {bounds}{upper}")
+_BOUNDS: dict[str, tuple[float, float, bool]] = {  # lowest, highest, whether the lowest itself is allowed
+    "max_tokens": (1, math.inf, True),
+    "temperature": (0, math.inf, True),
+    "top_p": (0, 1, False),
+    "top_k": (-1, math.inf, True),
+    "min_p": (0, 1, True),
+    "typical_p": (0, 1, False),
+    "repetition_penalty": (0, math.inf, False),
+    "frequency_penalty": (-2, 2, True),
+    "presence_penalty": (-2, 2, True),
+}
 
 
 class Message(msgspec.Struct, frozen=True):
@@ -135,15 +146,12 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     extra: dict[str, Any] = msgspec.field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        _within("max_tokens", self.max_tokens, 1)
-        _within("temperature", self.temperature, 0)
-        _within("top_p", self.top_p, 0, 1, open_below=True)
-        _within("top_k", self.top_k, -1)
-        _within("min_p", self.min_p, 0, 1)
-        _within("typical_p", self.typical_p, 0, 1, open_below=True)
-        _within("repetition_penalty", self.repetition_penalty, 0, open_below=True)
-        _within("frequency_penalty", self.frequency_penalty, -2, 2)
-        _within("presence_penalty", self.presence_penalty, -2, 2)
+        for name, (low, high, included) in _BOUNDS.items():
+            value = getattr(self, name)
+            if value is not None and (not low <= value <= high or (value == low and not included)):
+                lower = f"at least {low}" if included else f"above {low}"
+                upper = "" if high == math.inf else f" and at most {high}"
+                raise ValueError(f"{name} is {value}; it has to be {lower}{upper}")
 
     def given(self) -> dict[str, Any]:
         """The settings that are not left to the server, `extra` not among them."""
@@ -154,6 +162,34 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
         """These settings, and those of `below` where these leave a value to the server."""
         merged = {**below.given(), **self.given()}
         return Settings(**merged, extra={**below.extra, **self.extra})
+
+
+# Settings with names, as papers used them.
+
+
+class _Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    settings: Settings
+    family: str
+    source: str
+
+
+@cache
+def presets() -> dict[str, _Preset]:
+    """Every preset by its name."""
+    data = files("veriglot.llm").joinpath("presets.json").read_bytes()
+    return msgspec.json.decode(data, type=dict[str, _Preset])
+
+
+def preset(name: str) -> Settings:
+    """The settings of a preset.
+
+    Raises:
+        UnknownNameError: no such preset; the error suggests the nearest.
+    """
+    try:
+        return presets()[name].settings
+    except KeyError:
+        raise UnknownNameError("preset", name, presets()) from None
 
 
 class Request(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -287,3 +323,32 @@ class Closing:
 def request_key(signature: str, request: Request) -> str:
     """What a call is known by, in the cache and to a gateway (`Idempotency-Key`): SHA-256 of who is asked, and what."""
     return digest([_KEY_VERSION, signature, canonical(request)])
+
+
+# How many tokens a text may have, for plans and limits, before any tokenizer has seen it.
+
+
+_BYTES_A_TOKEN = 4
+_TOKENS_A_MESSAGE = 4  # role and separators of usual chat templates
+
+
+def estimate_tokens(text: str) -> int:
+    """A rough number of tokens: a quarter of the UTF-8 bytes, rounded up.
+
+    Multilingual byte-level tokenizers cut about 4 bytes a token in languages that they know, which is 4 letters of
+    Latin and 1.3 characters of Chinese; a language that they hardly know takes two or three times as many. A plan,
+    not a bill.
+    """
+    return -(-len(text.encode("utf-8", "surrogatepass")) // _BYTES_A_TOKEN)
+
+
+def estimate_request(request: Request) -> int:
+    """A rough number of the tokens of what is sent, as `estimate_tokens` has it."""
+    return estimate_tokens(request.text) + _TOKENS_A_MESSAGE * len(request.messages)
+
+
+def usage_of(request: Request, reply: Reply) -> Usage:
+    """What one call cost, estimated where the server did not say."""
+    tokens_in = reply.tokens_in if reply.tokens_in is not None else estimate_request(request)
+    tokens_out = reply.tokens_out if reply.tokens_out is not None else estimate_tokens(reply.text)
+    return Usage(1, tokens_in, tokens_out)

@@ -22,15 +22,11 @@ if TYPE_CHECKING:
 __all__ = ["Answer", "ask_all"]
 
 
-class Workers:
+class _Workers:
     """A number of threads that ask one client.
 
     They are daemons, unlike those of `ThreadPoolExecutor`: a server that never answers would otherwise hold a program
     that was interrupted until every time-out and every retry has passed.
-
-    Args:
-        client: who is asked.
-        count: how many threads.
     """
 
     def __init__(self, client: Client, count: int) -> None:
@@ -124,7 +120,7 @@ def ask_all(
 
 def _ask_all(client: Client, requests: Iterable[Request], jobs: int, give_up: int | None) -> Iterator[Answer]:
     waiting: deque[tuple[Request, Future[Reply]]] = deque()
-    workers = Workers(client, jobs)
+    workers = _Workers(client, jobs)
     patience: float | None = None
     outage = _Outage(give_up)
     try:
@@ -143,22 +139,14 @@ def _ask_all(client: Client, requests: Iterable[Request], jobs: int, give_up: in
 
 
 class _Outage:
-    """Holds back failures that may pass until it is clear that not every request meets them.
-
-    Attributes:
-        held: those that are held back, in order; all of them are the last answers so far.
-    """
+    """Holds back failures that may pass, in order, until it is clear that not every request meets them."""
 
     def __init__(self, give_up: int | None) -> None:
         self.held: list[Answer] = []
         self._give_up = give_up
 
     def passed(self, answer: Answer) -> list[Answer]:
-        """What can be given out now that this answer is there.
-
-        Raises:
-            ModelError: too many in a row have failed.
-        """
+        """What can be given out now that this answer is there."""
         error = answer.error
         if self._give_up is None:
             return [answer]

@@ -1,20 +1,43 @@
-"""The clients by name; third parties join by the entry point group `veriglot.llm`."""
+"""Clients by name, with a cache that pays once and limits that stop cleanly.
+
+Third parties join by the entry point group `veriglot.llm`.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import os
+import sys
+import threading
+import time
+import zlib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from veriglot.llm.cache import Cached
-from veriglot.llm.limits import Limited
+import msgspec
+
+from veriglot.errors import UsageError
+from veriglot.llm.client import (
+    CacheError,
+    Closing,
+    Reply,
+    Request,
+    SpendingLimitError,
+    estimate_request,
+    request_key,
+    usage_of,
+)
 from veriglot.plugins import Entry, Table
+from veriglot.storage.cache import Cache
+from veriglot.storage.checkpoint import Usage
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterator
 
     from veriglot.llm.client import Client
-    from veriglot.llm.limits import Limits
 
-__all__ = ["CLIENTS", "connect"]
+__all__ = ["CLIENTS", "Cached", "Limited", "Limits", "Store", "connect"]
 
 CLIENTS = Table(
     "client",
@@ -56,3 +79,313 @@ def connect(name: str, *, cache: str | Path | None = None, limits: Limits | None
     if limits is not None:
         client = Limited(client, limits)
     return client if cache is None else Cached(client, cache)
+
+
+# Spending limits: calls and tokens, over all threads, that stop before the call that would pass them.
+
+
+class Limits:
+    """What may be spent; share one object between clients that spend from the same purse.
+
+    A call first sets aside what it may cost (the estimated prompt and `max_tokens`), waits while calls under way hold
+    what it would need, and is refused when they have all ended and it still does not fit. From the first refusal on,
+    all are refused. Without `max_tokens` only the prompt can be set aside, and calls under way can pass the limit by
+    their replies.
+
+    Args:
+        calls: the most calls; None for no bound.
+        tokens: the most tokens of prompts and replies together; None for no bound.
+        spent: what was spent before, such as `Cached.spent()` of a run that goes on.
+
+    Raises:
+        UsageError: a limit below 0.
+    """
+
+    def __init__(self, calls: int | None = None, tokens: int | None = None, *, spent: Usage | None = None) -> None:
+        if (calls is not None and calls < 0) or (tokens is not None and tokens < 0):
+            raise UsageError("A spending limit below 0 cannot be kept.", remedy="Leave it out for no bound.")
+        self.calls = calls
+        self.tokens = tokens
+        self._spent = spent or Usage()
+        self._held: dict[int, int] = {}
+        self._refused = ""
+        self._changed = threading.Condition()
+
+    @property
+    def spent(self) -> Usage:
+        """What was spent so far, calls under way not counted."""
+        return self._spent
+
+    def ask(self, client: Client, request: Request) -> Reply:
+        """Ask, if it may be paid for.
+
+        Raises:
+            SpendingLimitError: it may not.
+            ModelError: as the client raises; a call without a reply costs nothing.
+        """
+        ticket = self._hold(estimate_request(request) + (request.settings.max_tokens or 0))
+        try:
+            reply = client.ask(request)
+            with self._changed:
+                self._spent = self._spent + usage_of(request, reply)
+            return reply
+        finally:
+            with self._changed:
+                del self._held[ticket]
+                self._changed.notify_all()
+
+    def _hold(self, cost: int) -> int:
+        with self._changed:
+            while True:
+                if self._refused:
+                    raise SpendingLimitError(self._refused)
+                lacking = self._lacking(cost)
+                if not lacking:
+                    ticket = max(self._held, default=0) + 1
+                    self._held[ticket] = cost
+                    return ticket
+                if not self._held:
+                    self._refused = lacking
+                    self._changed.notify_all()
+                else:
+                    self._changed.wait()
+
+    def _lacking(self, cost: int) -> str:
+        """Why a call of this cost cannot start now; empty where it can."""
+        if self.calls is not None and self._spent.calls + len(self._held) >= self.calls:
+            return f"The limit of {self.calls:,} calls is reached ({self._spent.calls:,} made)"
+        after = self._spent.tokens + sum(self._held.values()) + cost
+        if self.tokens is not None and after > self.tokens:
+            return (
+                f"The limit of {self.tokens:,} tokens is reached "
+                f"({self._spent.tokens:,} spent, and the next call may take {cost:,})"
+            )
+        return ""
+
+
+class Limited(Closing):
+    """A client that spends within limits.
+
+    Put it inside `Cached`, not around it: what is in the cache costs nothing.
+    """
+
+    def __init__(self, client: Client, limits: Limits) -> None:
+        self.name = client.name
+        self.signature = client.signature
+        self.limits = limits
+        self._client = client
+
+    def ask(self, request: Request) -> Reply:
+        """As the client, and `SpendingLimitError` where the limit is reached."""
+        return self.limits.ask(self._client, request)
+
+    def close(self) -> None:
+        """Close the client."""
+        self._client.close()
+
+
+# Finished calls in one SQLite file, for several threads and processes at once.
+
+
+_DECODER = msgspec.json.Decoder(Reply)
+
+_TABLE = """
+CREATE TABLE IF NOT EXISTS replies (
+    key TEXT PRIMARY KEY,
+    model TEXT NOT NULL,
+    tokens_in INTEGER NOT NULL,
+    tokens_out INTEGER NOT NULL,
+    reply BLOB NOT NULL
+) WITHOUT ROWID
+"""
+
+
+class Store:
+    """Replies by key, and the right to ask for one.
+
+    Who asks is settled by locks that the operating system drops with their holder: one byte of `calls.lock` per key
+    between processes, one `threading.Lock` per key within this one.
+
+    Args:
+        folder: made if it is not there.
+
+    Raises:
+        CacheError: it cannot be made or opened, or is of another version.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._claims = _claims_of(folder)
+        except OSError as error:
+            raise self._error(str(error)) from error
+        with self._claims.of("open"):  # switching the journal's mode wants the file for itself
+            # Durable, as a reply costs more than waiting for the disk.
+            self._cache = Cache(folder / "calls.sqlite", _TABLE, error=self._error, durable=True)
+
+    def get(self, key: str) -> Reply | None:
+        """The reply of a finished call, or None."""
+        rows = self._cache.read("SELECT reply FROM replies WHERE key = ?", (key,))
+        if not rows:
+            return None
+        try:
+            return _DECODER.decode(zlib.decompress(rows[0][0]))
+        except (zlib.error, msgspec.MsgspecError) as error:
+            raise self._error(f"a reply in it cannot be read ({error})") from error
+
+    def put(self, key: str, request: Request, reply: Reply) -> None:
+        """Keep a reply; on the disk when this returns."""
+        cost = usage_of(request, reply)
+        blob = zlib.compress(msgspec.json.encode(reply), 6)
+        row = (key, request.model, cost.tokens_in, cost.tokens_out, blob)
+        self._cache.write("INSERT OR IGNORE INTO replies VALUES (?, ?, ?, ?, ?)", [row])
+
+    def spent(self) -> Usage:
+        """What all kept calls cost."""
+        sums = "SELECT count(*), coalesce(sum(tokens_in), 0), coalesce(sum(tokens_out), 0) FROM replies"
+        return Usage(*self._cache.read(sums)[0])
+
+    def claim(self, key: str) -> contextlib.AbstractContextManager[None]:
+        """The right to ask for a key, for the time of the context; waits while another holds it."""
+        return self._claims.of(key)
+
+    def close(self) -> None:
+        """Close the file; a second time does nothing."""
+        self._cache.close()
+
+    def _error(self, what: str) -> CacheError:
+        return CacheError(
+            f"The folder of finished calls {self._folder} cannot be used: {what}",
+            remedy="Free the disk, or name another folder; the calls in a new folder are paid for again.",
+        )
+
+
+class _Claims:
+    """The right to ask, by key, over the threads of this process and over processes.
+
+    Locks of the operating system belong to the process, and are all lost when any handle on their file is closed:
+    there is one object of this class per file, for as long as the process lives.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        self._threads: dict[str, tuple[threading.Lock, list[int]]] = {}
+        self._lock = threading.Lock()
+
+    @contextlib.contextmanager
+    def of(self, key: str) -> Iterator[None]:
+        with self._lock:
+            turn, users = self._threads.setdefault(key, (threading.Lock(), [0]))
+            users[0] += 1
+        try:
+            with turn, self._of_process(key):
+                yield
+        finally:
+            with self._lock:
+                users[0] -= 1
+                if not users[0]:
+                    del self._threads[key]
+
+    @contextlib.contextmanager
+    def _of_process(self, key: str) -> Iterator[None]:
+        if sys.platform == "win32":  # no locks of this kind: two processes may ask the same, and one reply is kept
+            yield
+            return
+        import fcntl
+
+        offset = int.from_bytes(hashlib.sha256(key.encode()).digest()[:7], "big")
+        wait = 0.002
+        while True:
+            try:
+                # Never a lock that waits in the kernel: two processes whose threads wait for each other's keys look
+                # like a deadlock to it, and are none.
+                fcntl.lockf(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, offset)
+                break
+            except (BlockingIOError, PermissionError):
+                time.sleep(wait)
+                wait = min(2 * wait, 0.1)
+        try:
+            yield
+        finally:
+            fcntl.lockf(self._handle, fcntl.LOCK_UN, 1, offset)
+
+
+_CLAIMS: dict[tuple[int, str], _Claims] = {}
+_CLAIMS_LOCK = threading.Lock()
+
+
+def _claims_of(folder: Path) -> _Claims:
+    """The claims of a folder, the same object for all who use the folder in this process."""
+    path = folder.resolve() / "calls.lock"
+    with _CLAIMS_LOCK:
+        name = (os.getpid(), str(path))  # a child of a fork holds none of its parent's locks
+        if name not in _CLAIMS:
+            _CLAIMS[name] = _Claims(path)
+        return _CLAIMS[name]
+
+
+# A client that never asks the same twice: finished calls are kept, calls under way are shared.
+
+
+class Cached(Closing):
+    """Answers from a folder of finished calls, and asks the client only what is not there.
+
+    A call is known by the client's signature and the whole request (`request_key`), so that another model, setting,
+    seed or server is another call. The reply is in the folder before `ask` returns: a process that is killed at any
+    moment pays again for nothing that it had received. Several threads, clients and processes may use one folder; a
+    call that one of them has under way is waited for by the others. Failures are not kept.
+
+    Args:
+        client: who is asked.
+        folder: where finished calls are kept; made if it is not there. It belongs on a local disk.
+
+    Raises:
+        CacheError: the folder cannot be used.
+    """
+
+    def __init__(self, client: Client, folder: str | Path) -> None:
+        self.name = client.name
+        self.signature = client.signature
+        self._client = client
+        self._store = Store(Path(folder))
+        self._hits = 0
+        self._count = threading.Lock()
+
+    @property
+    def hits(self) -> int:
+        """How many calls of this client were answered from the folder."""
+        return self._hits
+
+    def spent(self) -> Usage:
+        """What all calls in the folder cost, of every client and run that used it."""
+        return self._store.spent()
+
+    def has(self, request: Request) -> bool:
+        """Whether the reply is in the folder, so that asking costs nothing."""
+        return self._store.get(request_key(self.signature, request)) is not None
+
+    def ask(self, request: Request) -> Reply:
+        """The kept reply, or the client's, kept from now on.
+
+        Raises:
+            ModelError: as the client.
+            CacheError: the folder cannot be read or written.
+        """
+        key = request_key(self.signature, request)
+        reply = self._store.get(key)
+        if reply is None:
+            with self._store.claim(key):
+                reply = self._store.get(key)  # another may have kept it while we waited for our turn
+                if reply is None:
+                    reply = self._client.ask(request)
+                    self._store.put(key, request, reply)
+                    return reply
+        with self._count:
+            self._hits += 1
+        return reply
+
+    def close(self) -> None:
+        """Close the client; the folder stays."""
+        self._client.close()
+        self._store.close()

@@ -110,8 +110,8 @@ class Comet(_CompanionScorer):
             "model": model, "encoder": encoder, "device": device, "batch_size": batch_size, "offline": offline(),
         }  # fmt: skip
         about = {"model": model, "encoder": encoder}
-        python = python_of("comet", python)
-        self._open(python, "comet", given, about, start_timeout=start_timeout, timeout=timeout)
+        environment = python_of("comet", python)
+        self._open(environment, "comet", given, about, start_timeout=start_timeout, timeout=timeout)
 
 
 class Laser(_CompanionScorer):
@@ -146,8 +146,8 @@ class Laser(_CompanionScorer):
         agree(model, accepted=accept_licence)
         given = {"model": model, "encoder": encoder, "source_encoder": source_encoder, "device": device}
         about = {"model": model, "revision": checkpoint_revision(model), "encoder": encoder, "source": source_encoder}
-        python = python_of("laser", python)
-        self._open(python, "laser", given, about, start_timeout=start_timeout, timeout=timeout)
+        environment = python_of("laser", python)
+        self._open(environment, "laser", given, about, start_timeout=start_timeout, timeout=timeout)
 
 
 class Blaser(_CompanionScorer):
@@ -187,8 +187,8 @@ class Blaser(_CompanionScorer):
             "model": model, "encoder": encoder, "tokenizer": encoder, "device": device, "offline": offline(),
         }  # fmt: skip
         about = {"model": model, "revision": checkpoint_revision(model), "encoder": encoder}
-        python = python_of("sonar", python)
-        self._open(python, "sonar", given, about, start_timeout=start_timeout, timeout=timeout)
+        environment = python_of("sonar", python)
+        self._open(environment, "sonar", given, about, start_timeout=start_timeout, timeout=timeout)
 
     def _row(self, pair: Pair) -> dict[str, Any] | NotScored:
         """Without both languages' codes there is nothing to ask."""

@@ -84,8 +84,8 @@ class NLI(BaseScorer):
             )
         self.name = f"nli-{value}@{_RULE}-{self._entailment.revision[:8]}"
         settings = self._reader.settings()
-        model_digest, claim = digest([self._entailment.signature])[:12], settings.pop("claim")
-        self.signature = signature(scorer=self.name, model=model_digest, claim=claim, summary=summary, **settings)
+        settings = {"claim": settings.pop("claim"), "summary": summary, **settings}
+        self.signature = signature(scorer=self.name, model=digest([self._entailment.signature])[:12], **settings)
 
     def _measured(self, samples: Sequence[Sample]) -> list[Measured | NotScored]:
         plans = [self._plan(sample) for sample in samples]

@@ -14,7 +14,7 @@ import msgspec
 from veriglot.datasets.prompts import Style
 from veriglot.datasets.responses import MFAVA_SEEDS, Design
 from veriglot.errors import InputError, UsageError, VeriglotError
-from veriglot.http.secrets import refuse_given_key, refuse_secret_headers
+from veriglot.http.session import refuse_given_key, refuse_secret_headers
 from veriglot.llm.client import Settings
 from veriglot.rates.estimators import DRAWS, ESTIMATORS
 from veriglot.records import Estimator
@@ -335,7 +335,7 @@ def _exists(path: Path, field: str) -> None:
 
 
 def _check_models(config: Config) -> None:
-    from veriglot.llm.presets import preset
+    from veriglot.llm.client import preset
     from veriglot.llm.registry import CLIENTS
 
     asked = config.entries.queries is not None

@@ -13,10 +13,8 @@ from veriglot.datasets.responses import Budget, Respondent, budget, plan, respon
 from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.formats.containers import BadRow
 from veriglot.formats.reader import SeenIds, files_in, read_rows
-from veriglot.llm.cache import Store
-from veriglot.llm.limits import Limits
-from veriglot.llm.presets import preset
-from veriglot.llm.registry import connect
+from veriglot.llm.client import preset
+from veriglot.llm.registry import Limits, Store, connect
 from veriglot.records import Prediction, Sample, encode
 from veriglot.records.languages import tag_of
 from veriglot.signatures import digest, file_sha256

@@ -16,7 +16,7 @@ from veriglot.datasets.silver.injection import Injector, tasks
 from veriglot.datasets.silver.job import DetectorSupport, ModelSupport, SilverRejection, load_account, silver
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.llm.client import SpendingLimitError
-from veriglot.llm.limits import Limited, Limits
+from veriglot.llm.registry import Limited, Limits
 from veriglot.llm.scripted import Scripted
 from veriglot.records import Evidence, Sample
 from veriglot.storage.checkpoint import FailedRow

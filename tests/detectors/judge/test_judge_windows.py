@@ -14,7 +14,7 @@ from scripted_judges import RESPONSE, judge, sample, says
 from veriglot.detectors.judge.base import evidence_windows
 from veriglot.detectors.registry import load_detector
 from veriglot.errors import UsageError
-from veriglot.llm.limits import estimate_tokens
+from veriglot.llm.client import estimate_tokens
 from veriglot.records import Evidence
 from veriglot.text.facts import facts
 

@@ -17,8 +17,7 @@ from veriglot.datasets.generation import NoReplyError, UsageFields, as_json, fai
 from veriglot.datasets.quality import refusals_version, refuses
 from veriglot.datasets.queries import Reference
 from veriglot.datasets.silver.injection import seed_fault
-from veriglot.llm.client import AnswerError, Message, Request, Settings
-from veriglot.llm.limits import usage_of
+from veriglot.llm.client import AnswerError, Message, Request, Settings, usage_of
 from veriglot.llm.output_parser import after_thoughts, decode_answer, schema_of
 from veriglot.records import Sample
 from veriglot.records.languages import find_language

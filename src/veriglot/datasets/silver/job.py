@@ -41,8 +41,7 @@ from veriglot.datasets.silver.injection import (
     tasks,
 )
 from veriglot.errors import UnknownNameError, UsageError
-from veriglot.llm.client import AnswerError, Message, Request, Settings
-from veriglot.llm.limits import usage_of
+from veriglot.llm.client import AnswerError, Message, Request, Settings, usage_of
 from veriglot.llm.output_parser import decode_answer, schema_of
 from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Status, Unit
 from veriglot.signatures import signature

@@ -11,8 +11,7 @@ import msgspec
 from veriglot.datasets.prompts import load_prompts
 from veriglot.datasets.quality import is_repetitive, refusals_version, refuses
 from veriglot.datasets.silver.injection import bare
-from veriglot.llm.client import Message, Request, Settings, canonical
-from veriglot.llm.limits import usage_of
+from veriglot.llm.client import Message, Request, Settings, canonical, usage_of
 from veriglot.llm.output_parser import after_thoughts
 from veriglot.llm.pool import ask_all
 from veriglot.plugins import Entry, Table

@@ -19,11 +19,10 @@ from veriglot.detectors.judge.answers import ALTERNATIVES
 from veriglot.errors import InputError, UnknownNameError, UsageError, VeriglotError
 from veriglot.judging.base import BaseDetector, NotScored, admit, without_words
 from veriglot.judging.classifiers import group_units
-from veriglot.llm.client import Closing, Message, ModelError, Reply, Request, Settings, canonical
-from veriglot.llm.limits import Limits, estimate_tokens
+from veriglot.llm.client import Closing, Message, ModelError, Reply, Request, Settings, canonical, estimate_tokens
+from veriglot.llm.client import preset as preset_settings
 from veriglot.llm.pool import Answer, ask_all
-from veriglot.llm.presets import preset as preset_settings
-from veriglot.llm.registry import connect
+from veriglot.llm.registry import Limits, connect
 from veriglot.records import Status
 from veriglot.records.languages import find_language
 from veriglot.signatures import digest, signature

@@ -37,6 +37,8 @@ from veriglot.studio.tables import DONE, WORK_ROLES, Purpose, now, write_moment
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from veriglot.formats.base import Losses
+    from veriglot.formats.writer import Writer
     from veriglot.records import Annotation, Sample
     from veriglot.studio.layers import Layer
     from veriglot.studio.project import Project
@@ -53,82 +55,53 @@ _GOLD, _SILVER = "gold", "silver"
 
 
 @dataclass(frozen=True)
-class ExportNames:
-    """What people are called in an export.
-
-    Attributes:
-        by_id: of each person.
-        about: name to role, whether they joined, and their public id.
-        chosen: whether these are the names that they chose.
-    """
+class _Names:
+    """What people are called in an export."""
 
     by_id: dict[int, str]
-    about: dict[str, dict[str, Any]]
-    chosen: bool
-
-    @classmethod
-    def of(cls, tx: ReadTransaction, project_id: int, *, chosen: bool) -> ExportNames:
-        """The people of a project; who chose `gold` or `silver` keeps their public id, for layers are called so."""
-        by_id, about = {}, {}
-        for person in tx.people(project_id):
-            usable = chosen and person.name is not None and person.name.casefold() not in {_GOLD, _SILVER}
-            name = str(person.name) if usable else person.public_id
-            by_id[person.id] = name
-            about[name] = {
-                "id": person.public_id,
-                "role": person.role.value,
-                "joined": person.joined_at is not None,
-                "languages": None if person.works_in is None else list(person.works_in),
-            }
-        return cls(by_id, about, chosen)
+    about: dict[str, dict[str, Any]]  # by name: role, whether they joined, and their public id
+    chosen: bool  # whether these are the names that they chose
 
 
-@dataclass
-class ExportRow:
-    """An item.
+def _names(tx: ReadTransaction, project_id: int, *, chosen: bool) -> _Names:
+    """The people of a project; who chose `gold` or `silver` keeps their public id, for layers are called so."""
+    names = _Names({}, {}, chosen)
+    for person in tx.people(project_id):
+        usable = chosen and person.name is not None and person.name.casefold() not in {_GOLD, _SILVER}
+        name = names.by_id[person.id] = str(person.name) if usable else person.public_id
+        names.about[name] = {
+            "id": person.public_id,
+            "role": person.role.value,
+            "joined": person.joined_at is not None,
+            "languages": None if person.works_in is None else list(person.works_in),
+        }
+    return names
 
-    Attributes:
-        sample: as it was imported, with no annotations.
-        is_work: whether it is work, not the exam's nor a hidden check.
-        gold: the layer that counts: settled, imported, or that of the only annotator where it is through.
-        silver: the silver layer.
-        people: the annotators' layers that are handed in.
-        others: annotations that were imported and are none of these.
-        skipped: who left the item out, and why.
-        layers: all layers of people, as they are kept.
-        handed_in: name of an annotator to their assignment, where it is handed in.
-        studio: everything else, as plain data.
-        ids: name of an annotator to their public id.
-        source_flags: words of the form for what is wrong with a source.
-    """
 
-    sample: Sample
-    is_work: bool
-    gold: Annotation | None
+@dataclass(frozen=True)
+class _Row:
+    """An item."""
+
+    sample: Sample  # as it was imported, with no annotations
+    is_work: bool  # not the exam's nor a hidden check
+    gold: Annotation | None  # what counts: settled, imported, or that of the only annotator where it is through
     silver: Annotation | None
-    people: list[Annotation]
-    others: list[Annotation]
-    skipped: dict[str, str]
-    layers: list[Layer]
-    handed_in: dict[str, Assignment]
-    studio: dict[str, Any]
-    ids: dict[str, str]
-    source_flags: frozenset[str]
+    people: list[Annotation]  # the annotators', handed in
+    others: list[Annotation]  # imported ones that are none of these
+    handed_in: dict[str, Assignment]  # by name of the annotator; skips too
+    studio: dict[str, Any]  # everything else, as plain data
 
     @property
     def everybody(self) -> list[Annotation]:
         """All annotations: gold, silver, the annotators', others."""
-        return [
-            *(annotation for annotation in (self.gold, self.silver) if annotation is not None),
-            *self.people,
-            *self.others,
-        ]
+        named = (annotation for annotation in (self.gold, self.silver) if annotation is not None)
+        return [*named, *self.people, *self.others]
 
 
-def count_unexported(row: ExportRow) -> Counter[str]:
+def _count_unexported(layers: Iterable[Layer]) -> Counter[str]:
     """What the layers of an item say that only the native format keeps, counted."""
     counts: Counter[str] = Counter()
-    for layer in row.layers:
+    for layer in layers:
         counts["notes at spans"] += sum(bool(span.note) for span in layer.spans)
         counts["ratings of spans"] += sum(span.rating is not None for span in layer.spans)
         counts["ratings of items"] += len(layer.ratings)
@@ -141,124 +114,89 @@ def count_unexported(row: ExportRow) -> Counter[str]:
     return +counts
 
 
-def export_rows(tx: ReadTransaction, project: Project, project_id: int, called: ExportNames) -> Iterator[ExportRow]:
+def _rows(tx: ReadTransaction, project: Project, project_id: int, names: _Names) -> Iterator[_Row]:
     """All items of a project, in order."""
     origins = gold_origins(tx, project_id)
     by_item: dict[int, list[Assignment]] = {}
     for row in tx.assignments(project_id):
         by_item.setdefault(row.item_id, []).append(row)
     for item in tx.items(project_id):
-        yield _row(tx, project, item, by_item.get(item.id, []), called, origins.get(item.id))
+        yield _row(tx, project, item, by_item.get(item.id, []), names, origins.get(item.id))
 
 
 def _row(
-    tx: ReadTransaction, project: Project, item: Item, rows: list[Assignment], called: ExportNames, origin: str | None
-) -> ExportRow:
-    original = tx.original(item.id)
+    tx: ReadTransaction, project: Project, item: Item, rows: list[Assignment], names: _Names, origin: str | None
+) -> _Row:
+    original, form = tx.original(item.id), project.form
     bare = msgspec.structs.replace(original, annotations=())
-    form = project.form
-    handed_in = [row for row in rows if row.purpose is Purpose.ANNOTATE and row.state in DONE]
-    people, skipped = [], {}
-    for row in handed_in:
-        name = called.by_id[row.person_id]
-        annotation = to_annotation(row.layer, form, bare, name)
-        if annotation is not None:
-            people.append(annotation)
-        elif row.layer.skip is not None:
-            skipped[name] = row.layer.skip
-    imported = _Imported(
-        project, original, {annotation_.annotator for annotation_ in people}, settled=origin is not None
-    )
-    gold, source = _gold(tx, project, item, bare, handed_in, imported, origin)
-    silver = imported.silver
+    handed_in = {
+        names.by_id[row.person_id]: row for row in rows if row.purpose is Purpose.ANNOTATE and row.state in DONE
+    }
+    annotations = (to_annotation(row.layer, form, bare, name) for name, row in handed_in.items())
+    people = [annotation for annotation in annotations if annotation is not None]
+    gold, silver, others = _imported(project, original, people, settled=origin is not None)
+    source: str | None = "imported"
+    if gold is None:
+        layer, source = _gold(tx, project, item, list(handed_in.values()), origin)
+        gold = None if layer is None else to_annotation(layer, form, bare, _GOLD)
     if silver is None and (layer := tx.silver(item.id)) is not None:
-        silver = _by_model(to_annotation(layer, form, bare, _SILVER))
+        annotation = to_annotation(layer, form, bare, _SILVER)
+        silver = None if annotation is None else msgspec.structs.replace(annotation, kind=Kind.MODEL)
     studio = {
         "item": item.id,
         "role": item.role.value,
         "gold": source,
-        "layers": [_assignment_fields(row, called) for row in rows],
+        "layers": [_assignment_fields(row, names) for row in rows],
     }
-    return ExportRow(
-        sample=bare,
-        is_work=item.role in WORK_ROLES,
-        gold=gold,
-        silver=silver,
-        people=people,
-        others=imported.others,
-        skipped=skipped,
-        layers=[row.layer for row in handed_in],
-        handed_in={called.by_id[row.person_id]: row for row in handed_in},
-        studio=studio,
-        ids={annotation_.annotator: called.about[annotation_.annotator]["id"] for annotation_ in people},
-        source_flags=frozenset(form.source_flags),
-    )
+    return _Row(bare, item.role in WORK_ROLES, gold, silver, people, others, handed_in, studio)
 
 
-class _Imported:
-    """The annotations that came with an item, with names that clash with no other."""
-
-    def __init__(self, project: Project, original: Sample, taken: set[str], *, settled: bool) -> None:
-        data = project.entries.data
-        self.gold: Annotation | None = None
-        self.silver: Annotation | None = None
-        self.others: list[Annotation] = []
-        for annotation in original.annotations:
-            if annotation.annotator == data.silver and self.silver is None:
-                self.silver = msgspec.structs.replace(annotation, annotator=_SILVER)
-            elif annotation.annotator == data.gold and self.gold is None and not settled:
-                self.gold = msgspec.structs.replace(annotation, annotator=_GOLD)
-            else:
-                clash = annotation.annotator in {_GOLD, _SILVER, *taken}
-                name = f"imported-{annotation.annotator}" if clash else annotation.annotator
-                self.others.append(msgspec.structs.replace(annotation, annotator=name))
+def _imported(
+    project: Project, original: Sample, people: list[Annotation], *, settled: bool
+) -> tuple[Annotation | None, Annotation | None, list[Annotation]]:
+    """The gold and the silver annotation that came with an item, and others, with names that clash with no other."""
+    data, taken = project.entries.data, {_GOLD, _SILVER, *(annotation.annotator for annotation in people)}
+    gold = silver = None
+    others = []
+    for annotation in original.annotations:
+        if annotation.annotator == data.silver and silver is None:
+            silver = msgspec.structs.replace(annotation, annotator=_SILVER)
+        elif annotation.annotator == data.gold and gold is None and not settled:
+            gold = msgspec.structs.replace(annotation, annotator=_GOLD)
+        else:
+            name = f"imported-{annotation.annotator}" if annotation.annotator in taken else annotation.annotator
+            others.append(msgspec.structs.replace(annotation, annotator=name))
+    return gold, silver, others
 
 
 def _gold(
-    tx: ReadTransaction,
-    project: Project,
-    item: Item,
-    bare: Sample,
-    handed_in: list[Assignment],
-    imported: _Imported,
-    origin: str | None,
-) -> tuple[Annotation | None, str | None]:
-    """The gold annotation, and where it is from: an event of `gold_origins`, `imported`, `reviewed`, `single`."""
-    if imported.gold is not None:
-        return imported.gold, "imported"
+    tx: ReadTransaction, project: Project, item: Item, handed_in: list[Assignment], origin: str | None
+) -> tuple[Layer | None, str | None]:
+    """The gold layer, and where it is from: an event of `gold_origins`, `imported`, `reviewed`, `single`."""
     layer = tx.gold(item.id)
     if layer is not None:
-        return to_annotation(layer, project.form, bare, _GOLD), origin or "imported"
+        return layer, origin or "imported"
     only = final_single_annotation(project, item, handed_in)
     if only is None:
         return None, None
-    source = "reviewed" if project.entries.work.reviews else "single"
-    return to_annotation(final_layer(tx, only), project.form, bare, _GOLD), source
+    return final_layer(tx, only), "reviewed" if project.entries.work.reviews else "single"
 
 
-def _by_model(annotation: Annotation | None) -> Annotation | None:
-    return None if annotation is None else msgspec.structs.replace(annotation, kind=Kind.MODEL)
-
-
-def _with_verdicts(row: Assignment) -> list[dict[str, Any]] | None:
-    """What was suggested, each with what the layer makes of it now."""
-    if row.suggestions is None:
-        return None
-    return [{**suggestion, "verdict": verdict(suggestion, row.layer)} for suggestion in row.suggestions]
-
-
-def _assignment_fields(row: Assignment, called: ExportNames) -> dict[str, Any]:
+def _assignment_fields(row: Assignment, names: _Names) -> dict[str, Any]:
     """An assignment as plain data, without what says nothing."""
+    suggestions = row.suggestions
+    if suggestions is not None:  # each with what the layer makes of it now
+        suggestions = [{**suggestion, "verdict": verdict(suggestion, row.layer)} for suggestion in suggestions]
     fields = {
         "assignment": row.id,
-        "by": called.by_id[row.person_id],
+        "by": names.by_id[row.person_id],
         "purpose": row.purpose.value,
         "state": row.state.value,
         "round": row.round or None,
         "subject": row.subject_id,
         "version": row.version,
         "layer": None if row.layer == EMPTY and row.version == 0 else to_data(row.layer),
-        "suggestions": _with_verdicts(row),
+        "suggestions": suggestions,
         "message": row.message,
         "seconds": row.seconds,
         "submitted_at": None if row.submitted_at is None else write_moment(row.submitted_at),
@@ -272,17 +210,11 @@ _WRITERS = {"native": "jsonl", "mfava": "mfava", "hat": "hat", "inline": "inline
 
 
 class ExportedFile(msgspec.Struct, frozen=True):
-    """One file of an export.
+    """One file of an export."""
 
-    Attributes:
-        path: relative to the folder.
-        rows: that it holds.
-        lost: what of these the format could not hold: what, and how many rows; `row: ...` are rows left out.
-    """
-
-    path: str
+    path: str  # relative to the folder
     rows: int
-    lost: dict[str, int]
+    lost: dict[str, int]  # what the format could not hold: what, and how many rows; `row: ...` are rows left out
 
 
 class Exported(msgspec.Struct, frozen=True):
@@ -361,46 +293,53 @@ def export_zip(store: Store, project: Project, path: Path, format: str = "native
     return done
 
 
-def _export(tx: ReadTransaction, project: Project, folder: Path, format_: str, names: bool) -> Exported:
-    row = tx.project(project.slug)
-    called = ExportNames.of(tx, row.id, chosen=names)
-    files: dict[str, _File] = {}
+def _export(tx: ReadTransaction, project: Project, folder: Path, format_: str, chosen: bool) -> Exported:
+    project_id = tx.project(project.slug).id
+    names = _names(tx, project_id, chosen=chosen)
+    writers: dict[str, Writer] = {}
     beyond: Counter[str] = Counter()
-    layers: Counter[str] = Counter()
     given: dict[str, list[Assignment]] = {}
+    layers: Counter[str] = Counter()
     items = left_out = 0
     try:
-        for exported_row in export_rows(tx, project, row.id, called):
-            if format_ != "native" and not exported_row.is_work:
+        for row in _rows(tx, project, project_id, names):
+            if format_ != "native" and not row.is_work:
                 left_out += 1
                 continue
             items += 1
-            layers.update(annotation.annotator for annotation in exported_row.people)
-            for name, assignment in exported_row.handed_in.items():
+            layers.update(annotation.annotator for annotation in row.people)
+            for name, assignment in row.handed_in.items():
                 given.setdefault(name, []).append(assignment)
             if format_ != "native":
-                beyond.update(count_unexported(exported_row))
-            for name, sample in _files_of(exported_row, format_):
-                if name not in files:
-                    files[name] = _File(folder, name, _WRITERS[format_])
-                files[name].write(sample)
+                beyond.update(_count_unexported(assignment.layer for assignment in row.handed_in.values()))
+            for file, sample in _files_of(row, format_, project, names):
+                if file not in writers:
+                    (folder / file).parent.mkdir(parents=True, exist_ok=True)
+                    writers[file] = open_writer(folder / file, format=_WRITERS[format_])
+                writers[file].write(sample)
     finally:
-        written = [file.close() for _, file in sorted(files.items())]
-    written.append(_history(tx, row.id, folder, called))
-    notes = _notes(format_, left_out, layers)
+        for writer in writers.values():
+            writer.close()
+    files = [_exported_file(name, writer.losses) for name, writer in sorted(writers.items())]
+    files.append(_history(tx, project_id, folder, names))
     people = {
         name: {
             **about,
             "layers": layers[name],
             "suggestions": msgspec.to_builtins(count_suggestions(given.get(name, ()))),
         }
-        for name, about in called.about.items()
+        for name, about in names.about.items()
         if about["joined"]
     }
-    done = Exported(project.slug, format_, write_moment(now()), items, people, written, dict(beyond), notes)
+    notes = _notes(format_, left_out, layers)
+    done = Exported(project.slug, format_, write_moment(now()), items, people, files, dict(beyond), notes)
     account = json.dumps(msgspec.to_builtins(done), ensure_ascii=False, indent=2)
     (folder / "export.json").write_text(account + "\n", "utf-8")
     return done
+
+
+def _exported_file(name: str, losses: Losses) -> ExportedFile:
+    return ExportedFile(name, losses.written, {what: loss.count for what, loss in losses.lost.items()})
 
 
 def _notes(format_: str, left_out: int, layers: Counter[str]) -> list[str]:
@@ -416,92 +355,67 @@ def _notes(format_: str, left_out: int, layers: Counter[str]) -> list[str]:
     return notes
 
 
-class _File:
-    """A file of an export, opened when its first row comes."""
-
-    def __init__(self, folder: Path, name: str, format_: str) -> None:
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self._name = name
-        self._writer = open_writer(path, format=format_)
-
-    def write(self, sample: Sample) -> None:
-        self._writer.write(sample)
-
-    def close(self) -> ExportedFile:
-        self._writer.close()
-        losses = self._writer.losses
-        return ExportedFile(self._name, losses.written, {what: loss.count for what, loss in losses.lost.items()})
-
-
-def _files_of(row: ExportRow, format_: str) -> Iterator[tuple[str, Sample]]:
+def _files_of(row: _Row, format_: str, project: Project, names: _Names) -> Iterator[tuple[str, Sample]]:
     """The files that an item goes to, and as what."""
     if format_ == "native":
-        yield "data.jsonl", _sample_with(row.sample, row.everybody, {**row.sample.meta, "studio": row.studio})
+        yield "data.jsonl", _sample_with(row, row.everybody, {**row.sample.meta, "studio": row.studio})
     elif format_ == "label_studio":
-        yield "data.json", _sample_with(row.sample, row.everybody, row.sample.meta)
+        yield "data.json", _sample_with(row, row.everybody, row.sample.meta)
     elif format_ == "mfava":
-        yield from _in_mfava(row)
+        language = row.sample.language or "unknown"
+        gold, silver = ([annotation] if annotation is not None else [] for annotation in (row.gold, row.silver))
+        if gold or silver:
+            yield f"silver_gold_{language}.json", _sample_with(row, [*gold, *silver], {})
+        for annotation in row.people:
+            as_gold = msgspec.structs.replace(annotation, annotator=_GOLD)
+            public_id = names.about[annotation.annotator]["id"]  # a name could lead anywhere
+            yield f"annotators/{public_id}_{language}.json", _sample_with(row, [as_gold, *silver], {})
+    elif format_ == "inline":
+        for file, annotation in _by_annotator(row):
+            yield f"{file}.jsonl", _sample_with(row, [annotation], {})
     else:
-        yield from _by_annotator(row, format_)
+        source_flags, meta = set(project.form.source_flags), row.sample.meta
+        for file, annotation in _by_annotator(row):  # section 3.3 of HAT names no key for labels of the source
+            errors = [flag for flag in annotation.flags if flag in source_flags]
+            source = {"sourceErrors": errors} if errors else {}
+            yield f"{file}.json", _sample_with(row, [annotation], {**meta, **source})
+        for name, assignment in row.handed_in.items():
+            if (reason := assignment.layer.skip) is not None:
+                skipped = {"skippedBy": name, "skipReason": reason}
+                yield "annotators.json", _sample_with(row, [], {**meta, **skipped})
 
 
-def _in_mfava(row: ExportRow) -> Iterator[tuple[str, Sample]]:
-    language = row.sample.language or "unknown"
-    silver = [] if row.silver is None else [row.silver]
-    layers = [*([] if row.gold is None else [row.gold]), *silver]
-    if layers:
-        yield f"silver_gold_{language}.json", _sample_with(row.sample, layers, {})
-    for annotation in row.people:
-        as_gold = msgspec.structs.replace(annotation, annotator="gold")
-        file = f"annotators/{row.ids[annotation.annotator]}_{language}.json"  # a name could lead anywhere
-        yield file, _sample_with(row.sample, [as_gold, *silver], {})
-
-
-def _by_annotator(row: ExportRow, format_: str) -> Iterator[tuple[str, Sample]]:
-    suffix = "json" if format_ == "hat" else "jsonl"
-    meta = row.sample.meta if format_ == "hat" else {}
+def _by_annotator(row: _Row) -> Iterator[tuple[str, Annotation]]:
     if row.gold is not None:
-        yield f"data.{suffix}", _sample_with(row.sample, [row.gold], {**meta, **_source_errors(row, format_, row.gold)})
-    for annotation in row.people:
-        source = _source_errors(row, format_, annotation)
-        yield f"annotators.{suffix}", _sample_with(row.sample, [annotation], {**meta, **source})
-    if format_ == "hat":
-        for name, reason in row.skipped.items():
-            yield "annotators.json", _sample_with(row.sample, [], {**meta, "skippedBy": name, "skipReason": reason})
+        yield "data", row.gold
+    yield from (("annotators", annotation) for annotation in row.people)
 
 
-def _source_errors(row: ExportRow, format_: str, annotation: Annotation) -> dict[str, Any]:
-    """HAT's labels of the source (its section 3.3 names none of the keys)."""
-    flags = [flag for flag in annotation.flags if flag in row.source_flags]
-    return {"sourceErrors": flags} if format_ == "hat" and flags else {}
+def _sample_with(row: _Row, annotations: Iterable[Annotation], meta: dict[str, Any]) -> Sample:
+    return msgspec.structs.replace(row.sample, annotations=tuple(annotations), meta=meta)
 
 
-def _sample_with(sample: Sample, annotations: Iterable[Annotation], meta: dict[str, Any]) -> Sample:
-    return msgspec.structs.replace(sample, annotations=tuple(annotations), meta=meta)
-
-
-def _history(tx: ReadTransaction, project_id: int, folder: Path, called: ExportNames) -> ExportedFile:
+def _history(tx: ReadTransaction, project_id: int, folder: Path, names: _Names) -> ExportedFile:
     """Every event, one a line."""
     keys = {item.id: item.key for item in tx.items(project_id)}
     count = 0
     with (folder / "history.jsonl").open("w", encoding="utf-8") as file:
         for event in tx.events(project_id):
-            file.write(json.dumps(_event_fields(event, keys, called), ensure_ascii=True) + "\n")
+            file.write(json.dumps(_event_fields(event, keys, names), ensure_ascii=True) + "\n")
             count += 1
     return ExportedFile("history.jsonl", count, {})
 
 
-def _event_fields(event: Event, keys: dict[int, str], called: ExportNames) -> dict[str, Any]:
+def _event_fields(event: Event, keys: dict[int, str], names: _Names) -> dict[str, Any]:
     payload = event.payload
-    if payload is not None and not called.chosen:
+    if payload is not None and not names.chosen:
         payload = {key: value for key, value in payload.items() if key != "name"}
     fields = {
         "id": event.id,
         "event_id": event.event_id,
         "at": write_moment(event.at),
         "kind": event.kind,
-        "person": None if event.person_id is None else called.by_id[event.person_id],
+        "person": None if event.person_id is None else names.by_id[event.person_id],
         "assignment": event.assignment_id,
         "item": None if event.item_id is None else keys[event.item_id],
         "base_version": event.base_version,

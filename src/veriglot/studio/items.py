@@ -14,37 +14,28 @@ from veriglot.formats.containers import BadRow
 from veriglot.formats.reader import read_rows
 from veriglot.records.languages import get_language
 from veriglot.studio.layers import Layer, from_annotation, to_data
-from veriglot.studio.project import TaskKind
+from veriglot.studio.project import NO_HALLUCINATION, TaskKind
 from veriglot.studio.tables import WORK_ROLES, ItemRole, NotFound, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from veriglot.records import Annotation, Sample
+    from veriglot.records import Sample
     from veriglot.studio.project import Project
     from veriglot.studio.store import Store, WriteTransaction
-    from veriglot.studio.tables import Item, ProjectRow
+    from veriglot.studio.tables import ProjectRow
 
 __all__ = ["ImportResult", "import_all", "register_project"]
 
-MAX_RESPONSE = 100_000
-"""Code points of a response; the page shows all of it at once."""
-MAX_EVIDENCE = 2_000_000
-"""Code points of the evidence of one item."""
+_MAX_RESPONSE = 100_000  # code points; the page shows all of it at once
+_MAX_EVIDENCE = 2_000_000  # code points of one item
 _AT_ONCE = 100  # items of a transaction: while it lasts, nobody's work can be saved on SQLite
 
 
 @dataclass(frozen=True)
 class RejectedRow:
-    """A row that became no item.
-
-    Attributes:
-        path: the file.
-        line: in the file, counted from 1, or 0.
-        key: the sample's id, or empty.
-        error: what is wrong with it.
-    """
+    """A row that became no item: its file, the line in it (or 0), the sample's id (or nothing), what is wrong."""
 
     path: str
     line: int
@@ -105,100 +96,117 @@ def import_all(store: Store, project: Project) -> ImportResult:
     Raises:
         InputError: a file does not exist, or is in no known format.
     """
-    entries, done = project.entries, ImportResult()
+    entries, result = project.entries, ImportResult()
+    project_id = register_project(store, project).id
     exam = entries.exam.path if entries.exam is not None else ()
     checks = entries.checks.path if entries.checks is not None else ()
     for paths, role in ((exam, ItemRole.EXAM), (checks, ItemRole.CHECK), (entries.data.path, ItemRole.NORMAL)):
-        import_items(store, project, project.resolve_all(paths), role, into=done)
-    return done
-
-
-def import_items(
-    store: Store,
-    project: Project,
-    paths: Iterable[Path],
-    role: ItemRole = ItemRole.NORMAL,
-    *,
-    into: ImportResult | None = None,
-) -> ImportResult:
-    """Import files or folders.
-
-    Args:
-        store: where to.
-        project: the project.
-        paths: files or folders, in a format that Veriglot reads.
-        role: what the items are for. Those of an exam and known answers need the layer that they are held against.
-        into: an account to go on with.
-
-    Raises:
-        InputError: a path does not exist, or is in no known format.
-    """
-    row, done = register_project(store, project), into if into is not None else ImportResult()
-    counts: Counter[str] = Counter()
-    for path in paths:
-        rows = _importable(
-            read_rows(path, format=project.entries.data.format, language=project.entries.data.language),
-            str(path),
-            project,
-            role,
-            done,
-        )
-        while chunk := list(islice(rows, _AT_ONCE)):
-            with store.writing(lock="items") as tx:
-                tx.add_items(row.id, list(_new_rows(tx, row.id, chunk, project, role, counts, done)))
-        with store.writing() as tx:
-            payload = {"file": path.name, "role": role.value, "unusable": len(done.unusable), "known": done.known}
-            tx.record("import", row.id, payload=payload)
-    if project.entries.validation is not None and role is ItemRole.NORMAL:
+        _Import(store, project, project_id, role, result).read(project.resolve_all(paths))
+    if entries.validation is not None:
         with store.writing(lock="items") as tx:
-            done.batches += _form_batches(tx, row.id, project.entries.validation.batch_size)
-    return done
+            result.batches = _form_batches(tx, project_id, entries.validation.batch_size)
+    return result
 
 
-def _importable(
-    rows: Iterator[Sample | BadRow], path: str, project: Project, role: ItemRole, done: ImportResult
-) -> Iterator[dict[str, Any]]:
-    """The columns of rows that can become items."""
-    for row in rows:
-        if isinstance(row, BadRow):
-            done.unusable.append(RejectedRow(row.path, row.line, "", row.error))
-            continue
-        try:
-            columns = _columns(row, project, role, done)
-        except VeriglotError as error:
-            done.unusable.append(RejectedRow(path, 0, row.id, error))
-            continue
-        if columns is not None:
-            yield columns
+@dataclass
+class _Import:
+    """The items of one role, from files or folders."""
 
+    store: Store
+    project: Project
+    project_id: int
+    role: ItemRole
+    result: ImportResult
+    counts: Counter[str] = field(default_factory=Counter)  # items by language, to hold against the limit
 
-def _columns(sample: Sample, project: Project, role: ItemRole, done: ImportResult) -> dict[str, Any] | None:
-    from veriglot.text.segmentation import word_bounds
+    def read(self, paths: Iterable[Path]) -> None:
+        data, result = self.project.entries.data, self.result
+        for path in paths:
+            rows = self._importable(str(path), read_rows(path, format=data.format, language=data.language))
+            while chunk := list(islice(rows, _AT_ONCE)):
+                with self.store.writing(lock="items") as tx:
+                    tx.add_items(self.project_id, list(self._new(tx, chunk)))
+            with self.store.writing() as tx:
+                counts = {"unusable": len(result.unusable), "known": result.known}
+                tx.record("import", self.project_id, payload={"file": path.name, "role": self.role.value, **counts})
 
-    _check_texts(sample)
-    if sample.language is None:
-        raise InputError(
-            "the row states no language",
-            field="language",
-            remedy="Name it in the project file: language = under [data].",
-        )
-    language = _tag(sample.language)
-    if project.languages and language not in project.languages:
-        done.other_language[sample.language] += 1
-        return None
-    gold, silver = (
-        _layer(sample, project, name, done) for name in (project.entries.data.gold, project.entries.data.silver)
-    )
-    _require_reference(project, role, gold, silver)
-    return {
-        "key": sample.id,
-        "language": language,
-        "role": role,
-        "words": len(word_bounds(sample.response, sample.language)),
-        "sample": msgspec.to_builtins(sample),
-        "gold": None if gold is None else to_data(gold),
-        "silver": None if silver is None else to_data(silver),
-    }
+    def _importable(self, path: str, rows: Iterator[Sample | BadRow]) -> Iterator[dict[str, Any]]:
+        """The columns of rows that can become items."""
+        for row in rows:
+            if isinstance(row, BadRow):
+                self.result.unusable.append(RejectedRow(row.path, row.line, "", row.error))
+                continue
+            try:
+                columns = self._columns(row)
+            except VeriglotError as error:
+                self.result.unusable.append(RejectedRow(path, 0, row.id, error))
+                continue
+            if columns is not None:
+                yield columns
+
+    def _columns(self, sample: Sample) -> dict[str, Any] | None:
+        from veriglot.text.segmentation import word_bounds
+
+        _check_texts(sample)
+        if sample.language is None:
+            remedy = "Name it in the project file: language = under [data]."
+            raise InputError("the row states no language", field="language", remedy=remedy)
+        language = _tag(sample.language)
+        if self.project.languages and language not in self.project.languages:
+            self.result.other_language[sample.language] += 1
+            return None
+        entries = self.project.entries
+        layers = {"gold": self._layer(sample, entries.data.gold), "silver": self._layer(sample, entries.data.silver)}
+        wanted = "gold"
+        if self.role is ItemRole.EXAM and entries.exam is not None:
+            wanted = entries.exam.against
+        if self.role in {ItemRole.EXAM, ItemRole.CHECK} and layers[wanted] is None:
+            message, remedy = f"an item of this kind needs a {wanted} layer", f"Name it: {wanted} = under [data]."
+            raise InputError(message, field="annotations", remedy=remedy)
+        return {
+            "key": sample.id,
+            "language": language,
+            "role": self.role,
+            "words": len(word_bounds(sample.response, sample.language)),
+            "sample": msgspec.to_builtins(sample),
+            **{name: None if layer is None else to_data(layer) for name, layer in layers.items()},
+        }
+
+    def _layer(self, sample: Sample, annotator: str | None) -> Layer | None:
+        """The layer of an annotator that the project names, or None where the sample has none of theirs."""
+        if annotator is None:
+            return None
+        form = self.project.form
+        annotation = next((a for a in sample.annotations if a.annotator == annotator), None)
+        if annotation is None:  # as HalluVerse25's reader says it
+            unlabelled = form.task is TaskKind.PAIRS and sample.meta.get("label") == NO_HALLUCINATION
+            return Layer(label=NO_HALLUCINATION) if unlabelled else None
+        layer = from_annotation(annotation, form, sample)
+        marks = {(mark.start, mark.end) for mark in (*(annotation.spans or ()), *(annotation.units or ()))}
+        self.result.widened += len({(mark.start, mark.end) for mark in (*layer.spans, *layer.units)} - marks)
+        return layer
+
+    def _new(self, tx: WriteTransaction, chunk: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        """Those of a chunk that are not there yet, with their positions."""
+        there = {item.key: item for item in tx.items(self.project_id, key=[columns["key"] for columns in chunk])}
+        limit = self.project.entries.data.limit if self.role is ItemRole.NORMAL else None
+        position = tx.next_position(self.project_id)
+        for columns in chunk:
+            language = columns["language"]
+            if limit is not None and self.counts[language] >= limit:
+                self.result.beyond += 1
+                continue
+            self.counts[language] += 1
+            old = there.get(columns["key"])
+            if old is None:
+                self.result.added[language] += 1
+                yield {**columns, "position": position}
+                position += 1
+            elif msgspec.to_builtins(tx.original(old.id)) == columns["sample"]:
+                self.result.known += 1
+            else:
+                error = InputError("another item has this id", field="id", remedy="Give every item an id of its own.")
+                self.result.unusable.append(RejectedRow("", 0, old.key, error))
 
 
 def _tag(name: str) -> str:
@@ -212,10 +220,10 @@ def _tag(name: str) -> str:
 def _check_texts(sample: Sample) -> None:
     if not sample.response.strip():
         raise InputError("the response is empty", field="response")
-    if len(sample.response) > MAX_RESPONSE:
-        raise InputError(f"the response has more than {MAX_RESPONSE:,} characters", field="response")
-    if sum(len(passage.text) for passage in sample.evidence) > MAX_EVIDENCE:
-        raise InputError(f"the evidence has more than {MAX_EVIDENCE:,} characters", field="evidence")
+    if len(sample.response) > _MAX_RESPONSE:
+        raise InputError(f"the response has more than {_MAX_RESPONSE:,} characters", field="response")
+    if sum(len(passage.text) for passage in sample.evidence) > _MAX_EVIDENCE:
+        raise InputError(f"the evidence has more than {_MAX_EVIDENCE:,} characters", field="evidence")
     if len(sample.id) > 500 or not sample.id.strip():
         raise InputError("an id has 1 to 500 characters", field="id")
     try:
@@ -224,84 +232,13 @@ def _check_texts(sample: Sample) -> None:
         raise InputError("the row holds half of a character (a lone surrogate)") from None
 
 
-def _require_reference(project: Project, role: ItemRole, gold: Layer | None, silver: Layer | None) -> None:
-    wanted = "gold"
-    if role is ItemRole.EXAM and project.entries.exam is not None:
-        wanted = project.entries.exam.against
-    if role in {ItemRole.EXAM, ItemRole.CHECK} and (gold if wanted == "gold" else silver) is None:
-        raise InputError(
-            f"an item of this kind needs a {wanted} layer",
-            field="annotations",
-            remedy=f"Name it: {wanted} = under [data].",
-        )
-
-
-def _layer(sample: Sample, project: Project, annotator: str | None, done: ImportResult) -> Layer | None:
-    """The layer of an annotator that the project names, or None where the sample has none of theirs."""
-    if annotator is None:
-        return None
-    form = project.form
-    named = [annotation for annotation in sample.annotations if annotation.annotator == annotator]
-    if not named:
-        unlabelled = form.task is TaskKind.PAIRS and sample.meta.get("label") == "0"  # as HalluVerse25's reader says it
-        return Layer(label="0") if unlabelled else None
-    layer = from_annotation(named[0], form, sample)
-    done.widened += _count_moved(named[0], layer)
-    return layer
-
-
-def _count_moved(annotation: Annotation, layer: Layer) -> int:
-    """How many marks of the layer lie elsewhere than in the annotation."""
-    before = {(span.start, span.end) for span in annotation.spans or ()}
-    before |= {(unit.start, unit.end) for unit in annotation.units or ()}
-    after = {(span.start, span.end) for span in layer.spans} | {(unit.start, unit.end) for unit in layer.units}
-    return len(after - before)
-
-
-def _new_rows(
-    tx: WriteTransaction,
-    project_id: int,
-    chunk: list[dict[str, Any]],
-    project: Project,
-    role: ItemRole,
-    counts: Counter[str],
-    done: ImportResult,
-) -> Iterator[dict[str, Any]]:
-    """Those of a chunk that are not there yet, with their positions."""
-    there = {item.key: item for item in tx.items(project_id, key=[columns["key"] for columns in chunk])}
-    limit = project.entries.data.limit if role is ItemRole.NORMAL else None
-    position = tx.next_position(project_id)
-    for columns in chunk:
-        language = columns["language"]
-        if limit is not None and counts[language] >= limit:
-            done.beyond += 1
-            continue
-        counts[language] += 1
-        if (old := there.get(columns["key"])) is not None:
-            _compare(tx, old, columns, done)
-            continue
-        done.added[language] += 1
-        yield {**columns, "position": position}
-        position += 1
-
-
-def _compare(tx: WriteTransaction, old: Item, columns: dict[str, Any], done: ImportResult) -> None:
-    if msgspec.to_builtins(tx.original(old.id)) == columns["sample"]:
-        done.known += 1
-        return
-    error = InputError("another item has this id", field="id", remedy="Give every item an id of its own.")
-    done.unusable.append(RejectedRow("", 0, old.key, error))
-
-
 def _form_batches(tx: WriteTransaction, project_id: int, size: int) -> int:
     """Batches of the items that are in none, a language at a time, in order; how many."""
     by_language: dict[str | None, list[int]] = {}
-    for item in tx.items(project_id):
-        if item.batch_id is None and item.role in WORK_ROLES:
+    for item in tx.items(project_id, role=WORK_ROLES):
+        if item.batch_id is None:
             by_language.setdefault(item.language, []).append(item.id)
-    made = 0
-    for language, ids in by_language.items():
-        for start in range(0, len(ids), size):
-            tx.add_batch(project_id, ids[start : start + size], language=language)
-            made += 1
-    return made
+    chunks = [(tag, ids[i : i + size]) for tag, ids in by_language.items() for i in range(0, len(ids), size)]
+    for language, ids in chunks:
+        tx.add_batch(project_id, ids, language=language)
+    return len(chunks)

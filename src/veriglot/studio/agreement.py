@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -37,13 +37,7 @@ _GOLD = "gold"  # who labels are called after that were made of several people's
 
 
 class Repeat(msgspec.Struct, frozen=True):
-    """A text that stands twice under one name.
-
-    Attributes:
-        annotator: the name.
-        first: where it stands first.
-        again: where it stands again.
-    """
+    """A text that stands twice under one name: where it stands `first`, and where `again`."""
 
     annotator: str
     first: str
@@ -63,20 +57,13 @@ class _Text:
 
 
 @dataclass(frozen=True)
-class Texts:
-    """What annotators said of texts.
+class _Texts:
+    """What annotators said of texts."""
 
-    Attributes:
-        by_digest: texts by the digest of language and response, in its order.
-        changed: texts of which a model's annotations differ from row to row; the first counts.
-        repeated: every text that a name annotated again, in the order of the samples.
-        settled: texts with a layer `gold` beside people's own, which was made of theirs and counts as nobody's.
-    """
-
-    by_digest: dict[str, _Text]
-    changed: int
-    repeated: tuple[Repeat, ...]
-    settled: int
+    by_digest: dict[str, _Text]  # by the digest of language and response, in its order
+    changed: int  # texts of which a model's annotations differ from row to row; the first counts
+    repeated: tuple[Repeat, ...]  # every text that a name annotated again, in the order of the samples
+    settled: int  # texts with a layer `gold` beside people's own, which was made of theirs and counts as nobody's
 
     @property
     def anonymous(self) -> bool:
@@ -91,50 +78,37 @@ class Texts:
 
     def types(self) -> list[str]:
         """All types that occur, sorted; an empty one where a span has none."""
-        return sorted(
-            {type_ or "" for text in self.by_digest.values() for _, marks in text.marks() for type_ in marks.types}
-        )
+        marks = (marks for text in self.by_digest.values() for _, marks in text.marks())
+        return sorted({type_ or "" for each in marks for type_ in each.types})
 
-    def of_people(self, bounds: Segmenter) -> list[Layered]:
-        """The texts with people's layers; where `anonymous` they are numbered, which says nothing across texts."""
-        return [
-            self._layered(key, text, bounds, [
-                (str(number) if self.anonymous else name, marks)
-                for number, (name, marks) in enumerate(text.people, start=1)
-            ])
-            for key, text in self.by_digest.items()
-            if text.people
-        ]  # fmt: skip
+    def layers_of_people(self) -> Iterator[tuple[str, dict[str, Marks]]]:
+        """Texts with people's layers; where `anonymous` they are numbered, which says nothing across texts."""
+        for key, text in self.by_digest.items():
+            if self.anonymous:
+                yield key, {str(number): marks for number, (_, marks) in enumerate(text.people, 1)}
+            else:
+                yield key, dict(text.people)
 
-    def of_models(self, bounds: Segmenter) -> list[Layered]:
-        """The texts that two models or more annotated, with their layers alone."""
-        return [
-            self._layered(key, text, bounds, list(text.models.items()))
-            for key, text in self.by_digest.items()
-            if len(text.models) > 1
-        ]
-
-    def against_models(self, bounds: Segmenter) -> list[Layered]:
-        """The texts that models annotated, with people's layers and theirs (`parted` tells them apart).
+    def layers_against_models(self) -> Iterator[tuple[str, dict[str, Marks]]]:
+        """The texts that people and models annotated, with the layers of both (`_person_and_model` tells them apart).
 
         Where `anonymous`, each person of a text stands in a row of their own, all under one name.
         """
-        layered = []
         for key, text in self.by_digest.items():
-            models = [(_MODEL + name, marks) for name, marks in text.models.items()]
-            if not models or not text.people:
-                continue
+            rows = [{_PERSON + name: marks for name, marks in text.people}]
             if self.anonymous:
-                rows = [[(_PERSON + _ANYBODY, marks)] for _, marks in text.people]
-            else:
-                rows = [[(_PERSON + name, marks) for name, marks in text.people]]
-            layered += [self._layered(key, text, bounds, [*row, *models]) for row in rows]
-        return layered
+                rows = [{_PERSON + _ANYBODY: marks} for _, marks in text.people]
+            if text.people and text.models:
+                models = {_MODEL + name: marks for name, marks in text.models.items()}
+                yield from ((key, {**row, **models}) for row in rows)
 
-    def _layered(self, key: str, text: _Text, bounds: Segmenter, layers: list[tuple[str, Marks]]) -> Layered:
-        sample = text.sample
-        units = bounds(sample.response, sample.language)
-        return Layered(key, sample.language or "", len(sample.response), units, dict(layers))
+    def layered(self, rows: Iterable[tuple[str, dict[str, Marks]]], bounds: Segmenter) -> list[Layered]:
+        """Texts and layers as `agreement_figures` takes them; without those that nobody annotated."""
+        samples = ((key, self.by_digest[key].sample, layers) for key, layers in rows if layers)
+        return [
+            Layered(key, row.language or "", len(row.response), bounds(row.response, row.language), layers)
+            for key, row, layers in samples
+        ]
 
     def digest(self) -> str:
         """Of all that was said, whatever the order."""
@@ -145,21 +119,16 @@ class Texts:
         )
 
 
-def person_and_model(pair: tuple[str, str]) -> tuple[str, str] | None:
-    """Who the two of a pair of `Texts.against_models` are; None where they are not a person and a model."""
+def _person_and_model(pair: tuple[str, str]) -> tuple[str, str] | None:
+    """Who the two of a pair are; None where they are not a person and a model."""
     model, person = pair  # pairs are in the order of their names
     if not (model.startswith(_MODEL) and person.startswith(_PERSON)):
         return None
     return person.removeprefix(_PERSON), model.removeprefix(_MODEL)
 
 
-def join(samples: Iterable[Sample], *, where: Callable[[int], str] | None = None) -> Texts:
-    """Samples with the same response in the same language are one text, wherever they stand.
-
-    Args:
-        samples: with annotations.
-        where: what the place of a sample is called, by its number from 0; its id where nothing is given.
-    """
+def _join(samples: Iterable[Sample], where: Callable[[int], str] | None) -> _Texts:
+    """Samples with the same response in the same language are one text, wherever they stand."""
     texts: dict[str, _Text] = {}
     changed = set()
     repeated = []
@@ -169,19 +138,18 @@ def join(samples: Iterable[Sample], *, where: Callable[[int], str] | None = None
             labels = reference(sample, annotation.annotator)
             if labels is None:
                 continue
-            text = texts.setdefault(key, _Text(sample))
+            text, name = texts.setdefault(key, _Text(sample)), annotation.annotator
             if annotation.kind is Kind.HUMAN:
-                name = annotation.annotator
-                text.people.append((name, labels.marks))
                 location = f"id {sample.id!r}" if where is None else where(number)
-                first = text.places.setdefault(name, location)
-                if sum(person == name for person, _ in text.people) > 1:
-                    repeated.append(Repeat(name, first, location))
-            elif not _same(text.models.setdefault(annotation.annotator, labels.marks), labels.marks):
+                if name in text.places:
+                    repeated.append(Repeat(name, text.places[name], location))
+                text.places.setdefault(name, location)
+                text.people.append((name, labels.marks))
+            elif not _same(text.models.setdefault(name, labels.marks), labels.marks):
                 changed.add(key)
     settled = sum(_without_gold(text) for text in texts.values())
     # Texts whatever the order of the samples.
-    return Texts(dict(sorted(texts.items())), len(changed), tuple(repeated), settled)
+    return _Texts(dict(sorted(texts.items())), len(changed), tuple(repeated), settled)
 
 
 def _without_gold(text: _Text) -> bool:
@@ -284,8 +252,11 @@ def agreement(
         UnknownNameError: no such unit.
         MissingExtraError: gamma is asked for, and scipy is not installed.
     """
-    texts, bounds = join(samples, where=where), segmenter(unit)
-    people, silver, models = texts.of_people(bounds), texts.against_models(bounds), texts.of_models(bounds)
+    texts, bounds = _join(samples, where), segmenter(unit)
+    people = texts.layered(texts.layers_of_people(), bounds)
+    silver = texts.layered(texts.layers_against_models(), bounds)
+    several = ((key, text.models) for key, text in texts.by_digest.items() if len(text.models) > 1)
+    models = texts.layered(several, bounds)
     shared = sum(len(text.layers) > 1 for text in people)
     if not (shared or silver or models):
         raise InputError(
@@ -296,20 +267,16 @@ def agreement(
     types = texts.types()
     scopes: list[Sequence[str] | None] = [None, types] if any(types) else [None]
     rows: list[AgreementRow] = []
+    chance: dict[str, Any] = {"resamples": resamples, "seed": seed}
     for names in scopes:
         if shared:
-            figures = agreement_figures(
-                people, names, resamples=resamples, seed=seed, gamma=gamma, anonymous=texts.anonymous
-            )
+            figures = agreement_figures(people, names, gamma=gamma, anonymous=texts.anonymous, **chance)
             rows += agreement_rows("people", figures)
         if silver:
-            figures = agreement_figures(
-                silver, names, resamples=resamples, seed=seed, wanted=lambda pair: person_and_model(pair) is not None
-            )
-            rows += agreement_rows("silver", figures)
+            wanted = agreement_figures(silver, names, wanted=lambda pair: _person_and_model(pair) is not None, **chance)
+            rows += agreement_rows("silver", wanted)
         if models:
-            figures = agreement_figures(models, names, resamples=resamples, seed=seed, gamma=gamma)
-            rows += agreement_rows("models", figures)
+            rows += agreement_rows("models", agreement_figures(models, names, gamma=gamma, **chance))
     made = signature(
         agreement=texts.digest()[:16],
         unit=unit,
@@ -318,7 +285,6 @@ def agreement(
         gamma=gamma if shared or models else None,
     )
     best = {} if texts.anonymous else best_with_silver(rows)
-    notes = tuple(_notes(texts))
     return AgreementReport(
         unit,
         len(texts.by_digest),
@@ -327,7 +293,7 @@ def agreement(
         texts.anonymous,
         best,
         tuple(rows),
-        notes,
+        tuple(_notes(texts)),
         made,
         texts.repeated,
     )
@@ -335,18 +301,16 @@ def agreement(
 
 def agreement_rows(among: Among, figures: Iterable[AgreementFigure]) -> list[AgreementRow]:
     """Figures as rows, a person before the model."""
-    return [_row(among, figure) for figure in figures]
-
-
-def _row(among: Among, figure: AgreementFigure) -> AgreementRow:
-    estimate, between = figure.estimate, figure.between
-    if among == "silver":
-        between = person_and_model(between) or between
-    return AgreementRow(
-        among, figure.measure, figure.scope, figure.language, between, figure.pairs, estimate.items,
-        estimate.positives, estimate.clusters, estimate.reason, value=estimate.value, low=estimate.low,
-        high=estimate.high,
-    )  # fmt: skip
+    rows = []
+    for figure in figures:
+        estimate, between = figure.estimate, figure.between
+        if among == "silver":
+            between = _person_and_model(between) or between
+        what = figure.measure, figure.scope, figure.language, between, figure.pairs
+        counts = estimate.items, estimate.positives, estimate.clusters, estimate.reason
+        low, high = estimate.low, estimate.high
+        rows.append(AgreementRow(among, *what, *counts, value=estimate.value, low=low, high=high))
+    return rows
 
 
 def best_with_silver(rows: Iterable[AgreementRow]) -> dict[str, str]:
@@ -366,7 +330,7 @@ def best_with_silver(rows: Iterable[AgreementRow]) -> dict[str, str]:
     return {language: row.between[0] for language, row in sorted(best.items())}
 
 
-def _notes(texts: Texts) -> list[str]:
+def _notes(texts: _Texts) -> list[str]:
     notes = []
     if texts.repeated:
         first = texts.repeated[0]

@@ -6,7 +6,6 @@ import asyncio
 import gzip
 import hashlib
 import logging
-import mimetypes
 import signal
 from contextlib import asynccontextmanager
 from importlib.resources import files
@@ -50,20 +49,13 @@ __all__ = ["serve"]
 
 _LOG = logging.getLogger("veriglot.studio")
 _WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
+_OWN = ("script", "style", "font", "connect", "manifest", "worker")
 _POLICY = "; ".join(
     (
         "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
+        *(f"{kind}-src 'self'" for kind in _OWN),
         "img-src 'self' data:",
-        "font-src 'self'",
-        "connect-src 'self'",
-        "manifest-src 'self'",
-        "worker-src 'self'",
-        "base-uri 'none'",
-        "form-action 'none'",
-        "frame-ancestors 'none'",
-        "object-src 'none'",
+        *(f"{kind} 'none'" for kind in ("base-uri", "form-action", "frame-ancestors", "object-src")),
     )
 )
 _HEADERS = {
@@ -186,18 +178,11 @@ _PAGES = (
     "/lead/{rest:path}",
 )
 _TYPES = {
-    ".js": "text/javascript; charset=utf-8",
-    ".mjs": "text/javascript; charset=utf-8",
-    ".css": "text/css; charset=utf-8",
-    ".html": "text/html; charset=utf-8",
-    ".json": "application/json",
-    ".svg": "image/svg+xml",
-    ".png": "image/png",
-    ".ico": "image/x-icon",
-    ".woff2": "font/woff2",
-    ".webmanifest": "application/manifest+json",
-    ".txt": "text/plain; charset=utf-8",
-    ".md": "text/plain; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "svg": "image/svg+xml",
+    "txt": "text/plain; charset=utf-8",
+    "md": "text/plain; charset=utf-8",
 }
 _MIN_GZIP = 512  # bytes
 
@@ -208,28 +193,18 @@ class _File(NamedTuple):
     type: str
 
 
-class PageFiles:
-    """All files of the page.
+class _PageFiles:
+    """All files of the page, with a digest of them and their names."""
 
-    Attributes:
-        digest: of all of them, with their names.
-    """
-
-    def __init__(self, settings: Settings, folder: Traversable | None = None) -> None:
-        folder = folder if folder is not None else files("veriglot.studio") / "page"
-        contents = dict(_walk(folder)) if folder.is_dir() else {}
+    def __init__(self, settings: Settings) -> None:
+        contents = dict(_walk(files("veriglot.studio") / "page"))
         hashed = hashlib.sha256(settings.path.encode())
         for name, data in sorted(contents.items()):
             hashed.update(f"{name}\0{len(data)}\0".encode() + data)
         self.digest = hashed.hexdigest()[:16]
-        index = contents.pop("index.html", None)
-        self._files = {name: _file(name, data) for name, data in contents.items()}
         prefix = f"{settings.path}/page/{self.digest}/"
-        self.index = None if index is None else index.replace(b'"/page/', f'"{prefix}'.encode())
-
-    def get(self, name: str) -> _File | None:
-        """The file of a name."""
-        return self._files.get(name)
+        self.index = contents.pop("index.html").replace(b'"/page/', f'"{prefix}'.encode())
+        self.files = {name: _file(name, data) for name, data in contents.items()}
 
 
 def _walk(folder: Traversable, before: str = "") -> Iterator[tuple[str, bytes]]:
@@ -243,10 +218,9 @@ def _walk(folder: Traversable, before: str = "") -> Iterator[tuple[str, bytes]]:
 
 
 def _file(name: str, data: bytes) -> _File:
-    suffix = "." + name.rpartition(".")[2]
-    type_ = _TYPES.get(suffix) or mimetypes.types_map.get(suffix, "application/octet-stream")
-    packed = gzip.compress(data, mtime=0) if len(data) >= _MIN_GZIP else None
-    return _File(data, packed if packed is not None and len(packed) < len(data) else None, type_)
+    packed = gzip.compress(data, mtime=0) if len(data) >= _MIN_GZIP else data
+    type_ = _TYPES.get(name.rpartition(".")[2], "application/octet-stream")
+    return _File(data, packed if len(packed) < len(data) else None, type_)
 
 
 page_router = APIRouter(include_in_schema=False)
@@ -255,8 +229,8 @@ page_router = APIRouter(include_in_schema=False)
 @page_router.get("/page/{digest}/{name:path}")
 def file(request: Request, digest: str, name: str) -> Response:
     """A file of the page."""
-    page: PageFiles = request.app.state.page
-    entry = page.get(name)
+    page: _PageFiles = request.app.state.page
+    entry = page.files.get(name)
     if entry is None:
         raise NotFound("file")
     current = digest == page.digest  # a page that was open during an update asks under the old address
@@ -270,9 +244,7 @@ def file(request: Request, digest: str, name: str) -> Response:
 
 
 def _index(request: Request) -> Response:
-    page: PageFiles = request.app.state.page
-    if page.index is None:
-        raise CallRefused(503, "no_page", "The page is not part of this installation.", "Install Veriglot again.")
+    page: _PageFiles = request.app.state.page
     return Response(page.index, 200, {"cache-control": "no-cache"}, media_type="text/html; charset=utf-8")
 
 
@@ -283,8 +255,7 @@ for _path in _PAGES:
 _THREADS = 16  # calls in work at once: each holds the database or the interpreter, so more would only wait
 
 
-def make_app(studios: Studios, settings: Settings) -> FastAPI:
-    """The app without its guard: for its OpenAPI. Serve `make_guarded`."""
+def _make_app(studios: Studios, settings: Settings) -> FastAPI:
     app = FastAPI(
         title="Veriglot Studio",
         version=__version__,
@@ -298,7 +269,7 @@ def make_app(studios: Studios, settings: Settings) -> FastAPI:
     app.state.studios = studios
     app.state.rates = Rates(settings.rates)
     app.state.items = ItemCache()
-    app.state.page = PageFiles(settings)
+    app.state.page = _PageFiles(settings)
     install_handlers(app)
     app.include_router(router)
     app.add_api_route("/api/openapi.json", _open_api, methods=["GET"], include_in_schema=False)
@@ -311,11 +282,6 @@ def make_app(studios: Studios, settings: Settings) -> FastAPI:
 async def _lifespan(_: FastAPI) -> AsyncIterator[None]:
     current_default_thread_limiter().total_tokens = _THREADS
     yield
-
-
-def make_guarded(studios: Studios, settings: Settings) -> ASGIApp:
-    """What is served."""
-    return _Guard(make_app(studios, settings), settings)
 
 
 def _open_api(request: Request) -> Response:
@@ -347,7 +313,7 @@ def server_of(
     """A server that is not running yet."""
     return uvicorn.Server(
         uvicorn.Config(
-            make_guarded(studios, settings),
+            _Guard(_make_app(studios, settings), settings),
             host=host,
             port=port,
             http="h11",

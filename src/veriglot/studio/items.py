@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from veriglot.records import Sample
+    from veriglot.records import Annotation, Sample
     from veriglot.studio.project import Project
     from veriglot.studio.store import Store, WriteTransaction
     from veriglot.studio.tables import ProjectRow
@@ -182,8 +182,7 @@ class _Import:
             unlabelled = form.task is TaskKind.PAIRS and sample.meta.get("label") == NO_HALLUCINATION
             return Layer(label=NO_HALLUCINATION) if unlabelled else None
         layer = from_annotation(annotation, form, sample)
-        marks = {(mark.start, mark.end) for mark in (*(annotation.spans or ()), *(annotation.units or ()))}
-        self.result.widened += len({(mark.start, mark.end) for mark in (*layer.spans, *layer.units)} - marks)
+        self.result.widened += len(_places(layer) - _places(annotation))
         return layer
 
     def _new(self, tx: WriteTransaction, chunk: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -207,6 +206,11 @@ class _Import:
             else:
                 error = InputError("another item has this id", field="id", remedy="Give every item an id of its own.")
                 self.result.unusable.append(RejectedRow("", 0, old.key, error))
+
+
+def _places(layer: Layer | Annotation) -> set[tuple[int, int]]:
+    spans = {(span.start, span.end) for span in layer.spans or ()}
+    return spans | {(unit.start, unit.end) for unit in layer.units or ()}
 
 
 def _tag(name: str) -> str:

@@ -316,10 +316,19 @@ def choose(
         index += len(batch)
         articles = {tag: source(batch, tag) for tag in dict.fromkeys((*languages, *also))}
         for person in batch:
-            choice = _choice(person, articles, languages, min_characters)
+            choice = _Choice(person, {}, {})
+            for tag, by_person in articles.items():
+                article = by_person[person.id]
+                if isinstance(article, Reference) and len(article.text) < min_characters:
+                    article = "too short"
+                elif isinstance(article, Reference) and tag in languages and person.name_in(tag) is None:
+                    article = "no name"
+                if isinstance(article, Reference):
+                    choice.articles[tag] = article
+                elif tag in languages:
+                    choice.lacking[tag] = article
+                    account.lacking.setdefault(tag, Counter())[article] += 1
             account.looked_up += 1
-            for tag, reason in choice.lacking.items():
-                account.lacking.setdefault(tag, Counter())[reason] += 1
             if len(languages) - len(choice.lacking) < needed:
                 account.set_aside.append(RejectedPerson(person.id, "articles", choice.lacking))
                 continue
@@ -327,24 +336,6 @@ def choose(
             account.chosen += 1
             seen()
             yield choice
-
-
-def _choice(
-    person: Candidate, articles_of: dict[str, dict[str, Reference | str]], languages: Sequence[str], min_characters: int
-) -> _Choice:
-    articles: dict[str, Reference] = {}
-    lacking: dict[str, str] = {}
-    for tag, by_person in articles_of.items():
-        article = by_person[person.id]
-        if isinstance(article, Reference) and len(article.text) < min_characters:
-            article = "too short"
-        if isinstance(article, Reference) and tag in languages and person.name_in(tag) is None:
-            article = "no name"
-        if isinstance(article, Reference):
-            articles[tag] = article
-        elif tag in languages:
-            lacking[tag] = article
-    return _Choice(person, articles, lacking)
 
 
 _Reason = Literal["empty", "undetected", "language"]

@@ -19,7 +19,11 @@ import sys
 import traceback
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    Row = dict[str, Any]
+    Rows = list[Row]
 
 __all__ = []
 
@@ -81,10 +85,10 @@ class Comet:
             "tokens": int(network.encoder.max_positions),
         }
 
-    def run(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def run(self, rows: Rows) -> Rows:
         """One answer a row. A pair that the model would cut off is not scored."""
         lengths = [self._length(row) for row in rows]
-        answers: list[dict[str, Any]] = [{} for _ in rows]
+        answers: Rows = [{} for _ in rows]
         fits = []
         for index, (used, room) in enumerate(lengths):
             if used > room:
@@ -99,14 +103,14 @@ class Comet:
                 answers[index] = answer
         return answers
 
-    def _scored(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def _scored(self, rows: Rows) -> Rows:
         samples = [{"src": row["source"], "mt": row["response"]} for row in rows]
         inputs = self._network.prepare_for_inference(samples)
         self._seen.clear()
         with self._torch.inference_mode():
             output = self._network.predict_step(self._moved(inputs))
         scores = output["scores"].float().reshape(-1).tolist()
-        answers: list[dict[str, Any]] = [{"value": score} for score in scores]
+        answers: Rows = [{"value": score} for score in scores]
         if self._marks and self._seen:
             for answer, tokens in zip(answers, self._tokens(*self._seen)):
                 answer["details"] = {"tokens": tokens}
@@ -140,7 +144,7 @@ class Comet:
             rows.append(tokens)
         return rows
 
-    def _length(self, row: dict[str, Any]) -> tuple[int, int]:
+    def _length(self, row: Row) -> tuple[int, int]:
         """Tokens of a row, special ones included, and how many the model takes before it cuts."""
         encoder = self._network.encoder
         tokenizer, room = encoder.tokenizer, encoder.max_positions - 2
@@ -233,7 +237,7 @@ class Laser:
         self._encode = {"source": source, "response": response}
         self.about = {"encoder": encoder, "source_encoder": source_encoder or encoder}
 
-    def run(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def run(self, rows: Rows) -> Rows:
         """One cosine a row."""
         import numpy as np
 
@@ -301,7 +305,7 @@ class Sonar:
         self._embed = TextToEmbeddingModelPipeline(encoder=encoder, tokenizer=tokenizer, device=self._device)
         self.about = {"encoder": encoder, "device": self._device.type}
 
-    def run(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def run(self, rows: Rows) -> Rows:
         """One score a row."""
         source = self._embedded([(row["source"], row["source_language"]) for row in rows])
         response = self._embedded([(row["response"], row["language"]) for row in rows])
@@ -392,7 +396,7 @@ def main(path: str) -> int:
     return 0
 
 
-def _run(engine: Any, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _run(engine: Any, rows: Rows) -> Rows:
     """One answer a row; where the batch as a whole fails, row by row, so that one row costs no other its answer."""
     try:
         results = list(engine.run(rows))
@@ -406,7 +410,7 @@ def _run(engine: Any, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [_checked(answer) for answer in results]
 
 
-def _checked(answer: dict[str, Any]) -> dict[str, Any]:
+def _checked(answer: Row) -> Row:
     """The answer, if JSON can hold it; not a number is no answer."""
     try:
         json.dumps(answer, allow_nan=False)
@@ -436,7 +440,7 @@ def _words(error: Exception) -> str:
     return f"{type(error).__name__}: {message}"
 
 
-def _say(pipe: TextIO, message: dict[str, Any]) -> None:
+def _say(pipe: TextIO, message: Row) -> None:
     pipe.write(json.dumps(message, ensure_ascii=True, allow_nan=False) + "\n")
     pipe.flush()
 

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
     from veriglot.http.session import Response, Session
 
+    Json = dict[str, Any]
+
 __all__ = [
     "AnswerCache",
     "JsonClient",
@@ -235,7 +237,7 @@ _FIXED = {
 _FOR_NOW = {"maxlag", "ratelimited", "readonly", "timeouterror", "internal_api_error_DBQueryTimeoutError"}
 
 
-def _join(batch: dict[str, Any], part: Mapping[str, Any]) -> None:
+def _join(batch: Json, part: Mapping[str, Any]) -> None:
     """Add a part of an answer to what is there of the batch."""
     for name, value in part.items():
         if name == "pages":
@@ -250,7 +252,7 @@ def _join(batch: dict[str, Any], part: Mapping[str, Any]) -> None:
             batch[name] = value
 
 
-def _add(known: dict[str, Any], page: Mapping[str, Any]) -> None:
+def _add(known: Json, page: Mapping[str, Any]) -> None:
     """Add what an answer says of a page; lists are joined, without repetition."""
     for name, value in page.items():
         if isinstance(value, list):
@@ -399,13 +401,13 @@ class Wikipedia:
                         names_by_edition[link["lang"]].add(_bare(link["title"]))
         return names_by_edition
 
-    def _query(self, params: Mapping[str, str], *, label: str = "") -> Iterator[dict[str, Any]]:
+    def _query(self, params: Mapping[str, str], *, label: str = "") -> Iterator[Json]:
         """The parts of the answer to `action=query`, each complete, over as many requests as it takes.
 
         Where several requests are needed for the properties of one batch of pages, what they say of a page is put
         together before the batch is given out: its `pages` in the order in which the server first named them.
         """
-        batch: dict[str, Any] = {}
+        batch: Json = {}
         onward: dict[str, str] = {}
         seen: set[tuple[tuple[str, str], ...]] = set()
         while True:
@@ -426,7 +428,7 @@ class Wikipedia:
             seen.add(state)
             onward = following
 
-    def _ask(self, params: Mapping[str, str], label: str) -> dict[str, Any]:
+    def _ask(self, params: Mapping[str, str], label: str) -> Json:
         answer = self._answers.get("w/api.php", params, self._review, label=label)
         for module, warning in answer.get("warnings", {}).items():
             text = f"{module}: {warning.get('warnings') or warning}"
@@ -478,7 +480,7 @@ class Wikipedia:
                             below.append(member["title"])
             level = below
 
-    def _article(self, page: dict[str, Any]) -> Article | Absent:
+    def _article(self, page: Json) -> Article | Absent:
         title = page.get("title", "")
         properties = page.get("pageprops", {})
         reason = _why_absent(page, properties)
@@ -530,7 +532,7 @@ def linked_template_names(
     return names
 
 
-def _why_absent(page: dict[str, Any], properties: dict[str, Any]) -> str:
+def _why_absent(page: Json, properties: Json) -> str:
     reasons = {
         "invalid title": page.get("invalid"),
         "missing": page.get("missing"),
@@ -541,7 +543,7 @@ def _why_absent(page: dict[str, Any], properties: dict[str, Any]) -> str:
     return next((reason for reason, applies in reasons.items() if applies), "")
 
 
-def _in_order(asked: list[str], batch: dict[str, Any]) -> list[dict[str, Any]]:
+def _in_order(asked: list[str], batch: Json) -> list[Json]:
     """The pages of a batch in the order of the titles that were asked for; the server sorts by page number."""
     renamed = {
         change["from"]: change["to"]

@@ -44,6 +44,9 @@ if TYPE_CHECKING:
 
     from veriglot.pipeline.engine import Watch
 
+    Hashes = NDArray[np.uint64]
+    Reasons = NDArray[np.uint8]
+
 __all__ = [
     "Cleaned",
     "Cleaning",
@@ -400,7 +403,7 @@ class LineChecker:
 
     def __call__(self, start: int, stop: int) -> ShardResult:
         """Arrays `fates`, `bands` and `sketches` of lines `[start, stop)`; notes count the other languages."""
-        drop_reasons: NDArray[np.uint8] = np.array(np.load(self._drop_reasons, mmap_mode="r")[start:stop])
+        drop_reasons: Reasons = np.array(np.load(self._drop_reasons, mmap_mode="r")[start:stop])
         bands, sketches = np.zeros((BANDS, stop - start), np.uint64), np.zeros(stop - start, np.uint64)
         others: Counter[str] = Counter()
         for first in range(start, stop, _BATCH):
@@ -446,14 +449,14 @@ def _script(tag: str) -> str | None:
     return next((part for part in tag.split("-")[1:] if len(part) == 4 and part.isalpha()), None)
 
 
-def in_slice(hashes: NDArray[np.uint64], slice_: int, slices: int) -> NDArray[np.bool_]:
+def in_slice(hashes: Hashes, slice_: int, slices: int) -> NDArray[np.bool_]:
     """Which hashes belong to range number `slice_` of `slices`."""
-    own: NDArray[np.uint64] = ((hashes >> np.uint64(32)) * np.uint64(slices)) >> np.uint64(32)
+    own: Hashes = ((hashes >> np.uint64(32)) * np.uint64(slices)) >> np.uint64(32)
     inside: NDArray[np.bool_] = own == np.uint64(slice_)
     return inside
 
 
-def mark_repeats(store: LineStore, drop_reasons: NDArray[np.uint8], *, at_once: int = _AT_ONCE) -> None:
+def mark_repeats(store: LineStore, drop_reasons: Reasons, *, at_once: int = _AT_ONCE) -> None:
     """Give every kept line whose key an earlier kept line has the reason `REPEATED`, in place."""
     slices = max(1, -(-store.count // at_once))
     for slice_ in range(slices):  # a range of hash values at a time, so that memory is bounded
@@ -481,7 +484,7 @@ def mark_repeats(store: LineStore, drop_reasons: NDArray[np.uint8], *, at_once: 
 def mark_near_duplicates(
     store: LineStore,
     shards: Shards,
-    drop_reasons: NDArray[np.uint8],
+    drop_reasons: Reasons,
     *,
     near: float,
     unique: str,
@@ -503,8 +506,8 @@ def mark_near_duplicates(
 
 
 def _rows_in_slice(
-    shards: Shards, drop_reasons: NDArray[np.uint8], band: int, slice_: int, slices: int
-) -> tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[np.uint64]]:
+    shards: Shards, drop_reasons: Reasons, band: int, slice_: int, slices: int
+) -> tuple[Hashes, NDArray[np.uint32], Hashes]:
     hashes, rows, sketches = [np.zeros(0, np.uint64)], [np.zeros(0, np.uint32)], [np.zeros(0, np.uint64)]
     for (start, bands), (_, own_sketches) in zip(shards.arrays("bands"), shards.arrays("sketches"), strict=True):
         own = np.array(bands[band])
@@ -583,7 +586,7 @@ def clean(stages: Stages, was_read: ReadCounts, cleaning: Cleaning, *, jobs: int
 
     def find_repeats(folder: Path) -> bool:
         watch.begin("looking for repeats", None)
-        drop_reasons: NDArray[np.uint8] = np.load(store / "fates.npy")
+        drop_reasons: Reasons = np.load(store / "fates.npy")
         with LineStore(store) as lines:
             mark_repeats(lines, drop_reasons)
         np.save(folder / "fates.npy", drop_reasons)

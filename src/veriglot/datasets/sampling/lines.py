@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    Hashes = NDArray[np.uint64]
+
 __all__ = ["Columns", "Line", "LineStore", "LineWriter", "key_of", "lines_of"]
 
 
@@ -292,11 +294,11 @@ class LineStore:
         scores: NDArray[np.float64] = between.reshape(last - first, self.columns)[numbers - first]
         return scores
 
-    def keys(self, start: int, stop: int) -> NDArray[np.uint64]:
+    def keys(self, start: int, stop: int) -> Hashes:
         """The keys of the lines `[start, stop)`."""
         return self._numbers(self._keys, start, stop)
 
-    def pick_keys(self, numbers: NDArray[np.integer]) -> NDArray[np.uint64]:
+    def pick_keys(self, numbers: NDArray[np.integer]) -> Hashes:
         """The keys of single lines, in ascending order of their numbers."""
         parts = [np.zeros(0, np.uint64)]
         for start in range(0, self.count, _BLOCK):
@@ -306,7 +308,7 @@ class LineStore:
         return np.concatenate(parts)
 
     @staticmethod
-    def _numbers(file: int, start: int, stop: int) -> NDArray[np.uint64]:
+    def _numbers(file: int, start: int, stop: int) -> Hashes:
         return np.frombuffer(os.pread(file, 8 * (stop - start), 8 * start), np.uint64)
 
     def __enter__(self) -> LineStore:

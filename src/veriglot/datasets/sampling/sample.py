@@ -55,6 +55,10 @@ if TYPE_CHECKING:
     from veriglot.pipeline.engine import Watch
     from veriglot.records import Scorer
 
+    Hashes = NDArray[np.uint64]
+    Numbers = NDArray[np.int64]
+    Values = NDArray[np.float64]
+
 __all__ = ["Account", "GivenScores", "MtSample", "SampleAccount", "Sampling", "ScorerSource", "mt_sample"]
 
 _VERSION = "mt-sample@1"
@@ -378,7 +382,7 @@ class Scored:
 
     label: str
     direction: Direction
-    values: Callable[[], Iterable[tuple[int, NDArray[np.float64]]]]
+    values: Callable[[], Iterable[tuple[int, Values]]]
     reasons: dict[str, int] = field(default_factory=dict)
 
 
@@ -392,7 +396,7 @@ def _given_scores(store: LineStore, near: Path, number: int, given: GivenScores)
     """Those of column `number`, which the data hold."""
     clean_lines = np.load(near / "kept.npy", mmap_mode="r")
 
-    def values() -> Iterator[tuple[int, NDArray[np.float64]]]:
+    def values() -> Iterator[tuple[int, Values]]:
         for start in range(0, len(clean_lines), _BLOCK):
             yield start, store.given(np.array(clean_lines[start : start + _BLOCK]))[:, number]
 
@@ -467,7 +471,7 @@ class Choice:
     `worst` counts the lines of the first step, each once, and `drawn` those that the second added.
     """
 
-    places: NDArray[np.int64]
+    places: Numbers
     chosen_by: list[dict[str, Literal["worst", "drawn"]]]
     scorers: list[ScorerAccount]
     worst: int
@@ -477,7 +481,7 @@ class Choice:
 _RANKED = np.dtype([("line", np.int64), ("badness", np.float64), ("tie", np.uint64)])
 
 
-def choose(scored: Sequence[Scored], keys: NDArray[np.uint64], sampling: Sampling) -> Choice:
+def choose(scored: Sequence[Scored], keys: Hashes, sampling: Sampling) -> Choice:
     """Choose lines by the numbers of each scorer, whose order counts in the second step; keys decide ties and draws."""
     ranked = [_worst_of(scorer, keys, sampling) for scorer in scored]
     chosen: dict[int, dict[str, Literal["worst", "drawn"]]] = {}
@@ -510,12 +514,12 @@ def _salted(seed: int, *words: str) -> np.uint64:
     return np.uint64(key_of(str(seed), *words))
 
 
-def _drawn(lines: NDArray[np.int64], keys: NDArray[np.uint64], count: int, salt: np.uint64) -> NDArray[np.int64]:
+def _drawn(lines: Numbers, keys: Hashes, count: int, salt: np.uint64) -> Numbers:
     """So many of the lines at random, by the hash of their keys."""
     return lines[np.argsort(mixed(keys[lines] ^ salt), kind="stable")[:count]]
 
 
-def _worst_of(scored: Scored, keys: NDArray[np.uint64], sampling: Sampling) -> tuple[NDArray[np.int64], ScorerAccount]:
+def _worst_of(scored: Scored, keys: Hashes, sampling: Sampling) -> tuple[Numbers, ScorerAccount]:
     """The worst lines, the worst first, as many as either step may take (only these are in memory); their account."""
     usable = sum(int(np.isfinite(values).sum()) for _, values in scored.values())
     percentile = math.ceil(usable * sampling.percentile / 100)
@@ -569,7 +573,7 @@ def sizes_of(total: int, parts: Mapping[str, int]) -> dict[str, int]:
     return sizes
 
 
-def split(groups: NDArray[np.int64], keys: NDArray[np.uint64], parts: Mapping[str, int], seed: int) -> list[str]:
+def split(groups: Numbers, keys: Hashes, parts: Mapping[str, int], seed: int) -> list[str]:
     """The part of each line.
 
     A hash of a group's least key decides its part; where that has no room left for all of it, the part with the most
@@ -628,7 +632,7 @@ def _sample(order: MtSample, scored: Sequence[Scored], folder: Path, near: Path,
     )
 
 
-def _values_at(scored: Scored, choice: Choice) -> NDArray[np.float64]:
+def _values_at(scored: Scored, choice: Choice) -> Values:
     """The numbers of the chosen lines."""
     parts = [np.zeros(0)]
     for start, values in scored.values():
@@ -646,8 +650,8 @@ def _samples_of(
     order: MtSample,
     lines: Sequence[Line],
     choice: Choice,
-    values: dict[str, NDArray[np.float64]],
-    groups: NDArray[np.int64],
+    values: dict[str, Values],
+    groups: Numbers,
 ) -> list[Sample]:
     """The chosen lines as samples.
 

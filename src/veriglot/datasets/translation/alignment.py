@@ -24,11 +24,15 @@ if TYPE_CHECKING:
 
     from veriglot.encoders.base import Encoder
 
+    Matrix = NDArray[np.float32]
+    Array = NDArray[np.float64]
+
 __all__ = [
     "Aligner",
     "AlignmentWeights",
     "LexicalAligner",
     "Link",
+    "Range",
     "Side",
     "VectorAligner",
     "best_aligner",
@@ -46,6 +50,10 @@ _REACH = 6  # words on either side
 _POSITION = 0.05  # what standing at the same place adds, at most
 
 
+Range = tuple[int, int]
+"""Half-open code points of a text."""
+
+
 class Side(NamedTuple):
     """A text or its translation.
 
@@ -57,7 +65,7 @@ class Side(NamedTuple):
 
     text: str
     tag: str
-    words: tuple[tuple[int, int], ...]
+    words: tuple[Range, ...]
 
     def forms(self) -> list[str]:
         """The words as they stand."""
@@ -99,7 +107,7 @@ def side_of(text: str, tag: str) -> Side:
     return Side(text, tag, tuple((start, end) for start, end in word_bounds(text, tag).tolist()))
 
 
-def links_of(similarity: NDArray[np.float32], *, least: float) -> list[Link]:
+def links_of(similarity: Matrix, *, least: float) -> list[Link]:
     """Links out of similarities, 0 to 1: pairs of at least `least` that are each other's best, then of what is left.
 
     First each word gets one link at most, to its best or to one that is as good: of several equal words the one whose
@@ -126,7 +134,7 @@ def links_of(similarity: NDArray[np.float32], *, least: float) -> list[Link]:
     return [Link(i, j, float(min(1.0, similarity[i, j]))) for i, j in np.argwhere(taken).tolist()]
 
 
-def _taken_from(scored: NDArray[np.float32], taken: NDArray[np.bool_]) -> bool:
+def _taken_from(scored: Matrix, taken: NDArray[np.bool_]) -> bool:
     """Take the pairs that are each other's best; whether there was a new one."""
     across, down = scored.argmax(1), scored.argmax(0)
     new = [(i, int(j)) for i, j in enumerate(across) if down[j] == i and scored[i, j] > 0 and not taken[i, j]]
@@ -135,7 +143,7 @@ def _taken_from(scored: NDArray[np.float32], taken: NDArray[np.bool_]) -> bool:
     return bool(new)
 
 
-def _in_context(similarity: NDArray[np.float32], beside: NDArray[Any]) -> NDArray[np.float32]:
+def _in_context(similarity: Matrix, beside: NDArray[Any]) -> Matrix:
     """Similarities with what places add, and neighbours that `beside` says to match; only where there was any."""
     n, m = similarity.shape
     beside = np.asarray(beside, np.float32)
@@ -179,7 +187,7 @@ class LexicalAligner:
         return Alignment(source, target, sorted([*links, *_guessed(links, len(source.words), len(target.words))]))
 
 
-def _lexical_similarity(source: Side, target: Side) -> NDArray[np.float32]:
+def _lexical_similarity(source: Side, target: Side) -> Matrix:
     """How alike words are by form, shape (source words, target words), 0 to 1; 0 where nothing can be said."""
     source_words, target_words = source.forms(), target.forms()
     similarity = np.zeros((len(source_words), len(target_words)), np.float32)
@@ -214,7 +222,7 @@ def _sounds_available() -> str | None:
     return f"anyascii,rapidfuzz-{rapidfuzz.__version__}"
 
 
-def _by_sound(source_words: list[str], target_words: list[str]) -> NDArray[np.float32]:
+def _by_sound(source_words: list[str], target_words: list[str]) -> Matrix:
     """How alike the sounds of words are that may be names: capitalised, or in a script without capitals."""
     from rapidfuzz import fuzz
     from rapidfuzz.process import cdist
@@ -300,10 +308,6 @@ def best_aligner(encoders: Sequence[str] = ENCODERS, *, begun: str | None = None
 # 2018, section 2.3), equal forms and names add to them, and words far from where their surroundings went are held back.
 
 
-if TYPE_CHECKING:
-    Array = NDArray[np.float64]
-
-
 _NEAREST = 5  # words that a similarity is held against
 _FEWEST = 10.0  # words; in a short sentence order says little
 _SURROUNDINGS = 8  # words on either side that say where a stretch of text went
@@ -331,7 +335,7 @@ class AlignmentWeights(NamedTuple):
     rounds: int = 2
 
 
-def _posterior(cosine: NDArray[np.float32], form: NDArray[np.float32] | None, weighing: AlignmentWeights) -> Array:
+def _posterior(cosine: Matrix, form: Matrix | None, weighing: AlignmentWeights) -> Array:
     """Probabilities, 0 to 1, shape (source words, target words), of cosines and, if that counts, likeness of forms."""
     n, m = cosine.shape
     if not cosine.size:
@@ -408,11 +412,11 @@ class VectorAligner:
         form = _lexical_similarity(source, target) if self._forms else None
         return Alignment(source, target, _soft_links(_posterior(cosine, form, self._weighing)))
 
-    def _vectors(self, side: Side) -> NDArray[np.float32]:
+    def _vectors(self, side: Side) -> Matrix:
         encoded = self._encoder.encoded(side.text, sentences(side.text, side.tag))
         vectors = word_vectors(encoded, np.array(side.words, np.int64))
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        unit: NDArray[np.float32] = vectors / np.maximum(lengths, 1e-9)
+        unit: Matrix = vectors / np.maximum(lengths, 1e-9)
         return unit
 
 

@@ -26,7 +26,7 @@ from veriglot.datasets.generation import (
     ranked,
     split_rows,
 )
-from veriglot.datasets.translation.alignment import side_of
+from veriglot.datasets.translation.alignment import Range, side_of
 from veriglot.datasets.translation.projection import (
     STRATEGIES,
     MarkerFault,
@@ -346,7 +346,7 @@ class _Piece:
 
     text: str
     start: int
-    marks: list[tuple[int, int]] = field(default_factory=list)
+    marks: list[Range] = field(default_factory=list)
     owners: list[int] = field(default_factory=list)
 
     @property
@@ -354,7 +354,7 @@ class _Piece:
         return any(map(str.isalnum, self.text))
 
 
-def _pieces(text: str, tag: str, marks: Sequence[tuple[int, int]], *, by_sentence: bool) -> list[_Piece]:
+def _pieces(text: str, tag: str, marks: Sequence[Range], *, by_sentence: bool) -> list[_Piece]:
     """A text cut into sentences, or as a whole; a part of a mark without any word is left out."""
     if by_sentence:
         bounds = sentences(text, tag)
@@ -405,7 +405,7 @@ class _Order:
     sent: str
     marks: int = 0
     translation: str | None = None
-    spans: tuple[tuple[int, int], ...] = ()
+    spans: tuple[Range, ...] = ()
     fault: tuple[str, str] | None = None
 
     def take(self, reply: Translation, target: str) -> None:
@@ -414,7 +414,7 @@ class _Order:
         if self.fault is not None:
             return
         text = reply.text.strip()
-        spans: tuple[tuple[int, int], ...] = ()
+        spans: tuple[Range, ...] = ()
         if self.marks:
             read = unmarked(text, self.marks)
             if isinstance(read, MarkerFault):
@@ -604,7 +604,7 @@ class _RowJob:
         ]
         return _joined(text, pieces, translations, self._task.target)[0]
 
-    def _projected(self, response: str, places: Mapping[tuple[int, int], PlacedMark | None]) -> Sample | None:
+    def _projected(self, response: str, places: Mapping[Range, PlacedMark | None]) -> Sample | None:
         """The sample in its new language; None, with a rejection, where too many marks were dropped."""
         task = self._task
         notes: list[dict[str, Any]] = []
@@ -659,7 +659,7 @@ class _RowJob:
         annotator: str,
         marks: Sequence[Span] | Sequence[Unit] | None,
         response: str,
-        places: Mapping[tuple[int, int], PlacedMark | None],
+        places: Mapping[Range, PlacedMark | None],
         notes: list[dict[str, Any]],
     ) -> tuple[tuple[Any, ...], int]:
         """The marks at their new places in order, and how many were dropped; each is counted and noted."""
@@ -684,7 +684,7 @@ class _RowJob:
             moved += [self._mark_at(mark, response, part) for part in parts]
         return tuple(sorted(dict.fromkeys(moved), key=lambda mark: (mark.start, -mark.end))), dropped
 
-    def _mark_at(self, mark: Span | Unit, response: str, part: tuple[int, int]) -> Span | Unit:
+    def _mark_at(self, mark: Span | Unit, response: str, part: Range) -> Span | Unit:
         """A mark at its new place; it points into the evidence only where that is as it was."""
         if isinstance(mark, Unit):
             return Unit(*part, mark.label, mark.probability)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
-from veriglot.datasets.translation.alignment import number_of, side_of
+from veriglot.datasets.translation.alignment import Range, number_of, side_of
 from veriglot.text.normalization import normalise
 
 if TYPE_CHECKING:
@@ -40,16 +40,16 @@ _OTHER = 0.5  # share of the first part's gain that a further one has to have
 class _AlignedMark(NamedTuple):
     """Where a mark went."""
 
-    parts: tuple[tuple[int, int], ...]
+    parts: tuple[Range, ...]
     quality: float
 
 
-def words_inside(side: Side, mark: tuple[int, int]) -> list[int]:
+def words_inside(side: Side, mark: Range) -> list[int]:
     """The numbers of the words that a range touches."""
     return [number for number, (start, end) in enumerate(side.words) if start < mark[1] and mark[0] < end]
 
 
-def project(source: Side, target: Side, links: Sequence[Link], mark: tuple[int, int]) -> _AlignedMark | None:
+def project(source: Side, target: Side, links: Sequence[Link], mark: Range) -> _AlignedMark | None:
     """Lay a mark of the source onto the target; None where none of its words has a link.
 
     Each word of the target speaks for the mark with the weight of its links to words inside, and against it with half
@@ -82,9 +82,9 @@ def project(source: Side, target: Side, links: Sequence[Link], mark: tuple[int, 
     return _AlignedMark(parts, sum(arrived.values()) / len(inside) * own / (own + other))
 
 
-def _runs(gains: Sequence[float]) -> list[tuple[int, int]]:
+def _runs(gains: Sequence[float]) -> list[Range]:
     """The stretch of words with the largest sum, and others that come near it; first and last word inclusive."""
-    runs: list[tuple[int, int]] = []
+    runs: list[Range] = []
     left = list(gains)
     least = 0.0
     while True:
@@ -108,7 +108,7 @@ def _largest(gains: Sequence[float]) -> tuple[float, int, int]:
     return best
 
 
-def _with_edges(source: Side, target: Side, mark: tuple[int, int], part: tuple[int, int]) -> tuple[int, int]:
+def _with_edges(source: Side, target: Side, mark: Range, part: Range) -> Range:
     """A part with as much of the signs around it as the mark has around its words: brackets, quotes, full stops."""
     touched = words_inside(source, mark)
     if not touched:
@@ -166,14 +166,14 @@ def _core(part: str) -> str:
     return part[places[0] : places[-1] + 1] if places else ""
 
 
-def _found(text: str, part: str) -> Iterator[tuple[int, int]]:
+def _found(text: str, part: str) -> Iterator[Range]:
     at = text.find(part)
     while at >= 0:
         yield at, at + len(part)
         at = text.find(part, at + 1)
 
 
-def _found_normalised(text: str, part: str) -> Iterator[tuple[int, int]]:
+def _found_normalised(text: str, part: str) -> Iterator[Range]:
     whole, wanted = normalise(text), normalise(part).text
     for start, end in _found(whole.text, wanted) if wanted else ():
         yield whole.original(start, end)
@@ -231,7 +231,7 @@ class PlacedMark(msgspec.Struct, frozen=True):
         way: which strategy placed it; `sentence` where the mark was all of a sentence.
     """
 
-    parts: tuple[tuple[int, int], ...]
+    parts: tuple[Range, ...]
     quality: float
     way: Way
 
@@ -239,10 +239,10 @@ class PlacedMark(msgspec.Struct, frozen=True):
 def best_of(
     source: Side,
     target: Side,
-    marks: Sequence[tuple[int, int]],
+    marks: Sequence[Range],
     *,
-    tagged: Sequence[tuple[int, int]] | None = None,
-    apart: Mapping[tuple[int, int], str] | None = None,
+    tagged: Sequence[Range] | None = None,
+    apart: Mapping[Range, str] | None = None,
     aligner: Aligner | None = None,
 ) -> list[PlacedMark | None]:
     """Each mark's best place; None where no strategy finds one.
@@ -257,7 +257,7 @@ def best_of(
     aligned = aligner.align(source, target) if aligner is not None and marks else None
     result = []
     for number, mark in enumerate(marks):
-        candidates: list[tuple[Way, tuple[tuple[int, int], ...], float]] = []
+        candidates: list[tuple[Way, tuple[Range, ...], float]] = []
         if tagged is not None:
             candidates.append(("tags", (tagged[number],), 1.0))
         whole = _sentence(source, target, mark)
@@ -275,7 +275,7 @@ def best_of(
     return result
 
 
-def _sentence(source: Side, target: Side, mark: tuple[int, int]) -> tuple[int, int] | None:
+def _sentence(source: Side, target: Side, mark: Range) -> Range | None:
     """All of the translation, where the mark holds every word of the text."""
     if not source.words or not target.words or len(words_inside(source, mark)) < len(source.words):
         return None
@@ -285,8 +285,8 @@ def _sentence(source: Side, target: Side, mark: tuple[int, int]) -> tuple[int, i
 def _best(
     source: Side,
     target: Side,
-    mark: tuple[int, int],
-    candidates: Sequence[tuple[Way, tuple[tuple[int, int], ...], float]],
+    mark: Range,
+    candidates: Sequence[tuple[Way, tuple[Range, ...], float]],
 ) -> PlacedMark | None:
     best: PlacedMark | None = None
     for way, parts, own in candidates:
@@ -301,17 +301,17 @@ def _best(
     return best
 
 
-def _overlap(first: Sequence[tuple[int, int]], second: Sequence[tuple[int, int]]) -> float:
+def _overlap(first: Sequence[Range], second: Sequence[Range]) -> float:
     """F1 of the code points of two sets of ranges."""
     first_points, second_points = _points(first), _points(second)
     return 2 * len(first_points & second_points) / max(1, len(first_points) + len(second_points))
 
 
-def _points(parts: Sequence[tuple[int, int]]) -> set[int]:
+def _points(parts: Sequence[Range]) -> set[int]:
     return {point for start, end in parts for point in range(start, end)}
 
 
-def _plausible(source: Side, target: Side, mark: tuple[int, int], parts: Sequence[tuple[int, int]]) -> float:
+def _plausible(source: Side, target: Side, mark: Range, parts: Sequence[Range]) -> float:
     factor = 1.0
     inside = _numbers(source, [mark])
     there = _numbers(target, parts)
@@ -324,7 +324,7 @@ def _plausible(source: Side, target: Side, mark: tuple[int, int], parts: Sequenc
     return factor
 
 
-def _numbers(side: Side, parts: Sequence[tuple[int, int]]) -> set[str]:
+def _numbers(side: Side, parts: Sequence[Range]) -> set[str]:
     numbers = set()
     for part in parts:
         for word in words_inside(side, part):
@@ -366,10 +366,10 @@ class Unmarked(msgspec.Struct, frozen=True):
     """A translation without its markers."""
 
     text: str
-    spans: tuple[tuple[int, int], ...]
+    spans: tuple[Range, ...]
 
 
-def marked(text: str, marks: Sequence[tuple[int, int]]) -> str | MarkerFault:
+def marked(text: str, marks: Sequence[Range]) -> str | MarkerFault:
     """A text with markers around ranges of it; nested and crossing ones are each written as they stand.
 
     Args:
@@ -422,7 +422,7 @@ def unmarked(text: str, count: int) -> Unmarked | MarkerFault:
     return _tidied(whole, [(starts[number], ends[number]) for number in range(count)])
 
 
-def _tidied(text: str, spans: Sequence[tuple[int, int]]) -> Unmarked | MarkerFault:
+def _tidied(text: str, spans: Sequence[Range]) -> Unmarked | MarkerFault:
     """Without the double spaces that markers leave, and with spans that begin and end in no space."""
     chars: list[str] = []
     positions = []  # of each code point in the text that is left
@@ -451,8 +451,8 @@ def _tidied(text: str, spans: Sequence[tuple[int, int]]) -> Unmarked | MarkerFau
 
 
 def place_in_response(
-    text: str, marks: Sequence[tuple[int, int]], placed: Sequence[tuple[int, int, PlacedMark | None]]
-) -> dict[tuple[int, int], PlacedMark | None]:
+    text: str, marks: Sequence[Range], placed: Sequence[tuple[int, int, PlacedMark | None]]
+) -> dict[Range, PlacedMark | None]:
     """Where each mark is in a response that was translated piece by piece; None where it has no projected.
 
     Args:
@@ -461,7 +461,7 @@ def place_in_response(
         placed: number of the mark, where its piece begins in the translation, and its projected there; in order. A mark
             of several pieces is as good as the mean of them, and has no projected where one of them has none.
     """
-    places: dict[tuple[int, int], PlacedMark | None] = {}
+    places: dict[Range, PlacedMark | None] = {}
     for number, mark in enumerate(marks):
         own = [(at, projected) for owner, at, projected in placed if owner == number]
         whole = [(at, projected) for at, projected in own if projected is not None]
@@ -475,9 +475,9 @@ def place_in_response(
     return places
 
 
-def _touching(text: str, parts: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+def _touching(text: str, parts: Sequence[Range]) -> tuple[Range, ...]:
     """Parts in order, those made one between which there is only white space."""
-    merged: list[tuple[int, int]] = []
+    merged: list[Range] = []
     for start, end in sorted(parts):
         if merged and not text[merged[-1][1] : start].strip():
             merged[-1] = (merged[-1][0], max(end, merged[-1][1]))

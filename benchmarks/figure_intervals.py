@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from figures import show
-from veriglot.bench.comparison import Contender, difference
+from veriglot.bench.leaderboard import Contender, difference
 from veriglot.metrics.estimate import Resampling, percentile
 from veriglot.metrics.measures import Items, draws
 

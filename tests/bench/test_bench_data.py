@@ -11,7 +11,7 @@ from small_bench import samples
 
 from veriglot.bench.config import Config, DataEntry, Entries
 from veriglot.bench.data import DataSet, read_data
-from veriglot.bench.labels import item_table
+from veriglot.bench.items import item_table
 from veriglot.records import Evidence, Sample, encode
 
 if TYPE_CHECKING:

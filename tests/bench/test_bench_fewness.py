@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from small_bench import BENCH, ran, samples, written
 
-from veriglot.bench.comparison import Contender, difference, few, too_few, without_unsure_interval
-from veriglot.metrics.estimate import ClusteredEstimate, Resampling
+from veriglot.bench.figures import few, without_unsure_interval
+from veriglot.bench.leaderboard import Contender, difference
+from veriglot.metrics.estimate import ClusteredEstimate, Resampling, too_few
 from veriglot.metrics.measures import Items
 from veriglot.records import encode
 

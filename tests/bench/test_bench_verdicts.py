@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from veriglot.bench.labels import item_table, sentence_samples
-from veriglot.bench.thresholds import HARD, opinion_of_detector, opinion_of_scorer
+from veriglot.bench.items import HARD, item_table, opinion_of_detector, opinion_of_scorer, sentence_samples
 from veriglot.records import Annotation, Direction, Evidence, Kind, Prediction, Sample, Score, Span, Status, Word
 
 TEXT = "Red fox. Blue hen."

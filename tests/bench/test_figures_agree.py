@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from veriglot.bench.evaluation import Evaluator, Settings
-from veriglot.bench.labels import cluster_of, item_labels, tag_of
+from veriglot.bench.items import cluster_of, item_labels, tag_of
 from veriglot.detectors.registry import load_detector
 from veriglot.formats.reader import read
 from veriglot.metrics.estimate import Resampling

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from veriglot.bench.labels import item_labels
-from veriglot.errors import UnknownNameError
+from veriglot.bench.items import item_labels
 from veriglot.records import Annotation, Kind, Sample, Span, Unit
 
 TEXT = "Mira Holt was born in Odense in 1902. She died in Paris."
@@ -30,7 +29,6 @@ def test_shares_are_of_facts() -> None:
     (whole,) = item_labels(sample) or ()
     assert (whole.nonfactual, whole.facts) == (True, 4)
     assert (whole.support, whole.contradicted, whole.unverified) == (0.5, 0.25, 0.25)
-    assert (whole.language, whole.cluster) == ("en", "group:g")
     first, second = item_labels(sample, "sentence") or ()
     assert (first.facts, first.support, second.facts, second.unverified) == (3, pytest.approx(2 / 3), 1, 1.0)
 
@@ -76,5 +74,3 @@ def test_no_labels_and_no_words() -> None:
     assert (whole.nonfactual, whole.facts, whole.support, whole.unverified) == (False, 0, None, None)
     assert item_labels(empty, "sentence") == []
     assert item_labels(empty, "fact") == []
-    with pytest.raises(UnknownNameError, match="level"):
-        item_labels(empty, "word")

@@ -13,7 +13,7 @@ from veriglot.bench.annotations import PredictedLabels
 from veriglot.bench.config import load
 from veriglot.bench.data import read_data
 from veriglot.bench.evaluation import evaluate
-from veriglot.bench.labels import bench_reference, same_maker
+from veriglot.bench.items import bench_reference, same_maker
 from veriglot.errors import InputError
 from veriglot.records import Annotation, Kind
 from veriglot.report.bench import bench_document

@@ -8,14 +8,35 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from veriglot.bench import leaderboard
 from veriglot.bench.config import scopes
-from veriglot.bench.leaderboard import scope_means, win_rates
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
     from pathlib import Path
+
+    from veriglot.bench.results import BenchWin
 
 METRICS = {"f1": 3, "precision": 4, "recall": 5, "mcc": 6}
 Cells = dict[str, dict[str, float | None]]
+
+
+def win_rates(
+    values: Cells,
+    groups: Mapping[str, Collection[str]] | None = None,
+    draws: dict[str, dict[str, np.ndarray]] | None = None,
+    measure: str = "mcc",
+) -> list[BenchWin]:
+    """Win rates of values alone, or with their draws after them."""
+    cells = {
+        cell: {
+            name: np.array([np.nan if value is None else value, *(draws[cell][name] if draws else ())])
+            for name, value in row.items()
+        }
+        for cell, row in values.items()
+    }
+    chosen = groups or {"all": tuple(values)}
+    return list(leaderboard.win_rates(cells, chosen, level="response", measure=measure, at="tuned"))
 
 
 def read_rows(path: Path) -> list[dict[str, str]]:
@@ -54,10 +75,9 @@ def test_ties_are_credited_to_all_and_said() -> None:
 
 
 def test_values_are_compared_as_printed() -> None:
-    values: Cells = {"a": {"x": 0.612, "y": 0.608}}
-    assert [rate.wins for rate in win_rates(values)] == [1, 1]
-    assert [rate.wins for rate in win_rates(values, digits=None)] == [1, 0]
-    assert [rate.wins for rate in win_rates(values, digits=None, greater_is_better=False)] == [0, 1]
+    assert [rate.wins for rate in win_rates({"a": {"x": 0.612, "y": 0.608}})] == [1, 1]
+    assert [rate.wins for rate in win_rates({"a": {"x": 0.63, "y": 0.608}})] == [1, 0]
+    assert [rate.wins for rate in win_rates({"a": {"x": 0.63, "y": 0.608}}, measure="fpr")] == [0, 1]
 
 
 def test_an_empty_scope_has_no_rate() -> None:
@@ -75,10 +95,6 @@ def test_intervals_come_from_the_draws() -> None:
     assert doubtful.low is not None
     assert doubtful.low < 1.0
     assert (certain.low, certain.high) == (1.0, 1.0)
-    partly = win_rates(values, draws={"a": sure["a"]})[1]
-    assert (partly.low, partly.high) == (0.0, 0.0)
-    with pytest.raises(ValueError, match="same number of draws"):
-        win_rates(values, draws={"a": sure["a"], "b": {"x": np.zeros(3)}})
 
 
 @pytest.mark.parametrize("metric", METRICS)
@@ -104,14 +120,14 @@ def test_where_hat_s_text_contradicts_its_tables(shared_facts: Path) -> None:
     values, groups = hat_table(shared_facts, "mcc")
     mcc = {rate.system: rate.wins for rate in win_rates(values, {"all": groups["all"]})}
     assert (mcc["Gemini-2.5-Flash"], mcc["Gemini-2.5-Pro"]) == (22, 21)
-    means = {(mean.scope, mean.system): mean.mean for mean in scope_means(values, groups)}
+    means = {(mean.scope, mean.system): mean.mean for mean in win_rates(values, groups)}
     assert best(means, "latin") == "Gemini-2.5-Flash"
     assert best(means, "non_latin") == "Gemini-2.5-Pro"
 
     values, groups = hat_table(shared_facts, "precision")
     wins = {rate.system: rate.wins for rate in win_rates(values, groups) if rate.scope == "non_latin"}
     assert sorted(wins.values())[-2:] == [wins["BLASER-2.0-QE"], wins["Gemini-2.5-Pro"]] == [5, 12]
-    means = {(mean.scope, mean.system): mean.mean for mean in scope_means(values, groups)}
+    means = {(mean.scope, mean.system): mean.mean for mean in win_rates(values, groups)}
     ordered = sorted((value for (scope, _), value in means.items() if scope == "non_latin" and value), reverse=True)
     assert ordered.index(means["non_latin", "BLASER-2.0-QE"]) == 2
 
@@ -124,19 +140,19 @@ def test_hat_s_average_rows(shared_facts: Path) -> None:
     for metric, number in METRICS.items():
         values, _ = hat_table(shared_facts, metric)
         directions = {d: [cell for cell in values if cell.startswith(d)] for d in ("en-x", "x-en")}
-        means = {(mean.scope, mean.system): mean for mean in scope_means(values, directions)}
+        means = {(mean.scope, mean.system): mean for mean in win_rates(values, directions)}
         rows = read_rows(shared_facts / f"hat_table{number}_{metric}.csv")
         printed = [row for row in rows if row["kind"] != "language"]
         assert len(printed) == 20
         for row in printed:
             mean = means[row["direction"], row["system"]]
-            assert mean.cells == 19
+            assert mean.played == 19
             assert mean.mean == pytest.approx(float(row["value"]), abs=0.005 + 1e-9), row
 
 
 def test_a_mean_leaves_out_what_has_no_value() -> None:
     values: Cells = {"a": {"x": 0.2}, "b": {"x": None}, "c": {"x": 0.4, "y": 1.0}}
-    found = {mean.system: mean for mean in scope_means(values)}
-    assert (found["x"].mean, found["x"].cells, found["x"].left_out) == (pytest.approx(0.3), 2, 1)
-    assert (found["y"].cells, found["y"].left_out) == (1, 2)
-    assert scope_means({"a": {"x": None}})[0].mean is None
+    found = {mean.system: mean for mean in win_rates(values)}
+    assert (found["x"].mean, found["x"].played) == (pytest.approx(0.3), 2)
+    assert (found["y"].mean, found["y"].played) == (1.0, 1)
+    assert win_rates({"a": {"x": None}})[0].mean is None

@@ -73,7 +73,7 @@ class DataEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         language: of samples that state none.
         languages: only these; empty for all.
         levels: `word`, `sentence` or `response`, any of them.
-        annotator: whose labels count; see `bench.labels`.
+        annotator: whose labels count; see `bench.items`.
         limit: the most test samples of each language, drawn by a hash of their texts; None for all.
         dev_limit: the most dev samples of each language; None for all.
         license: as its publisher states it, for readers.

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from veriglot.bench.labels import bench_reference, item_labels, made_by, model_annotators, tag_of
+from veriglot.bench.items import bench_reference, item_labels, made_by, model_annotators, tag_of
 from veriglot.datasets.near_duplicates import UnionFind
 from veriglot.errors import InputError
 from veriglot.formats.containers import BadRow

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from veriglot.bench.labels import cluster_of, made_by, same_maker, tag_of
+from veriglot.bench.items import cluster_of, made_by, same_maker, tag_of
 from veriglot.bench.type_confusion import Types, compare_types
 from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.metrics.counts import Builder, Counts, CountsFile, Coverage, JudgedResponse

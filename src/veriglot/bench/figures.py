@@ -1,25 +1,38 @@
 """The figures of all systems on one data set, from the same items and the same resamples; unlabelled data too.
 
-Thresholds are tuned on the dev part alone. A figure of several languages is the mean of theirs, draw by draw; draws are
-those of `bench.comparison.bench_draws`.
+Thresholds are tuned on the dev part alone, as HAT does (section 4.2): scores become labels at the threshold that is
+best on the development set for each pair of system and measure; precision and recall take that of F1, for each alone
+would be best by marking next to nothing, or everything. A figure of several languages is the mean of theirs, draw by
+draw.
 """
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
 
-from veriglot.bench.comparison import bench_draws, too_few, without_unsure_interval
 from veriglot.bench.evaluation import Evaluator, Settings
 from veriglot.bench.evaluation import measured as evaluated
 from veriglot.bench.results import MEAN, BenchAnswers, BenchFigure, BenchThreshold
-from veriglot.bench.thresholds import Threshold, tune
-from veriglot.metrics.estimate import POOLED, ClusteredEstimate, estimated, mean_of_draws, percentile
-from veriglot.metrics.measures import AT_THRESHOLD, CORRELATIONS, ITEM_MEASURES, SPAN_MEASURES, described
+from veriglot.errors import MissingExtraError, UnknownNameError
+from veriglot.metrics.estimate import (
+    FEWEST_TEXTS,
+    POOLED,
+    ClusteredEstimate,
+    estimated,
+    mean_of_draws,
+    percentile,
+    too_few,
+)
+from veriglot.metrics.measures import AT_THRESHOLD, CORRELATIONS, ITEM_MEASURES, SPAN_MEASURES, described, draws
+from veriglot.metrics.scores import COUNT_SCORES, Ranked
+from veriglot.rates.significance import correlate
 from veriglot.records import Direction, Estimate
 
 if TYPE_CHECKING:
@@ -27,26 +40,193 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from veriglot.bench.labels import ItemTable
+    from veriglot.bench.items import ItemTable, Opinion
     from veriglot.bench.results import At
     from veriglot.bench.systems import System
-    from veriglot.bench.thresholds import Opinion
     from veriglot.metrics.estimate import MetricResult, Resampling
     from veriglot.metrics.measures import Items
     from veriglot.records import Prediction, Sample
 
-__all__ = ["UNTUNED", "DataMeasurements", "Judgement", "by_cell", "measured", "span_figures", "unlabelled_answers"]
-
-
-if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Mask = NDArray[np.bool_]
 
+__all__ = [
+    "SURE_TEXTS",
+    "UNTUNED",
+    "DataMeasurements",
+    "Judgement",
+    "bench_draws",
+    "few",
+    "measured",
+    "span_figures",
+    "unlabelled_answers",
+]
 
-_ALIKE = "all items are marked, or none: marks that go with nothing count as 0"
+
+# Thresholds at which scores become verdicts.
+
 UNTUNED = "no threshold could be tuned"
 """What the reason of a figure begins with that has no threshold."""
-Cuts = dict[str, float]  # language to the badness from which items are marked
+
+_TUNED = ("f1", "mcc", "accuracy")
+_DIGITS = 12  # in which figures of different thresholds have to differ
+
+
+class Threshold(NamedTuple):
+    """A threshold: the badness (greater is worse) from which items are marked, or why none could be tuned.
+
+    `reached` is the measure's value on the development split, which has so many scored items, `positives` of them
+    non-factual.
+    """
+
+    cut: float | None
+    reached: float | None
+    items: int
+    positives: int
+    reason: str | None = None
+
+
+def tune(badness: Array, nonfactual: Mask, measure: str = "f1") -> Threshold:
+    """The threshold that is best on a development split.
+
+    It lies halfway between two scores that occur, so that it means the same to a score that lies a little off. Of
+    several that are equally good, the one that marks the fewest items is taken.
+
+    Args:
+        badness: the system's opinion of each item, greater is worse, NaN where it gave none, shape `(n,)`.
+        nonfactual: the labels, shape `(n,)`.
+        measure: one of `AT_THRESHOLD`; precision, recall and FPR take the threshold of F1.
+
+    Raises:
+        UnknownNameError: the measure takes no threshold.
+    """
+    if measure not in AT_THRESHOLD:
+        raise UnknownNameError("measure that takes a threshold", measure, AT_THRESHOLD)
+    aim = measure if measure in _TUNED else "f1"
+    known = ~np.isnan(badness)
+    badness, labels = badness[known], nonfactual[known]
+    nowhere = Threshold(None, None, len(labels), int(np.count_nonzero(labels)))
+    if not len(labels):
+        return nowhere._replace(reason="the development split has no scored and labelled items")
+    if not labels.any() or labels.all():
+        which = "factual" if labels.all() else "non-factual"
+        return nowhere._replace(reason=f"the development split has no {which} items")
+    cuts, reached = _candidates(badness, labels, aim)
+    if np.isnan(reached).all():
+        return nowhere._replace(reason=f"{aim} is undefined at every threshold")
+    best = int(np.nanargmax(reached.round(_DIGITS)))  # of equal figures the first, whatever their last digits
+    return nowhere._replace(cut=float(cuts[best]), reached=float(reached[best]))
+
+
+def _candidates(badness: Array, labels: Mask, aim: str) -> tuple[Array, Array]:
+    """Cuts from the one that marks nothing to the one that marks everything, and the measure at each."""
+    ranked = Ranked.of(badness, labels)
+    positives, negatives = (
+        np.concatenate([[0.0], np.cumsum(part[0])]) for part in ranked.steps(np.ones((1, len(labels))))
+    )
+    counts = np.stack([positives, negatives, positives[-1] - positives, negatives[-1] - negatives], axis=1)
+    upper, lower = ranked.cuts[:-1], ranked.cuts[1:]
+    middle = lower + (upper - lower) / 2.0
+    middle = np.where(middle > lower, middle, upper)  # neighbours among floating-point numbers have no middle
+    nothing = np.nextafter(ranked.cuts[0], np.inf)
+    return np.concatenate([[nothing], middle, [ranked.cuts[-1]]]), COUNT_SCORES[aim](counts)
+
+
+# The draws of a measure as the bench takes them: one rule for figures, win rates and comparisons.
+#
+# Where a threshold marks everything or nothing while items of both classes are there, Matthews' coefficient is 0 (as
+# scikit-learn has it) and not undefined: a system must not be averaged, or compared, over the languages alone in which
+# its threshold parts anything. The rule holds in each resample by itself; where a resample holds one class of items
+# alone, the coefficient stays undefined. `metrics.measures` and `veriglot evaluate` keep to the definition and
+# call both undefined.
+
+_ALIKE = "all items are marked, or none: marks that go with nothing count as 0"
+
+
+def bench_draws(
+    name: str, items: Items, resampling: Resampling, *, cut: float | Array | None = None
+) -> tuple[Array, bool]:
+    """The draws of a measure, and whether the rule above made the value of the data itself.
+
+    Arguments and errors are those of `metrics.measures.draws`; the draws have shape `(1 + resamples,)`.
+    """
+    drawn = draws(name, items, resampling, cut=cut)
+    undefined = np.isnan(drawn)
+    if name != "mcc" or not undefined.any():
+        return drawn, False
+    recall, fpr = (draws(other, items, resampling, cut=cut) for other in ("recall", "fpr"))
+    alike = undefined & ~np.isnan(recall) & ~np.isnan(fpr)  # these are undefined where a class has no item
+    return np.where(alike, 0.0, drawn), bool(alike[0])
+
+
+def correlation_p(name: str, items: Items, resampling: Resampling, drawn: Array) -> float | None:
+    """The two-sided p-value of a correlation with a rate, for no relation; None where there is none.
+
+    As Kang et al.'s (section 5.1) where every item is a text of its own. Where texts hold several items, which that
+    would take for independent, a normal test of atanh r, whose error comes from the resampled texts.
+
+    Args:
+        name: one of `CORRELATIONS`.
+        items: of one system.
+        resampling: of the same items.
+        drawn: the draws of the measure.
+
+    Raises:
+        MissingExtraError: the extra `stats` is not installed.
+    """
+    kind, _, truth = name.partition("_")
+    rate = items.support if truth == "support" else items.unverified
+    if rate is None or np.isnan(drawn[0]):
+        return None
+    known = items.scored & ~np.isnan(rate)
+    if np.count_nonzero(known) < 3:
+        return None
+    if resampling.select(known).clusters() < np.count_nonzero(known):
+        return _bootstrap_p(drawn)
+    sign = -1.0 if truth == "support" else 1.0
+    tested = correlate(sign * items.badness[known], rate[known], method=kind)
+    return tested.p if tested is not None else None
+
+
+def _bootstrap_p(drawn: Array) -> float | None:
+    """A normal test of atanh r, with the standard error that resampled texts give it."""
+    spread = np.arctanh(np.clip(drawn[1:][~np.isnan(drawn[1:])], -1 + 1e-12, 1 - 1e-12))
+    if len(spread) < 2:
+        return None
+    error = float(spread.std(ddof=1))
+    if error <= 0:
+        return None
+    z = abs(math.atanh(min(max(float(drawn[0]), -1 + 1e-12), 1 - 1e-12))) / error
+    return math.erfc(z / math.sqrt(2))
+
+
+# How many texts an interval takes: under five there is none, under thirty it says less than it seems to.
+#
+# `benchmarks/figure_intervals.py` measured how often intervals hold the truth on 30 texts and more, see
+# benchmarks/figure_intervals.md; the least number is the one that the agreement of annotators has.
+
+SURE_TEXTS = 30
+"""From here on intervals and tests hold about as often as they say."""
+
+
+def few(texts: int) -> bool:
+    """Whether there is an interval that is not to be believed."""
+    return FEWEST_TEXTS <= texts < SURE_TEXTS
+
+
+def without_unsure_interval(estimate: ClusteredEstimate) -> ClusteredEstimate:
+    """Without an interval where too few texts were drawn from."""
+    why = too_few(estimate.clusters)
+    if why is None or estimate.low is None:
+        return estimate
+    return replace(estimate, low=None, high=None, reason=_joined(estimate.reason, why))
+
+
+def _joined(*reasons: str | None) -> str | None:
+    return "; ".join(filter(None, reasons)) or None
+
+
+# Figures of items.
 
 
 @dataclass(frozen=True)
@@ -69,21 +249,10 @@ class Judgement:
     seen: bool
     cell: str
 
-
-@dataclass(frozen=True)
-class Drawn:
-    """One measure of one system in one language, with its resamples.
-
-    Attributes:
-        at: `tuned`, `own` or None.
-        values: the data in draw 0, resamples after it.
-    """
-
-    system: str
-    measure: str
-    at: At | None
-    language: str
-    values: Array
+    @property
+    def sign(self) -> float:
+        """What its own numbers are times their badness."""
+        return 1.0 if Direction(self.direction) is Direction.HIGHER_IS_WORSE else -1.0
 
 
 @dataclass
@@ -93,14 +262,16 @@ class DataMeasurements:
     Attributes:
         figures: see `BenchFigure`.
         thresholds: see `BenchThreshold`.
-        drawn: draws by language, for win rates.
+        drawn: measure and threshold to language to system to its draws (the data in draw 0), for win rates.
         cuts: system and measure to the badness from which items are marked in each language, as tuned.
     """
 
     figures: list[BenchFigure] = field(default_factory=list)
     thresholds: list[BenchThreshold] = field(default_factory=list)
-    drawn: list[Drawn] = field(default_factory=list)
-    cuts: dict[tuple[str, str], Cuts] = field(default_factory=dict)
+    drawn: dict[tuple[str, At | None], dict[str, dict[str, Array]]] = field(
+        default_factory=lambda: defaultdict(lambda: defaultdict(dict))
+    )
+    cuts: dict[tuple[str, str], dict[str, float]] = field(default_factory=dict)
 
 
 def measured(
@@ -127,110 +298,91 @@ def measured(
     """
     result = DataMeasurements()
     for judgement in judgements:
-        maker = _Maker(data, test, judgement, suffix)
+        work = _Work(result, data, test, judgement, resampling, suffix)
         for name in measures:
             if name not in AT_THRESHOLD:
-                _add(result, maker, name, None, judgement.test.badness, {}, {}, resampling)
+                work.add(name, None, judgement.test.badness, {}, {})
                 continue
-            cuts, without = _tuned(result, data, dev, judgement, name, test.tags(), by_language=by_language)
-            _add(result, maker, name, "tuned", judgement.test.badness, cuts, without, resampling)
+            cuts, without = work.tuned(dev, name, by_language=by_language)
+            work.add(name, "tuned", judgement.test.badness, cuts, without)
             result.cuts[judgement.system, name] = cuts
             if judgement.test.verdict is not None:
-                own = dict.fromkeys(test.tags(), 0.5)
-                _add(result, maker, name, "own", judgement.test.verdict, own, {}, resampling)
+                work.add(name, "own", judgement.test.verdict, dict.fromkeys(test.tags(), 0.5), {})
     return result
 
 
-def _tuned(
-    into: DataMeasurements, data: str, dev: ItemTable, judgement: Judgement, measure: str, tags: Sequence[str], *,
-    by_language: bool,
-) -> tuple[Cuts, dict[str, str]]:  # fmt: skip
-    """Language to its cut, and to why it has none where none can be tuned."""
-    sign = 1.0 if Direction(judgement.direction) is Direction.HIGHER_IS_WORSE else -1.0
-    cuts: Cuts = {}
-    without: dict[str, str] = {}
-    for tag in tags if by_language else [MEAN]:
-        chosen = dev.languages == tag if by_language else np.ones(len(dev), dtype=bool)
-        threshold = tune(sign * judgement.dev.badness[chosen], dev.nonfactual[chosen], measure, judgement.direction)
-        into.thresholds.append(_threshold(data, dev.level, judgement.system, measure, tag, threshold))
-        meant = [tag] if by_language else tags
-        if threshold.cut is not None:
-            cuts |= dict.fromkeys(meant, threshold.cut)
-        else:
-            without |= dict.fromkeys(meant, _why_not(threshold))
-    return cuts, without
-
-
-def _why_not(threshold: Threshold) -> str:
-    """Why no threshold could be tuned, and on how much it was tried."""
-    scored = f" ({threshold.items:,} scored item{'' if threshold.items == 1 else 's'})" if threshold.items else ""
-    return f"{UNTUNED}: {threshold.reason}{scored}"
-
-
-def _threshold(data: str, level: str, system: str, measure: str, tag: str, threshold: Threshold) -> BenchThreshold:
-    return BenchThreshold(
-        system, data, level, measure, tag, threshold.value, threshold.direction.value, threshold.reached,  # type: ignore[arg-type]
-        threshold.items, threshold.positives, threshold.reason,
-    )  # fmt: skip
-
-
-def _add(
-    into: DataMeasurements, maker: _Maker, name: str, at: At | None, badness: Array, cuts: Mapping[str, float],
-    without: Mapping[str, str], resampling: Resampling,
-) -> None:  # fmt: skip
-    """The figures of one measure: of each language, then the mean over them."""
-    parts: dict[str, tuple[Array, ClusteredEstimate]] = {}
-    table = maker.table
-    items = table.items(badness)
-    for tag in table.tags():
-        mask = table.languages == tag
-        if name in AT_THRESHOLD and tag not in cuts:
-            into.figures.append(
-                maker.untuned(name, tag, int(np.count_nonzero(items.scored & mask)), mask, without[tag])
-            )
-            continue
-        part, drawing = items.select(mask), resampling.select(mask)
-        values, alike = bench_draws(name, part, drawing, cut=cuts.get(tag))
-        estimate = described(name, part, drawing, values)
-        if alike:
-            estimate = replace(estimate, reason=f"{_ALIKE}; {estimate.reason}" if estimate.reason else _ALIKE)
-        parts[tag] = values, estimate
-        into.drawn.append(Drawn(maker.judgement.system, name, at, tag, values))
-        into.figures.append(maker.figure(name, at, tag, estimate, mask, _p(name, part, drawing, values)))
-    into.figures.append(maker.mean(name, at, parts, "; ".join(dict.fromkeys(without.values()))))
-
-
-def _p(name: str, items: Items, resampling: Resampling, values: Array) -> float | None:
-    """The p-value of a correlation; None for other measures, and where the extra `stats` is missing."""
-    from veriglot.bench.comparison import associate
-    from veriglot.errors import MissingExtraError
-
-    if name not in CORRELATIONS or np.isnan(values[0]):
-        return None
-    try:
-        return associate(name, items, resampling).p
-    except MissingExtraError:
-        return None
-
-
 @dataclass(frozen=True)
-class _Maker:
+class _Work:
     """Makes the figures of one system."""
 
+    result: DataMeasurements
     data: str
     table: ItemTable
     judgement: Judgement
+    resampling: Resampling
     suffix: str
 
-    def figure(
+    def tuned(self, dev: ItemTable, measure: str, *, by_language: bool) -> tuple[dict[str, float], dict[str, str]]:
+        """Language to its cut, and to why it has none where none can be tuned."""
+        judgement, tags = self.judgement, self.table.tags()
+        cuts: dict[str, float] = {}
+        without: dict[str, str] = {}
+        for tag in tags if by_language else [MEAN]:
+            chosen = dev.languages == tag if by_language else np.ones(len(dev), dtype=bool)
+            threshold = tune(judgement.dev.badness[chosen], dev.nonfactual[chosen], measure)
+            cut, reached, items, positives, reason = threshold
+            value = None if cut is None else judgement.sign * cut
+            self.result.thresholds.append(
+                BenchThreshold(
+                    judgement.system, self.data, dev.level, measure, tag, value, judgement.direction, reached,
+                    items, positives, reason,
+                )
+            )  # fmt: skip
+            meant = [tag] if by_language else tags
+            if cut is not None:
+                cuts |= dict.fromkeys(meant, cut)
+            else:
+                scored = f" ({items:,} scored item{'' if items == 1 else 's'})" if items else ""
+                without |= dict.fromkeys(meant, f"{UNTUNED}: {reason}{scored}")
+        return cuts, without
+
+    def add(
+        self, name: str, at: At | None, badness: Array, cuts: Mapping[str, float], without: Mapping[str, str]
+    ) -> None:
+        """The figures of one measure: of each language, then the mean over them."""
+        parts: dict[str, tuple[Array, ClusteredEstimate]] = {}
+        items = self.table.items(badness)
+        for tag in self.table.tags():
+            mask = self.table.languages == tag
+            part, drawing = items.select(mask), self.resampling.select(mask)
+            if name in AT_THRESHOLD and tag not in cuts:
+                scored = int(np.count_nonzero(part.scored))
+                nothing = ClusteredEstimate(scored, 0, 0, None, without[tag], value=None)
+                self.result.figures.append(self._figure(name, "tuned", tag, nothing, mask))
+                continue
+            values, alike = bench_draws(name, part, drawing, cut=cuts.get(tag))
+            estimate = described(name, part, drawing, values)
+            if alike:
+                estimate = replace(estimate, reason=_joined(_ALIKE, estimate.reason))
+            p = None
+            if name in CORRELATIONS:
+                with suppress(MissingExtraError):
+                    p = correlation_p(name, part, drawing, values)
+            parts[tag] = values, estimate
+            self.result.drawn[name, at][tag][self.judgement.system] = values
+            self.result.figures.append(self._figure(name, at, tag, estimate, mask, p))
+        self.result.figures.append(self._mean(name, at, parts, "; ".join(dict.fromkeys(without.values()))))
+
+    def _figure(
         self, name: str, at: At | None, tag: str, estimate: ClusteredEstimate, mask: Mask, p: float | None = None
     ) -> BenchFigure:
         estimate = without_unsure_interval(estimate)
         scored = np.count_nonzero(~np.isnan(self.judgement.test.badness[mask]))
+        where = f"figure:{self.table.level}.{name}|at:{at or 'none'}|language:{tag}"
         return BenchFigure(
             system=self.judgement.system,
             data=self.data,
-            level=self.table.level,  # type: ignore[arg-type]
+            level=self.table.level,
             language=tag,
             measure=name,
             at=at,
@@ -245,24 +397,19 @@ class _Maker:
             p=p if too_few(estimate.clusters) is None else None,
             seen=self.judgement.seen,
             reason=estimate.reason,
-            signature=self._signature(name, at, tag),
+            signature=f"{where}|cell:{self.judgement.cell[:16]}|{self.suffix}",
         )
 
-    def untuned(self, name: str, tag: str, items: int, mask: Mask, why: str) -> BenchFigure:
-        """Of a language for which no threshold could be tuned."""
-        return self.figure(name, "tuned", tag, ClusteredEstimate(items, 0, 0, None, why, value=None), mask)
-
-    def mean(
-        self, name: str, at: At | None, parts: Mapping[str, tuple[Array, ClusteredEstimate]], untuned: str = ""
+    def _mean(
+        self, name: str, at: At | None, parts: Mapping[str, tuple[Array, ClusteredEstimate]], untuned: str
     ) -> BenchFigure:
         """Over the languages in which the measure is defined; `untuned` says why there are no parts."""
         every = self.table.tags()
         defined = [tag for tag, (values, _) in parts.items() if not np.isnan(values[0])]
         behind = [parts[tag][1] for tag in defined or parts]
         chances = [estimate.chance for estimate in behind if estimate.chance is not None]
-        drawn = mean_of_draws([parts[tag][0] for tag in parts]) if parts else np.array([np.nan])
         mean = estimated(
-            drawn,
+            mean_of_draws([values for values, _ in parts.values()]) if parts else np.array([np.nan]),
             items=sum(estimate.items for estimate in behind),
             positives=sum(estimate.positives for estimate in behind),
             clusters=sum(estimate.clusters for estimate in behind),
@@ -272,21 +419,8 @@ class _Maker:
         missing = [tag for tag in every if tag not in defined]
         if missing and defined:
             gap = f"over {len(defined)} of {len(every)} languages, without {', '.join(missing)}"
-            mean = replace(mean, reason=f"{gap}; {mean.reason}" if mean.reason else gap)
-        return self.figure(name, at, MEAN, mean, np.ones(len(self.table), dtype=bool))
-
-    def _signature(self, name: str, at: At | None, tag: str) -> str:
-        where = f"figure:{self.table.level}.{name}|at:{at or 'none'}|language:{tag}"
-        return f"{where}|cell:{self.judgement.cell[:16]}|{self.suffix}"
-
-
-def by_cell(results: Mapping[str, DataMeasurements]) -> dict[tuple[str, At | None], dict[str, dict[str, Array]]]:
-    """Draws arranged for win rates: measure and threshold to cell (`data/language`) to system to its draws."""
-    table: dict[tuple[str, At | None], dict[str, dict[str, Array]]] = defaultdict(lambda: defaultdict(dict))
-    for data, result in results.items():
-        for drawn in result.drawn:
-            table[drawn.measure, drawn.at][f"{data}/{drawn.language}"][drawn.system] = drawn.values
-    return table
+            mean = replace(mean, reason=_joined(gap, mean.reason))
+        return self._figure(name, at, MEAN, mean, np.ones(len(self.table), dtype=bool))
 
 
 # Figures of spans and confidences that no score of an item gives: overlap in characters, soft labels, calibration.
@@ -336,13 +470,13 @@ def span_figures(
     levels = sorted(set(SPAN_MEASURES.values()))
     results = evaluated(evaluator.stored(), seed=seed, resamples=resamples, levels=levels).figures
     return [
-        _figure(system.name, data, result, seen=seen, suffix=suffix)
+        _span_figure(system.name, data, result, seen=seen, suffix=suffix)
         for result in results
         if SPAN_MEASURES.get(result.name) == result.level and result.language != POOLED
     ]
 
 
-def _figure(system: str, data: str, result: MetricResult, *, seen: bool, suffix: str) -> BenchFigure:
+def _span_figure(system: str, data: str, result: MetricResult, *, seen: bool, suffix: str) -> BenchFigure:
     why = too_few(result.n_clusters) if result.low is not None else None
     return BenchFigure(
         system=system,
@@ -359,7 +493,7 @@ def _figure(system: str, data: str, result: MetricResult, *, seen: bool, suffix:
         clusters=result.n_clusters,
         coverage=result.coverage or 0.0,
         seen=seen,
-        reason="; ".join(part for part in (result.reason, why) if part) or None,
+        reason=_joined(result.reason, why),
         signature=f"{result.signature}|{suffix}",
     )
 
@@ -367,7 +501,7 @@ def _figure(system: str, data: str, result: MetricResult, *, seen: bool, suffix:
 # What systems said of data without labels: how much they mark, and how high their numbers are.
 #
 # Neither is a figure of merit: a detector that marks more is not better. What can be had without labels besides is how
-# far systems agree (`bench.comparison`), what became of the samples, and what they cost.
+# far systems agree (`bench.leaderboard`), what became of the samples, and what they cost.
 
 
 def unlabelled_answers(
@@ -383,30 +517,28 @@ def unlabelled_answers(
         suffix: what every signature ends with.
     """
     for judgement in judgements:
-        sign = 1.0 if Direction(judgement.direction) is Direction.HIGHER_IS_WORSE else -1.0
-        numbers = sign * judgement.test.badness
-        verdicts = np.full(len(table), np.nan) if judgement.test.verdict is None else judgement.test.verdict
-        drawn: list[tuple[Array, Array]] = []
-        for tag in [*table.tags(), MEAN]:
-            mask = table.languages == tag if tag != MEAN else np.ones(len(table), dtype=bool)
-            if tag != MEAN:
-                drawn.append((_means(verdicts, mask, resampling), _means(numbers, mask, resampling)))
-                flagged, mean = drawn[-1]
-            else:
-                flagged, mean = (mean_of_draws([pair[index] for pair in drawn]) for index in (0, 1))
-            yield _answers(
-                data, table, judgement, tag, mask, resampling, _estimate_of(flagged), _estimate_of(mean), suffix
-            )
+        opinion = judgement.test
+        numbers = judgement.sign * opinion.badness
+        verdicts = np.full(len(table), np.nan) if opinion.verdict is None else opinion.verdict
+        drawn: list[tuple[Array, ...]] = []
+        for tag in table.tags():
+            mask = table.languages == tag
+            drawn.append(tuple(_means(values, mask, resampling) for values in (verdicts, numbers)))
+            yield _answers(data, table, judgement, tag, mask, resampling, drawn[-1], suffix)
+        if not drawn:
+            continue
+        means = tuple(mean_of_draws(parts) for parts in zip(*drawn, strict=True))
+        everything = np.ones(len(table), dtype=bool)
+        yield _answers(data, table, judgement, MEAN, everything, resampling, means, suffix)
 
 
 def _answers(
-    data: str, table: ItemTable, judgement: Judgement, tag: str, mask: Mask, resampling: Resampling, flagged: Estimate,
-    mean: Estimate, suffix: str,
+    data: str, table: ItemTable, judgement: Judgement, tag: str, mask: Mask, resampling: Resampling,
+    drawn: tuple[Array, ...], suffix: str,
 ) -> BenchAnswers:  # fmt: skip
     scored = mask & ~np.isnan(judgement.test.badness)
     items, clusters = int(np.count_nonzero(scored)), resampling.select(scored).clusters()
-    if too_few(clusters) is not None:
-        flagged, mean = (replace(estimate, low=None, high=None) for estimate in (flagged, mean))
+    flagged, mean = (_estimate_of(values, sure=too_few(clusters) is None) for values in drawn)
     return BenchAnswers(
         system=judgement.system,
         data=data,
@@ -434,8 +566,8 @@ def _means(values: Array, mask: Mask, resampling: Resampling) -> Array:
     return means
 
 
-def _estimate_of(draws: Array) -> Estimate:
-    if np.isnan(draws[0]):
+def _estimate_of(drawn: Array, *, sure: bool) -> Estimate:
+    if np.isnan(drawn[0]):
         return Estimate(value=None)
-    low, high, _ = percentile(draws[1:])
-    return Estimate(value=float(draws[0]), low=low, high=high)
+    low, high, _ = percentile(drawn[1:]) if sure else (None, None, 0)
+    return Estimate(value=float(drawn[0]), low=low, high=high)

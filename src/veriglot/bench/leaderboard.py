@@ -1,24 +1,28 @@
-"""Leaderboards: win rates (HAT, section 4.3.1), means, comparisons with the baseline, figures for the detector `auto`.
+"""What is said over all data sets of a bench: win rates, comparisons, how systems go together, figures for `auto`.
 
-Every system that reaches the best value of a cell is credited with it, so that the rates of all may sum to more than 1.
-Values are compared as they would be printed: HAT's win rates follow from its tables of two decimals.
+Systems are held against each other on the items that both scored, under the same resamples, and the differences are
+looked at draw by draw. The p-value asks how often a difference as large would come up if there were none: resampled
+differences are centred first (Riezler and Maxwell 2005, after Noreen 1989). Texts are drawn, not items: sentences of
+one text, and one text labelled several times, go wrong together.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec.structs import replace
 
-from veriglot.bench.comparison import Contender, correct_p_values, correlation_matrix, difference, too_few
-from veriglot.bench.figures import by_cell
+from veriglot.bench.figures import bench_draws
 from veriglot.bench.results import MEAN, BenchComparison, BenchCorrelations, BenchWin
 from veriglot.detectors.auto import RECORDED, Recorded, RecordedFigure
 from veriglot.errors import UnknownNameError, UsageError
-from veriglot.metrics.estimate import percentile
+from veriglot.metrics.agreement import kappa
+from veriglot.metrics.estimate import mean_of_draws, percentile, too_few
 from veriglot.metrics.measures import AT_THRESHOLD
+from veriglot.rates.significance import adjust, correlate
 from veriglot.records import Interval
 
 if TYPE_CHECKING:
@@ -27,177 +31,40 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from veriglot.bench.figures import DataMeasurements, Judgement
-    from veriglot.bench.labels import ItemTable
+    from veriglot.bench.items import ItemTable
     from veriglot.bench.results import At, BenchData, BenchFigure, BenchResults, Level
     from veriglot.detectors.auto import Setting
     from veriglot.metrics.estimate import Resampling
+    from veriglot.metrics.measures import Items
 
-__all__ = ["Board", "comparisons", "correlations", "recorded", "wins"]
-
-
-if TYPE_CHECKING:
     Array = NDArray[np.float64]
-    Cells = Mapping[str, Mapping[str, float | None]]
-    Draws = Mapping[str, Mapping[str, Array]]
+    Mask = NDArray[np.bool_]
+
+__all__ = ["METHODS", "Board", "Contender", "comparisons", "correlations", "difference", "recorded", "wins"]
 
 
-DIGITS = 2
-
-
-class WinRate(Interval, frozen=True):
-    """How often one system is the best within one scope, with its interval over resampled texts of the same cells.
-
-    Attributes:
-        scope: name of a group of cells.
-        system: its name.
-        wins: cells in which no system has a greater value.
-        ties: wins that are shared with another system.
-        cells: cells of the scope in which any system has a value: what `rate` is a share of.
-        played: those of them in which this system has one.
-        rate: wins / cells; None where there are no cells.
-    """
-
-    scope: str
-    system: str
-    wins: int
-    ties: int
-    cells: int
-    played: int
-    rate: float | None
-
-
-@dataclass(frozen=True)
-class ScopeMean:
-    """A system's mean over the cells of one scope in which it has a value; `cells` of them, without `left_out`."""
-
-    scope: str
-    system: str
-    mean: float | None
-    cells: int
-    left_out: int
-
-
-def win_rates(
-    values: Cells,
-    scopes: Mapping[str, Collection[str]] | None = None,
-    *,
-    digits: int | None = DIGITS,
-    greater_is_better: bool = True,
-    draws: Draws | None = None,
-) -> list[WinRate]:
-    """The win rate of every system in every scope.
-
-    Args:
-        values: cell to system to value; None or NaN where a system has none there: it cannot win, and the cell counts.
-        scopes: name to cells (see `groups.scopes`); None for `all`.
-        digits: decimals that values are rounded to before they are compared, so that what a table shows as equal is a
-            tie; None to compare them as they are.
-        greater_is_better: False for measures such as a false positive rate.
-        draws: cell to system to resampled values, shape `(resamples,)`, the same draws for all systems of a cell; for
-            intervals. Cells without them count as they are.
-
-    Returns:
-        Scopes in the order given, systems in the order in which they first occur.
-    """
-    sign = 1.0 if greater_is_better else -1.0
-    systems = _systems(values)
-    tables = {cell: _numbers(row, systems, digits) * sign for cell, row in values.items()}
-    rates: list[WinRate] = []
-    for scope, members in (scopes or {"all": tuple(values)}).items():
-        cells = [cell for cell in values if cell in members and not np.isnan(tables[cell]).all()]
-        winners = np.array([_winners(tables[cell]) for cell in cells], dtype=bool).reshape(len(cells), len(systems))
-        played = sum((~np.isnan(tables[cell]) for cell in cells), np.zeros(len(systems), dtype=np.int64))
-        shared = winners & (winners.sum(axis=1, keepdims=True) > 1)
-        drawn = None if draws is None else _drawn_rates(cells, tables, draws, systems, digits, sign)
-        for index, system in enumerate(systems):
-            wins = int(winners[:, index].sum())
-            low, high, _ = (None, None, 0) if drawn is None else percentile(drawn[index])
-            rates.append(
-                WinRate(
-                    scope, system, wins, int(shared[:, index].sum()), len(cells), int(played[index]),
-                    wins / len(cells) if cells else None, low=low, high=high,
-                )
-            )  # fmt: skip
-    return rates
-
-
-def scope_means(values: Cells, scopes: Mapping[str, Collection[str]] | None = None) -> list[ScopeMean]:
-    """The mean of every system over the cells of every scope, each of which counts the same (HAT, Figure 5)."""
-    result = []
-    for scope, members in (scopes or {"all": tuple(values)}).items():
-        cells = [cell for cell in values if cell in members]
-        for system in _systems(values):
-            given = [values[cell].get(system) for cell in cells]
-            known = [value for value in given if value is not None and not np.isnan(value)]
-            mean = float(np.mean(known)) if known else None
-            result.append(ScopeMean(scope, system, mean, len(known), len(given) - len(known)))
-    return result
-
-
-def _systems(values: Cells) -> list[str]:
-    return list(dict.fromkeys(system for row in values.values() for system in row))
-
-
-def _numbers(row: Mapping[str, float | None], systems: Sequence[str], digits: int | None) -> Array:
-    given = [row.get(system) for system in systems]
-    numbers = np.array([np.nan if value is None else value for value in given], dtype=np.float64)
-    return numbers if digits is None else np.round(numbers, digits)
-
-
-def _winners(values: Array) -> NDArray[np.bool_]:
-    """Which systems have the greatest value; shape `(systems,)` or `(systems, draws)`."""
-    filled = np.where(np.isnan(values), -np.inf, values)
-    top = filled.max(axis=0)
-    best: NDArray[np.bool_] = (filled == top) & (top > -np.inf)
-    return best
-
-
-def _drawn_rates(
-    cells: Sequence[str],
-    tables: Mapping[str, Array],
-    draws: Draws,
-    systems: Sequence[str],
-    digits: int | None,
-    sign: float,
-) -> Array | None:
-    """Win rates of each draw, shape `(systems, draws)`; None where no cell has draws."""
-    sizes = {len(row) for cell in cells for row in draws.get(cell, {}).values()}
-    if not sizes:
-        return None
-    if len(sizes) > 1:
-        raise ValueError(f"cells have the same number of draws, not {sorted(sizes)}")
-    size = sizes.pop()
-    total = np.zeros((len(systems), size))
-    for cell in cells:
-        given = draws.get(cell)
-        if given is None:
-            total += _winners(tables[cell])[:, None]
-            continue
-        rows = np.array([given.get(system, np.full(size, np.nan)) for system in systems], dtype=np.float64)
-        total += _winners(sign * (rows if digits is None else np.round(rows, digits)))
-    rates: Array = total / len(cells)
-    return rates
-
-
-# What is said over all data sets of a bench: win rates, comparisons with the baseline, how systems go together.
-
-
-_LESS_IS_BETTER = frozenset({"fpr"})
-
-
+@dataclass
 class Board:
     """Everything of one level: data set to its items, resamples, judgements and figures."""
 
-    def __init__(self, level: Level) -> None:
-        self.level = level
-        self.tables: dict[str, ItemTable] = {}
-        self.resamplings: dict[str, Resampling] = {}
-        self.judgements: dict[str, list[Judgement]] = {}
-        self.measured: dict[str, DataMeasurements] = {}
+    level: Level
+    tables: dict[str, ItemTable] = field(default_factory=dict)
+    resamplings: dict[str, Resampling] = field(default_factory=dict)
+    judgements: dict[str, list[Judgement]] = field(default_factory=dict)
+    measured: dict[str, DataMeasurements] = field(default_factory=dict)
 
 
-def wins(board: Board, scopes: Mapping[str, Sequence[str]]) -> Iterator[BenchWin]:
-    """Win rates of every measure: each language of each data set is a cell (HAT, section 4.3.1).
+# Win rates (HAT, section 4.3.1) and means of cells, each a language of a data set.
+#
+# Every system that reaches the best value of a cell is credited with it, so that the rates of all may sum to more than
+# 1. Values are compared as they would be printed: HAT's win rates follow from its tables of two decimals.
+
+_DIGITS = 2
+_LESS_IS_BETTER = frozenset({"fpr"})
+
+
+def wins(board: Board, scopes: Mapping[str, Collection[str]]) -> Iterator[BenchWin]:
+    """Win rates of every measure, with their intervals over resampled texts.
 
     Data that the training of any of the systems held is left out, for all of them: the rest is the same ground for all.
 
@@ -205,23 +72,17 @@ def wins(board: Board, scopes: Mapping[str, Sequence[str]]) -> Iterator[BenchWin
         board: of one level.
         scopes: group to its cells, each `data/language`.
     """
-    held = {data for data, judgements in board.judgements.items() if any(win.seen for win in judgements)}
-    fair = {data: rates for data, rates in board.measured.items() if data not in held}
-    for (measure, at), cells in by_cell(fair).items():
+    held = {data for data, judgements in board.judgements.items() if any(judged.seen for judged in judgements)}
+    table: dict[tuple[str, At | None], dict[str, dict[str, Array]]] = {}
+    for data, result in board.measured.items():
+        for key, languages in result.drawn.items() if data not in held else ():
+            table.setdefault(key, {}).update({f"{data}/{tag}": rows for tag, rows in languages.items()})
+    for (measure, at), cells in table.items():
         if at == "own":
             continue  # systems have thresholds of their own for uses of their own
-        points = {cell: {name: _number(row[0]) for name, row in rows.items()} for cell, rows in cells.items()}
-        draws = {cell: {name: row[1:] for name, row in rows.items()} for cell, rows in cells.items()}
-        means = {(win.scope, win.system): win.mean for win in scope_means(points, scopes)}
-        rates = win_rates(
-            points, scopes, greater_is_better=measure not in _LESS_IS_BETTER, draws=draws if _resampled(draws) else None
-        )
-        for win in rates:
-            sure = too_few(sum(_texts(board, cell) for cell in points if cell in scopes[win.scope])) is None
-            yield BenchWin(
-                board.level, measure, at, win.scope, win.system, win.wins, win.ties, win.cells, win.played, win.rate,
-                means.get((win.scope, win.system)), low=win.low if sure else None, high=win.high if sure else None,
-            )  # fmt: skip
+        for win in win_rates(cells, scopes, level=board.level, measure=measure, at=at):
+            texts = sum(_texts(board, cell) for cell in cells if cell in scopes[win.scope])
+            yield win if too_few(texts) is None else replace(win, low=None, high=None)
 
 
 def _texts(board: Board, cell: str) -> int:
@@ -230,12 +91,153 @@ def _texts(board: Board, cell: str) -> int:
     return board.resamplings[data].select(board.tables[data].languages == tag).clusters()
 
 
-def _resampled(draws: Mapping[str, Mapping[str, Array]]) -> bool:
-    return any(len(row) for rows in draws.values() for row in rows.values())
+def win_rates(
+    cells: Mapping[str, Mapping[str, Array]],
+    scopes: Mapping[str, Collection[str]],
+    *,
+    level: Level,
+    measure: str,
+    at: At | None,
+) -> Iterator[BenchWin]:
+    """How often every system is the best in every scope, scopes and systems in order.
+
+    `cells` has the draws of each system in a cell, shape `(1 + resamples,)`, the data first: NaN, or no draws, where a
+    system has no value there: it cannot win, and the cell counts.
+    """
+    systems = list(dict.fromkeys(system for row in cells.values() for system in row))
+    size = max((len(drawn) for row in cells.values() for drawn in row.values()), default=1)
+    nothing = np.full(size, np.nan)
+    tables = {cell: np.stack([row.get(system, nothing) for system in systems]) for cell, row in cells.items()}
+    for scope, members in scopes.items():
+        given = [tables[cell] for cell in cells if cell in members]
+        played = [values for values in given if not np.isnan(values[:, 0]).all()]
+        best = np.array([_winners(values, measure) for values in played], dtype=bool).reshape(-1, len(systems), size)
+        rates = best.sum(axis=0) / max(len(played), 1)
+        shared = best[:, :, 0] & (best[:, :, 0].sum(axis=1, keepdims=True) > 1)
+        for index, system in enumerate(systems):
+            known = [float(values[index, 0]) for values in given if not np.isnan(values[index, 0])]
+            low, high, _ = percentile(rates[index, 1:]) if played and size > 1 else (None, None, 0)
+            yield BenchWin(
+                level,
+                measure,
+                at,
+                scope,
+                system,
+                int(best[:, index, 0].sum()),
+                int(shared[:, index].sum()),
+                len(played),
+                len(known),
+                float(rates[index, 0]) if played else None,
+                float(np.mean(known)) if known else None,
+                low=low,
+                high=high,
+            )
 
 
-def _number(value: float) -> float | None:
-    return None if math.isnan(value) else float(value)
+def _winners(values: Array, measure: str) -> Mask:
+    """Which systems have the greatest value (the least of some measures), shape `(systems, draws)`."""
+    rounded = np.round(values, _DIGITS) * (-1.0 if measure in _LESS_IS_BETTER else 1.0)
+    filled = np.where(np.isnan(rounded), -np.inf, rounded)
+    top = filled.max(axis=0)
+    best: Mask = (filled == top) & (top > -np.inf)
+    return best
+
+
+# Every system against the baseline, by the paired bootstrap.
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A system on a data set.
+
+    Attributes:
+        items: what it said.
+        cut: the badness from which items are marked, where a measure needs that: one for all items, or one for each,
+            shape `(n,)`, where every language has its own.
+    """
+
+    items: Items
+    cut: float | Array | None = None
+
+    def select(self, mask: Mask) -> Contender:
+        """The system on some of the items."""
+        cut = self.cut[mask] if isinstance(self.cut, np.ndarray) else self.cut
+        return Contender(self.items.select(mask), cut)
+
+
+class Difference(Interval, frozen=True):
+    """One system minus another; see `BenchComparison` for its parts."""
+
+    difference: float | None
+    p: float | None
+    items: int
+    left_out: tuple[int, int]
+    clusters: int
+    reason: str | None = None
+
+
+def difference(
+    system: Contender,
+    baseline: Contender,
+    measure: str,
+    resampling: Resampling,
+    *,
+    parts: Sequence[Mask] | None = None,
+) -> Difference:
+    """Hold a system against another on the items that both scored.
+
+    Args:
+        system, baseline: over the same items in the same order.
+        measure: one of `ITEM_MEASURES`.
+        resampling: of these items; drawn within languages where they are of several.
+        parts: masks of the cells (languages) that each count the same, shape `(n,)` each: the difference is then of
+            the means over the cells where both are defined. None to measure all items together.
+
+    Returns:
+        With a two-sided p-value, by the centred paired bootstrap; it cannot fall below 1 / (1 + resamples).
+
+    Raises:
+        UnknownNameError: no such measure.
+        UsageError: a measure at a threshold, for a system without one.
+    """
+    both = system.items.scored & baseline.items.scored
+    alone = [int(np.count_nonzero(contender.items.scored & ~both)) for contender in (system, baseline)]
+    masks = [both] if parts is None else [both & part for part in parts]
+    cells = []
+    for mask in (mask for mask in masks if mask.any()):
+        resamples = resampling.select(mask)
+        first, second = (
+            bench_draws(measure, chosen.items, resamples, cut=chosen.cut)[0]
+            for chosen in (contender.select(mask) for contender in (system, baseline))
+        )
+        cells.append(first - second)
+    drawn = mean_of_draws(cells) if cells else np.array([np.nan])
+    common = np.any(masks, axis=0) if masks else both
+    clusters = resampling.select(common).clusters()
+    result = Difference(None, None, int(np.count_nonzero(common)), (alone[0], alone[1]), clusters)
+    if np.isnan(drawn[0]):
+        return replace(result, reason="the measure is undefined for one of them on the items that both scored")
+    result = replace(result, difference=float(drawn[0]))
+    if clusters < 2:
+        return replace(result, reason="fewer than two texts in common")
+    if len(drawn) < 2:
+        return replace(result, reason="no resamples")
+    why = too_few(clusters, "an interval and a test")
+    if why is not None:
+        return replace(result, reason=why)
+    low, high, undefined = percentile(drawn[1:])
+    gap = f"undefined in {undefined} of {len(drawn) - 1} resamples" if undefined else None
+    return replace(result, low=low, high=high, p=_p(drawn), reason=gap)
+
+
+def _p(drawn: Array) -> float:
+    """How often a centred resampled difference is as large as the one that was seen, either way."""
+    resampled = drawn[1:][~np.isnan(drawn[1:])]
+    if not len(resampled):
+        return 1.0
+    centred = np.abs(resampled - resampled.mean())
+    reached = np.count_nonzero(centred >= abs(drawn[0]) - 1e-12)
+    return float((1 + reached) / (1 + len(resampled)))
 
 
 def comparisons(board: Board, baseline: str, measure: str, correction: str) -> list[BenchComparison]:
@@ -247,28 +249,27 @@ def comparisons(board: Board, baseline: str, measure: str, correction: str) -> l
         measure: of `ITEM_MEASURES`.
         correction: `holm` or `bh`.
     """
-    places, compared = [], []
+    rows: list[tuple[str, str, Difference]] = []
     for data, judgements in board.judgements.items():
         table = board.tables[data]
-        by_name = {judgement.system: judgement for judgement in judgements}
-        if baseline not in by_name or not table.labelled:
+        if not table.labelled:
             continue
-        reference = _contender(board, data, by_name[baseline], measure)
-        for name, judgement in by_name.items():
-            candidate = _contender(board, data, judgement, measure)
-            if name == baseline or candidate is None or reference is None:
-                continue
-            parts = [table.languages == tag for tag in table.tags()]
-            resampling = board.resamplings[data]
-            places.append(data)
-            compared.append(difference(candidate, reference, measure, resampling, names=(name, baseline), parts=parts))
+        contenders = {judged.system: _contender(board, data, judged, measure) for judged in judgements}
+        reference = contenders.pop(baseline, None)
+        parts = [table.languages == tag for tag in table.tags()]
+        rows += [
+            (data, name, difference(candidate, reference, measure, board.resamplings[data], parts=parts))
+            for name, candidate in contenders.items()
+            if candidate is not None and reference is not None
+        ]
+    adjusted = adjust([math.nan if row.p is None else row.p for *_, row in rows], correction)
     at: At | None = "tuned" if measure in AT_THRESHOLD else None
     return [
         BenchComparison(
-            data, board.level, measure, at, row.system, row.baseline, row.difference, row.p, row.adjusted, row.items,
-            row.clusters, row.left_out, correction, row.reason, low=row.low, high=row.high,
+            data, board.level, measure, at, name, baseline, row.difference, row.p, _number(p), row.items, row.clusters,
+            row.left_out, correction, row.reason, low=row.low, high=row.high,
         )
-        for data, row in zip(places, correct_p_values(compared, correction), strict=True)
+        for (data, name, row), p in zip(rows, adjusted.tolist(), strict=True)
     ]  # fmt: skip
 
 
@@ -284,43 +285,72 @@ def _contender(board: Board, data: str, judgement: Judgement, measure: str) -> C
     return Contender(items, np.array([cuts[tag] for tag in table.languages.tolist()]))
 
 
-def _numbers_of(judgement: Judgement, method: str) -> Array | None:
-    """Of each item, what is held against what others said: a verdict for `kappa`, else a number."""
-    return judgement.test.verdict if method == "kappa" else judgement.test.badness
+# How systems go with each other: Kang et al. (section 4.2, Figure 1), averaged over cells.
+
+METHODS = ("pearson", "spearman", "kappa")
+"""How systems are held against each other: Kang et al.'s, the same of ranks, and Cohen's kappa of verdicts."""
 
 
 def correlations(board: Board, method: str) -> BenchCorrelations | None:
-    """How systems correlate, averaged over cells (Kang et al., Figure 1); None where there are not two systems.
+    """How systems correlate, averaged over cells; None where there are not two systems.
 
     Args:
         board: of one level.
-        method: of `METHODS`.
+        method: of `METHODS`; `kappa` is of verdicts, without p-values.
 
     Raises:
         MissingExtraError: the extra `stats` is not installed.
     """
-    scores: dict[str, dict[str, Array]] = {}
+    values: dict[str, dict[str, Array]] = {}
     for data, judgements in board.judgements.items():
         table = board.tables[data]
         for tag in table.tags():
             mask = table.languages == tag
-            scores[f"{data}/{tag}"] = {
-                judgement.system: values[mask]
-                for judgement in judgements
-                if (values := _numbers_of(judgement, method)) is not None
-            }
-    names = tuple(dict.fromkeys(name for row in scores.values() for name in row))
-    if len(names) < 2:
+            opinions = ((j.system, j.test.verdict if method == "kappa" else j.test.badness) for j in judgements)
+            values[f"{data}/{tag}"] = {name: numbers[mask] for name, numbers in opinions if numbers is not None}
+    return correlation_matrix(values, method, board.level)
+
+
+def correlation_matrix(
+    values: Mapping[str, Mapping[str, Array]], method: str = "pearson", level: Level = "response"
+) -> BenchCorrelations | None:
+    """The same, from cell to system to its numbers of the cell's items, shape `(n,)`, NaN where it gave none."""
+    names = tuple(dict.fromkeys(name for row in values.values() for name in row))
+    size = len(names)
+    if size < 2:
         return None
-    matrix = correlation_matrix(scores, method=method, systems=names)
-    return BenchCorrelations(
-        board.level,
-        method,
-        names,
-        tuple(tuple(_number(value) for value in row) for row in matrix.r),
-        tuple(tuple(int(value) for value in row) for row in matrix.cells),
-        tuple(tuple(_number(value) for value in row) for row in matrix.largest_p),
-    )
+    total, largest = np.zeros((size, size)), np.full((size, size), np.nan)
+    count = np.zeros((size, size), dtype=np.int64)
+    for row in values.values():
+        for i, first in enumerate(names):
+            for j in range(i + 1, size):
+                tested = _pair(row[first], row[names[j]], method) if first in row and names[j] in row else None
+                if tested is not None:
+                    total[i, j] += tested[0]
+                    count[i, j] += 1
+                    largest[i, j] = np.fmax(largest[i, j], tested[1])
+    mean = np.divide(total, count, out=np.full((size, size), np.nan), where=count > 0)
+    low = np.tril_indices(size, -1)
+    for matrix in (mean, count, largest):
+        matrix[low] = matrix.T[low]
+    np.fill_diagonal(mean, 1.0)
+    np.fill_diagonal(count, [sum(name in row for row in values.values()) for name in names])
+    r, p = (tuple(tuple(map(_number, line)) for line in matrix.tolist()) for matrix in (mean, largest))
+    return BenchCorrelations(level, method, names, r, tuple(map(tuple, count.tolist())), p)
+
+
+def _pair(first: Array, second: Array, method: str) -> tuple[float, float] | None:
+    known = ~np.isnan(first) & ~np.isnan(second)
+    if method == "kappa":
+        pairs = (2 * first[known] + second[known]).astype(np.int64)
+        value = float(kappa(np.bincount(pairs, minlength=4).reshape(2, 2).astype(np.float64)))
+        return None if math.isnan(value) else (value, math.nan)
+    tested = correlate(first[known], second[known], method=method)
+    return None if tested is None else (tested.r, tested.p)
+
+
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else value
 
 
 # From the results of a bench to the figures that the detector `auto` chooses by.

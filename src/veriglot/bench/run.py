@@ -11,15 +11,22 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from veriglot.bench.comparison import METHODS
 from veriglot.bench.config import scopes
 from veriglot.bench.data import read_data, statistics_of
 from veriglot.bench.figures import Judgement, measured, span_figures, unlabelled_answers
-from veriglot.bench.labels import OWN_MARKS, item_table, same_maker, sentence_samples, tag_of
-from veriglot.bench.leaderboard import Board, comparisons, correlations, wins
+from veriglot.bench.items import (
+    OWN_MARKS,
+    Opinion,
+    item_table,
+    opinion_of_detector,
+    opinion_of_scorer,
+    same_maker,
+    sentence_samples,
+    tag_of,
+)
+from veriglot.bench.leaderboard import METHODS, Board, comparisons, correlations, wins
 from veriglot.bench.results import BenchCell, BenchData, BenchResults
 from veriglot.bench.systems import imported_answers, imported_system, judge, load_system, with_statuses
-from veriglot.bench.thresholds import Opinion, opinion_of_detector, opinion_of_scorer
 from veriglot.bench.type_confusion import type_confusions
 from veriglot.detectors.registry import load_detector
 from veriglot.errors import InputError, MissingExtraError, VeriglotError
@@ -35,7 +42,7 @@ if TYPE_CHECKING:
 
     from veriglot.bench.config import Config, Folder, SystemEntry
     from veriglot.bench.data import DataSet
-    from veriglot.bench.labels import ItemTable
+    from veriglot.bench.items import ItemTable
     from veriglot.bench.results import BenchAnswers, BenchConfusion, BenchFigure, Level
     from veriglot.bench.systems import Grain, LoadDetector, System, SystemOutput
     from veriglot.pipeline.engine import Watch

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 
-from veriglot.bench.labels import check_marks, tag_of
+from veriglot.bench.items import check_marks, tag_of
 from veriglot.bench.results import BenchSystem, Cost
 from veriglot.detectors.registry import load_detector
 from veriglot.errors import InputError, UnknownNameError, VeriglotError

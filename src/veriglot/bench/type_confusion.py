@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
-from veriglot.bench.labels import tag_of
+from veriglot.bench.items import tag_of
 from veriglot.bench.results import BenchConfusion
 from veriglot.errors import InputError, UsageError
 from veriglot.metrics.reference import reference

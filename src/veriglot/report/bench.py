@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 from rich.text import Text
 
-from veriglot.bench.comparison import SURE_TEXTS
+from veriglot.bench.figures import SURE_TEXTS
 from veriglot.bench.results import MEAN
 from veriglot.errors import UnknownNameError
 from veriglot.report.bench_view import ALL, FEW_TEXTS, SEEN, View, ends, findings, number, ranks, reading, taken

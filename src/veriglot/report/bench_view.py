@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from veriglot.bench.comparison import FEWEST_TEXTS, SURE_TEXTS, few, too_few
-from veriglot.bench.figures import UNTUNED
+from veriglot.bench.figures import SURE_TEXTS, UNTUNED, few
 from veriglot.bench.results import MEAN
+from veriglot.metrics.estimate import FEWEST_TEXTS, too_few
 from veriglot.metrics.measures import AT_THRESHOLD, ITEM_MEASURES, SPAN_MEASURES
 from veriglot.report.text_layout import MINUS, count
 

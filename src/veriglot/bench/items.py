@@ -1,4 +1,4 @@
-"""Items of a data set and what the labels say of them: is it factual, and which share of its facts is supported.
+"""Items of a data set: what labels say of them (factual or not, the share of supported facts), and what systems say.
 
 Kang et al.'s rules (section 5.1): an item is factual where all its facts are supported; its support rate is N_vs / N_t
 and its unverified rate N_nv / N_t, over facts that the evidence supports, contradicts, or says nothing of. Facts are
@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 import numpy as np
 
-from veriglot.errors import InputError, UnknownNameError, UsageError
-from veriglot.metrics.measures import Items
+from veriglot.detectors.units import judged_units
+from veriglot.errors import InputError, UsageError
+from veriglot.metrics.measures import Items, badness_of
 from veriglot.metrics.reference import COMBINED, labelled, reference
-from veriglot.metrics.spans import fact_marks, marked, segmenter
-from veriglot.records import Kind, languages
+from veriglot.metrics.spans import fact_marks, marked, probabilities, ranges, segmenter, unit_probabilities
+from veriglot.records import Direction, Kind, Prediction, Status, languages
 from veriglot.records.taxonomy import taxonomies, taxonomy
 from veriglot.signatures import digest
 
@@ -28,14 +29,20 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from veriglot.bench.results import Level
     from veriglot.metrics.reference import Reference
-    from veriglot.records import Annotation, Prediction, Sample
+    from veriglot.records import Annotation, Sample, Score, Span
     from veriglot.text.facts import Fact
+
+    Array = NDArray[np.float64]
+    Bounds = NDArray[np.int32]
+    Mask = NDArray[np.bool_]
 
 __all__ = [
     "OF_OTHERS",
     "OWN_MARKS",
     "ItemTable",
+    "Opinion",
     "bench_reference",
     "check_marks",
     "cluster_of",
@@ -43,6 +50,8 @@ __all__ = [
     "item_table",
     "made_by",
     "model_annotators",
+    "opinion_of_detector",
+    "opinion_of_scorer",
     "quoted",
     "same_maker",
     "sentence_samples",
@@ -69,12 +78,7 @@ def cluster_of(sample: Sample) -> str:
 
 
 def check_marks(prediction: Prediction, sample: Sample, *, path: str | None = None) -> None:
-    """Refuse a prediction whose marks show that it was made of another text than the sample of its id.
-
-    Args:
-        found: the prediction.
-        sample: of the same id.
-        path: where the prediction was read, for the error.
+    """Refuse a prediction (read at `path`) whose marks show that it was made of another text than the sample.
 
     Raises:
         InputError: a mark ends beyond the response, or the `text` of a span is not what stands there.
@@ -106,19 +110,14 @@ def quoted(text: str) -> str:
     return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
 
 
-LEVELS = ("response", "sentence", "fact")
 _KINDS = {"contradicted", "unverified"}
 
 
-@dataclass(frozen=True)
-class ItemLabels:
+class ItemLabels(NamedTuple):
     """What the labels say of one item.
 
     Attributes:
-        sample: id of its sample.
         start, end: its place in the response, half-open, in code points.
-        language: the tag that it is counted under; `und` where the sample does not say.
-        cluster: what it is resampled with.
         nonfactual: whether anything in it is marked.
         facts: how many facts it holds (a sentence: how many begin in it).
         support: share of them that are supported; None where it holds none.
@@ -127,11 +126,8 @@ class ItemLabels:
             with one type, such as `hat`, the clean items alone would be known.
     """
 
-    sample: str
     start: int
     end: int
-    language: str
-    cluster: str
     nonfactual: bool
     facts: int
     support: float | None
@@ -152,62 +148,38 @@ def item_labels(sample: Sample, level: str = "response", annotator: str | None =
         sentences and no facts.
 
     Raises:
-        UnknownNameError: no such level.
         UsageError: the labels cannot be chosen without a name.
     """
     from veriglot.text.facts import facts
     from veriglot.text.segmentation import sentences
 
-    if level not in LEVELS:
-        raise UnknownNameError("level", level, LEVELS)
     labels = reference(sample, annotator)
     if labels is None:
         return None
     tag = tag_of(sample.language)
     every = facts(sample.response, tag)
     verdicts = _verdicts(labels, every, len(sample.response))
-    about = _About(sample.id, tag, cluster_of(sample), bool(_meanings(labels.taxonomy)))
+    telling = bool(_meanings(labels.taxonomy))
     if level == "fact":
-        return [about.item((f.start, f.end), v != "", [v]) for f, v in zip(every, verdicts, strict=True)]
+        return [_item(f.start, f.end, v != "", [v], telling) for f, v in zip(every, verdicts, strict=True)]
     if level == "response":
-        return [about.item((0, len(sample.response)), bool(len(labels.marks.spans)), verdicts)]
+        return [_item(0, len(sample.response), bool(len(labels.marks.spans)), verdicts, telling)]
     places = np.array(sentences(sample.response, tag), dtype=np.int32).reshape(-1, 2)
     bad = marked(places, labels.marks.spans).tolist()
     starts = np.array([fact.start for fact in every], dtype=np.int64)
-    inside = [np.flatnonzero((starts >= start) & (starts < end)) for start, end in places.tolist()]
     return [
-        about.item((start, end), wrong, [verdicts[index] for index in held])
-        for (start, end), wrong, held in zip(places.tolist(), bad, inside, strict=True)
+        _item(start, end, wrong, [verdicts[i] for i in np.flatnonzero((starts >= start) & (starts < end))], telling)
+        for (start, end), wrong in zip(places.tolist(), bad, strict=True)
     ]
 
 
-class _About(NamedTuple):
-    """What the items of one sample share; `telling` is whether its taxonomy tells contradicted from unverified."""
-
-    sample: str
-    language: str
-    cluster: str
-    telling: bool
-
-    def item(self, bounds: tuple[int, int], nonfactual: bool, verdicts: Sequence[str | None]) -> ItemLabels:
-        """One item with the verdicts on its facts."""
-        total = len(verdicts)
-        told = self.telling and None not in verdicts
-
-        def share(verdict: str) -> float:
-            return verdicts.count(verdict) / total
-
-        return ItemLabels(
-            self.sample,
-            *bounds,
-            self.language,
-            self.cluster,
-            nonfactual,
-            total,
-            support=share("") if total else None,
-            contradicted=share("contradicted") if total and told else None,
-            unverified=share("unverified") if total and told else None,
-        )
+def _item(start: int, end: int, nonfactual: bool, verdicts: Sequence[str | None], telling: bool) -> ItemLabels:
+    """One item with the verdicts on its facts; `telling` is whether the labels tell contradicted from unverified."""
+    total = len(verdicts)
+    shares = [verdicts.count(verdict) / total if total else None for verdict in ("", "contradicted", "unverified")]
+    if not telling or None in verdicts:
+        shares[1:] = None, None
+    return ItemLabels(start, end, nonfactual, total, *shares)
 
 
 def _verdicts(labels: Reference, every: Sequence[Fact], length: int) -> list[str | None]:
@@ -243,17 +215,12 @@ def _meanings(name: str | None) -> dict[str, str]:
 # The items of a data set at one level, in an order that all systems share: words, sentences or responses.
 
 
-if TYPE_CHECKING:
-    Array = NDArray[np.float64]
-    Mask = NDArray[np.bool_]
-
-
 @dataclass(frozen=True)
 class ItemTable:
     """The items of one part of a data set at one level.
 
     Attributes:
-        level: `word`, `sentence` or `response`.
+        level: of the items.
         samples: the samples, in order.
         owner: index of the sample that each item is of, ascending, shape `(n,)`.
         places: its place in the response, half-open, in code points, shape `(n, 2)`.
@@ -266,7 +233,7 @@ class ItemTable:
         labelled: whether there are labels; where not, `nonfactual` says nothing.
     """
 
-    level: str
+    level: Level
     samples: tuple[Sample, ...]
     owner: NDArray[np.int64]
     places: NDArray[np.int32]
@@ -296,7 +263,7 @@ class ItemTable:
 def item_table(
     samples: Sequence[Sample],
     texts: Mapping[str, str],
-    level: str,
+    level: Level,
     *,
     annotator: str | None = None,
     unit: str = "word",
@@ -312,12 +279,13 @@ def item_table(
         unit: what level `word` counts.
         labelled: whether they have labels.
     """
-    if not labelled:
-        rows = _bare(samples, level, unit)
-    else:
-        rows = _words(samples, annotator, unit) if level == "word" else _labelled(samples, level, annotator)
+    rows = [
+        (index, *row)
+        for index, sample in enumerate(samples)
+        for row in (_rows(sample, level, annotator, unit) if labelled else _bare(sample, level, unit))
+    ]
     owner = np.array([row[0] for row in rows], dtype=np.int64)
-    rates = [np.array([row[index] for row in rows], dtype=np.float64) for index in (4, 5)]
+    support, unverified = (np.array([row[column] for row in rows], dtype=np.float64) for column in (4, 5))
     return ItemTable(
         level,
         tuple(samples),
@@ -326,54 +294,37 @@ def item_table(
         np.array([tag_of(samples[index].language) for index in owner.tolist()], dtype=np.str_),
         tuple(texts[samples[index].id] for index in owner.tolist()),
         np.array([row[3] for row in rows], dtype=bool),
-        None if level == "word" else rates[0],
-        None if level == "word" else rates[1],
+        None if level == "word" else support,
+        None if level == "word" else unverified,
         labelled,
     )
 
 
-_Row = tuple[int, int, int, bool, float, float]  # owner, start, end, nonfactual, support, unverified
+_Row = tuple[int, int, bool, float | None, float | None]  # start, end, nonfactual, support, unverified
 
 
-def _labelled(samples: Sequence[Sample], level: str, annotator: str | None) -> list[_Row]:
-    return [
-        (index, item.start, item.end, item.nonfactual, _number(item.support), _number(item.unverified))
-        for index, sample in enumerate(samples)
-        for item in item_labels(sample, level, annotator) or ()
-    ]
+def _rows(sample: Sample, level: Level, annotator: str | None, unit: str) -> list[_Row]:
+    if level != "word":
+        items = item_labels(sample, level, annotator) or ()
+        return [(item.start, item.end, item.nonfactual, item.support, item.unverified) for item in items]
+    labels = reference(sample, annotator)
+    if labels is None:
+        return []
+    bounds = segmenter(unit)(sample.response, tag_of(sample.language))
+    bad = marked(bounds, labels.marks.spans).tolist()
+    return [(start, end, wrong, None, None) for (start, end), wrong in zip(bounds.tolist(), bad, strict=True)]
 
 
-def _bare(samples: Sequence[Sample], level: str, unit: str) -> list[_Row]:
-    """The items of samples without labels."""
+def _bare(sample: Sample, level: Level, unit: str) -> list[_Row]:
+    """The items of a sample without labels."""
     from veriglot.text.segmentation import sentences
 
-    segment = segmenter(unit)
-    rows: list[_Row] = []
-    for index, sample in enumerate(samples):
-        tag = tag_of(sample.language)
-        if level == "response":
-            places = [(0, len(sample.response))]
-        else:
-            places = segment(sample.response, tag).tolist() if level == "word" else sentences(sample.response, tag)
-        rows += [(index, start, end, False, np.nan, np.nan) for start, end in places]
-    return rows
-
-
-def _words(samples: Sequence[Sample], annotator: str | None, unit: str) -> list[_Row]:
-    segment = segmenter(unit)
-    rows: list[_Row] = []
-    for index, sample in enumerate(samples):
-        labels = reference(sample, annotator)
-        if labels is None:
-            continue
-        bounds = segment(sample.response, tag_of(sample.language))
-        bad = marked(bounds, labels.marks.spans).tolist()
-        rows += [(index, s, e, b, np.nan, np.nan) for (s, e), b in zip(bounds.tolist(), bad, strict=True)]
-    return rows
-
-
-def _number(value: float | None) -> float:
-    return np.nan if value is None else value
+    tag = tag_of(sample.language)
+    if level == "response":
+        places = [(0, len(sample.response))]
+    else:
+        places = segmenter(unit)(sample.response, tag).tolist() if level == "word" else sentences(sample.response, tag)
+    return [(start, end, False, None, None) for start, end in places]
 
 
 # Labels that a model made: in a bench they count only where its file names their annotator, and never for their maker.
@@ -429,15 +380,12 @@ def same_maker(makers: Iterable[str], names: Iterable[str | None]) -> bool:
     Revisions that count up are one detector: `grounding@1.1` made what `grounding@1.0` did. What tells models apart
     counts: `judge:spans@1+one` and `judge:spans@1+two` are two.
     """
-    return not {_unversioned(name) for name in makers}.isdisjoint(_unversioned(name) for name in names if name)
+    unversioned = ({_VERSION.sub("", name) for name in group if name} for group in (makers, names))
+    return not set.isdisjoint(*unversioned)
 
 
 def _by_models(sample: Sample) -> list[Annotation]:
     return [annotation for annotation in labelled(sample) if annotation.kind is Kind.MODEL]
-
-
-def _unversioned(name: str) -> str:
-    return _VERSION.sub("", name)
 
 
 def sentence_samples(table: ItemTable) -> list[Sample]:
@@ -455,3 +403,98 @@ def sentence_samples(table: ItemTable) -> list[Sample]:
             )
         )
     return result
+
+
+# What a system said of each item: a number that is greater the worse the item is, and its own verdict.
+#
+# A detector's number of a word is its confidence, of a sentence what its facts add up to (`metrics.unit_scores`), of a
+# response its score; where it gives no confidences of words, the greatest of the spans that touch the item, or 1 and 0
+# where spans have none either. Its own verdict is whether a span touches the item; of a sentence with confidences,
+# whether its number reaches the threshold, as in `veriglot evaluate`.
+
+
+HARD = "spans without confidences: a mark counts 1 and no mark 0, so figures of ranking rest on verdicts"
+
+
+@dataclass(frozen=True)
+class Opinion:
+    """What a system said of every item of a table.
+
+    Attributes:
+        badness: greater is worse, NaN where the item was not scored, shape `(n,)`.
+        verdict: 1 where its own threshold marks the item, 0 where not, NaN where not scored; None where it has none.
+        notes: what a reader of figures must know.
+    """
+
+    badness: Array
+    verdict: Array | None
+    notes: tuple[str, ...] = ()
+
+
+def opinion_of_detector(table: ItemTable, predictions: Sequence[Prediction], threshold: float | None) -> Opinion:
+    """A detector's opinion of each item.
+
+    Args:
+        table: the items.
+        predictions: of the table's samples, in order.
+        threshold: confidence from which it marks; None where it is not known, so that spans alone are its verdict.
+    """
+    badness, verdict = np.full(len(table), np.nan), np.full(len(table), np.nan)
+    hard = 0
+    for index, (sample, prediction) in enumerate(zip(table.samples, predictions, strict=True)):
+        items = table.of_sample(index)
+        if prediction.status is not Status.SCORED or items.start == items.stop:
+            continue
+        bounds = table.places[items]
+        values, graded = _numbers(sample, prediction, table.level, bounds)
+        badness[items] = values
+        hard += not graded
+        touched = marked(bounds, ranges(prediction.spans or ())).astype(np.float64)
+        if table.level == "response":
+            touched[:] = float(bool(prediction.spans))
+        elif table.level == "sentence" and prediction.words is not None and threshold is not None:
+            touched = (values >= threshold).astype(np.float64)
+        verdict[items] = touched
+    return Opinion(badness, verdict, (HARD,) if hard else ())
+
+
+def _numbers(sample: Sample, prediction: Prediction, level: str, bounds: Bounds) -> tuple[Array, bool]:
+    """The number of each item, and whether it is more than a verdict."""
+    spans = prediction.spans or ()
+    if level == "response":
+        assert prediction.score is not None
+        return np.array([prediction.score]), not any(note.startswith("confidence:verdict") for note in prediction.notes)
+    length = len(sample.response)
+    if prediction.words is None:
+        graded = all(span.confidence is not None for span in spans)
+        return unit_probabilities(bounds, _by_span(length, spans)), graded or not spans
+    if level == "sentence":
+        units = {(unit.start, unit.end): unit.score for unit in judged_units(sample, prediction, "sentence") or ()}
+        if all((start, end) in units for start, end in bounds.tolist()):
+            return np.array([units[start, end] for start, end in bounds.tolist()], dtype=np.float64), True
+    confidences = np.array([word.confidence for word in prediction.words], dtype=np.float64)
+    return unit_probabilities(bounds, probabilities(length, ranges(prediction.words), confidences)), True
+
+
+def _by_span(length: int, spans: Sequence[Span]) -> Array:
+    """The greatest confidence of the spans that cover each code point, 0 where none does, shape `(length,)`."""
+    result = np.zeros(length, dtype=np.float64)
+    for span in spans:
+        confidence = 1.0 if span.confidence is None else span.confidence
+        result[span.start : span.end] = np.maximum(result[span.start : span.end], confidence)
+    return result
+
+
+def opinion_of_scorer(scores: Sequence[Score], direction: Direction | str, threshold: float | None) -> Opinion:
+    """A scorer's opinion of each item.
+
+    Args:
+        scores: one an item, in order.
+        direction: of its numbers.
+        threshold: in its own numbers; None where it has none.
+    """
+    badness = badness_of([score.value for score in scores], direction)
+    if threshold is None:
+        return Opinion(badness, None)
+    cut = threshold if Direction(direction) is Direction.HIGHER_IS_WORSE else -threshold
+    return Opinion(badness, np.where(np.isnan(badness), np.nan, (badness >= cut).astype(np.float64)))

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from veriglot.detectors.grounding.features import Lexicon
+from veriglot.detectors.grounding.document import Lexicon
 from veriglot.records import Prediction, Span, Status, Word, encode
 from veriglot.training.grounding.calibration import calibrate, script_of_tag
 from veriglot.training.grounding.examples import read_labelled

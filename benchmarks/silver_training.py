@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 import torch
 
-from veriglot.detectors.grounding.features import Lexicon
+from veriglot.detectors.grounding.document import Lexicon
 from veriglot.training.grounding.examples import read_labelled
 from veriglot.training.grounding.network import predict
 from veriglot.training.grounding.pipeline import first_stage, is_answer, is_held_out, rows_of

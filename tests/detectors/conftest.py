@@ -16,7 +16,7 @@ from veriglot.detectors.registry import load_detector
 if TYPE_CHECKING:
     from detector_contract import Load
 
-    from veriglot.detectors.grounding.features import Lexicon
+    from veriglot.detectors.grounding.document import Lexicon
 
 SHIPPED = Path(str(files("veriglot.detectors.semantic") / "weights"))
 

@@ -10,7 +10,8 @@ import torch
 
 from veriglot.detectors.grounding.detector import Line
 from veriglot.detectors.grounding.detector import ScriptCalibration as Calibration
-from veriglot.detectors.grounding.features import Lexicon, extract
+from veriglot.detectors.grounding.document import Lexicon
+from veriglot.detectors.grounding.features import extract
 from veriglot.detectors.semantic.detector import FILES, Calibrations, Manifest, shared_folder, shared_hash
 from veriglot.detectors.semantic.features import READING_VERSION
 from veriglot.signatures import file_sha256

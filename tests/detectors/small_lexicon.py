@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from veriglot.detectors.grounding.document import Document
-from veriglot.detectors.grounding.features import FREQUENCY_BITS, Lexicon, vector_key
+from veriglot.detectors.grounding.document import FREQUENCY_BITS, Document, Lexicon, vector_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from hashed_encoder import HashedEncoder
 
-from veriglot.detectors.grounding.features import Lexicon, extract
+from veriglot.detectors.grounding.document import Lexicon
+from veriglot.detectors.grounding.features import extract
 from veriglot.detectors.semantic.detector import shared_folder
 from veriglot.detectors.semantic.features import ACROSS, NAME, EncoderVectors, Held, read_sample
 from veriglot.training.grounding.examples import Example

@@ -10,7 +10,7 @@ import pytest
 from hashed_encoder import WIDTH, HashedEncoder
 from training_data import english, german
 
-from veriglot.detectors.grounding.features import Lexicon
+from veriglot.detectors.grounding.document import Lexicon
 from veriglot.detectors.semantic.detector import Head, inputs_of, shared_folder
 from veriglot.detectors.semantic.features import EncoderVectors, Held, Reading, read_sample
 

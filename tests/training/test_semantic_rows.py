@@ -9,7 +9,7 @@ import pytest
 from hashed_encoder import WIDTH, HashedEncoder
 from training_data import WRITERS, english, german
 
-from veriglot.detectors.grounding.features import Lexicon
+from veriglot.detectors.grounding.document import Lexicon
 from veriglot.detectors.semantic.detector import shared_folder
 from veriglot.detectors.semantic.features import EncoderVectors, Held, read_sample
 from veriglot.training.grounding.examples import Example, Mark

@@ -11,8 +11,7 @@ onnx = pytest.importorskip("onnx", reason="needs the extra `train`")
 pytest.importorskip("onnxruntime_extensions", reason="needs the extra `vectors`")
 pytest.importorskip("wordfreq", reason="needs the extra `vectors`")
 
-from veriglot.detectors.grounding.document import Document  # noqa: E402
-from veriglot.detectors.grounding.features import MEANING, Lexicon  # noqa: E402
+from veriglot.detectors.grounding.document import MEANING, Document, Lexicon  # noqa: E402
 from veriglot.training.grounding import pipeline as vectors  # noqa: E402
 
 if TYPE_CHECKING:

@@ -48,11 +48,8 @@ __all__ = [
     "Source",
     "Versioned",
     "WordCurve",
-    "curved",
     "logit",
-    "lowest",
     "predicted_language",
-    "read_calibration",
     "read_over",
     "read_versioned",
     "read_words",
@@ -271,11 +268,7 @@ class Calibration(Versioned, frozen=True, kw_only=True):
 
 
 def read_calibration(path: str | Path) -> Calibration:
-    """Read a file that `veriglot evaluate --calibrate` wrote.
-
-    Raises:
-        InputError: there is none, or it is something else.
-    """
+    """Read a file that `veriglot evaluate --calibrate` wrote."""
     return read_versioned(path, Calibration, CALIBRATION, "calibration", "veriglot evaluate --calibrate")
 
 

@@ -30,7 +30,6 @@ __all__ = [
     "Encoded",
     "Encoder",
     "Piece",
-    "Strength",
     "WindowEncoder",
     "fast_tokenizer",
     "load_encoder",

@@ -44,23 +44,14 @@ _BLOCKS = np.dtype([("scale", "<f2"), ("pairs", "u1", (_HALF,))])
 
 @dataclass(frozen=True)
 class Sizes:
-    """The network's sizes.
+    """Of the network."""
 
-    Attributes:
-        width: numbers of a token's vector.
-        layers: transformer layers.
-        heads: attention heads of each.
-        inner: width of the feed-forward layer.
-        room: tokens that it takes at a time.
-        epsilon: of its layer normalisations.
-    """
-
-    width: int
-    layers: int
-    heads: int
-    inner: int
-    room: int
-    epsilon: float
+    width: int  # numbers of a token's vector
+    layers: int  # transformer layers
+    heads: int  # attention heads of each
+    inner: int  # width of the feed-forward layer
+    room: int  # tokens that it takes at a time
+    epsilon: float  # of its layer normalisations
 
 
 class E5File:
@@ -232,23 +223,13 @@ _INT8 = 4  # accuracy level: products in 8-bit integers, sums in float32
 
 
 def built(file: E5File, layer: int, learned: Mapping[str, NDArray[np.float32]] | None = None) -> bytes:
-    """The model.
+    """An ONNX model, as bytes.
 
-    Args:
-        file: gives sizes and tensors.
-        layer: whose output is given as the vectors of tokens, counted from 1.
-        learned: of a reader: for the matrices that have an addition, `l4.q.down` (r, in) and `l4.q.up` (out, r), by
-            layer counted from 0 and by matrix; `part` (p, width), what is added to the tokens of each of p parts of a
-            sequence before the first of these layers.
-
-    Returns:
-        An ONNX model, as bytes: the inputs `embedded` (b, t, width), the sums of embeddings, `mask` (b, t) int32, 1
-        where there is a token, and, of a reader, `parts` (b, t, p), 1 where a token is of a part; the outputs `tokens`
-        and `last` (b, t, width), of `layer` and of the last one.
-
-    Raises:
-        ValueError: the file lacks a tensor.
-        KeyError: `learned` does.
+    In go `embedded` (b, t, width), the sums of embeddings, `mask` (b, t) int32, 1 where there is a token, and, of a
+    reader, `parts` (b, t, p), 1 where a token is of a part; out come `tokens` and `last` (b, t, width), of `layer`,
+    counted from 1, and of the last one. What a reader has `learned`: for the matrices that have an addition,
+    `l4.q.down` (r, in) and `l4.q.up` (out, r), by layer counted from 0 and by matrix; and `part` (p, width), what is
+    added to the tokens of each part before the first of these layers.
     """
     graph = _Graph(file, learned or {})
     adapted = [int(name[1 : name.index(".")]) for name in graph.learned if name.endswith(".down")]

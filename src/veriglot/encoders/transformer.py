@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Transformer", "pooled"]
+__all__ = ["Transformer"]
 
 
 POOLINGS = ("mean", "cls", "max", "lasttoken")
@@ -41,11 +41,7 @@ class _Module(msgspec.Struct):
 
 
 def pooling_of(model: str | Path) -> str:
-    """The pooling that a folder's configuration (of sentence-transformers) asks for; `mean` where it has none.
-
-    Raises:
-        UsageError: the folder asks for a pooling, or for layers behind it, that are not among ours.
-    """
+    """The pooling that a folder's configuration (of sentence-transformers) asks for; `mean` where it has none."""
     modules = Path(model) / "modules.json"
     if not modules.is_file():
         return "mean"

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from onnx import GraphProto, NodeProto
 
 
-__all__ = ["UniversalSentenceEncoder", "cut"]
+__all__ = ["UniversalSentenceEncoder"]
 
 
 # The Universal Sentence Encoder's ONNX graph, cut behind its tokenizer, in memory.
@@ -49,31 +49,16 @@ _CONTEXT = f"EncoderDNN/CNN_layers/{LAYER}/BiasAdd:0"
 
 @dataclass(frozen=True)
 class Parts:
-    """What the file holds.
+    """What the file holds."""
 
-    Attributes:
-        tokenizer: the SentencePiece model, as bytes.
-        network: an ONNX model, as bytes: the inputs `ids` (t,) int32 and `splits` (2,) int64; the outputs: sentence
-            vectors (1, 512), token vectors (t, 512).
-        ids: the name of the input of ids.
-        splits: the name of the input of splits, where rows begin and end in the ids.
-    """
-
-    tokenizer: bytes
+    tokenizer: bytes  # the SentencePiece model, as bytes
     network: bytes
-    ids: str
-    splits: str
+    ids: str  # the name of the input of ids
+    splits: str  # the name of the input of splits, where rows begin and end in the ids
 
 
 def cut(data: bytes) -> Parts:
-    """Take the file's two halves apart.
-
-    Args:
-        data: the ONNX file.
-
-    Raises:
-        ValueError: the file is no ONNX model, or not this one.
-    """
+    """Take the file's two halves apart."""
     try:
         model = onnx.load_from_string(data)
     except Exception as error:  # protobuf's errors are not ours to name, and differ between its versions

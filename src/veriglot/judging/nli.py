@@ -29,18 +29,7 @@ if TYPE_CHECKING:
     from veriglot.records import Evidence, Sample
     from veriglot.text.facts import Fact
 
-__all__ = [
-    "COLUMNS",
-    "ENTAILMENTS",
-    "Claim",
-    "ClaimReader",
-    "Claims",
-    "Entailment",
-    "Memory",
-    "Premise",
-    "Support",
-    "labels_of",
-]
+__all__ = ["COLUMNS", "ENTAILMENTS", "Claim", "ClaimReader", "Claims", "Entailment", "Memory", "Support", "labels_of"]
 
 
 Level = Literal["sentence", "fact"]

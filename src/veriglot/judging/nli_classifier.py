@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["SequenceClassifier", "joined"]
+__all__ = ["SequenceClassifier"]
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,7 @@ class Job:
 
 
 def joined(jobs: Sequence[Job], rows: NDArray[np.float32], pairs: int) -> NDArray[np.float32]:
-    """One row per pair, from one per job; see `Entailment.judge` for the rule.
-
-    Args:
-        jobs: in order of their pairs.
-        rows: entailment, neutral and contradiction, shape (len(jobs), 3).
-        pairs: how many there are; each has a job.
-    """
+    """One row per pair, from one per job; see `Entailment.judge` for the rule."""
     owners = np.array([job.row for job in jobs], np.int64)
     counts = np.bincount(owners, minlength=pairs)
     result = np.zeros((pairs, 3), np.float32)

@@ -14,7 +14,7 @@ from veriglot.detectors.grounding.features import BLOCK, Extract, extract
 from veriglot.text.segmentation import sentences
 
 if TYPE_CHECKING:
-    from veriglot.detectors.grounding.features import Lexicon
+    from veriglot.detectors.grounding.document import Lexicon
 
 PASSAGES = (
     "The old mill stands by the river. It was built in 1874 by the Becker family.",

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from small_lexicon import SHARES, VECTORS, hashes_of
 
-from veriglot.detectors.grounding.document import Document
-from veriglot.detectors.grounding.features import FREQUENCY_SCALE, MEANING, Lexicon
+from veriglot.detectors.grounding.document import FREQUENCY_SCALE, MEANING, Document, Lexicon
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veriglot.detectors.grounding import document as matching
+from veriglot.detectors.grounding import features as matching
 from veriglot.detectors.grounding.document import STEM, Document
 from veriglot.text.normalization import fold
 

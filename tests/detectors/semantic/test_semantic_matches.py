@@ -7,7 +7,8 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from veriglot.detectors.grounding.document import Document, number_values
+from veriglot.detectors.grounding.document import Document
+from veriglot.detectors.grounding.features import number_values
 from veriglot.detectors.semantic import features as module
 from veriglot.detectors.semantic.features import likeness, matches
 

@@ -13,7 +13,8 @@ import msgspec
 import numpy as np
 
 from veriglot.detectors.calibration import sigmoid
-from veriglot.detectors.grounding.features import FEATURES_VERSION, Lexicon, extract
+from veriglot.detectors.grounding.document import Lexicon
+from veriglot.detectors.grounding.features import FEATURES_VERSION, extract
 from veriglot.errors import WeightsError
 from veriglot.hub.checkpoints import onnx_session
 from veriglot.judging.base import (
@@ -121,14 +122,6 @@ def mark(
 
     Neighbouring marked words of one sentence make one span; its type is the likeliest on the average of its words, its
     confidence the mean of theirs.
-
-    Args:
-        sample: the sample.
-        extract: its features, for words, sentences and windows.
-        confidences: probability that each word is unsupported, shape (n,).
-        types: probability of each type given that the word is unsupported, shape (n, t).
-        names: the types.
-        threshold: a word is marked from this confidence on.
     """
 
     def label(low: int, high: int) -> SpanLabel:
@@ -148,15 +141,7 @@ def word_list(
     threshold: float,
     places: NDArray[np.int64] | None = None,
 ) -> tuple[Word, ...]:
-    """Every word with its confidence; supported words with the place in the evidence that supports them best.
-
-    Args:
-        sample: the sample.
-        extract: its features.
-        confidences: probability that each word is unsupported, shape (n,).
-        threshold: a word counts as supported below it.
-        places: an evidence word for words that do not stand in the evidence as they are, or -1, shape (n,).
-    """
+    """Every word with its confidence; supported words with the place in the evidence that supports them best."""
 
     def pointers(word: int) -> tuple[Pointer, ...]:
         index = _supporting_word(extract, word)

@@ -1,7 +1,8 @@
-"""Texts made ready for comparison, and what of a word, its parts and its neighbours stands in another text."""
+"""Texts made ready for comparison: folded, in words, with hashes; and what is known of words beforehand."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,26 +14,22 @@ from veriglot.text.unicode import Kind, code_points, kind_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
 __all__ = [
+    "FREQUENCY_BITS",
+    "MEANING",
+    "VECTOR_SCALE",
     "Document",
-    "beginnings",
+    "Lexicon",
     "contains",
     "count",
     "count_sorted",
-    "endings",
-    "has_pair",
-    "has_swapped_pair",
     "mixed",
-    "number_values",
-    "numbers_shared",
-    "occurrences",
-    "pairs",
     "slots",
-    "stretch_coverage",
-    "word_occurrences",
+    "vector_key",
 ]
 
 
@@ -74,11 +71,7 @@ def mixed(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 class Stretches:
-    """Hashes of stretches of one text.
-
-    Args:
-        codes: its code points, shape (n,).
-    """
+    """Hashes of stretches of one text."""
 
     def __init__(self, codes: NDArray[np.uint32]) -> None:
         powers, self._inverses = _powers(len(codes) + 1)
@@ -140,19 +133,12 @@ _IDEOGRAPHS = ((0x2E80, 0xA000), (0xF900, 0xFB00), (0x20000, 0x32000))
 
 
 class Distinct(NamedTuple):
-    """The different words of a text, sorted by hash.
+    """The different words of a text, sorted by hash."""
 
-    Attributes:
-        hashes: shape (k,).
-        first: a word of the text that each stands for, shape (k,).
-        inverse: which of them each word of the text is, shape (n,).
-        counts: how often each occurs, shape (k,).
-    """
-
-    hashes: NDArray[np.uint64]
-    first: NDArray[np.int64]
-    inverse: NDArray[np.int64]
-    counts: NDArray[np.int64]
+    hashes: NDArray[np.uint64]  # shape (k,)
+    first: NDArray[np.int64]  # a word of the text that each stands for, shape (k,)
+    inverse: NDArray[np.int64]  # which of them each word of the text is, shape (n,)
+    counts: NDArray[np.int64]  # how often each occurs, shape (k,)
 
 
 class Document:
@@ -244,120 +230,131 @@ class Document:
         return flags
 
 
-_ODD = np.uint64(31)
+# What the detector knows of words beforehand: how common each is, and a small vector of its meaning.
+#
+# Frequencies are a table of 2^17 slots each for words and stems, indexed by hash and blind to the language: a slot
+# holds the highest frequency that any word in it has in any language. Vectors were distilled from a multilingual
+# sentence encoder, so that words of one meaning lie close across languages; a word that has none borrows that of
+# its longest known core, and else is zero, which the features say. Both are made by `veriglot.training.grounding`.
 
 
-def covered(response: Document, other: Document, size: int) -> NDArray[np.bool_]:
-    """Which places of the response's stream lie in a stretch of `size` that the other text holds too."""
-    if not len(other):
-        return np.zeros(len(response.stream), bool)
-    asked = response.hashes.grams(size)
-    edges = np.zeros(len(response.stream) + 1, np.int32)
-    if len(asked):
-        shared = contains(other.hashes.grams(size), asked)
-        edges[: len(shared)] += shared
-        edges[size : size + len(shared)] -= shared
-    flags: NDArray[np.bool_] = np.cumsum(edges[:-1]) > 0
-    return flags
+FREQUENCY_BITS = 17
+FREQUENCY_SCALE = 12.0  # log2(1 + 8192 * share of the words) of the commonest words, and so the largest frequency
+VECTOR_SCALE = 127.0
+MEANING = 24  # the first numbers of a vector have length 1 and say what a word means; the rest say how it is used
+_STEPS_PER_UNIT = 20.0  # a frequency is stored as an unsigned byte in twentieths
+
+# How many code points to take off the front and the back of an unknown word, in the order of trying.
+_ENDINGS = ((0, 1), (0, 2), (0, 3))
+_CLITICS = ((2, 0), (1, 0), (3, 0), (0, 1), (2, 1), (1, 1), (0, 2), (2, 2))
+_SEMITIC = (0x0590, 0x0700)  # Hebrew, Arabic: articles and conjunctions are written on to the word
+_MIN_CORE = 3
+_MIN_SHARE = 0.6
 
 
-def stretch_coverage(response: Document, other: Document, sizes: tuple[int, ...]) -> list[NDArray[np.float64]]:
-    """For each size, the share of each word that lies in a shared stretch of that many code points."""
-    return [response.mean_in_words(covered(response, other, size)) for size in sizes]
+def vector_key(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """The part of a word's hash that the vector table is keyed by: its upper 32 bits, as 64-bit numbers."""
+    return words >> np.uint64(32)
 
 
-def _shared_edge(response: Document, other: Document, sizes: tuple[int, ...], *, front: bool) -> NDArray[np.float64]:
-    ours, other_words = response.distinct.first, other.distinct.first
-    longest = np.zeros(len(ours))
-    places = np.arange(len(ours))
-    for size in sizes:
-        long = response.lengths[ours[places]] >= size
-        places = places[long]
-        other_words = other_words[other.lengths[other_words] >= size]
-        if not len(places) or not len(other_words):
-            break
-        asked = _edge(response, ours[places], size, front=front)
-        known = np.sort(_edge(other, other_words, size, front=front))
-        longest[places[slots(known, asked) >= 0]] = size
-    return longest[response.distinct.inverse]
+@dataclass(frozen=True)
+class Lexicon:
+    """Word frequencies and vectors.
 
+    Attributes:
+        frequencies: unsigned bytes, shape (2, 2^17): stems, then words.
+        keys: sorted keys of the words that have a vector, shape (v,).
+        vectors: signed bytes, shape (v, d).
+    """
 
-def _edge(document: Document, words: NDArray[np.int64], size: int, *, front: bool) -> NDArray[np.uint64]:
-    if front:
-        return document.hashes.of(document.starts[words], document.starts[words] + size)
-    return document.hashes.of(document.ends[words] - size, document.ends[words])
+    frequencies: NDArray[np.uint8]
+    keys: NDArray[np.uint64]
+    vectors: NDArray[np.int8]
 
+    @classmethod
+    def load(cls, folder: Path) -> Lexicon:
+        """Read the three tables from a folder of weights; the vectors are mapped, not read."""
+        return cls(
+            np.load(folder / "frequencies.npy"),
+            np.load(folder / "vector_keys.npy").astype(np.uint64),
+            np.load(folder / "vectors.npy", mmap_mode="r"),
+        )
 
-def beginnings(response: Document, other: Document) -> NDArray[np.float64]:
-    """How many code points at its beginning each word shares with a word of the other text (0, 2, 3, 4, 6, 8, 10)."""
-    return _shared_edge(response, other, (2, 3, 4, 6, 8, 10), front=True)
+    def save(self, folder: Path) -> None:
+        """Write the three tables into a folder of weights."""
+        np.save(folder / "frequencies.npy", self.frequencies)
+        np.save(folder / "vector_keys.npy", self.keys.astype(np.uint32))
+        np.save(folder / "vectors.npy", self.vectors)
 
+    @property
+    def dimensions(self) -> int:
+        """How many numbers a vector has."""
+        return int(self.vectors.shape[1])
 
-def endings(response: Document, other: Document) -> NDArray[np.float64]:
-    """How many code points at its end each word shares with a word of the other text (0, 3, 4, 6)."""
-    return _shared_edge(response, other, (3, 4, 6), front=False)
+    def stem_frequency(self, hashes: NDArray[np.uint64]) -> NDArray[np.float32]:
+        """log2(1 + 8192 * share) of each stem, 0 to 12; 0 for a stem never seen."""
+        return self._frequency(0, hashes)
 
+    def word_frequency(self, hashes: NDArray[np.uint64]) -> NDArray[np.float32]:
+        """log2(1 + 8192 * share) of each word, 0 to 12; 0 for a word never seen."""
+        return self._frequency(1, hashes)
 
-def pairs(document: Document, gap: int) -> NDArray[np.uint64]:
-    """A hash of each pair of stems `gap` words apart in one passage, in order; n - gap of them in a single passage."""
-    count = max(0, len(document) - gap)
-    hashes = mixed(document.stem[:count] * _ODD + document.stem[gap:])
-    inside = document.passage[:count] == document.passage[gap:]
-    return hashes if inside.all() else hashes[inside]
+    def _frequency(self, row: int, hashes: NDArray[np.uint64]) -> NDArray[np.float32]:
+        index = (hashes >> np.uint64(64 - FREQUENCY_BITS)).astype(np.int64)
+        stored: NDArray[np.float32] = self.frequencies[row, index].astype(np.float32)
+        stored /= np.float32(_STEPS_PER_UNIT)
+        return stored
 
+    @staticmethod
+    def stored_frequency(shares: NDArray[np.float64]) -> NDArray[np.uint8]:
+        """Shares of the words of a language as the bytes of `frequencies`."""
+        scaled = np.minimum(np.log2(1.0 + shares * 8192.0), FREQUENCY_SCALE)
+        return np.round(scaled * _STEPS_PER_UNIT).astype(np.uint8)
 
-def has_pair(
-    response: Document, known: NDArray[np.uint64], gap: int
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Whether each word stands in the evidence's pairs with the word `gap` before it, and with the one after it."""
-    before = np.zeros(len(response), np.float32)
-    after = np.zeros(len(response), np.float32)
-    if len(response) > gap:
-        known_pairs = contains(known, pairs(response, gap))
-        before[gap:] = known_pairs
-        after[:-gap] = known_pairs
-    return before, after
+    def rarity(self, document: Document) -> NDArray[np.float32]:
+        """How much each word of a text tells, from near 0 (function words) to 1 (rare words); shape (n,).
 
+        Very short words outside ideographs tell less.
+        """
+        common = self.stem_frequency(document.stem)
+        weight = np.clip(FREQUENCY_SCALE - common, 0.5, FREQUENCY_SCALE) / FREQUENCY_SCALE
+        short = np.minimum(1.0, document.lengths / 3.0)
+        rarity: NDArray[np.float32] = np.where(document.ideographic, weight, weight * short).astype(np.float32)
+        return rarity
 
-def has_swapped_pair(response: Document, known: NDArray[np.uint64]) -> NDArray[np.float32]:
-    """Whether each word and a neighbour stand in the evidence in the other order, as after a swap of arguments."""
-    swapped = np.zeros(len(response), np.float32)
-    if len(response) > 1:
-        turned = mixed(response.stem[1:] * _ODD + response.stem[:-1])
-        known_pairs = contains(known, turned).astype(np.float32)
-        swapped[1:] += known_pairs
-        swapped[:-1] += known_pairs
-    return swapped
+    def places_of(self, document: Document) -> NDArray[np.int64]:
+        """The row of `vectors` that each word has, or -1; shape (n,)."""
+        words = document.distinct
+        places = slots(self.keys, vector_key(words.hashes))
+        unknown = np.flatnonzero((places < 0) & ~document.ideographic[words.first])
+        if len(unknown):
+            places[unknown] = self._by_core(document, words.first[unknown])
+        return places[words.inverse]
 
+    def vectors_at(self, places: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The vectors of such rows, zero for -1; shape (n, d)."""
+        known = places >= 0
+        vectors = np.zeros((len(places), self.dimensions), np.float32)
+        vectors[known] = self.vectors[places[known]]
+        vectors /= np.float32(VECTOR_SCALE)
+        return vectors
 
-def number_values(document: Document) -> tuple[NDArray[np.int64], list[str]]:
-    """Words with digits, and the digits of each without thousands marks and the like."""
-    words = np.flatnonzero(document.counts_in_words(document.digits()) > 0)
-    values = []
-    for start, end in document.bounds[words].tolist():
-        digits = "".join(chr(c) for c in document.folded[start:end].tolist() if 0x30 <= c <= 0x39)
-        values.append(digits.lstrip("0") or "0")
-    return words, values
+    def meanings_of(self, document: Document) -> NDArray[np.float32]:
+        """The part of each word's vector whose dot product says how alike two words are; shape (n, m)."""
+        return self.vectors_at(self.places_of(document))[:, :MEANING]
 
-
-def numbers_shared(response: Document, *others: Document) -> list[NDArray[np.float32]]:
-    """For each other text, whether each number of the response stands in it by value; 0 for words that are none."""
-    words, values = number_values(response)
-    shared = []
-    for other in others:
-        flags = np.zeros(len(response), np.float32)
-        if len(words):
-            known = set(number_values(other)[1])
-            flags[words] = [value in known for value in values]
-        shared.append(flags)
-    return shared
-
-
-def occurrences(response: Document, other: Document) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """How often each word of the response, and each stem, occurs in the other text."""
-    return word_occurrences(response, other), count(other.stem, response.stem)
-
-
-def word_occurrences(response: Document, other: Document) -> NDArray[np.int64]:
-    """How often each word of the response occurs in the other text."""
-    return count_sorted(other.distinct.hashes, other.distinct.counts, response.word)
+    def _by_core(self, document: Document, asked: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The table place of the longest known core of each asked word, or -1."""
+        places = np.full(len(asked), -1, np.int64)
+        first = document.folded[document.bounds[asked, 0]]
+        semitic = (first >= _SEMITIC[0]) & (first < _SEMITIC[1])
+        for applies, cuts in ((semitic, _CLITICS), (~semitic, _ENDINGS)):
+            for front, back in cuts:
+                lengths = document.lengths[asked]
+                core = lengths - front - back
+                fits = (places < 0) & applies & (core >= np.maximum(_MIN_CORE, _MIN_SHARE * lengths))
+                if fits.any():
+                    words = asked[fits]
+                    hashes = document.hashes.of(document.starts[words] + front, document.ends[words] - back)
+                    places[fits] = slots(self.keys, vector_key(hashes))
+        return places

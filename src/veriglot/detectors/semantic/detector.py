@@ -21,7 +21,7 @@ from veriglot.detectors.grounding.detector import (
     read_manifest,
     session_of,
 )
-from veriglot.detectors.grounding.features import Lexicon
+from veriglot.detectors.grounding.document import Lexicon
 from veriglot.detectors.semantic.features import READING_VERSION, EncoderVectors, Held, base_of, read_sample
 from veriglot.encoders.base import load_encoder, strength_among
 from veriglot.errors import UnknownNameError, WeightsError
@@ -162,11 +162,7 @@ def check_weights(folder: Path) -> Manifest:
 
 
 def reading_encoder(folder: Path, manifest: Manifest) -> Path | None:
-    """The file of the encoder that the reader reads with; None where the weights have no reader, or it is not here.
-
-    Raises:
-        WeightsError: it is damaged, or another than the one that the reader was trained with.
-    """
+    """The file of the encoder that the reader reads with; None where the weights have no reader, or it is not here."""
     if not manifest.reads_with:
         return None
     try:

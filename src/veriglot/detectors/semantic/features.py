@@ -15,8 +15,8 @@ from anyascii import anyascii
 from rapidfuzz import fuzz
 from rapidfuzz.process import cdist
 
-from veriglot.detectors.grounding.document import Document, mixed, number_values
-from veriglot.detectors.grounding.features import Extract, extract
+from veriglot.detectors.grounding.document import Document, mixed
+from veriglot.detectors.grounding.features import Extract, extract, number_values
 from veriglot.encoders.base import word_vectors
 from veriglot.text.segmentation import sentences
 from veriglot.text.unicode import SCRIPT_SAMPLE, main_script, script_sample_of
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from veriglot.detectors.grounding.features import Lexicon
+    from veriglot.detectors.grounding.document import Lexicon
     from veriglot.encoders.base import Encoder
 
 __all__ = [
@@ -119,19 +119,13 @@ _PAIRS = 1 << 20  # pairs of words that are held at a time while sentences are c
 
 @dataclass(frozen=True)
 class _Forms:
-    """Words by the number of their form, -1 for none, and which forms match.
+    """Words by the number of their form, -1 for none, and which forms match."""
 
-    Attributes:
-        ours: form of each word of the response, shape (n,).
-        theirs: form of each word of the evidence, shape (m,).
-        left, right, value: forms that match and how well, in the order of `left`, shape (p,).
-    """
-
-    ours: NDArray[np.int64]
-    theirs: NDArray[np.int64]
-    left: NDArray[np.int64]
-    right: NDArray[np.int64]
-    value: NDArray[np.float32]
+    ours: NDArray[np.int64]  # form of each word of the response, shape (n,)
+    theirs: NDArray[np.int64]  # form of each word of the evidence, shape (m,)
+    left: NDArray[np.int64]  # forms that match and how well, in the order of `left`, shape (p,)
+    right: NDArray[np.int64]  # forms that match and how well, in the order of `left`, shape (p,)
+    value: NDArray[np.float32]  # forms that match and how well, in the order of `left`, shape (p,)
 
     def pairs(
         self, ours: NDArray[np.int64], theirs: NDArray[np.int64]
@@ -154,15 +148,10 @@ class _Forms:
 
 @dataclass(frozen=True)
 class Matches:
-    """All matches of the words of two texts by form.
+    """All matches of the words of two texts by form."""
 
-    Attributes:
-        kinds: matches by stem, by number, and by name.
-        name: how well each word of the response matches any by sound, 0 to 1, shape (n,); zeros in one language.
-    """
-
-    kinds: tuple[_Forms, ...]
-    name: NDArray[np.float32]
+    kinds: tuple[_Forms, ...]  # matches by stem, by number, and by name
+    name: NDArray[np.float32]  # shape (n,)
 
     def with_words(self, theirs: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
         """The matches of some words of the evidence: word of the response, of the evidence, and how well, above 0 and
@@ -174,12 +163,7 @@ class Matches:
         return first, second, value
 
     def shared(self, sentence: NDArray[np.int64], count: int) -> NDArray[np.float32]:
-        """The share of the response's words that each sentence of the evidence holds, shape (count,).
-
-        Args:
-            sentence: the sentence of each evidence word, shape (m,).
-            count: of sentences.
-        """
+        """The share of the response's words that each sentence of the evidence holds, shape (count,)."""
         alike = np.stack([forms.ours for forms in self.kinds], axis=1)
         _, first, times = np.unique(alike, axis=0, return_index=True, return_counts=True)
         evidence_words, held = np.arange(len(sentence)), np.zeros(count)
@@ -205,13 +189,7 @@ class Matches:
 
 
 def matches(response: Document, evidence: Document, *, across: bool) -> Matches:
-    """All matches.
-
-    Args:
-        response: the words to look for.
-        evidence: the words to look among.
-        across: whether the two are in different languages, so that names are compared by their sound.
-    """
+    """All matches of words; names count by their sound where the texts are in different languages (`across`)."""
     kinds = [_same(response.stem, evidence.stem), _numbers(response, evidence)]
     name = np.zeros(len(response), np.float32)
     if across:
@@ -327,15 +305,7 @@ def selected(close: NDArray[np.float32], sentence: NDArray[np.int64]) -> NDArray
 
 
 def laid_out(words: NDArray[np.int64], passage: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The words in slots, -1 for empty ones, so that windows of two strides never cross a gap or a passage.
-
-    Args:
-        words: evidence words, in order, shape (k,).
-        passage: the passage of every evidence word, shape (m,).
-
-    Returns:
-        Each run of neighbouring words, filled up to whole strides and one empty stride more; shape (l,).
-    """
+    """The words in slots, -1 for empty ones, so that windows of two strides never cross a gap or a passage."""
     breaks = (np.diff(words) != 1) | (np.diff(passage[words]) != 0)
     runs = np.split(words, np.flatnonzero(breaks) + 1)
     parts = []
@@ -362,14 +332,7 @@ def sentence_columns(
     question: NDArray[np.float32] | None,
     asked: NDArray[np.float32] | None,
 ) -> NDArray[np.float32]:
-    """Thirteen numbers for each sentence of the response, shape (s, 13); the last six are 0 without a question.
-
-    Args:
-        ours: unit vectors of its sentences, shape (s, d).
-        evidence: unit vectors of the evidence's sentences, shape (e, d).
-        question: of the question, shape (d,).
-        asked: of the question together with each sentence, shape (s, d).
-    """
+    """Thirteen numbers for each sentence of the response, shape (s, 13); the last six are 0 without a question."""
     alike = ours @ evidence.T
     nearest = np.zeros((len(ours), _NEAREST), np.float32)
     highest = np.sort(alike, axis=1)[:, ::-1][:, :_NEAREST]
@@ -644,15 +607,10 @@ class Vectors(Protocol):
 
 @dataclass(frozen=True)
 class TextVectors:
-    """The pieces of a text: its sentences, long ones cut. There is always one at least.
+    """The pieces of a text: its sentences, long ones cut. There is always one at least."""
 
-    Attributes:
-        bounds: half-open code point ranges, shape (s, 2).
-        vectors: shape (s, d), unit length, or zero for a piece without tokens.
-    """
-
-    bounds: NDArray[np.int64]
-    vectors: NDArray[np.float32]
+    bounds: NDArray[np.int64]  # half-open code point ranges, shape (s, 2)
+    vectors: NDArray[np.float32]  # shape (s, d), unit length, or zero for a piece without tokens
 
     def piece_of(self, words: NDArray[np.int64]) -> NDArray[np.int64]:
         """The piece that each word begins in, shape (n,)."""

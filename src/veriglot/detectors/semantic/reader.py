@@ -50,17 +50,11 @@ _NONE = np.zeros((0, 2), np.int64)
 
 @dataclass(frozen=True)
 class Shown:
-    """One sequence to read.
+    """One sequence, with the piece of each of the evidence's tokens and its bounds in that piece."""
 
-    Attributes:
-        pair: its tokens.
-        bounds: of the response's tokens in the response, half-open in code points, shape (t, 2).
-        evidence: the piece of each of the evidence's tokens, and its bounds in that piece, shape (e, 3).
-    """
-
-    pair: Pair
-    bounds: NDArray[np.int64]
-    evidence: NDArray[np.int64]
+    pair: Pair  # its tokens
+    bounds: NDArray[np.int64]  # of the response's tokens in the response, half-open in code points, shape (t, 2)
+    evidence: NDArray[np.int64]  # shape (e, 3)
 
 
 def shown(
@@ -134,12 +128,7 @@ def _evidence(
 def of_words(
     judged: Sequence[tuple[Shown, NDArray[np.float32]]], words: NDArray[np.int64]
 ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
-    """The mean logit of the tokens of each word, shape (n,), and whether it has any.
-
-    Args:
-        judged: every sequence with a logit for each token of its response.
-        words: half-open in code points, in order, shape (n, 2).
-    """
+    """The mean logit of the tokens of each word, shape (n,), and whether it has any."""
     bounds = np.concatenate([_NONE, *(tokens.bounds for tokens, _ in judged)])
     logits = np.concatenate([values for _, values in judged] or [np.zeros(0, np.float32)])
     first = np.searchsorted(bounds[:, 1], words[:, 0], side="right")
@@ -193,25 +182,14 @@ class Reader:
 
 @dataclass(frozen=True)
 class Judgement:
-    """What the reader makes of one sequence.
+    """Of one sequence."""
 
-    Attributes:
-        unsupported: a logit for each token of the response, shape (t,).
-        answer: a logit for each token of the evidence, shape (e,): that it is of what the question asks for.
-    """
-
-    unsupported: Array
-    answer: Array
+    unsupported: Array  # a logit for each token of the response, shape (t,)
+    answer: Array  # a logit for each token of the evidence, shape (e,): that it is of what the question asks for
 
 
 def judged(learned: Mapping[str, Array], pair: Pair, tokens: Array, last: Array) -> Judgement:
-    """What the heads say.
-
-    Args:
-        learned: their weights: of `answer` and of `unsupported` two layers each.
-        pair: the sequence, of t tokens.
-        tokens, last: its vectors, as `E5Reader.states` gives them, shape (t, width).
-    """
+    """What the heads make of one sequence; its vectors are as `E5Reader.states` gives them, shape (t, width)."""
     question, response, evidence = (slice(*part) for part in (pair.question, pair.response, pair.evidence))
     answer = _two_layers(learned, "answer", last[evidence])
     unit = tokens / np.maximum(np.linalg.norm(tokens, axis=1, keepdims=True), 1e-6)
@@ -258,11 +236,7 @@ def save_learned(path: Path, learned: Mapping[str, Array]) -> None:
 
 
 def read_learned(path: Path) -> dict[str, Array]:
-    """What is in the file, in float32.
-
-    Raises:
-        WeightsError: it is missing or is not such a file.
-    """
+    """What is in the file, in float32."""
     try:
         with ZipFile(path) as file:
             arrays = {name.removesuffix(".npy"): _array(file, name) for name in file.namelist()}

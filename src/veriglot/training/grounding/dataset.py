@@ -13,7 +13,7 @@ from veriglot.records.taxonomy import taxonomy
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from veriglot.detectors.grounding.features import Lexicon
+    from veriglot.detectors.grounding.document import Lexicon
     from veriglot.training.grounding.examples import Example
 
 __all__ = ["TYPES", "Labels", "Row", "WordLabels", "labels_of", "row_of"]

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from veriglot.detectors.grounding.detector import ScriptCalibration as Calibration
-    from veriglot.detectors.grounding.features import Lexicon
+    from veriglot.detectors.grounding.document import Lexicon
     from veriglot.training.grounding.dataset import Row
     from veriglot.training.grounding.network import Network
 

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 import torch
 
-from veriglot.detectors.grounding.document import Document
-from veriglot.detectors.grounding.features import MEANING, VECTOR_SCALE, Lexicon, vector_key
+from veriglot.detectors.grounding.document import MEANING, VECTOR_SCALE, Document, Lexicon, vector_key
 from veriglot.errors import InputError, MissingExtraError
 from veriglot.text.normalization import fold
 from veriglot.text.segmentation import words

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from veriglot.datasets.rules.material import quotable, without_brackets
-from veriglot.detectors.grounding.document import Document
-from veriglot.detectors.grounding.features import FREQUENCY_BITS, Lexicon
+from veriglot.detectors.grounding.document import FREQUENCY_BITS, Document, Lexicon
 from veriglot.text.normalization import fold
 from veriglot.text.segmentation import sentences, space_of, words
 from veriglot.training.grounding.examples import Example, Mark

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from veriglot.detectors.grounding.document import Document
-from veriglot.detectors.grounding.features import Lexicon
+from veriglot.detectors.grounding.document import Document, Lexicon
 from veriglot.detectors.semantic.detector import shared_folder
 from veriglot.detectors.semantic.features import ACROSS, NAME, OTHER_SCRIPT, EncoderVectors, Held, pieces, read_sample
 from veriglot.encoders.base import word_vectors

@@ -22,7 +22,8 @@ import onnxruntime
 import torch
 from torch import Tensor, nn
 
-from veriglot.detectors.grounding.features import Lexicon, extract
+from veriglot.detectors.grounding.document import Lexicon
+from veriglot.detectors.grounding.features import extract
 from veriglot.detectors.semantic.detector import (
     FILES,
     Calibrations,

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    Float32s = NDArray[np.float32]
+    Int64s = NDArray[np.int64]
+
 __all__ = [
     "ENCODERS",
     "Encoded",
@@ -124,9 +127,9 @@ class Piece:
         vectors: one in context per token, shape (t, token_dimension), float32.
     """
 
-    vector: NDArray[np.float32]
-    bounds: NDArray[np.int64]
-    vectors: NDArray[np.float32]
+    vector: Float32s
+    bounds: Int64s
+    vectors: Float32s
 
     @property
     def nbytes(self) -> int:
@@ -147,10 +150,10 @@ class Encoded:
         token_vectors: shape (t, token_dimension), float32.
     """
 
-    sentence_bounds: NDArray[np.int64]
-    sentence_vectors: NDArray[np.float32]
-    token_bounds: NDArray[np.int64]
-    token_vectors: NDArray[np.float32]
+    sentence_bounds: Int64s
+    sentence_vectors: Float32s
+    token_bounds: Int64s
+    token_vectors: Float32s
 
 
 class _Recent:
@@ -238,7 +241,7 @@ class Encoder(Configured, ABC):
         """
         return strength_among(self._measured, tag)
 
-    def sentences(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def sentences(self, texts: Sequence[str]) -> Float32s:
         """One vector per text, shape (n, dimension), unit length; zero for a text without any token.
 
         Of a text in several pieces it is the mean by number of tokens, brought to unit length.
@@ -256,7 +259,7 @@ class Encoder(Configured, ABC):
         encoded = self.encoded(text, [(0, len(text))])
         return Piece(self.sentences([text])[0], encoded.token_bounds, encoded.token_vectors)
 
-    def encoded(self, text: str, bounds: Sequence[tuple[int, int]] | NDArray[np.int64]) -> Encoded:
+    def encoded(self, text: str, bounds: Sequence[tuple[int, int]] | Int64s) -> Encoded:
         """Sentence and token vectors of a text whose sentences are known.
 
         Args:
@@ -302,7 +305,7 @@ class Encoder(Configured, ABC):
         return [known[text] for text in texts]
 
 
-def _checked(bounds: Sequence[tuple[int, int]] | NDArray[np.int64], length: int) -> NDArray[np.int64]:
+def _checked(bounds: Sequence[tuple[int, int]] | Int64s, length: int) -> Int64s:
     wanted = np.asarray(bounds, np.int64).reshape(-1, 2)
     edges = wanted.ravel()
     if edges.size and (edges[0] < 0 or edges[-1] > length or (np.diff(edges) < 0).any()):
@@ -313,16 +316,16 @@ def _checked(bounds: Sequence[tuple[int, int]] | NDArray[np.int64], length: int)
     return wanted
 
 
-def _joined(pieces: list[Piece]) -> NDArray[np.float32]:
+def _joined(pieces: list[Piece]) -> Float32s:
     if len(pieces) == 1:
         return pieces[0].vector
     weights = np.array([len(piece.bounds) for piece in pieces], np.float32)
-    total: NDArray[np.float32] = weights @ np.stack([piece.vector for piece in pieces])
+    total: Float32s = weights @ np.stack([piece.vector for piece in pieces])
     norm = float(np.linalg.norm(total))
     return total / np.float32(norm) if norm else total
 
 
-def word_vectors(encoded: Encoded, word_bounds: NDArray[np.int64]) -> NDArray[np.float32]:
+def word_vectors(encoded: Encoded, word_bounds: Int64s) -> Float32s:
     """The mean of the token vectors that overlap each word, shape (n, token_dimension); zero where none does.
 
     Args:
@@ -347,7 +350,7 @@ def word_vectors(encoded: Encoded, word_bounds: NDArray[np.int64]) -> NDArray[np
     return means
 
 
-def without_space(text: str, bounds: NDArray[np.int64]) -> NDArray[np.int64]:
+def without_space(text: str, bounds: Int64s) -> Int64s:
     """`bounds`, shape (t, 2), changed in place: without the white space that tokens begin with."""
     for token, (start, end) in enumerate(bounds.tolist()):
         while start < end and text[start].isspace():
@@ -366,7 +369,7 @@ class _Tokenised:
     before: list[int]
     ids: list[int]
     after: list[int]
-    bounds: NDArray[np.int64]  # of the text's own, shape (t, 2)
+    bounds: Int64s  # of the text's own, shape (t, 2)
 
 
 @dataclass(frozen=True)
@@ -408,7 +411,7 @@ class WindowEncoder(Encoder):
         self._dimensions = pooled.shape[1], hidden.shape[2]
 
     @abstractmethod
-    def _run(self, ids: NDArray[np.int64], mask: NDArray[np.int64]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def _run(self, ids: Int64s, mask: Int64s) -> tuple[Float32s, Float32s]:
         """Pooled vectors (b, d) and token vectors (b, t, e) of token ids (b, t); `mask` is 1 where there is one."""
 
     @property
@@ -424,8 +427,8 @@ class WindowEncoder(Encoder):
     def _encode(self, texts: Sequence[str]) -> list[Piece]:
         tokenised = [self._tokenised(text) for text in texts]
         jobs = [job for row, text in enumerate(tokenised) for job in self._windows(row, text)]
-        pooled: dict[int, NDArray[np.float32]] = {}
-        hidden: dict[int, NDArray[np.float32]] = {}
+        pooled: dict[int, Float32s] = {}
+        hidden: dict[int, Float32s] = {}
         for batch in batches([len(job.ids) for job in jobs]):
             vectors, tokens = self._run(*_padded([jobs[index].ids for index in batch]))
             for nth, index in enumerate(batch):
@@ -439,7 +442,7 @@ class WindowEncoder(Encoder):
             for text, places in zip(tokenised, parts, strict=True)
         ]
 
-    def _piece(self, text: _Tokenised, pooled: list[NDArray[np.float32]], hidden: list[NDArray[np.float32]]) -> Piece:
+    def _piece(self, text: _Tokenised, pooled: list[Float32s], hidden: list[Float32s]) -> Piece:
         if not hidden:
             empty = np.zeros((0, self.token_dimension), np.float32)
             return Piece(np.zeros(self.dimension, np.float32), text.bounds, empty)
@@ -499,7 +502,7 @@ def fast_tokenizer(tokenizer: Any, model: str) -> Any:
     return inner
 
 
-def _padded(rows: Sequence[Sequence[int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _padded(rows: Sequence[Sequence[int]]) -> tuple[Int64s, Int64s]:
     """Ids on the left and zeros on the right, and which are ids."""
     ids = np.zeros((len(rows), max(len(row) for row in rows)), np.int64)
     mask = np.zeros_like(ids)

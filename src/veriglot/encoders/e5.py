@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from onnx import NodeProto, ValueInfoProto
 
+    Float32s = NDArray[np.float32]
+    Int64s = NDArray[np.int64]
 
 __all__ = ["E5", "LAYER", "PARTS", "E5File", "E5Reader", "Embeddings", "Pair", "Tokeniser", "padded", "tokenizer_of"]
 
@@ -117,14 +119,14 @@ class E5File:
             for low, high, score in zip(places[:-1], places[1:], scores, strict=True)
         ]
 
-    def numbers(self, name: str) -> NDArray[np.float32]:
+    def numbers(self, name: str) -> Float32s:
         """A tensor that is kept whole, as float32, flat."""
         count, start, taken = self._place(name)
         if taken != 4 * count:
             raise ValueError(f"its tensor {name} is not of 32 bits")
         return self._data[start : start + taken].view("<f4")
 
-    def matrix(self, name: str, columns: int) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
+    def matrix(self, name: str, columns: int) -> tuple[NDArray[np.uint8], Float32s]:
         """A matrix in blocks, rows of outputs.
 
         Returns:
@@ -137,12 +139,12 @@ class E5File:
         packed: NDArray[np.uint8] = numbers[..., 0::2] | numbers[..., 1::2] << 4
         return packed, blocks["scale"].astype(np.float32)
 
-    def dense(self, name: str, columns: int) -> NDArray[np.float32]:
+    def dense(self, name: str, columns: int) -> Float32s:
         """The same matrix as the numbers that it stands for, shape (rows, columns)."""
         _, _, taken = self._place(name)
         return self.rows(name, np.arange(taken // _BLOCKS.itemsize * BLOCK // columns), columns)
 
-    def rows(self, name: str, places: NDArray[np.int64], columns: int | None = None) -> NDArray[np.float32]:
+    def rows(self, name: str, places: Int64s, columns: int | None = None) -> Float32s:
         """Some rows of a matrix in blocks, shape (n, columns): of the embeddings of tokens few are ever needed.
 
         `columns` is the network's width where it is None.
@@ -150,7 +152,7 @@ class E5File:
         blocks = self._blocks(name, columns or self.sizes.width)[places]
         pairs = blocks["pairs"]
         numbers = np.concatenate([pairs & 15, pairs >> 4], axis=-1).astype(np.float32) - 8
-        values: NDArray[np.float32] = numbers * blocks["scale"].astype(np.float32)[..., None]
+        values: Float32s = numbers * blocks["scale"].astype(np.float32)[..., None]
         return values.reshape(len(places), -1)
 
     def _blocks(self, name: str, columns: int) -> Any:
@@ -183,11 +185,11 @@ class Embeddings:
         self._kind = file.numbers("emb.type")[: file.sizes.width]
         self.room = min(file.sizes.room, len(self._place))
 
-    def of(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+    def of(self, ids: Int64s) -> Float32s:
         """Sums of embeddings, shape (b, t, width), of token ids (b, t)."""
         different, places = np.unique(ids, return_inverse=True)
         words = self._file.rows("emb.word", different)[places.reshape(ids.shape)]
-        sums: NDArray[np.float32] = words + self._place[: ids.shape[1]] + self._kind
+        sums: Float32s = words + self._place[: ids.shape[1]] + self._kind
         return sums
 
 
@@ -222,7 +224,7 @@ _THEIRS = "com.microsoft"
 _INT8 = 4  # accuracy level: products in 8-bit integers, sums in float32
 
 
-def built(file: E5File, layer: int, learned: Mapping[str, NDArray[np.float32]] | None = None) -> bytes:
+def built(file: E5File, layer: int, learned: Mapping[str, Float32s] | None = None) -> bytes:
     """An ONNX model, as bytes.
 
     In go `embedded` (b, t, width), the sums of embeddings, `mask` (b, t) int32, 1 where there is a token, and, of a
@@ -252,7 +254,7 @@ def _vectors(name: str, width: int) -> ValueInfoProto:
 class _Graph:
     """Nodes and tensors as they are added."""
 
-    def __init__(self, file: E5File, learned: Mapping[str, NDArray[np.float32]]) -> None:
+    def __init__(self, file: E5File, learned: Mapping[str, Float32s]) -> None:
         self._file, self.learned = file, learned
         self.nodes: list[NodeProto] = []
         self.tensors: list[onnx.TensorProto] = []
@@ -366,10 +368,10 @@ class E5(WindowEncoder):
             prompt=PROMPT.strip(),
         )
 
-    def _run(self, ids: NDArray[np.int64], mask: NDArray[np.int64]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def _run(self, ids: Int64s, mask: Int64s) -> tuple[Float32s, Float32s]:
         tokens, last = self._session.run(None, {"embedded": self._embeddings.of(ids), "mask": mask.astype(np.int32)})
         weights = mask[..., None].astype(np.float32)
-        pooled: NDArray[np.float32] = (last * weights).sum(axis=1) / weights.sum(axis=1)
+        pooled: Float32s = (last * weights).sum(axis=1) / weights.sum(axis=1)
         return pooled, tokens
 
 
@@ -460,7 +462,7 @@ class Tokeniser:
         marks = (self._tokenizer.token_to_id(mark) for mark in _MARKS)
         self._as_text = {mark: file.unknown for mark in marks if mark is not None and mark != file.unknown}
 
-    def tokens(self, text: str) -> tuple[list[int], NDArray[np.int64]]:
+    def tokens(self, text: str) -> tuple[list[int], Int64s]:
         """Token ids, and half-open code point ranges without white space, shape (t, 2)."""
         encoding = self._tokenizer.encode(without_surrogates(text), add_special_tokens=False)
         ids = [self._as_text.get(token, token) for token in encoding.ids]
@@ -489,7 +491,7 @@ class E5Reader:
         WeightsError: the file is missing or is not that model, or what was learned is not for it.
     """
 
-    def __init__(self, learned: Mapping[str, NDArray[np.float32]], path: str | Path) -> None:
+    def __init__(self, learned: Mapping[str, Float32s], path: str | Path) -> None:
         try:
             file = E5File(Path(path))
             self._embeddings = Embeddings(file)
@@ -501,7 +503,7 @@ class E5Reader:
             raise WeightsError(f"What the reader has learned is not for the network in {path}: {error}.") from error
         self.room = self._embeddings.room
 
-    def states(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, NDArray[np.float32], NDArray[np.float32]]]:
+    def states(self, pairs: Sequence[Pair]) -> Iterator[tuple[int, Float32s, Float32s]]:
         """The place of each sequence among `pairs`, in any order, and the vectors of its tokens, shape (t, width).
 
         Those that the encoder gives for tokens, and its last ones. They are only as many at a time as a batch has.
@@ -516,7 +518,7 @@ class E5Reader:
                 yield index, tokens[nth, :length], last[nth, :length]
 
 
-def padded(pairs: Sequence[Pair]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
+def padded(pairs: Sequence[Pair]) -> tuple[Int64s, Int64s, Float32s]:
     """Token ids (b, t), zeros on the right; a mask (b, t), 1 where there is one; their `PARTS`, one-hot (b, t, p)."""
     ids = np.zeros((len(pairs), max(len(pair.ids) for pair in pairs)), np.int64)
     mask = np.zeros_like(ids)

@@ -19,9 +19,14 @@ from veriglot.text.segmentation import sentences
 from veriglot.text.unicode import SCRIPT_SAMPLE, main_script, script_of, script_sample_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
 
     from veriglot.records import JudgedUnit, Sample
+
+    Int64s = NDArray[np.int64]
+    Bounds = NDArray[np.int32] | Int64s
 
 __all__ = [
     "DIGITS",
@@ -296,14 +301,6 @@ class BaseDetector(Configured, ABC, Generic[PlanT, ResultT]):
         )
 
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    Bounds = NDArray[np.int32] | NDArray[np.int64]
-
-
 DIGITS = 4  # of a confidence
 
 
@@ -314,7 +311,7 @@ class SpanLabel(NamedTuple):
     evidence: tuple[Pointer, ...] = ()
 
 
-def runs(marked: NDArray[np.bool_], parts: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+def runs(marked: NDArray[np.bool_], parts: Int64s) -> Iterator[tuple[int, int]]:
     """Runs of marked words that lie in one part, as half-open word ranges, in order."""
     padded = np.concatenate([[False], marked, [False]])
     for low, high in np.flatnonzero(padded[1:] != padded[:-1]).reshape(-1, 2).tolist():
@@ -322,10 +319,10 @@ def runs(marked: NDArray[np.bool_], parts: NDArray[np.int64]) -> Iterator[tuple[
         yield from zip([low, *cuts], [*cuts, high], strict=True)
 
 
-def sentence_of_each(text: str, language: str | None, bounds: Bounds) -> NDArray[np.int64]:
+def sentence_of_each(text: str, language: str | None, bounds: Bounds) -> Int64s:
     """The sentence that each word begins in, counted from 1; shape (n,)."""
     starts = np.array([start for start, _ in sentences(text, language)], dtype=np.int64)
-    numbers: NDArray[np.int64] = np.searchsorted(starts, bounds[:, 0], side="right")
+    numbers: Int64s = np.searchsorted(starts, bounds[:, 0], side="right")
     return numbers
 
 
@@ -334,7 +331,7 @@ def spans_from_words(
     bounds: Bounds,
     confidences: NDArray[np.float64],
     threshold: float,
-    parts: NDArray[np.int64],
+    parts: Int64s,
     label: Callable[[int, int], SpanLabel],
     *,
     digits: int = DIGITS,

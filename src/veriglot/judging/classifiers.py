@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    Int64s = NDArray[np.int64]
+
 __all__ = ["Tokens", "group_units", "label_aliases", "label_names", "normalised_label", "stretches"]
 
 
@@ -51,7 +53,7 @@ def label_aliases(package: str, file: str) -> dict[str, str]:
 Run = tuple[int, int]  # of tokens, half-open
 
 
-def stretches(text: str, bounds: NDArray[np.int64], room: int, *, overlap: bool) -> list[tuple[int, int]]:
+def stretches(text: str, bounds: Int64s, room: int, *, overlap: bool) -> list[tuple[int, int]]:
     """A text in stretches of at most `room` tokens, as half-open code point ranges in order.
 
     They begin and end between sentences, except where one sentence alone is longer than `room`: it is cut between
@@ -74,7 +76,7 @@ def stretches(text: str, bounds: NDArray[np.int64], room: int, *, overlap: bool)
     return [(start, end) for start, end in zip(starts, ends, strict=True) if start < end]
 
 
-def _units(text: str, bounds: NDArray[np.int64], room: int) -> list[Run]:
+def _units(text: str, bounds: Int64s, room: int) -> list[Run]:
     """The tokens parted into sentences; a sentence of more than `room` tokens into quarters of that."""
     places = [0, *_tokens_at(bounds, [start for start, _ in sentences(text)]), len(bounds)]
     words: list[int] | None = None
@@ -89,7 +91,7 @@ def _units(text: str, bounds: NDArray[np.int64], room: int) -> list[Run]:
     return units
 
 
-def _tokens_at(bounds: NDArray[np.int64], places: list[int]) -> list[int]:
+def _tokens_at(bounds: Int64s, places: list[int]) -> list[int]:
     """The first token that reaches beyond each place; a token may begin with the white space before its word."""
     tokens: list[int] = np.searchsorted(bounds[:, 1], places, side="right").tolist()
     return [token for token in tokens if token < len(bounds)]
@@ -223,7 +225,7 @@ class Tokens:
             return_tensors="pt",
         )
 
-    def _bounds(self, text: str) -> NDArray[np.int64]:
+    def _bounds(self, text: str) -> Int64s:
         encoded = self._call([self._plain(text)], add_special_tokens=False, return_offsets_mapping=True)
         return np.maximum.accumulate(np.array(encoded["offset_mapping"][0], np.int64).reshape(-1, 2), axis=0)
 

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from veriglot.records import Evidence, Sample
     from veriglot.text.facts import Fact
 
+    Float32s = NDArray[np.float32]
+    Float64s = NDArray[np.float64]
+
 __all__ = ["COLUMNS", "ENTAILMENTS", "Claim", "ClaimReader", "Claims", "Entailment", "Memory", "Support", "labels_of"]
 
 
@@ -144,7 +147,7 @@ class Entailment(Protocol):
     labels: tuple[str, ...]
     languages: frozenset[str]
 
-    def judge(self, pairs: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
+    def judge(self, pairs: Sequence[tuple[str, str]]) -> Float64s:
         """Probabilities of entailment, neutral and contradiction, shape (n, 3), for pairs of premise and hypothesis.
 
         A pair that fits gets the model's own three, which sum to 1. Of a premise in several windows the entailment is
@@ -212,7 +215,7 @@ class Memory:
             raise UsageError(f"The memory is to keep {pairs} pairs.", remedy="Give memory 0 or more.")
         self._salt = hashlib.blake2b(signature.encode(), digest_size=16).digest()
         self._pairs = pairs
-        self._rows: OrderedDict[bytes, NDArray[np.float32]] = OrderedDict()
+        self._rows: OrderedDict[bytes, Float32s] = OrderedDict()
         self._lock = threading.Lock()
 
         def error(what: str) -> UsageError:
@@ -232,7 +235,7 @@ class Memory:
         hasher.update(hypothesis.encode("utf-8", "surrogatepass"))
         return hasher.digest()
 
-    def known(self, keys: Sequence[bytes]) -> dict[bytes, NDArray[np.float32]]:
+    def known(self, keys: Sequence[bytes]) -> dict[bytes, Float32s]:
         """The rows that are kept, by key."""
         with self._lock:
             rows = {key: self._rows[key] for key in keys if key in self._rows}
@@ -249,7 +252,7 @@ class Memory:
                     rows.update(stored)
         return rows
 
-    def put(self, rows: Mapping[bytes, NDArray[np.float32]]) -> None:
+    def put(self, rows: Mapping[bytes, Float32s]) -> None:
         """Keep rows; those of the file are on the disk when this returns."""
         with self._lock:
             self._keep(rows)
@@ -257,7 +260,7 @@ class Memory:
                 values = [(key, row.astype("<f4").tobytes()) for key, row in rows.items()]
                 self._file.write("INSERT OR REPLACE INTO judged VALUES (?, ?)", values)
 
-    def _keep(self, rows: Mapping[bytes, NDArray[np.float32]]) -> None:
+    def _keep(self, rows: Mapping[bytes, Float32s]) -> None:
         self._rows.update((key, row.copy()) for key, row in rows.items())  # a view would keep its whole batch alive
         while len(self._rows) > self._pairs:
             self._rows.popitem(last=False)
@@ -292,23 +295,23 @@ class Support:
         opposed: place of the premise with the greatest contradiction, likewise.
     """
 
-    entailment: NDArray[np.float64]
-    contradiction: NDArray[np.float64]
+    entailment: Float64s
+    contradiction: Float64s
     nearest: NDArray[np.int64]
     opposed: NDArray[np.int64]
 
     @property
-    def difference(self) -> NDArray[np.float64]:
+    def difference(self) -> Float64s:
         """DIFF, -1 to 1, shape (n,)."""
         return self.entailment - self.contradiction
 
     @property
-    def unverified(self) -> NDArray[np.float64]:
+    def unverified(self) -> Float64s:
         """UNV, 0 to 1, shape (n,)."""
         return 1.0 - np.maximum(self.entailment, self.contradiction)
 
 
-def support_of(rows: NDArray[np.float64]) -> Support:
+def support_of(rows: Float64s) -> Support:
     """Support from the probabilities of every claim with every premise."""
     entailment, contradiction = rows[:, :, 0].round(_DIGITS), rows[:, :, 2].round(_DIGITS)
     return Support(

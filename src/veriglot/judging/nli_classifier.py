@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    Float32s = NDArray[np.float32]
+
 __all__ = ["SequenceClassifier"]
 
 
@@ -39,7 +41,7 @@ class Job:
     tokens: int  # of both, special tokens included
 
 
-def joined(jobs: Sequence[Job], rows: NDArray[np.float32], pairs: int) -> NDArray[np.float32]:
+def joined(jobs: Sequence[Job], rows: Float32s, pairs: int) -> Float32s:
     """One row per pair, from one per job; see `Entailment.judge` for the rule."""
     owners = np.array([job.row for job in jobs], np.int64)
     counts = np.bincount(owners, minlength=pairs)
@@ -52,7 +54,7 @@ def joined(jobs: Sequence[Job], rows: NDArray[np.float32], pairs: int) -> NDArra
     return result
 
 
-def _of_several(jobs: Sequence[Job], rows: NDArray[np.float32]) -> NDArray[np.float32]:
+def _of_several(jobs: Sequence[Job], rows: Float32s) -> Float32s:
     pieces = np.array([job.piece for job in jobs])
     entailed = min(float(rows[pieces == piece, 0].max()) for piece in np.unique(pieces))
     contradicted = float(rows[:, 2].max())
@@ -157,7 +159,7 @@ class SequenceClassifier(Configured):
         """Tokens that premise and hypothesis may have together."""
         return self._room - self._tokens.special
 
-    def _judged(self, pairs: list[tuple[str, str]]) -> NDArray[np.float32]:
+    def _judged(self, pairs: list[tuple[str, str]]) -> Float32s:
         self._tokens.count_all([text for pair in pairs for text in pair])
         jobs = [job for row, pair in enumerate(pairs) for job in self._jobs(row, *pair)]
         rows = np.zeros((len(jobs), len(COLUMNS)), np.float32)
@@ -188,7 +190,7 @@ class SequenceClassifier(Configured):
     def _step(self) -> int:
         return max(self._free // 32, 1)
 
-    def _run(self, jobs: list[Job]) -> NDArray[np.float32]:
+    def _run(self, jobs: list[Job]) -> Float32s:
         try:
             return self._probabilities(jobs)
         except torch.OutOfMemoryError:
@@ -197,7 +199,7 @@ class SequenceClassifier(Configured):
             half = len(jobs) // 2
             return np.concatenate([self._run(jobs[:half]), self._run(jobs[half:])])
 
-    def _probabilities(self, jobs: list[Job]) -> NDArray[np.float32]:
+    def _probabilities(self, jobs: list[Job]) -> Float32s:
         encoded = self._tokens.pairs([job.premise for job in jobs], [job.hypothesis for job in jobs])
         with self._lock, torch.inference_mode():
             logits = self._network(**encoded.to(self._device)).logits

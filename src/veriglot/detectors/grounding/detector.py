@@ -40,6 +40,10 @@ if TYPE_CHECKING:
     from veriglot.detectors.grounding.features import Extract
     from veriglot.records import Sample
 
+    Float32s = NDArray[np.float32]
+    Int64s = NDArray[np.int64]
+    Float64s = NDArray[np.float64]
+
 __all__ = [
     "FILES",
     "OUTPUTS",
@@ -92,18 +96,18 @@ class ScriptCalibration(msgspec.Struct, frozen=True):
         """Whether a language has a calibration of its own."""
         return tag.split("-")[0] in self.languages and script in self.scripts
 
-    def confidences(self, logits: NDArray[np.float32], tag: str, script: str | None) -> NDArray[np.float64]:
+    def confidences(self, logits: Float32s, tag: str, script: str | None) -> Float64s:
         """Probability that each word is unsupported, shape (n,)."""
         line = self.scripts[script] if script is not None and self.covers(tag, script) else self.default
         return sigmoid(line.slope * logits.astype(np.float64) + line.offset)
 
-    def score(self, logits: NDArray[np.float32]) -> float:
+    def score(self, logits: Float32s) -> float:
         """Probability that the response holds any unsupported span."""
         evidence = np.append(response_evidence(logits), 1.0)
         return float(sigmoid(np.array([evidence @ np.array(self.response)]))[0])
 
 
-def response_evidence(logits: NDArray[np.float32]) -> NDArray[np.float64]:
+def response_evidence(logits: Float32s) -> Float64s:
     """What a response's score is made from: highest logit, mean of the highest tenth, mean of all, log of the words."""
     ordered = np.sort(logits.astype(np.float64))
     top = max(1, round(len(ordered) * _TOP_SHARE))
@@ -113,8 +117,8 @@ def response_evidence(logits: NDArray[np.float32]) -> NDArray[np.float64]:
 def mark(
     sample: Sample,
     extract: Extract,
-    confidences: NDArray[np.float64],
-    types: NDArray[np.float64],
+    confidences: Float64s,
+    types: Float64s,
     names: tuple[str, ...],
     threshold: float,
 ) -> tuple[Span, ...]:
@@ -137,9 +141,9 @@ def mark(
 def word_list(
     sample: Sample,
     extract: Extract,
-    confidences: NDArray[np.float64],
+    confidences: Float64s,
     threshold: float,
-    places: NDArray[np.int64] | None = None,
+    places: Int64s | None = None,
 ) -> tuple[Word, ...]:
     """Every word with its confidence; supported words with the place in the evidence that supports them best."""
 
@@ -190,11 +194,11 @@ class Seen:
     """
 
     extract: Extract
-    logits: NDArray[np.float32]
+    logits: Float32s
     calibration: ScriptCalibration
     types: tuple[str, ...]
     notes: tuple[str, ...] = ()
-    places: NDArray[np.int64] | None = None
+    places: Int64s | None = None
 
 
 class WordDetector(BaseDetector[ResolvedLanguage, Seen]):
@@ -276,7 +280,7 @@ class Model:
     def __init__(self, path: Path) -> None:
         self._session = session_of(path)
 
-    def logits(self, features: NDArray[np.float32], sentence: NDArray[np.int64]) -> NDArray[np.float32]:
+    def logits(self, features: Float32s, sentence: Int64s) -> Float32s:
         """Logits of every word, shape (n, 7).
 
         Args:
@@ -294,11 +298,11 @@ class Model:
             parts.append(part[low - begin : high - begin])
         return np.concatenate(parts)
 
-    def _run(self, features: NDArray[np.float32], sentence: NDArray[np.int64]) -> NDArray[np.float32]:
+    def _run(self, features: Float32s, sentence: Int64s) -> Float32s:
         counts = np.bincount(sentence)
         pool = np.zeros((1, len(counts), len(features)), np.float32)
         pool[0, sentence, np.arange(len(features))] = 1.0 / counts[sentence]
-        logits: NDArray[np.float32] = self._session.run(None, {"features": features[None], "pool": pool})[0][0]
+        logits: Float32s = self._session.run(None, {"features": features[None], "pool": pool})[0][0]
         return logits
 
 

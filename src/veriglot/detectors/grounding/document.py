@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    Float32s = NDArray[np.float32]
+    Int64s = NDArray[np.int64]
+    UInt64s = NDArray[np.uint64]
+    Bools = NDArray[np.bool_]
+
 __all__ = [
     "FREQUENCY_BITS",
     "MEANING",
@@ -47,10 +52,10 @@ _MIX = np.uint64(0xD6E8FEB86659FD93)
 _MIN_TABLE = 1 << 14
 _BITMAP_SPARE_BITS = 5  # a bitmap at most 1/32 full: chance hits stay rare
 
-_tables: dict[str, NDArray[np.uint64]] = {}
+_tables: dict[str, UInt64s] = {}
 
 
-def _powers(length: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+def _powers(length: int) -> tuple[UInt64s, UInt64s]:
     """B^k and B^-k for k < length at least, from a table that grows by doubling."""
     if not _tables or len(_tables["powers"]) < length:
         size = max(_MIN_TABLE, 1 << (length - 1).bit_length())
@@ -61,7 +66,7 @@ def _powers(length: int) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     return _tables["powers"], _tables["inverses"]
 
 
-def mixed(hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def mixed(hashes: UInt64s) -> UInt64s:
     """Spread every input bit over the output, so that the top bits can be a table index."""
     hashes = hashes * _MIX
     hashes ^= hashes >> np.uint64(32)
@@ -79,17 +84,17 @@ class Stretches:
         values = (codes.astype(np.uint64) + np.uint64(1)) * _SPREAD
         np.cumsum(values * powers[: len(codes)], out=self._sums[1:])
 
-    def of(self, starts: NDArray[np.int64], ends: NDArray[np.int64]) -> NDArray[np.uint64]:
+    def of(self, starts: Int64s, ends: Int64s) -> UInt64s:
         """The hash of each stretch [start, end), shape of the inputs."""
         return mixed((self._sums[ends] - self._sums[starts]) * self._inverses[starts])
 
-    def grams(self, size: int) -> NDArray[np.uint64]:
+    def grams(self, size: int) -> UInt64s:
         """The hash of every stretch of `size` code points, in order; shape (max(0, n - size + 1),). Not mixed."""
         count = max(0, len(self._sums) - size)
         return (self._sums[size:] - self._sums[:count]) * self._inverses[:count]
 
 
-def contains(table: NDArray[np.uint64], asked: NDArray[np.uint64]) -> NDArray[np.bool_]:
+def contains(table: UInt64s, asked: UInt64s) -> Bools:
     """Whether each asked hash is in `table`, through a bitmap: linear time, and a chance hit in 32 at most.
 
     For features that average over many stretches, where a rare chance hit is harmless; `count` is exact.
@@ -100,11 +105,11 @@ def contains(table: NDArray[np.uint64], asked: NDArray[np.uint64]) -> NDArray[np
     shift = np.uint64(64 - bits)
     bitmap = np.zeros(1 << bits, bool)
     bitmap[(table * _MIX) >> shift] = True
-    present: NDArray[np.bool_] = bitmap[(asked * _MIX) >> shift]
+    present: Bools = bitmap[(asked * _MIX) >> shift]
     return present
 
 
-def slots(sorted_table: NDArray[np.uint64], asked: NDArray[np.uint64]) -> NDArray[np.int64]:
+def slots(sorted_table: UInt64s, asked: UInt64s) -> Int64s:
     """The index of each asked hash in a sorted table, or -1 where it is absent."""
     if not len(sorted_table):
         return np.full(len(asked), -1, np.int64)
@@ -114,13 +119,13 @@ def slots(sorted_table: NDArray[np.uint64], asked: NDArray[np.uint64]) -> NDArra
     return places
 
 
-def count(table: NDArray[np.uint64], asked: NDArray[np.uint64]) -> NDArray[np.int64]:
+def count(table: UInt64s, asked: UInt64s) -> Int64s:
     """How often each asked hash occurs in `table` (in any order); shape of `asked`."""
     known, counts = np.unique(table, return_counts=True)
     return count_sorted(known, counts, asked)
 
 
-def count_sorted(known: NDArray[np.uint64], counts: NDArray[np.int64], asked: NDArray[np.uint64]) -> NDArray[np.int64]:
+def count_sorted(known: UInt64s, counts: Int64s, asked: UInt64s) -> Int64s:
     """`count` where the different hashes are already sorted and counted."""
     places = slots(known, asked)
     return np.where(places >= 0, np.append(counts, 0)[places], 0)
@@ -135,10 +140,10 @@ _IDEOGRAPHS = ((0x2E80, 0xA000), (0xF900, 0xFB00), (0x20000, 0x32000))
 class Distinct(NamedTuple):
     """The different words of a text, sorted by hash."""
 
-    hashes: NDArray[np.uint64]  # shape (k,)
-    first: NDArray[np.int64]  # a word of the text that each stands for, shape (k,)
-    inverse: NDArray[np.int64]  # which of them each word of the text is, shape (n,)
-    counts: NDArray[np.int64]  # how often each occurs, shape (k,)
+    hashes: UInt64s  # shape (k,)
+    first: Int64s  # a word of the text that each stands for, shape (k,)
+    inverse: Int64s  # which of them each word of the text is, shape (n,)
+    counts: Int64s  # how often each occurs, shape (k,)
 
 
 class Document:
@@ -207,26 +212,26 @@ class Document:
         """The different words of the text."""
         return Distinct(*np.unique(self.word, return_index=True, return_inverse=True, return_counts=True))
 
-    def counts_in_words(self, flags: NDArray[np.bool_]) -> NDArray[np.int64]:
+    def counts_in_words(self, flags: Bools) -> Int64s:
         """How many flagged code points each word holds; `flags` has the shape of `codes`."""
         sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(flags)])
-        counts: NDArray[np.int64] = sums[self.bounds[:, 1]] - sums[self.bounds[:, 0]]
+        counts: Int64s = sums[self.bounds[:, 1]] - sums[self.bounds[:, 0]]
         return counts
 
-    def mean_in_words(self, flags: NDArray[np.bool_]) -> NDArray[np.float64]:
+    def mean_in_words(self, flags: Bools) -> NDArray[np.float64]:
         """The flagged share of each word; `flags` has the shape of `stream`."""
         sums = np.concatenate([np.zeros(1, np.int64), np.cumsum(flags)])
         means: NDArray[np.float64] = (sums[self.ends] - sums[self.starts]) / self.lengths
         return means
 
-    def digits(self) -> NDArray[np.bool_]:
+    def digits(self) -> Bools:
         """Which code points are digits, shape of `codes`."""
-        flags: NDArray[np.bool_] = (self.kinds & Kind.DIGIT) != 0
+        flags: Bools = (self.kinds & Kind.DIGIT) != 0
         return flags
 
-    def uppers(self) -> NDArray[np.bool_]:
+    def uppers(self) -> Bools:
         """Which code points are capitals, shape of `codes`."""
-        flags: NDArray[np.bool_] = (self.kinds & Kind.UPPER) != 0
+        flags: Bools = (self.kinds & Kind.UPPER) != 0
         return flags
 
 
@@ -252,7 +257,7 @@ _MIN_CORE = 3
 _MIN_SHARE = 0.6
 
 
-def vector_key(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+def vector_key(words: UInt64s) -> UInt64s:
     """The part of a word's hash that the vector table is keyed by: its upper 32 bits, as 64-bit numbers."""
     return words >> np.uint64(32)
 
@@ -268,7 +273,7 @@ class Lexicon:
     """
 
     frequencies: NDArray[np.uint8]
-    keys: NDArray[np.uint64]
+    keys: UInt64s
     vectors: NDArray[np.int8]
 
     @classmethod
@@ -291,17 +296,17 @@ class Lexicon:
         """How many numbers a vector has."""
         return int(self.vectors.shape[1])
 
-    def stem_frequency(self, hashes: NDArray[np.uint64]) -> NDArray[np.float32]:
+    def stem_frequency(self, hashes: UInt64s) -> Float32s:
         """log2(1 + 8192 * share) of each stem, 0 to 12; 0 for a stem never seen."""
         return self._frequency(0, hashes)
 
-    def word_frequency(self, hashes: NDArray[np.uint64]) -> NDArray[np.float32]:
+    def word_frequency(self, hashes: UInt64s) -> Float32s:
         """log2(1 + 8192 * share) of each word, 0 to 12; 0 for a word never seen."""
         return self._frequency(1, hashes)
 
-    def _frequency(self, row: int, hashes: NDArray[np.uint64]) -> NDArray[np.float32]:
+    def _frequency(self, row: int, hashes: UInt64s) -> Float32s:
         index = (hashes >> np.uint64(64 - FREQUENCY_BITS)).astype(np.int64)
-        stored: NDArray[np.float32] = self.frequencies[row, index].astype(np.float32)
+        stored: Float32s = self.frequencies[row, index].astype(np.float32)
         stored /= np.float32(_STEPS_PER_UNIT)
         return stored
 
@@ -311,7 +316,7 @@ class Lexicon:
         scaled = np.minimum(np.log2(1.0 + shares * 8192.0), FREQUENCY_SCALE)
         return np.round(scaled * _STEPS_PER_UNIT).astype(np.uint8)
 
-    def rarity(self, document: Document) -> NDArray[np.float32]:
+    def rarity(self, document: Document) -> Float32s:
         """How much each word of a text tells, from near 0 (function words) to 1 (rare words); shape (n,).
 
         Very short words outside ideographs tell less.
@@ -319,10 +324,10 @@ class Lexicon:
         common = self.stem_frequency(document.stem)
         weight = np.clip(FREQUENCY_SCALE - common, 0.5, FREQUENCY_SCALE) / FREQUENCY_SCALE
         short = np.minimum(1.0, document.lengths / 3.0)
-        rarity: NDArray[np.float32] = np.where(document.ideographic, weight, weight * short).astype(np.float32)
+        rarity: Float32s = np.where(document.ideographic, weight, weight * short).astype(np.float32)
         return rarity
 
-    def places_of(self, document: Document) -> NDArray[np.int64]:
+    def places_of(self, document: Document) -> Int64s:
         """The row of `vectors` that each word has, or -1; shape (n,)."""
         words = document.distinct
         places = slots(self.keys, vector_key(words.hashes))
@@ -331,7 +336,7 @@ class Lexicon:
             places[unknown] = self._by_core(document, words.first[unknown])
         return places[words.inverse]
 
-    def vectors_at(self, places: NDArray[np.int64]) -> NDArray[np.float32]:
+    def vectors_at(self, places: Int64s) -> Float32s:
         """The vectors of such rows, zero for -1; shape (n, d)."""
         known = places >= 0
         vectors = np.zeros((len(places), self.dimensions), np.float32)
@@ -339,11 +344,11 @@ class Lexicon:
         vectors /= np.float32(VECTOR_SCALE)
         return vectors
 
-    def meanings_of(self, document: Document) -> NDArray[np.float32]:
+    def meanings_of(self, document: Document) -> Float32s:
         """The part of each word's vector whose dot product says how alike two words are; shape (n, m)."""
         return self.vectors_at(self.places_of(document))[:, :MEANING]
 
-    def _by_core(self, document: Document, asked: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _by_core(self, document: Document, asked: Int64s) -> Int64s:
         """The table place of the longest known core of each asked word, or -1."""
         places = np.full(len(asked), -1, np.int64)
         first = document.folded[document.bounds[asked, 0]]

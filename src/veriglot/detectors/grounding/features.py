@@ -29,6 +29,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    Float32s = NDArray[np.float32]
+    Int64s = NDArray[np.int64]
+    Float64s = NDArray[np.float64]
+    UInt64s = NDArray[np.uint64]
+    Bools = NDArray[np.bool_]
 
 __all__ = ["FEATURES_VERSION", "Extract", "extract", "number_values"]
 
@@ -39,7 +44,7 @@ __all__ = ["FEATURES_VERSION", "Extract", "extract", "number_values"]
 _ODD = np.uint64(31)
 
 
-def covered(response: Document, other: Document, size: int) -> NDArray[np.bool_]:
+def covered(response: Document, other: Document, size: int) -> Bools:
     """Which places of the response's stream lie in a stretch of `size` that the other text holds too."""
     if not len(other):
         return np.zeros(len(response.stream), bool)
@@ -49,16 +54,16 @@ def covered(response: Document, other: Document, size: int) -> NDArray[np.bool_]
         shared = contains(other.hashes.grams(size), asked)
         edges[: len(shared)] += shared
         edges[size : size + len(shared)] -= shared
-    flags: NDArray[np.bool_] = np.cumsum(edges[:-1]) > 0
+    flags: Bools = np.cumsum(edges[:-1]) > 0
     return flags
 
 
-def stretch_coverage(response: Document, other: Document, sizes: tuple[int, ...]) -> list[NDArray[np.float64]]:
+def stretch_coverage(response: Document, other: Document, sizes: tuple[int, ...]) -> list[Float64s]:
     """For each size, the share of each word that lies in a shared stretch of that many code points."""
     return [response.mean_in_words(covered(response, other, size)) for size in sizes]
 
 
-def _shared_edge(response: Document, other: Document, sizes: tuple[int, ...], *, front: bool) -> NDArray[np.float64]:
+def _shared_edge(response: Document, other: Document, sizes: tuple[int, ...], *, front: bool) -> Float64s:
     ours, other_words = response.distinct.first, other.distinct.first
     longest = np.zeros(len(ours))
     places = np.arange(len(ours))
@@ -74,23 +79,23 @@ def _shared_edge(response: Document, other: Document, sizes: tuple[int, ...], *,
     return longest[response.distinct.inverse]
 
 
-def _edge(document: Document, words: NDArray[np.int64], size: int, *, front: bool) -> NDArray[np.uint64]:
+def _edge(document: Document, words: Int64s, size: int, *, front: bool) -> UInt64s:
     if front:
         return document.hashes.of(document.starts[words], document.starts[words] + size)
     return document.hashes.of(document.ends[words] - size, document.ends[words])
 
 
-def beginnings(response: Document, other: Document) -> NDArray[np.float64]:
+def beginnings(response: Document, other: Document) -> Float64s:
     """How many code points at its beginning each word shares with a word of the other text (0, 2, 3, 4, 6, 8, 10)."""
     return _shared_edge(response, other, (2, 3, 4, 6, 8, 10), front=True)
 
 
-def endings(response: Document, other: Document) -> NDArray[np.float64]:
+def endings(response: Document, other: Document) -> Float64s:
     """How many code points at its end each word shares with a word of the other text (0, 3, 4, 6)."""
     return _shared_edge(response, other, (3, 4, 6), front=False)
 
 
-def pairs(document: Document, gap: int) -> NDArray[np.uint64]:
+def pairs(document: Document, gap: int) -> UInt64s:
     """A hash of each pair of stems `gap` words apart in one passage, in order; n - gap of them in a single passage."""
     count = max(0, len(document) - gap)
     hashes = mixed(document.stem[:count] * _ODD + document.stem[gap:])
@@ -98,9 +103,7 @@ def pairs(document: Document, gap: int) -> NDArray[np.uint64]:
     return hashes if inside.all() else hashes[inside]
 
 
-def has_pair(
-    response: Document, known: NDArray[np.uint64], gap: int
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def has_pair(response: Document, known: UInt64s, gap: int) -> tuple[Float32s, Float32s]:
     """Whether each word stands in the evidence's pairs with the word `gap` before it, and with the one after it."""
     before = np.zeros(len(response), np.float32)
     after = np.zeros(len(response), np.float32)
@@ -111,7 +114,7 @@ def has_pair(
     return before, after
 
 
-def has_swapped_pair(response: Document, known: NDArray[np.uint64]) -> NDArray[np.float32]:
+def has_swapped_pair(response: Document, known: UInt64s) -> Float32s:
     """Whether each word and a neighbour stand in the evidence in the other order, as after a swap of arguments."""
     swapped = np.zeros(len(response), np.float32)
     if len(response) > 1:
@@ -122,7 +125,7 @@ def has_swapped_pair(response: Document, known: NDArray[np.uint64]) -> NDArray[n
     return swapped
 
 
-def number_values(document: Document) -> tuple[NDArray[np.int64], list[str]]:
+def number_values(document: Document) -> tuple[Int64s, list[str]]:
     """Words with digits, and the digits of each without thousands marks and the like."""
     words = np.flatnonzero(document.counts_in_words(document.digits()) > 0)
     values = []
@@ -132,7 +135,7 @@ def number_values(document: Document) -> tuple[NDArray[np.int64], list[str]]:
     return words, values
 
 
-def numbers_shared(response: Document, *others: Document) -> list[NDArray[np.float32]]:
+def numbers_shared(response: Document, *others: Document) -> list[Float32s]:
     """For each other text, whether each number of the response stands in it by value; 0 for words that are none."""
     words, values = number_values(response)
     shared = []
@@ -145,12 +148,12 @@ def numbers_shared(response: Document, *others: Document) -> list[NDArray[np.flo
     return shared
 
 
-def occurrences(response: Document, other: Document) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def occurrences(response: Document, other: Document) -> tuple[Int64s, Int64s]:
     """How often each word of the response, and each stem, occurs in the other text."""
     return word_occurrences(response, other), count(other.stem, response.stem)
 
 
-def word_occurrences(response: Document, other: Document) -> NDArray[np.int64]:
+def word_occurrences(response: Document, other: Document) -> Int64s:
     """How often each word of the response occurs in the other text."""
     return count_sorted(other.distinct.hashes, other.distinct.counts, response.word)
 
@@ -186,13 +189,13 @@ class Windows:
     def __len__(self) -> int:
         return len(self.first)
 
-    def means(self, vectors: NDArray[np.float32], weights: NDArray[np.float32]) -> NDArray[np.float32]:
+    def means(self, vectors: Float32s, weights: Float32s) -> Float32s:
         """The weighted sum of the evidence words' vectors in each window, scaled to length 1; shape (w, d)."""
         sums = np.zeros((len(vectors) + 1, vectors.shape[1]), np.float32)
         np.cumsum(vectors * weights[:, None], axis=0, out=sums[1:])
         return unit_length(sums[self.last] - sums[self.first])
 
-    def holding(self, *asked: NDArray[np.uint64]) -> list[NDArray[np.float32]]:
+    def holding(self, *asked: UInt64s) -> list[Float32s]:
         """For each array of stems, which of them stand in which window: 0 or 1, shape (n, w)."""
         stems, rows = np.unique(np.concatenate(asked), return_inverse=True)
         held = np.zeros((len(stems), len(self)), np.float32)
@@ -205,14 +208,14 @@ class Windows:
         return [held[part] for part in np.split(rows, splits)]
 
 
-def unit_length(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+def unit_length(vectors: Float32s) -> Float32s:
     """Each row scaled to length 1; rows of zeros stay so."""
     norms = np.sqrt((vectors * vectors).sum(axis=1, keepdims=True))
-    scaled: NDArray[np.float32] = vectors / np.maximum(norms, 1e-6)
+    scaled: Float32s = vectors / np.maximum(norms, 1e-6)
     return scaled
 
 
-def around(held: NDArray[np.float32], rarity: NDArray[np.float32], reach: int) -> NDArray[np.float32]:
+def around(held: Float32s, rarity: Float32s, reach: int) -> Float32s:
     """The share of the words up to `reach` away from each word that each window holds, by rarity."""
     words = len(rarity)
     weighted = held * rarity[:, None]
@@ -243,9 +246,7 @@ def _kinds(codes: NDArray[np.uint32]) -> NDArray[np.uint8]:
     return _MARKED[np.where(codes < len(_MARKED), codes, 0)]
 
 
-def shape_features(
-    answer: Document, sentence: NDArray[np.int64], evidence_words: int
-) -> dict[str, NDArray[np.floating] | NDArray[np.bool_]]:
+def shape_features(answer: Document, sentence: Int64s, evidence_words: int) -> dict[str, NDArray[np.floating] | Bools]:
     """How each word is written and where it stands; every value has shape (n,) and lies near 0 to 1."""
     words = len(answer)
     order = np.arange(words)
@@ -288,7 +289,7 @@ BLOCK = 400  # words of the response that are held against the windows at a time
 
 _CONTROL_TOKEN = re.compile(r"<\|[^<>|\s]{1,40}\|>")
 
-Features = dict[str, "NDArray[np.floating] | NDArray[np.bool_]"]
+Features = dict[str, "NDArray[np.floating] | Bools"]
 
 
 @dataclass
@@ -308,15 +309,15 @@ class Extract:
     """
 
     names: tuple[str, ...]
-    values: NDArray[np.float32]
+    values: Float32s
     response: Document
     evidence: Document
     windows: Windows
-    sentence: NDArray[np.int64]
-    vector_place: NDArray[np.int64]
-    markup: NDArray[np.bool_]
-    word_window: NDArray[np.int64]
-    sentence_window: NDArray[np.int64]
+    sentence: Int64s
+    vector_place: Int64s
+    markup: Bools
+    word_window: Int64s
+    sentence_window: Int64s
 
 
 def extract(
@@ -376,16 +377,16 @@ def extract(
     )
 
 
-def _counted(sentence: NDArray[np.int64]) -> NDArray[np.int64]:
+def _counted(sentence: Int64s) -> Int64s:
     """Sentences counted without gaps (some hold no word), and very long ones in parts, so that memory stays bounded."""
     starts = np.flatnonzero(np.diff(sentence, prepend=-1))
     order = np.arange(len(sentence)) - np.repeat(starts, np.diff(starts, append=len(sentence)))
     opens = (np.diff(sentence, prepend=-1) != 0) | (order % BLOCK == 0)
-    counted: NDArray[np.int64] = np.cumsum(opens) - 1
+    counted: Int64s = np.cumsum(opens) - 1
     return counted
 
 
-def _in_markup(response: str, bounds: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _in_markup(response: str, bounds: Int64s) -> Bools:
     """Which words stand inside a chat template's control token, `<|...|>`; models leave them behind."""
     inside = np.zeros(len(bounds), bool)
     if "<|" in response:
@@ -438,9 +439,9 @@ class _Surroundings:
         asked: Document,
         lexicon: Lexicon,
         windows: Windows,
-        rarity: NDArray[np.float32],
-        sentence: NDArray[np.int64],
-        vectors: NDArray[np.float32],
+        rarity: Float32s,
+        sentence: Int64s,
+        vectors: Float32s,
     ) -> None:
         self._rarity, self._sentence, self._vectors = rarity, sentence, vectors
         self._answer, self._asked, self._windows = answer, asked, windows
@@ -458,7 +459,7 @@ class _Surroundings:
         self.word_window = np.concatenate([part for _, part, _ in blocks])
         self.sentence_window = np.concatenate([part for _, _, part in blocks])
 
-    def _block(self, low: int, high: int) -> tuple[Features, NDArray[np.int64], NDArray[np.int64]]:
+    def _block(self, low: int, high: int) -> tuple[Features, Int64s, Int64s]:
         held, held_question = self._windows.holding(self._answer.stem[low:high], self._asked.stem)
         rarity = self._rarity[low:high]
         weights = self._question_rarity
@@ -477,15 +478,13 @@ class _Surroundings:
         self._meaning(features, low, high)
         return features, word_window, sentence_window
 
-    def _whole_sentences(
-        self, features: Features, held: NDArray[np.float32], question: NDArray[np.float32], low: int, high: int
-    ) -> NDArray[np.int64]:
+    def _whole_sentences(self, features: Features, held: Float32s, question: Float32s, low: int, high: int) -> Int64s:
         sentence = self._sentence[low:high] - self._sentence[low]
         rarity = self._rarity[low:high]
         first = np.flatnonzero(np.diff(sentence, prepend=-1))
         share = np.add.reduceat(held * rarity[:, None], first, axis=0)
         share /= np.maximum(np.add.reduceat(rarity, first), 1e-6)[:, None]
-        best: NDArray[np.int64] = share.argmax(axis=1)
+        best: Int64s = share.argmax(axis=1)
         words = np.arange(high - low)
         features["sentence_best"] = share.max(axis=1)[sentence]
         features["in_best"] = held[words, best[sentence]]
@@ -503,15 +502,15 @@ class _Surroundings:
         features["sentence_like_window"] = _highest(means, self._window_vectors)[sentence]
 
 
-def _highest(vectors: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray[np.float32]:
+def _highest(vectors: Float32s, others: Float32s) -> Float32s:
     """The highest dot product of each vector with any of the others; 0 where there are none."""
     if not len(others):
         return np.zeros(len(vectors), np.float32)
-    highest: NDArray[np.float32] = (vectors @ others.T).max(axis=1)
+    highest: Float32s = (vectors @ others.T).max(axis=1)
     return highest
 
 
-def _blocks(sentence: NDArray[np.int64]) -> list[tuple[int, int]]:
+def _blocks(sentence: Int64s) -> list[tuple[int, int]]:
     """Word ranges of at most `BLOCK` words that end where a sentence ends."""
     ends = np.append(np.flatnonzero(np.diff(sentence)) + 1, len(sentence)).tolist()
     blocks, low, high = [], 0, 0
@@ -524,7 +523,7 @@ def _blocks(sentence: NDArray[np.int64]) -> list[tuple[int, int]]:
     return blocks
 
 
-def _by_sentence(features: Features, rarity: NDArray[np.float32], sentence: NDArray[np.int64]) -> Features:
+def _by_sentence(features: Features, rarity: Float32s, sentence: Int64s) -> Features:
     """Means over the word's sentence, the sentences beside it, and the response."""
     ones = np.ones(len(rarity), np.float32)
     count = int(sentence[-1]) + 1

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from veriglot.judging.base import ResolvedLanguage
     from veriglot.records import Sample
 
+    Float32s = NDArray[np.float32]
+
 __all__ = [
     "FILES",
     "READER",
@@ -205,7 +207,7 @@ _CELLS = 1_000_000  # words times slots at a time, but for that
 _HALO = 60  # words of context on either side of a part, about three sentences
 
 
-def inputs_of(reading: Reading, low: int = 0, high: int | None = None) -> dict[str, NDArray[np.float32]]:
+def inputs_of(reading: Reading, low: int = 0, high: int | None = None) -> dict[str, Float32s]:
     """The head's inputs for the words `low` to `high` of a response, each with a first axis of one."""
     features, end = reading.extract, len(reading.words) if high is None else high
     sentence = features.sentence[low:end] - features.sentence[low]
@@ -245,7 +247,7 @@ class Head:
     def __init__(self, path: Path) -> None:
         self._session = session_of(path)
 
-    def judged(self, reading: Reading) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    def judged(self, reading: Reading) -> tuple[Float32s, NDArray[np.int64]]:
         """Logits of every word, shape (n, 7), and the evidence word that supports it best, or -1, shape (n,)."""
         logits, places = [], []
         for begin, end, low, high in _parts(len(reading.words), len(reading.slots)):
@@ -452,18 +454,16 @@ def _tag(given: str) -> str:
         return given
 
 
-def joined(by_meaning: NDArray[np.float32], by_words: NDArray[np.float32]) -> NDArray[np.float32]:
+def joined(by_meaning: Float32s, by_words: Float32s) -> Float32s:
     """What the head and the grounding detector's network say together of a response in its evidence's language.
 
     Two networks that were trained apart err apart: their mean is better than either (`docs/semantic.md`).
     """
-    mean: NDArray[np.float32] = (by_meaning + by_words) * np.float32(0.5)
+    mean: Float32s = (by_meaning + by_words) * np.float32(0.5)
     return mean
 
 
-def read_too(
-    head: float, reader: float, by_head: NDArray[np.float32], by_reader: NDArray[np.float32], seen: NDArray[np.bool_]
-) -> NDArray[np.float32]:
+def read_too(head: float, reader: float, by_head: Float32s, by_reader: Float32s, seen: NDArray[np.bool_]) -> Float32s:
     """The head's logits, shape (n, 7), with the reader's added to the first column, of the words that it saw.
 
     Args:

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from veriglot.detectors.grounding.document import Lexicon
     from veriglot.encoders.base import Encoder
 
+    Float32s = NDArray[np.float32]
+    Int64s = NDArray[np.int64]
+    UInt64s = NDArray[np.uint64]
+
 __all__ = [
     "ACROSS",
     "NAME",
@@ -80,7 +84,7 @@ def skeleton(word: str) -> str:
     return _DOUBLED.sub(r"\1", letters)
 
 
-def likeness(ours: Sequence[str], theirs: Sequence[str]) -> NDArray[np.float32]:
+def likeness(ours: Sequence[str], theirs: Sequence[str]) -> Float32s:
     """How alike the skeletons of words are, 0 to 1, shape (len(ours), len(theirs)); 0 for short or unlike ones."""
     similarity = np.zeros((len(ours), len(theirs)), np.float32)
     first, second = [skeleton(word) for word in ours], [skeleton(word) for word in theirs]
@@ -100,7 +104,7 @@ def likeness(ours: Sequence[str], theirs: Sequence[str]) -> NDArray[np.float32]:
     return similarity
 
 
-def _trust(forms: Sequence[str], chosen: NDArray[np.int64]) -> NDArray[np.float32]:
+def _trust(forms: Sequence[str], chosen: Int64s) -> Float32s:
     """What a match of each of the chosen forms counts for, by its length."""
     return np.array([min(1.0, len(forms[i]) / _FULL) for i in chosen.tolist()], np.float32)
 
@@ -121,28 +125,26 @@ _PAIRS = 1 << 20  # pairs of words that are held at a time while sentences are c
 class _Forms:
     """Words by the number of their form, -1 for none, and which forms match."""
 
-    ours: NDArray[np.int64]  # form of each word of the response, shape (n,)
-    theirs: NDArray[np.int64]  # form of each word of the evidence, shape (m,)
-    left: NDArray[np.int64]  # forms that match and how well, in the order of `left`, shape (p,)
-    right: NDArray[np.int64]  # forms that match and how well, in the order of `left`, shape (p,)
-    value: NDArray[np.float32]  # forms that match and how well, in the order of `left`, shape (p,)
+    ours: Int64s  # form of each word of the response, shape (n,)
+    theirs: Int64s  # form of each word of the evidence, shape (m,)
+    left: Int64s  # forms that match and how well, in the order of `left`, shape (p,)
+    right: Int64s  # forms that match and how well, in the order of `left`, shape (p,)
+    value: Float32s  # forms that match and how well, in the order of `left`, shape (p,)
 
-    def pairs(
-        self, ours: NDArray[np.int64], theirs: NDArray[np.int64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
+    def pairs(self, ours: Int64s, theirs: Int64s) -> tuple[Int64s, Int64s, Float32s]:
         """The matches among some words of either text."""
         nth, form = _joined(self.ours[ours], self.left)
         order = np.argsort(self.theirs[theirs], kind="stable")
         again, position = _joined(self.right[form], self.theirs[theirs][order])
         return ours[nth[again]], theirs[order[position]], self.value[form[again]]
 
-    def counts(self) -> NDArray[np.int64]:
+    def counts(self) -> Int64s:
         """In how many matches each word of the response is, shape (n,)."""
         size = int(max(self.theirs.max(initial=-1), self.right.max(initial=-1))) + 1
         words = np.bincount(self.theirs[self.theirs >= 0], minlength=size)[self.right]
         total = np.concatenate([[0], np.cumsum(words)])
         low, high = (np.searchsorted(self.left, self.ours, side) for side in ("left", "right"))
-        counts: NDArray[np.int64] = total[high] - total[low]
+        counts: Int64s = total[high] - total[low]
         return counts
 
 
@@ -151,9 +153,9 @@ class Matches:
     """All matches of the words of two texts by form."""
 
     kinds: tuple[_Forms, ...]  # matches by stem, by number, and by name
-    name: NDArray[np.float32]  # shape (n,)
+    name: Float32s  # shape (n,)
 
-    def with_words(self, theirs: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
+    def with_words(self, theirs: Int64s) -> tuple[Int64s, Int64s, Float32s]:
         """The matches of some words of the evidence: word of the response, of the evidence, and how well, above 0 and
         up to 1; shape (k,).
         """
@@ -162,7 +164,7 @@ class Matches:
         first, second, value = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
         return first, second, value
 
-    def shared(self, sentence: NDArray[np.int64], count: int) -> NDArray[np.float32]:
+    def shared(self, sentence: Int64s, count: int) -> Float32s:
         """The share of the response's words that each sentence of the evidence holds, shape (count,)."""
         alike = np.stack([forms.ours for forms in self.kinds], axis=1)
         _, first, times = np.unique(alike, axis=0, return_index=True, return_counts=True)
@@ -176,10 +178,10 @@ class Matches:
             keys = [sentence[there] * len(words) + places[ours] for ours, there in met]
             at, nth = np.divmod(np.unique(np.concatenate(keys)), len(words))
             held += np.bincount(at, weights=words_times[nth], minlength=count)
-        share: NDArray[np.float32] = (held / len(self.name)).astype(np.float32)
+        share: Float32s = (held / len(self.name)).astype(np.float32)
         return share
 
-    def _parts(self, words: NDArray[np.int64]) -> Iterator[slice]:
+    def _parts(self, words: Int64s) -> Iterator[slice]:
         """Words of the response in parts of about as many matches as are held at a time; one at least."""
         total = np.cumsum(np.sum([forms.counts() for forms in self.kinds], axis=0)[words])
         part = total // _PAIRS
@@ -198,7 +200,7 @@ def matches(response: Document, evidence: Document, *, across: bool) -> Matches:
     return Matches(tuple(kinds), name)
 
 
-def _joined(wanted: NDArray[np.int64], known: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _joined(wanted: Int64s, known: Int64s) -> tuple[Int64s, Int64s]:
     """All places in the sorted `known` of each value that is wanted: which of these it is, and the place."""
     low = np.searchsorted(known, wanted, "left")
     counts = np.searchsorted(known, wanted, "right") - low
@@ -207,7 +209,7 @@ def _joined(wanted: NDArray[np.int64], known: NDArray[np.int64]) -> tuple[NDArra
     return which, low[which] + nth
 
 
-def _same(ours: NDArray[np.uint64], theirs: NDArray[np.uint64]) -> _Forms:
+def _same(ours: UInt64s, theirs: UInt64s) -> _Forms:
     """Forms that match where they are equal."""
     both, number = np.unique(np.concatenate([ours, theirs]), return_inverse=True)
     forms = np.arange(len(both))
@@ -227,7 +229,7 @@ def _numbers(response: Document, evidence: Document) -> _Forms:
     return _Forms(parts[0], parts[1], forms, forms, np.ones(len(known), np.float32))
 
 
-def _names(response: Document, evidence: Document) -> tuple[_Forms, NDArray[np.float32]]:
+def _names(response: Document, evidence: Document) -> tuple[_Forms, Float32s]:
     our_texts, ours = _distinct(_texts(response))
     their_texts, their_index = _distinct(_texts(evidence))
     best = np.zeros(len(our_texts), np.float32)
@@ -241,7 +243,7 @@ def _names(response: Document, evidence: Document) -> tuple[_Forms, NDArray[np.f
     return _Forms(ours, their_index, left, right, value), best[ours]
 
 
-def _distinct(texts: Sequence[str]) -> tuple[list[str], NDArray[np.int64]]:
+def _distinct(texts: Sequence[str]) -> tuple[list[str], Int64s]:
     """The different ones of some texts, sorted, and which of them each is."""
     different = sorted(set(texts))
     number = {text: index for index, text in enumerate(different)}
@@ -276,24 +278,24 @@ class Close:
         shared: the share of the response's words that each sentence of the evidence holds by form, shape (s,).
     """
 
-    response: NDArray[np.float32]
-    question: NDArray[np.float32] | None
-    shared: NDArray[np.float32]
+    response: Float32s
+    question: Float32s | None
+    shared: Float32s
 
-    def to_all(self) -> NDArray[np.float32]:
+    def to_all(self) -> Float32s:
         """How much each sentence of the evidence has to do with the response, shape (s,)."""
         return self.to(0, len(self.response))
 
-    def to(self, low: int, high: int) -> NDArray[np.float32]:
+    def to(self, low: int, high: int) -> Float32s:
         """The same for the sentences `low` to `high` of the response."""
         close = self.response[low:high].max(axis=0)
         if self.question is not None:
             close = np.maximum(close, _QUESTION * self.question)
-        closeness: NDArray[np.float32] = close + np.float32(_FORM) * self.shared
+        closeness: Float32s = close + np.float32(_FORM) * self.shared
         return closeness
 
 
-def selected(close: NDArray[np.float32], sentence: NDArray[np.int64]) -> NDArray[np.int64]:
+def selected(close: Float32s, sentence: Int64s) -> Int64s:
     """The evidence words to compare, in order: all, or those of the closest sentences up to `MOST`."""
     if len(sentence) <= MOST:
         return np.arange(len(sentence))
@@ -304,7 +306,7 @@ def selected(close: NDArray[np.float32], sentence: NDArray[np.int64]) -> NDArray
     return np.flatnonzero(selection[sentence])[:MOST]
 
 
-def laid_out(words: NDArray[np.int64], passage: NDArray[np.int64]) -> NDArray[np.int64]:
+def laid_out(words: Int64s, passage: Int64s) -> Int64s:
     """The words in slots, -1 for empty ones, so that windows of two strides never cross a gap or a passage."""
     breaks = (np.diff(words) != 1) | (np.diff(passage[words]) != 0)
     runs = np.split(words, np.flatnonzero(breaks) + 1)
@@ -327,11 +329,11 @@ _ODD = np.uint64(31)
 
 
 def sentence_columns(
-    ours: NDArray[np.float32],
-    evidence: NDArray[np.float32],
-    question: NDArray[np.float32] | None,
-    asked: NDArray[np.float32] | None,
-) -> NDArray[np.float32]:
+    ours: Float32s,
+    evidence: Float32s,
+    question: Float32s | None,
+    asked: Float32s | None,
+) -> Float32s:
     """Thirteen numbers for each sentence of the response, shape (s, 13); the last six are 0 without a question."""
     alike = ours @ evidence.T
     nearest = np.zeros((len(ours), _NEAREST), np.float32)
@@ -354,11 +356,11 @@ def sentence_columns(
             ours @ question,
             to_question[alike.argmax(axis=1)],
         ]
-    stacked: NDArray[np.float32] = np.stack(columns, axis=1).astype(np.float32)
+    stacked: Float32s = np.stack(columns, axis=1).astype(np.float32)
     return stacked
 
 
-def repetition(response: Document, evidence: Document) -> NDArray[np.float32]:
+def repetition(response: Document, evidence: Document) -> Float32s:
     """How the words before each word repeat, shape (n, 4).
 
     How often the word, the pair and the triple of stems that it ends were there before, each as 1 - 1 / (times + 1), of
@@ -384,7 +386,7 @@ def repetition(response: Document, evidence: Document) -> NDArray[np.float32]:
     return np.stack(columns, axis=1)
 
 
-def _grams(document: Document, size: int) -> NDArray[np.uint64]:
+def _grams(document: Document, size: int) -> UInt64s:
     count = max(0, len(document) - size + 1)
     grams = document.stem[:count].copy()
     for nth in range(1, size):
@@ -392,7 +394,7 @@ def _grams(document: Document, size: int) -> NDArray[np.uint64]:
     return grams
 
 
-def _times_before(values: NDArray[np.uint64]) -> NDArray[np.int64]:
+def _times_before(values: UInt64s) -> Int64s:
     """How often each value stood further left."""
     order = np.argsort(values, kind="stable")
     ordered = values[order]
@@ -454,16 +456,16 @@ class Reading:
     """
 
     extract: Extract
-    columns: NDArray[np.float32]
-    words: NDArray[np.float32]
-    question: NDArray[np.float32]
-    slots: NDArray[np.int64]
-    evidence: NDArray[np.float32]
-    ours: NDArray[np.int64]
-    theirs: NDArray[np.int64]
-    value: NDArray[np.float32]
-    said: NDArray[np.int64]
-    pieces: NDArray[np.int64]
+    columns: Float32s
+    words: Float32s
+    question: Float32s
+    slots: Int64s
+    evidence: Float32s
+    ours: Int64s
+    theirs: Int64s
+    value: Float32s
+    said: Int64s
+    pieces: Int64s
     close: Close
 
 
@@ -517,8 +519,8 @@ class _Evidence:
     def __init__(self, held: Held, document: Document, vectors: Vectors) -> None:
         self._held, self._document, self._from = held, document, vectors
         self.piece = np.zeros(len(document), np.int64)
-        parts: list[NDArray[np.float32]] = []
-        bounds: list[NDArray[np.int64]] = []
+        parts: list[Float32s] = []
+        bounds: list[Int64s] = []
         self._first: list[int] = []
         count = 0
         for passage, text in enumerate(held.passages):
@@ -532,11 +534,11 @@ class _Evidence:
         self.vectors = np.concatenate(parts)
         self.bounds = np.concatenate(bounds)
 
-    def _bounds(self, words: NDArray[np.int64], passage: int) -> NDArray[np.int64]:
-        bounds: NDArray[np.int64] = self._document.bounds[words] - self._document.offsets[passage]
+    def _bounds(self, words: Int64s, passage: int) -> Int64s:
+        bounds: Int64s = self._document.bounds[words] - self._document.offsets[passage]
         return bounds
 
-    def words(self, slots: NDArray[np.int64]) -> NDArray[np.float32]:
+    def words(self, slots: Int64s) -> Float32s:
         """The vector in each slot; zeros in empty ones."""
         chosen = slots[slots >= 0]
         passages = self._document.passage[chosen]
@@ -554,7 +556,7 @@ class _Evidence:
         return laid
 
 
-def _together(held: Held, whole: TextVectors, vectors: Vectors) -> NDArray[np.float32] | None:
+def _together(held: Held, whole: TextVectors, vectors: Vectors) -> Float32s | None:
     """The vector of the question together with each sentence of the response; all zeros where these are over forty."""
     if not held.question:
         return None
@@ -565,13 +567,13 @@ def _together(held: Held, whole: TextVectors, vectors: Vectors) -> NDArray[np.fl
     return weighted
 
 
-def _question_words(held: Held, vectors: Vectors) -> NDArray[np.float32]:
+def _question_words(held: Held, vectors: Vectors) -> Float32s:
     question = held.question or " "
     bounds = Document([question], held.language).bounds[:_LONGEST_QUESTION]
     return vectors.words(question, held.language, bounds)
 
 
-def _of_sample(held: Held) -> NDArray[np.float32]:
+def _of_sample(held: Held) -> Float32s:
     """Languages, scripts, strength of the encoder, task, and by how much a translation is longer than its source."""
     ours, evidence_script = main_script(held.response[:SCRIPT_SAMPLE]), main_script(script_sample_of(held.passages))
     longer = len(held.response) / max(1, len(" ".join(held.passages)))
@@ -596,12 +598,10 @@ class Vectors(Protocol):
     def sentences(self, text: str, tag: str | None) -> TextVectors:
         """The pieces of a text, with their vectors."""
 
-    def words(
-        self, text: str, tag: str | None, bounds: NDArray[np.int64], chosen: Sequence[int] | None = None
-    ) -> NDArray[np.float32]:
+    def words(self, text: str, tag: str | None, bounds: Int64s, chosen: Sequence[int] | None = None) -> Float32s:
         """A vector for each word, shape (n, d); zeros for words outside the pieces `chosen`."""
 
-    def whole(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def whole(self, texts: Sequence[str]) -> Float32s:
         """One vector per text, shape (n, d), of its first `LONGEST` code points."""
 
 
@@ -609,18 +609,16 @@ class Vectors(Protocol):
 class TextVectors:
     """The pieces of a text: its sentences, long ones cut. There is always one at least."""
 
-    bounds: NDArray[np.int64]  # half-open code point ranges, shape (s, 2)
-    vectors: NDArray[np.float32]  # shape (s, d), unit length, or zero for a piece without tokens
+    bounds: Int64s  # half-open code point ranges, shape (s, 2)
+    vectors: Float32s  # shape (s, d), unit length, or zero for a piece without tokens
 
-    def piece_of(self, words: NDArray[np.int64]) -> NDArray[np.int64]:
+    def piece_of(self, words: Int64s) -> Int64s:
         """The piece that each word begins in, shape (n,)."""
-        piece_index: NDArray[np.int64] = np.maximum(
-            np.searchsorted(self.bounds[:, 0], words[:, 0], side="right") - 1, 0
-        )
+        piece_index: Int64s = np.maximum(np.searchsorted(self.bounds[:, 0], words[:, 0], side="right") - 1, 0)
         return piece_index
 
 
-def pieces(text: str, tag: str | None) -> NDArray[np.int64]:
+def pieces(text: str, tag: str | None) -> Int64s:
     """The sentences of a text as half-open code point ranges, long ones cut; one at least; shape (s, 2)."""
     parts = [
         (low, min(end, low + LONGEST)) for start, end in sentences(text, tag) for low in range(start, end, LONGEST)
@@ -639,13 +637,11 @@ class EncoderVectors:
         bounds = pieces(text, tag)
         return TextVectors(bounds, self._encoder.sentences([text[low:high] for low, high in bounds.tolist()]))
 
-    def words(
-        self, text: str, tag: str | None, bounds: NDArray[np.int64], chosen: Sequence[int] | None = None
-    ) -> NDArray[np.float32]:
+    def words(self, text: str, tag: str | None, bounds: Int64s, chosen: Sequence[int] | None = None) -> Float32s:
         """See `Vectors`."""
         parts = pieces(text, tag)
         return word_vectors(self._encoder.encoded(text, parts if chosen is None else parts[list(chosen)]), bounds)
 
-    def whole(self, texts: Sequence[str]) -> NDArray[np.float32]:
+    def whole(self, texts: Sequence[str]) -> Float32s:
         """See `Vectors`."""
         return self._encoder.sentences([text[:LONGEST] for text in texts])

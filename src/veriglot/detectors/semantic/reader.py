@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from veriglot.detectors.semantic.features import Close, Held, Reading
     from veriglot.encoders.e5 import Pair
 
+    Int64s = NDArray[np.int64]
+
 __all__ = ["FURTHER", "LEAST", "SHARP", "Reader", "save_learned", "shown"]
 
 
@@ -53,14 +55,14 @@ class Shown:
     """One sequence, with the piece of each of the evidence's tokens and its bounds in that piece."""
 
     pair: Pair  # its tokens
-    bounds: NDArray[np.int64]  # of the response's tokens in the response, half-open in code points, shape (t, 2)
-    evidence: NDArray[np.int64]  # shape (e, 3)
+    bounds: Int64s  # of the response's tokens in the response, half-open in code points, shape (t, 2)
+    evidence: Int64s  # shape (e, 3)
 
 
 def shown(
     tokeniser: Tokeniser,
     response: str,
-    pieces: NDArray[np.int64],
+    pieces: Int64s,
     question: str | None,
     evidence: Sequence[str],
     close: Close,
@@ -84,13 +86,11 @@ def shown(
     return sentences
 
 
-def _parts(
-    tokeniser: Tokeniser, response: str, pieces: NDArray[np.int64]
-) -> Iterator[tuple[int, int, list[int], NDArray[np.int64]]]:
+def _parts(tokeniser: Tokeniser, response: str, pieces: Int64s) -> Iterator[tuple[int, int, list[int], Int64s]]:
     """Pieces `low` to `high` of the response, as many as there is room for, with their tokens and where these stand."""
     low, high = 0, 0
     held: list[int] = []
-    bounds: list[NDArray[np.int64]] = []
+    bounds: list[Int64s] = []
     for nth, (start, end) in enumerate(pieces.tolist()):
         ids, places = tokeniser.tokens(response[start:end])
         for first in range(0, len(ids), _RESPONSE):  # a piece longer than a part is in several
@@ -106,11 +106,9 @@ def _parts(
         yield low, max(high, 1), held, np.concatenate([_NONE, *bounds])
 
 
-def _evidence(
-    tokeniser: Tokeniser, evidence: Sequence[str], order: NDArray[np.int64]
-) -> tuple[list[int], NDArray[np.int64]]:
+def _evidence(tokeniser: Tokeniser, evidence: Sequence[str], order: Int64s) -> tuple[list[int], Int64s]:
     """Tokens of the first pieces in `order` for which there is room, as they stand in the evidence."""
-    chosen: dict[int, tuple[list[int], NDArray[np.int64]]] = {}
+    chosen: dict[int, tuple[list[int], Int64s]] = {}
     left, tried = _EVIDENCE, 0
     for index in order.tolist():
         ids, bounds = tokeniser.tokens(evidence[index])
@@ -126,7 +124,7 @@ def _evidence(
 
 
 def of_words(
-    judged: Sequence[tuple[Shown, NDArray[np.float32]]], words: NDArray[np.int64]
+    judged: Sequence[tuple[Shown, NDArray[np.float32]]], words: Int64s
 ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
     """The mean logit of the tokens of each word, shape (n,), and whether it has any."""
     bounds = np.concatenate([_NONE, *(tokens.bounds for tokens, _ in judged)])

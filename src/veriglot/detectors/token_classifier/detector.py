@@ -49,6 +49,9 @@ if TYPE_CHECKING:
 
     from veriglot.records import Evidence, Sample
 
+    Int64s = NDArray[np.int64]
+    Float64s = NDArray[np.float64]
+
 __all__ = ["TokenClassifier"]
 
 
@@ -71,7 +74,7 @@ class Tokens:
         """The encoding of prompt and response, special tokens included."""
         return self._tokenizer.encode(without_surrogates(prompt), response)
 
-    def bounds(self, text: str) -> NDArray[np.int64]:
+    def bounds(self, text: str) -> Int64s:
         """Where the tokens of a text stand, shape (t, 2), without special tokens; neither column falls."""
         encoding = self._tokenizer.encode(without_surrogates(text), add_special_tokens=False)
         offsets = np.array(encoding.offsets, np.int64).reshape(-1, 2)
@@ -335,10 +338,10 @@ class MarkedWords:
     """The words of a response with what the network says of them."""
 
     bounds: NDArray[np.int32]  # half-open code point ranges of the words that the network saw, shape (n, 2)
-    confidences: NDArray[np.float64]  # shape (n,)
-    types: NDArray[np.float64]  # probability of each type, by the same window, shape (n, t)
+    confidences: Float64s  # shape (n,)
+    types: Float64s  # probability of each type, by the same window, shape (n, t)
     begins: NDArray[np.bool_]  # whether a span is likelier to begin with the word than to go on with it, shape (n,)
-    windows: NDArray[np.int64]  # that window, shape (n,)
+    windows: Int64s  # that window, shape (n,)
     unseen: int  # how many words the tokenizer makes no token of
 
 
@@ -388,7 +391,7 @@ def marked_words(
     )
 
 
-def _tokens_of(bounds: NDArray[np.int64], start: int, end: int) -> tuple[int, int]:
+def _tokens_of(bounds: Int64s, start: int, end: int) -> tuple[int, int]:
     """The tokens that overlap `[start, end)`, as a half-open range; empty where none does."""
     low = int(np.searchsorted(bounds[:, 1], start, side="right"))
     high = int(np.searchsorted(bounds[:, 0], end, side="left"))
@@ -455,8 +458,8 @@ def _pointers(windows: Sequence[tuple[Pointer, ...]], window: int) -> tuple[Poin
 class TokenProbabilities:
     """What a network says of the response's tokens in one input."""
 
-    bounds: NDArray[np.int64]  # half-open code point ranges of the response's piece, shape (t, 2); neither column falls
-    outputs: NDArray[np.float64]  # probability of each output, shape (t, outputs), float64
+    bounds: Int64s  # half-open code point ranges of the response's piece, shape (t, 2); neither column falls
+    outputs: Float64s  # probability of each output, shape (t, outputs), float64
 
 
 class Network:
@@ -533,7 +536,7 @@ class Network:
         return [_of_response(input_, row) for input_, row in zip(inputs, outputs, strict=True)]
 
 
-def _of_response(input_: Input, outputs: NDArray[np.float64]) -> TokenProbabilities:
+def _of_response(input_: Input, outputs: Float64s) -> TokenProbabilities:
     """The rows of the response's own tokens; those of the prompt, special ones and padding are left out."""
     mine = np.array([sequence == 1 for sequence in input_.encoding.sequence_ids], bool)
     bounds = np.array(input_.encoding.offsets, np.int64).reshape(-1, 2)[mine]

@@ -38,7 +38,7 @@ from veriglot.judging.nli import Claim
 from veriglot.llm.client import AnswerError
 from veriglot.llm.output_parser import schema_of
 from veriglot.records import JudgedUnit, Status, Word
-from veriglot.records.taxonomy import taxonomy
+from veriglot.records.taxonomy import taxonomy as find_taxonomy
 from veriglot.text.facts import facts
 from veriglot.text.segmentation import words
 
@@ -85,7 +85,8 @@ class SpanJudge(WindowedJudge):
 
     def __init__(self, *, taxonomy: str = "fava", **options: Any) -> None:
         self.taxonomy = taxonomy
-        self._types = _types_of(taxonomy)
+        entry = find_taxonomy(taxonomy)
+        self._types = {type_: meaning for type_, meaning in entry.types.items() if type_ not in entry.clean}
         super().__init__(**options)
 
     def _default_threshold(self) -> float:
@@ -97,15 +98,9 @@ class SpanJudge(WindowedJudge):
         return {**super()._parts(), "taxonomy": self.taxonomy, "unit": "word" if voted else "char"}
 
     def _questions(self, case: Case) -> list[Question]:
-        return [
-            Question(
-                self._filled(case, window),
-                _list_of(
-                    "spans", _object(before=_TEXT, text=_TEXT, type={"type": "string", "enum": list(self._types)})
-                ),
-            )
-            for window in self._windows(case)
-        ]
+        types = {"type": "string", "enum": list(self._types)}
+        schema = _list_of("spans", _object(before=_TEXT, text=_TEXT, type=types))
+        return [Question(self._filled(case, window), schema) for window in self._windows(case)]
 
     def _filled(self, case: Case, window: Passages) -> str:
         sample = case.sample
@@ -179,42 +174,14 @@ class SpanJudge(WindowedJudge):
         )
 
 
-def _types_of(name: str) -> dict[str, str]:
-    entry = taxonomy(name)
-    return {type_: meaning for type_, meaning in entry.types.items() if type_ not in entry.clean}
-
-
 class _Claimed(msgspec.Struct, frozen=True):
     claim: str
     text: str
     before: str = ""
 
 
-class Answered(msgspec.Struct, frozen=True):
-    """The facts that a model parted a response into."""
-
+class _Decomposition(msgspec.Struct, frozen=True):
     facts: tuple[_Claimed, ...]
-
-
-def claims_of_model(response: str, language: str, answered: Answered) -> tuple[list[Claim], tuple[str, ...]]:
-    """The facts that a model found, in order of their places, and what to note.
-
-    A fact whose words do not stand in the response is left out and noted; so is how many words of the response stand
-    in no fact, which nobody checks.
-    """
-    quotes = [Quote(fact.text, fact.before) for fact in answered.facts]
-    locations = locate(response, quotes, language)
-    notes = location_notes(quotes, locations)
-    claims = [
-        Claim(fact.claim.strip() or fact.text, "claim", ((location.start, location.end),))
-        for fact, location in zip(answered.facts, locations, strict=True)
-        if location is not None
-    ]
-    held = {offset for claim in claims for start, end in claim.parts for offset in range(start, end)}
-    outside = sum(start not in held for start, _ in words(response, language))
-    if outside:
-        notes = (*notes, f"facts:{outside} words in no fact")
-    return sorted(claims, key=lambda claim: claim.parts), notes
 
 
 def _object(**properties: Any) -> dict[str, Any]:
@@ -290,30 +257,44 @@ class FactJudge(WindowedJudge):
 
     def _parted_by_model(self, cases: list[Case]) -> list[Case | NotScored]:
         schema = _list_of("facts", _object(claim=_TEXT, before=_TEXT, text=_TEXT))
+        responses = [tagged("response", case.sample.response) for case in cases]
         questions = [
-            [
-                Question(
-                    self._parting.filled(language=case.language, response=tagged("response", case.sample.response)),
-                    schema,
-                )
-            ]
-            for case in cases
+            [Question(self._parting.filled(language=case.language, response=response), schema)]
+            for case, response in zip(cases, responses, strict=True)
         ]
         settings = self._asking.generation(self._parting.max_tokens)
         answers = self._asked(questions, self._asking.seeds[:1], settings)
         return [self._with_claims(case, answer[0][0]) for case, answer in zip(cases, answers, strict=True)]
 
     def _with_claims(self, case: Case, answer: Answer) -> Case | NotScored:
+        """A case with the facts that a model found, in order of their places.
+
+        A fact whose words do not stand in the response is left out and noted; so is how many words of the response
+        stand in no fact, which nobody checks.
+        """
         if answer.reply is None:
             return self._failed([answer.error or AnswerError("The judge gave no reply.")])
         try:
-            answered = read_answer(answer.reply, Answered)
+            listed = read_answer(answer.reply, _Decomposition).facts
         except AnswerError as error:
             return self._failed([error])
-        claims, notes = claims_of_model(case.sample.response, case.resolved.tag, answered)
+        response, tag = case.sample.response, case.resolved.tag
+        quotes = [Quote(fact.text, fact.before) for fact in listed]
+        locations = locate(response, quotes, tag)
+        claims = [
+            Claim(fact.claim.strip() or fact.text, "claim", ((location.start, location.end),))
+            for fact, location in zip(listed, locations, strict=True)
+            if location is not None
+        ]
         if not claims:
-            reason = f"none of the {len(answered.facts)} facts that the judge found stands in the response"
+            reason = f"none of the {len(listed)} facts that the judge found stands in the response"
             return NotScored(Status.FAILED, reason)
+        notes = location_notes(quotes, locations)
+        held = {offset for claim in claims for start, end in claim.parts for offset in range(start, end)}
+        outside = sum(start not in held for start, _ in words(response, tag))
+        if outside:
+            notes = (*notes, f"facts:{outside} words in no fact")
+        claims.sort(key=lambda claim: claim.parts)
         return replace(case, state=claims, notes=(*case.notes, *notes))
 
     def _questions(self, case: Case) -> list[Question]:
@@ -354,9 +335,13 @@ class FactJudge(WindowedJudge):
         else:
             score = max(shares)
         words_ = None if self._by_model or not known else _fact_words(case, shares)
+        units = tuple(
+            JudgedUnit(parts[0][0], parts[-1][1], claim.kind, share, parts if len(parts) > 1 else ())
+            for claim, parts, share in zip(case.state, [claim.parts for claim in case.state], shares, strict=True)
+        )
         windows = len(self._windows(case))
         notes = (f"evidence:{windows} windows",) if windows > 1 else ()
-        return Outcome(round(score, DIGITS), spans, confidence, words_, _fact_units(case.state, shares), notes)
+        return Outcome(round(score, DIGITS), spans, confidence, words_, units, notes)
 
 
 def _numbered(claims: list[Claim], first: int) -> str:
@@ -370,7 +355,13 @@ def _fact_verdicts(replies: list[Reply], claims: int) -> _Verdicts:
     supported: list[float] | None = []
     for reply in replies:
         answers = read_answer(reply, _FactsAnswer).verdicts
-        _check_complete([answer.claim for answer in answers], len(verdicts) + 1, min(_AT_ONCE, claims - len(verdicts)))
+        numbers = [answer.claim for answer in answers]
+        first, last = len(verdicts) + 1, min(len(verdicts) + _AT_ONCE, claims)
+        if numbers != list(range(first, last + 1)):  # a claim without exactly one verdict was not checked
+            wanted = f"{first} to {last}" if last > first else str(first)
+            raise AnswerError(
+                f"The judge was asked for verdicts on claims {wanted}, in order, and gave them on {numbers}."
+            )
         names = [answer.verdict for answer in answers]
         known = label_probabilities(reply, "verdict", names, get_args(Verdict))
         if supported is None or known is None:
@@ -397,13 +388,6 @@ def _over_windows(windows: list[_Verdicts]) -> _Verdicts:
     if len(known) < len(windows):
         return _Verdicts(verdicts, None)
     return _Verdicts(verdicts, tuple(map(min, zip(*known, strict=True))))
-
-
-def _check_complete(numbers: list[int], first: int, count: int) -> None:
-    """Every claim has exactly one verdict, in order; a claim without one was not checked."""
-    if numbers != list(range(first, first + count)):
-        wanted = f"{first} to {first + count - 1}" if count > 1 else str(first)
-        raise AnswerError(f"The judge was asked for verdicts on claims {wanted}, in order, and gave them on {numbers}.")
 
 
 def _fact_shares(opinions: list[_Verdicts]) -> tuple[str, list[float]]:
@@ -436,28 +420,9 @@ def _fact_words(case: Case, shares: list[float]) -> tuple[Word, ...]:
     return tuple(Word(start, end, by_place[start]) for start, end in bounds)
 
 
-def _fact_units(claims: list[Claim], shares: list[float]) -> tuple[JudgedUnit, ...]:
-    units = []
-    for claim, share in zip(claims, shares, strict=True):
-        parts = claim.parts if len(claim.parts) > 1 else ()
-        units.append(JudgedUnit(claim.parts[0][0], claim.parts[-1][1], claim.kind, share, parts))
-    return tuple(units)
-
-
-_UNKNOWN = "another language"
-
-
 class _TranslationAnswer(msgspec.Struct, frozen=True):
     reason: str
     hallucination: bool
-
-
-@dataclass(frozen=True)
-class _TranslationOpinion:
-    """One verdict, and the probability of hallucination that its token had, where that is known."""
-
-    hallucination: bool
-    probability: float | None
 
 
 class TranslationJudge(Judge):
@@ -488,22 +453,21 @@ class TranslationJudge(Judge):
         )
         return [Question(filled, schema_of(_TranslationAnswer))]
 
-    def _opinion(self, case: Case, replies: list[Reply]) -> _TranslationOpinion:  # noqa: ARG002
+    def _opinion(self, case: Case, replies: list[Reply]) -> tuple[bool, float | None]:  # noqa: ARG002
+        """A verdict, and the probability of hallucination that its token had, where that is known."""
         (reply,) = replies
         verdict = read_answer(reply, _TranslationAnswer).hallucination
         sure = label_probabilities(reply, "hallucination", ["true" if verdict else "false"], ("true", "false"))
-        return _TranslationOpinion(
-            verdict, None if sure is None else sure[0]["true"] if verdict else 1.0 - sure[0]["false"]
-        )
+        return verdict, None if sure is None else sure[0]["true"] if verdict else 1.0 - sure[0]["false"]
 
-    def _outcome(self, case: Case, opinions: list[_TranslationOpinion]) -> Outcome:
-        known = [opinion.probability for opinion in opinions if opinion.probability is not None]
+    def _outcome(self, case: Case, opinions: list[tuple[bool, float | None]]) -> Outcome:
+        verdict, probability = opinions[0]
         if len(opinions) > 1:
-            score, confidence = sum(opinion.hallucination for opinion in opinions) / len(opinions), "samples"
-        elif known:
-            score, confidence = known[0], "token_probabilities"
+            score, confidence = sum(hallucination for hallucination, _ in opinions) / len(opinions), "samples"
+        elif probability is not None:
+            score, confidence = probability, "token_probabilities"
         else:
-            score, confidence = float(opinions[0].hallucination), "verdict"
+            score, confidence = float(verdict), "verdict"
         score = round(score, DIGITS)
         mark = Mark(0, len(case.sample.response), "hallucination", None if confidence == "verdict" else score)
         spans, _ = spans_of(case.sample.response, [mark] if score >= self._threshold else [])
@@ -521,7 +485,7 @@ def _source_language(sample: Sample) -> str:
     """The language of the source for the prompt: as given, or as identified."""
     given = next((passage.language for passage in sample.evidence if passage.language), None)
     tag = text_language(" ".join(passage.text for passage in sample.evidence), given)
-    return _UNKNOWN if tag is None else language_name(tag)
+    return "another language" if tag is None else language_name(tag)
 
 
 NO_ERROR = "none"
@@ -530,14 +494,6 @@ _MEANING_OF_NONE = "the edited sentence says the same as the true one, or nothin
 
 class _PairAnswer(msgspec.Struct, frozen=True):
     type: str
-
-
-@dataclass(frozen=True)
-class _PairLabel:
-    """One label, and the probabilities of labels where these are known."""
-
-    label: str
-    shares: dict[str, float] | None
 
 
 class PairJudge(Judge):
@@ -558,7 +514,7 @@ class PairJudge(Judge):
     fields = frozenset({"language", "types", "evidence", "response"})
 
     def __init__(self, *, none: bool = True, **options: Any) -> None:
-        self._meanings = dict(taxonomy(self.taxonomy).types) | ({NO_ERROR: _MEANING_OF_NONE} if none else {})
+        self._meanings = dict(find_taxonomy(self.taxonomy).types) | ({NO_ERROR: _MEANING_OF_NONE} if none else {})
         super().__init__(**options)
 
     def _default_threshold(self) -> float:
@@ -579,21 +535,22 @@ class PairJudge(Judge):
         )
         return [Question(filled, _object(type={"type": "string", "enum": list(self._meanings)}))]
 
-    def _opinion(self, case: Case, replies: list[Reply]) -> _PairLabel:  # noqa: ARG002
+    def _opinion(self, case: Case, replies: list[Reply]) -> tuple[str, dict[str, float] | None]:  # noqa: ARG002
+        """A label, and the probabilities of labels where these are known."""
         (reply,) = replies
         label = read_answer(reply, _PairAnswer).type
         if label not in self._meanings:
             raise AnswerError(f"The judge names the type {label!r}; it was asked for {', '.join(self._meanings)}.")
         sure = label_probabilities(reply, "type", [label], list(self._meanings))
-        return _PairLabel(label, None if sure is None else sure[0])
+        return label, None if sure is None else sure[0]
 
-    def _outcome(self, case: Case, opinions: list[_PairLabel]) -> Outcome:
-        labels = [opinion.label for opinion in opinions]
+    def _outcome(self, case: Case, opinions: list[tuple[str, dict[str, float] | None]]) -> Outcome:
+        labels = [label for label, _ in opinions]
         label = max(self._meanings, key=labels.count)  # of equals the first in the order of the taxonomy
         shares = {name: labels.count(name) / len(labels) for name in self._meanings}
         confidence = "samples"
         if len(opinions) == 1:
-            shares = opinions[0].shares or {}
+            shares = opinions[0][1] or {}
             confidence = "token_probabilities" if shares else "verdict"
         sure = round(shares[label], DIGITS) if shares else None
         notes: tuple[str, ...] = () if NO_ERROR in self._meanings else ("verdict:type only",)
@@ -601,14 +558,9 @@ class PairJudge(Judge):
         if marks and sure is not None and sure < self._threshold:
             marks, notes = [], (*notes, "spans:1 below the threshold")
         spans, _ = spans_of(case.sample.response, marks)
-        return Outcome(round(_pair_score(label, shares), DIGITS), spans, confidence, notes=notes)
-
-
-def _pair_score(label: str, shares: dict[str, float]) -> float:
-    """The probability of an error; where only that of a type is known, or nothing, the verdict."""
-    if NO_ERROR in shares:
-        return 1.0 - shares[NO_ERROR]
-    return float(label != NO_ERROR)
+        # Where only the probability of a type is known, or nothing, the verdict is the score.
+        score = 1.0 - shares[NO_ERROR] if NO_ERROR in shares else float(label != NO_ERROR)
+        return Outcome(round(score, DIGITS), spans, confidence, notes=notes)
 
 
 JUDGES: dict[str, type[Judge]] = {

@@ -13,7 +13,7 @@ import pytest
 from multilingual import ODD, SENTENCES
 
 from veriglot.encoders.base import load_encoder
-from veriglot.errors import UnknownNameError, UsageError
+from veriglot.errors import UnknownNameError, UsageError, WeightsError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -203,7 +203,7 @@ def test_threads_get_what_one_gets(encoder: Encoder) -> None:
 
 
 def test_what_cannot_be_an_encoder_is_refused(checkpoint: Path, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="cannot be loaded"):
+    with pytest.raises(WeightsError, match="cannot be loaded"):
         load_encoder("transformers", model=tmp_path / "nothing")
     with pytest.raises(UsageError, match="takes 24 tokens"):
         load_encoder("transformers", model=checkpoint, max_length=25)

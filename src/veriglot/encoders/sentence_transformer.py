@@ -10,7 +10,7 @@ import transformers
 
 from veriglot.encoders.base import WindowEncoder, fast_tokenizer
 from veriglot.errors import UsageError
-from veriglot.hub.checkpoints import hub_options, room_for, without_bars
+from veriglot.hub.checkpoints import hub_options, loading, room_for
 from veriglot.signatures import checkpoint_revision, signature
 
 if TYPE_CHECKING:
@@ -37,7 +37,8 @@ class SentenceTransformer(WindowEncoder):
         cache_mb: MiB of vectors to keep of the sentences that were encoded last; 0 keeps none.
 
     Raises:
-        UsageError: the model cannot be loaded, has no fast tokenizer, leaves its prompt out of the pooling, or an
+        WeightsError: the model cannot be loaded.
+        UsageError: it has no fast tokenizer, leaves its prompt out of the pooling, or an
             option makes no sense.
         UnknownNameError: no such language.
     """
@@ -56,17 +57,10 @@ class SentenceTransformer(WindowEncoder):
         trust_remote_code: bool = False,
         cache_mb: float = 64,
     ) -> None:
-        try:
-            with without_bars():
-                network: Any = sentence_transformers.SentenceTransformer(
-                    str(model), device=device, trust_remote_code=trust_remote_code, **hub_options(model, revision)
-                )
-        except (OSError, ValueError, ImportError, RuntimeError, AttributeError) as error:
-            message = (str(error).strip() or type(error).__name__).splitlines()[0]
-            raise UsageError(
-                f"The encoder {str(model)!r} cannot be loaded: {message}",
-                remedy="Give the folder of an encoder that sentence-transformers can load, or its name on the hub.",
-            ) from error
+        with loading("encoder", str(model)):
+            network: Any = sentence_transformers.SentenceTransformer(
+                str(model), device=device, trust_remote_code=trust_remote_code, **hub_options(model, revision)
+            )
         self._network = network.float().eval()
         words = network.prompts.get(network.default_prompt_name, "") if prompt is None else prompt
         if words and not all(getattr(layer, "include_prompt", True) for layer in network):

@@ -11,7 +11,7 @@ import transformers
 
 from veriglot.encoders.base import WindowEncoder, fast_tokenizer
 from veriglot.errors import UnknownNameError, UsageError
-from veriglot.hub.checkpoints import device_for, hub_options, positions, room_for, without_bars
+from veriglot.hub.checkpoints import device_for, hub_options, loading, positions, room_for
 from veriglot.signatures import checkpoint_revision, signature
 
 if TYPE_CHECKING:
@@ -104,7 +104,8 @@ class Transformer(WindowEncoder):
         cache_mb: MiB of vectors to keep of the sentences that were encoded last; 0 keeps none.
 
     Raises:
-        UsageError: the model cannot be loaded, has no fast tokenizer, is made of more than pooling knows, or an option
+        WeightsError: the model cannot be loaded.
+        UsageError: it has no fast tokenizer, is made of more than pooling knows, or an option
             makes no sense.
         UnknownNameError: no such pooling or language.
     """
@@ -128,9 +129,10 @@ class Transformer(WindowEncoder):
         if pooling is not None and pooling not in POOLINGS:
             raise UnknownNameError("pooling", pooling, POOLINGS)
         self._pooling = pooling or pooling_of(model)
-        tokenizer, network = _loaded(
-            str(model), dtype, trust_remote_code=trust_remote_code, **hub_options(model, revision)
-        )
+        given = {"trust_remote_code": trust_remote_code, **hub_options(model, revision)}
+        with loading("encoder", str(model)):
+            tokenizer = transformers.AutoTokenizer.from_pretrained(str(model), **given)
+            network = transformers.AutoModel.from_pretrained(str(model), dtype=dtype, **given)
         if network.config.is_encoder_decoder:
             network = network.get_encoder()
         self._device = device_for(device)
@@ -158,16 +160,3 @@ class Transformer(WindowEncoder):
             output = self._network(input_ids=torch.from_numpy(ids).to(self._device), attention_mask=here)
             hidden = output.last_hidden_state.float()
             return pooled(hidden, here, self._pooling).cpu().numpy(), hidden.cpu().numpy()
-
-
-def _loaded(model: str, dtype: str, **given: Any) -> tuple[Any, Any]:
-    try:
-        with without_bars():
-            tokenizer = transformers.AutoTokenizer.from_pretrained(model, **given)
-            return tokenizer, transformers.AutoModel.from_pretrained(model, dtype=dtype, **given)
-    except (OSError, ValueError, ImportError, RuntimeError, AttributeError) as error:
-        message = (str(error).strip() or type(error).__name__).splitlines()[0]
-        raise UsageError(
-            f"The encoder {model!r} cannot be loaded: {message}",
-            remedy="Give the folder of an encoder that transformers can load, or its name on the hub.",
-        ) from error

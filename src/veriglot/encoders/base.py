@@ -36,6 +36,7 @@ __all__ = [
     "WindowEncoder",
     "fast_tokenizer",
     "load_encoder",
+    "pad",
     "strength_among",
     "strength_of",
     "without_space",
@@ -407,7 +408,7 @@ class WindowEncoder(Encoder):
                 f"The encoder takes {room} tokens at a time, special tokens and prompt included: too few for a text.",
                 remedy=f"Give max_length {len(empty.before) + len(empty.after) + _FEWEST} or more.",
             )
-        pooled, hidden = self._run(*_padded([[*empty.before, *empty.after] or [0]]))
+        pooled, hidden = self._run(*pad([[*empty.before, *empty.after] or [0]]))
         self._dimensions = pooled.shape[1], hidden.shape[2]
 
     @abstractmethod
@@ -430,7 +431,7 @@ class WindowEncoder(Encoder):
         pooled: dict[int, Float32s] = {}
         hidden: dict[int, Float32s] = {}
         for batch in batches([len(job.ids) for job in jobs]):
-            vectors, tokens = self._run(*_padded([jobs[index].ids for index in batch]))
+            vectors, tokens = self._run(*pad([jobs[index].ids for index in batch]))
             for nth, index in enumerate(batch):
                 pooled[index] = vectors[nth].copy()
                 hidden[index] = tokens[nth, jobs[index].taken].copy()
@@ -502,7 +503,7 @@ def fast_tokenizer(tokenizer: Any, model: str) -> Any:
     return inner
 
 
-def _padded(rows: Sequence[Sequence[int]]) -> tuple[Int64s, Int64s]:
+def pad(rows: Sequence[Sequence[int]]) -> tuple[Int64s, Int64s]:
     """Ids on the left and zeros on the right, and which are ids."""
     ids = np.zeros((len(rows), max(len(row) for row in rows)), np.int64)
     mask = np.zeros_like(ids)

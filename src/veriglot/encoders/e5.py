@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 
 from veriglot import hub
-from veriglot.encoders.base import WindowEncoder, without_space
+from veriglot.encoders.base import WindowEncoder, pad, without_space
 from veriglot.errors import UsageError, WeightsError
 from veriglot.hub.checkpoints import batches, onnx_session
 from veriglot.signatures import file_sha256, signature
@@ -520,12 +520,9 @@ class E5Reader:
 
 def padded(pairs: Sequence[Pair]) -> tuple[Int64s, Int64s, Float32s]:
     """Token ids (b, t), zeros on the right; a mask (b, t), 1 where there is one; their `PARTS`, one-hot (b, t, p)."""
-    ids = np.zeros((len(pairs), max(len(pair.ids) for pair in pairs)), np.int64)
-    mask = np.zeros_like(ids)
+    ids, mask = pad([pair.ids for pair in pairs])
     part = np.zeros_like(ids)
     for nth, pair in enumerate(pairs):
-        ids[nth, : len(pair.ids)] = pair.ids
-        mask[nth, : len(pair.ids)] = 1
         part[nth, pair.response[0] : pair.evidence[0]] = 1
         part[nth, pair.evidence[0] :] = 2
     return ids, mask, np.eye(len(PARTS), dtype=np.float32)[part]

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from veriglot.detectors.grounding.detector import parts
 from veriglot.detectors.registry import detect, load_detector
-from veriglot.detectors.semantic.detector import _parts
+from veriglot.detectors.semantic.detector import words_at_once
 from veriglot.errors import WeightsError
 from veriglot.records import Evidence, Sample, Status
 
@@ -53,10 +54,10 @@ def test_weights_that_are_missing_damaged_or_for_other_features(random_head: str
 
 @pytest.mark.parametrize("slots", [24, 1000, 12_000, 10**7])
 def test_parts_of_a_response_cover_it_once_and_are_shorter_where_there_is_more_evidence(slots: int) -> None:
-    parts = list(_parts(2345, slots))
-    kept = [word for _, _, low, high in parts for word in range(low, high)]
+    stretches = list(parts(2345, words_at_once(slots)))
+    kept = [word for _, _, low, high in stretches for word in range(low, high)]
     assert kept == list(range(2345))
-    for begin, end, low, high in parts:
+    for begin, end, low, high in stretches:
         assert begin <= low < high <= end
         assert high - low <= max(40, min(500, 1_000_000 // slots))
         assert low - begin == 60 or begin == 0

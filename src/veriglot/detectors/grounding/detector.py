@@ -55,8 +55,10 @@ __all__ = [
     "Seen",
     "WordDetector",
     "check_files",
+    "parts",
     "read_manifest",
     "response_evidence",
+    "sentence_pool",
     "session_of",
 ]
 
@@ -267,6 +269,21 @@ def session_of(path: Path) -> Any:
         ) from error
 
 
+def parts(words: int, step: int) -> Iterator[tuple[int, int, int, int]]:
+    """Begin and end of what a network sees of a response, `step` words and some around them, and of what is kept."""
+    for low in range(0, words, step):
+        high = min(low + step, words)
+        yield max(0, low - _HALO), min(words, high + _HALO), low, high
+
+
+def sentence_pool(sentence: Int64s) -> Float32s:
+    """The matrix that takes words to the means of their sentences, counted from 0 without gaps, shape (1, s, n)."""
+    counts = np.bincount(sentence)
+    pool = np.zeros((1, len(counts), len(sentence)), np.float32)
+    pool[0, sentence, np.arange(len(sentence))] = 1.0 / counts[sentence]
+    return pool
+
+
 class Model:
     """The network.
 
@@ -287,21 +304,14 @@ class Model:
             features: shape (n, f).
             sentence: the sentence of each word, counted from 0 without gaps, shape (n,).
         """
-        words = len(features)
-        if words <= _LONGEST:
-            return self._run(features, sentence)
-        parts = []
-        for low in range(0, words, _LONGEST):
-            high = min(low + _LONGEST, words)
-            begin, end = max(0, low - _HALO), min(words, high + _HALO)
+        logits = []
+        for begin, end, low, high in parts(len(features), _LONGEST):
             part = self._run(features[begin:end], sentence[begin:end] - sentence[begin])
-            parts.append(part[low - begin : high - begin])
-        return np.concatenate(parts)
+            logits.append(part[low - begin : high - begin])
+        return np.concatenate(logits)
 
     def _run(self, features: Float32s, sentence: Int64s) -> Float32s:
-        counts = np.bincount(sentence)
-        pool = np.zeros((1, len(counts), len(features)), np.float32)
-        pool[0, sentence, np.arange(len(features))] = 1.0 / counts[sentence]
+        pool = sentence_pool(sentence)
         logits: Float32s = self._session.run(None, {"features": features[None], "pool": pool})[0][0]
         return logits
 

@@ -18,7 +18,9 @@ from veriglot.detectors.grounding.detector import (
     Seen,
     WordDetector,
     check_files,
+    parts,
     read_manifest,
+    sentence_pool,
     session_of,
 )
 from veriglot.detectors.grounding.document import Lexicon
@@ -33,8 +35,6 @@ from veriglot.text.identification import identify
 from veriglot.text.unicode import script_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
 
     from veriglot.detectors.semantic.features import Reading
@@ -204,16 +204,12 @@ def shared_hash() -> str:
 _LONGEST = 500  # words of a response that are held against the evidence at a time: bounds the memory
 _SHORTEST = 40  # where the evidence takes very many slots: thousands of passages of a word or two
 _CELLS = 1_000_000  # words times slots at a time, but for that
-_HALO = 60  # words of context on either side of a part, about three sentences
 
 
 def inputs_of(reading: Reading, low: int = 0, high: int | None = None) -> dict[str, Float32s]:
     """The head's inputs for the words `low` to `high` of a response, each with a first axis of one."""
     features, end = reading.extract, len(reading.words) if high is None else high
     sentence = features.sentence[low:end] - features.sentence[low]
-    counts = np.bincount(sentence)
-    pool = np.zeros((1, len(counts), end - low), np.float32)
-    pool[0, sentence, np.arange(end - low)] = 1.0 / counts[sentence]
     matched = np.zeros((1, end - low, len(reading.slots)), np.float32)
     inside = (reading.ours >= low) & (reading.ours < end)
     np.maximum.at(matched[0], (reading.ours[inside] - low, reading.theirs[inside]), reading.value[inside])
@@ -227,10 +223,15 @@ def inputs_of(reading: Reading, low: int = 0, high: int | None = None) -> dict[s
         "evidence": reading.evidence[None],
         "matched": matched,
         "filled": (reading.slots >= 0).astype(np.float32)[None],
-        "pool": pool,
+        "pool": sentence_pool(sentence),
         "question": question[None].astype(np.float32),
         "asked": asked,
     }
+
+
+def words_at_once(slots: int) -> int:
+    """How many words of a response are held against so many slots of evidence."""
+    return max(_SHORTEST, min(_LONGEST, _CELLS // slots))
 
 
 class Head:
@@ -250,19 +251,11 @@ class Head:
     def judged(self, reading: Reading) -> tuple[Float32s, NDArray[np.int64]]:
         """Logits of every word, shape (n, 7), and the evidence word that supports it best, or -1, shape (n,)."""
         logits, places = [], []
-        for begin, end, low, high in _parts(len(reading.words), len(reading.slots)):
+        for begin, end, low, high in parts(len(reading.words), words_at_once(len(reading.slots))):
             outputs = self._session.run(None, inputs_of(reading, begin, end))
             logits.append(outputs[0][0, low - begin : high - begin])
             places.append(outputs[1][0, low - begin : high - begin])
         return np.concatenate(logits), reading.slots[np.concatenate(places)]
-
-
-def _parts(words: int, slots: int) -> Iterator[tuple[int, int, int, int]]:
-    """Begin and end of what is looked at, and of what is kept of it."""
-    step = max(_SHORTEST, min(_LONGEST, _CELLS // slots))
-    for low in range(0, words, step):
-        high = min(low + step, words)
-        yield max(0, low - _HALO), min(words, high + _HALO), low, high
 
 
 UNSURE = "evidence:language_unsure"

@@ -510,7 +510,7 @@ class Judge(BaseDetector[Case, tuple[Case, list[list[Answer]]]]):
             for seed in seeds
             for question in asked
         ]
-        answers = _answers(self._client, requests, self._asking.jobs)
+        answers = iter([*_answers(self._client, requests, self._asking.jobs)])
         return [[[next(answers) for _ in asked] for _ in seeds] for asked in questions]
 
     def _request(self, question: Question, seed: int | None, settings: Settings) -> Request:

@@ -33,8 +33,8 @@ def universal(universal_file: Path) -> Encoder:
 @pytest.fixture(scope="session")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A BERT of random weights, as transformers writes it."""
-    for package in ("transformers", "torch"):
-        pytest.importorskip(package, reason="needs the extra `local`: pip install 'veriglot[local]'")
+    for package in ("sentence_transformers", "torch"):
+        pytest.importorskip(package, reason="needs the extra `encoders`: pip install 'veriglot[encoders]'")
     from tiny_encoder import write_bert
 
     return write_bert(tmp_path_factory.mktemp("bert"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 import shutil
 from concurrent.futures import ThreadPoolExecutor
@@ -31,7 +30,7 @@ TEXTS = (*SHORT, *SENTENCES.values(), LONG)
 
 @pytest.fixture(scope="module")
 def encoder(checkpoint: Path) -> Encoder:
-    return load_encoder("transformers", model=checkpoint, device="cpu")
+    return load_encoder("sentence-transformers", model=checkpoint, device="cpu")
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +69,7 @@ def test_vectors_are_those_of_the_library(encoder: Encoder, checkpoint: Path, te
 
 
 def test_the_batch_changes_nothing(checkpoint: Path) -> None:
-    fresh = load_encoder("transformers", model=checkpoint, device="cpu", cache_mb=0)
+    fresh = load_encoder("sentence-transformers", model=checkpoint, device="cpu", cache_mb=0)
     together = fresh.sentences([*TEXTS, *ODD])
     alone = np.concatenate([fresh.sentences([text]) for text in (*TEXTS, *ODD)])
     assert np.abs(together - alone).max() < 1e-5
@@ -119,30 +118,6 @@ def test_windows_part_the_tokens(count: int, room: int) -> None:
         assert last == count or high - last >= room // 8
 
 
-def test_pooling_is_asked_for_or_the_folders_own(checkpoint: Path, tmp_path: Path) -> None:
-    def first(model: Path, **options: Any) -> Any:
-        return load_encoder("transformers", model=model, device="cpu", **options).sentences([SENTENCES["en"][:30]])[0]
-
-    folder = shutil.copytree(checkpoint, tmp_path / "cls")
-    (folder / "1_Pooling").mkdir()
-    modules = [{"type": "a.Transformer", "path": ""}, {"type": "a.Pooling", "path": "1_Pooling"}]
-    (folder / "modules.json").write_text(json.dumps(modules))
-    for config in ({"pooling_mode_cls_token": True, "pooling_mode_mean_tokens": False}, {"pooling_mode": "cls"}):
-        (folder / "1_Pooling" / "config.json").write_text(json.dumps(config))
-        assert (first(folder) == first(checkpoint, pooling="cls")).all()
-    kinds = [first(checkpoint, pooling=pooling) for pooling in ("mean", "cls", "max", "lasttoken")]
-    assert len({kind.tobytes() for kind in kinds}) == 4
-    assert (kinds[0] == first(checkpoint)).all()
-    with pytest.raises(UnknownNameError, match="pooling"):
-        first(checkpoint, pooling="median")
-
-
-def test_what_pooling_cannot_stand_for_is_refused(layered: Path) -> None:
-    with pytest.raises(UsageError, match="Dense") as caught:
-        load_encoder("transformers", model=layered)
-    assert "sentence-transformers" in caught.value.remedy
-
-
 def test_all_layers_of_sentence_transformers_run(layered: Path) -> None:
     from sentence_transformers import SentenceTransformer
 
@@ -174,9 +149,11 @@ def test_other_weights_are_another_signature(checkpoint: Path, encoder: Encoder,
     def revision(encoder: Encoder) -> str:
         return dict(part.split(":", 1) for part in encoder.signature.split("|"))["revision"]
 
-    assert revision(load_encoder("transformers", model=write_bert(tmp_path / "other", seed=1))) != revision(encoder)
+    assert revision(load_encoder("sentence-transformers", model=write_bert(tmp_path / "other", seed=1))) != revision(
+        encoder
+    )
     same = shutil.copytree(checkpoint, tmp_path / "same")
-    assert revision(load_encoder("transformers", model=same)) == revision(encoder)
+    assert revision(load_encoder("sentence-transformers", model=same)) == revision(encoder)
     changed = shutil.copytree(layered, tmp_path / "changed")
     weights = changed / "2_Dense" / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:-4] + b"\x00\x00\x80\x3f")
@@ -185,12 +162,12 @@ def test_other_weights_are_another_signature(checkpoint: Path, encoder: Encoder,
 
 
 def test_languages_are_what_its_user_measured(checkpoint: Path) -> None:
-    encoder = load_encoder("transformers", model=checkpoint, languages=["de", "zh-TW"])
+    encoder = load_encoder("sentence-transformers", model=checkpoint, languages=["de", "zh-TW"])
     assert encoder.languages == {"de", "zh"}
     assert [encoder.strength(tag) for tag in ("de-AT", "zh-Hant", "zh-Hans", "en")] == [
         "measured", "measured", "weak", "weak",
     ]  # fmt: skip
-    assert load_encoder("transformers", model=checkpoint).languages == frozenset()
+    assert load_encoder("sentence-transformers", model=checkpoint).languages == frozenset()
 
 
 def test_threads_get_what_one_gets(encoder: Encoder) -> None:
@@ -204,12 +181,12 @@ def test_threads_get_what_one_gets(encoder: Encoder) -> None:
 
 def test_what_cannot_be_an_encoder_is_refused(checkpoint: Path, tmp_path: Path) -> None:
     with pytest.raises(WeightsError, match="cannot be loaded"):
-        load_encoder("transformers", model=tmp_path / "nothing")
+        load_encoder("sentence-transformers", model=tmp_path / "nothing")
     with pytest.raises(UsageError, match="takes 24 tokens"):
-        load_encoder("transformers", model=checkpoint, max_length=25)
+        load_encoder("sentence-transformers", model=checkpoint, max_length=25)
     with pytest.raises(UsageError, match="too few"):
-        load_encoder("transformers", model=checkpoint, max_length=9)
+        load_encoder("sentence-transformers", model=checkpoint, max_length=9)
     with pytest.raises(UsageError, match="needs the option 'model'"):
-        load_encoder("transformers")
+        load_encoder("sentence-transformers")
     with pytest.raises(UnknownNameError):
-        load_encoder("transformers", model=checkpoint, languages=["Klingonish"])
+        load_encoder("sentence-transformers", model=checkpoint, languages=["Klingonish"])

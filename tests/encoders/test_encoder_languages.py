@@ -34,7 +34,7 @@ def test_translations_are_found_or_not(checkpoint: Path, tmp_path: Path) -> None
     }
     for name, text in pages.items():
         (tmp_path / f"{name}.html").write_text(text, "utf-8")
-    options = ["--json", "--udhr", str(tmp_path), "--encoder", "transformers", "--model", str(checkpoint)]
+    options = ["--json", "--udhr", str(tmp_path), "--encoder", "sentence-transformers", "--model", str(checkpoint)]
     done = subprocess.run([sys.executable, str(SCRIPT), *options], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     table = json.loads(done.stdout)

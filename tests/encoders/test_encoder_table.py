@@ -14,7 +14,7 @@ from veriglot.records.languages import get_language
 
 
 def test_the_names() -> None:
-    assert ENCODERS.names() == ["e5-multilingual", "sentence-transformers", "transformers", "use-multilingual"]
+    assert ENCODERS.names() == ["e5-multilingual", "sentence-transformers", "use-multilingual"]
     with pytest.raises(UnknownNameError, match="Did you mean use-multilingual"):
         load_encoder("use-multilingal")
 

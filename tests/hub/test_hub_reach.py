@@ -67,7 +67,6 @@ LOADERS: dict[str, Callable[[], Any]] = {
     "hf": lambda: load_detector(f"hf:{NOBODY}"),
     "seahorse": lambda: load_scorer("seahorse", model=NOBODY, accept_licence=True),
     "log-probability": lambda: load_scorer(f"log-probability:{NOBODY}", accept_licence=True),
-    "transformers": lambda: load_encoder("transformers", model=NOBODY),
     "sentence-transformers": lambda: load_encoder("sentence-transformers", model=NOBODY),
     "llm": lambda: connect("transformers", model=NOBODY),
     "units": lambda: token_bounds(NOBODY, "text"),

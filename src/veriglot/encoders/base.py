@@ -61,12 +61,7 @@ ENCODERS = Table(
         "sentence-transformers": Entry(
             "veriglot.encoders.sentence_transformer:SentenceTransformer",
             extra="encoders",
-            summary="any checkpoint of the sentence-transformers library",
-        ),
-        "transformers": Entry(
-            "veriglot.encoders.transformer:Transformer",
-            extra="local",
-            summary="any encoder of the transformers library, pooled as its configuration says",
+            summary="any checkpoint of sentence-transformers, or encoder of transformers with the mean of its tokens",
         ),
     },
 )

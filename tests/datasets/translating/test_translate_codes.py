@@ -50,7 +50,7 @@ def test_t5_is_told_by_a_prefix(tmp_path: Path) -> None:
     translator = load_translator(f"hf:{tmp_path}", beams=1, prefix="translate {source} to {target}: ")
     wanted = TranslationRequest("The bridge.", "en", "de")
     plain = load_translator(f"hf:{tmp_path}", beams=1)
-    tongue = translator._tongue
+    tongue = translator._tokenizer
     assert tongue.encode(wanted.text, wanted) == plain._tongue.encode(
         "translate English to German: The bridge.", wanted
     )
@@ -74,8 +74,8 @@ def test_marian_of_several_targets_is_told_by_a_token(tmp_path: Path) -> None:
     transformers.MarianMTModel(config).save_pretrained(tmp_path)
     translator = load_translator(f"hf:{tmp_path}", beams=1)
     for tag, token in (("de", ">>deu<<"), ("fr", ">>fra<<")):
-        ids = translator._tongue.encode("The bridge.", TranslationRequest("The bridge.", "en", tag))
-        assert translator._tongue.tokenizer.convert_ids_to_tokens(ids)[0] == token
+        ids = translator._tokenizer.encode("The bridge.", TranslationRequest("The bridge.", "en", tag))
+        assert translator._tokenizer.tokenizer.convert_ids_to_tokens(ids)[0] == token
     (reply,) = translator.translate([TranslationRequest("The bridge.", "en", "eu")])
     assert reply.unfit == "unsupported_language"
 
@@ -91,7 +91,7 @@ def test_nllb_is_told_by_codes_of_flores(tmp_path: Path) -> None:
     )
     transformers.M2M100ForConditionalGeneration(config).save_pretrained(tmp_path)
     translator = load_translator(f"hf:{tmp_path}", beams=1)
-    tongue = translator._tongue
+    tongue = translator._tokenizer
     assert tongue.family == "nllb"
     for tag, code in (("de", "deu_Latn"), ("zh-Hant", "zho_Hant")):
         wanted = TranslationRequest("The bridge.", "en", tag)
@@ -99,5 +99,5 @@ def test_nllb_is_told_by_codes_of_flores(tmp_path: Path) -> None:
         assert tongue.tokenizer.convert_ids_to_tokens(ids)[0] == "eng_Latn"
         forced = tongue.forced(wanted)
         assert tongue.tokenizer.convert_ids_to_tokens(forced) == code
-        (output,) = translator.run([(ids, forced)])
+        (output,) = translator._run([(ids, forced)])
         assert output.ids[0] == forced

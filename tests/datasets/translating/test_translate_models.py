@@ -44,14 +44,14 @@ def marian(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_translation_of_many_languages_begins_with_the_target(m2m: Path) -> None:
     translator = load_translator(f"hf:{m2m}", beams=1)
-    tongue = translator._tongue
+    tongue = translator._tokenizer
     assert tongue.family == "m2m100"
     wanted = TranslationRequest("The bridge.", "en", "de")
     ids = tongue.encode(wanted.text, wanted)
     assert tongue.tokenizer.convert_ids_to_tokens(ids)[0] == "__en__"
     forced = tongue.forced(wanted)
     assert tongue.tokenizer.convert_ids_to_tokens(forced) == "__de__"
-    (output,) = translator.run([(ids, forced)])
+    (output,) = translator._run([(ids, forced)])
     assert output.ids[0] == forced
 
 
@@ -68,7 +68,7 @@ def test_a_long_sentence_is_parted_and_nothing_is_lost(m2m: Path) -> None:
     parts = translator._fitting(wanted.text, wanted)
     assert len(parts) > 2
     assert "".join(" ".join(parts).split()) == "".join(text.split())
-    assert all(len(translator._tongue.encode(part, wanted)) <= 64 for part in parts)
+    assert all(len(translator._tokenizer.encode(part, wanted)) <= 64 for part in parts)
 
 
 def test_batches_change_nothing(m2m: Path) -> None:

@@ -51,7 +51,7 @@ def test_t5_is_told_by_a_prefix(tmp_path: Path) -> None:
     wanted = TranslationRequest("The bridge.", "en", "de")
     plain = load_translator(f"hf:{tmp_path}", beams=1)
     tongue = translator._tokenizer
-    assert tongue.encode(wanted.text, wanted) == plain._tongue.encode(
+    assert tongue.encode(wanted.text, wanted) == plain._tokenizer.encode(
         "translate English to German: The bridge.", wanted
     )
     assert tongue.forced(wanted) is None

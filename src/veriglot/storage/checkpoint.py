@@ -322,11 +322,6 @@ class Tally:
         """All rows."""
         return self.statuses.total() + self.failed
 
-    @property
-    def unjudged(self) -> int:
-        """Rows that failed: not read, or not judged."""
-        return self.failed + self.statuses["failed"]
-
 
 class Row(Protocol):
     """Anything with an id of its own: a sample, an article, a question that is still to be asked."""

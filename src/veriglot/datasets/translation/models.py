@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from collections import ChainMap
 from itertools import groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -45,10 +46,16 @@ class LanguageTokenizer:
         self.tokenizer = tokenizer
         self._prefix = prefix
         self._codes = codes_of(codes)
-        self.family = _family(tokenizer)
-        self._vocabulary = _tokens(tokenizer)
-        known = [code_of(tag, self.family) for tag in tags_of(self.family)] if self.family else []
-        self._languages = {self.token(code) for code in known if code is not None}  # never part of a text
+        apart = (getattr(tokenizer, name, None) or {} for name in ("lang_token_to_id", "lang_code_to_id"))
+        self._vocabulary = ChainMap(*apart, tokenizer.added_tokens_encoder, tokenizer.get_vocab())
+        family: Family | None = None
+        if hasattr(tokenizer, "src_lang"):
+            probes = ("en", "de", "fr", "zh", "ar", "ru", "es")
+            is_of = (f for f in FAMILIES for tag in probes if self._token(code_of(tag, f), f) is not None)
+            family = next(is_of, None)
+        self.family = family
+        known = tags_of(family) if family else ()
+        self._languages = {self._token(code_of(tag, family), family) for tag in known if family}  # in no text
         marian = getattr(tokenizer, "supported_language_codes", None) or []
         self._marian = {re.sub(r"[<>]", "", code): code for code in marian}
 
@@ -58,17 +65,16 @@ class LanguageTokenizer:
             return self._codes[tag]
         if self.family is not None:
             code = code_of(tag, self.family)
-            return code if code is not None and self.token(code) is not None else None
+            return code if self._token(code, self.family) is not None else None
         if self._marian:
             entry = get_language(tag)
             known = [f"{alias}_{entry.script}" for alias in (*entry.aliases, entry.base)]
             return next((c for c in (entry.base, *entry.aliases, *known) if c in self._marian), None)
         return None
 
-    def token(self, code: str) -> int | None:
+    def _token(self, code: str | None, family: Family | None) -> int | None:
         """The id of the token that stands for a language."""
-        name = f"__{code}__" if self.family == "m2m100" else code
-        return self._vocabulary.get(name)
+        return self._vocabulary.get(f"__{code}__" if family == "m2m100" else code or "")
 
     def unsupported(self, wanted: TranslationRequest) -> str | None:
         """Which language of a pair the model does not have; None where it has both, or is made for one pair."""
@@ -91,35 +97,13 @@ class LanguageTokenizer:
 
     def forced(self, wanted: TranslationRequest) -> int | None:
         """The token that a translation has to begin with."""
-        code = self.code(wanted.target) if self.family is not None else None
-        return self.token(code) if code is not None else None
+        return self._token(self.code(wanted.target), self.family) if self.family is not None else None
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text of a translation."""
         tokens = [token for token in ids if token not in self._languages]
         text: str = self.tokenizer.decode(tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False)
         return text.strip()
-
-
-def _tokens(tokenizer: Any) -> dict[str, int]:
-    """Every token with its id; some tokenizers keep those of the languages apart."""
-    apart = (getattr(tokenizer, name, None) or {} for name in ("lang_code_to_id", "lang_token_to_id"))
-    vocabulary: dict[str, int] = {**tokenizer.get_vocab(), **tokenizer.added_tokens_encoder}
-    for table in apart:
-        vocabulary.update(table)
-    return vocabulary
-
-
-def _family(tokenizer: Any) -> Family | None:
-    """Whose language codes a tokenizer has."""
-    vocabulary = _tokens(tokenizer)
-    if not hasattr(tokenizer, "src_lang"):
-        return None
-    for family, shape in zip(FAMILIES, ("{}", "__{}__", "{}"), strict=True):
-        known = [code_of(tag, family) for tag in ("en", "de", "fr", "zh", "ar", "ru", "es")]
-        if any(shape.format(code) in vocabulary for code in known if code):
-            return family
-    return None
 
 
 class _SequenceTranslator(ABC):

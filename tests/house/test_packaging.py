@@ -72,7 +72,7 @@ def test_the_metadata_says_what_it_is(unpacked: Path) -> None:
 
 
 def test_data_files_are_found_from_an_installed_wheel(unpacked: Path) -> None:
-    code = "import veriglot.records as r; print(r.__file__, *r.taxonomies())"
+    code = "import veriglot.records.taxonomy as r; print(r.__file__, *r.taxonomies())"
     found = subprocess.run(
         [sys.executable, "-P", "-c", code],
         env={"PYTHONPATH": str(unpacked)},

@@ -233,15 +233,15 @@ class FilterDecision(NamedTuple):
 
 
 class Filter(Protocol):
-    """Judges articles one by one."""
+    """Judges articles one by one.
 
-    @property
-    def name(self) -> str:
-        """One word."""
+    Attributes:
+        name: one word.
+        rule: what an article needs, in words, with the numbers.
+    """
 
-    @property
-    def rule(self) -> str:
-        """What an article needs, in words, with the numbers."""
+    name: str
+    rule: str
 
     def judge(self, article: Article) -> FilterDecision:
         """Look at one article."""

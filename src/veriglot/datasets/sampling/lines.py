@@ -89,11 +89,8 @@ def lines_of(paths: Sequence[str], columns: Columns) -> Iterator[tuple[Line, tup
             remedy="Name one .txt of sources for each, or use a column of translations.",
         )
     for file, path in enumerate(paths):
-        if columns.targets:
-            yield from _parallel(file, path, columns.targets[file])
-        elif _kind(path) == "text":
-            for record in read_container("text", Source(path), MAX_LINE_BYTES):
-                yield record if isinstance(record, BadRow) else (Line(record.data, None, None, file, record.line), ())
+        if _kind(path) == "text":
+            yield from _text_lines(file, path, columns.targets[file] if columns.targets else None)
         else:
             yield from _records(file, path, columns)
 
@@ -163,14 +160,15 @@ def _number(data: dict[str, Any], name: str) -> float:
     return number if math.isfinite(number) else math.nan
 
 
-def _parallel(file: int, path: str, target_path: str) -> Iterator[tuple[Line, tuple[float, ...]] | BadRow]:
-    counts = _line_count(path), _line_count(target_path)
-    if counts[0] != counts[1]:
-        raise InputError(
-            f"{path} has {counts[0]:,} lines and {target_path} has {counts[1]:,}: they do not belong together",
-            path=path,
-        )
-    targets = read_container("text", Source(target_path), MAX_LINE_BYTES)
+def _text_lines(file: int, path: str, target_path: str | None) -> Iterator[tuple[Line, tuple[float, ...]] | BadRow]:
+    if target_path is not None:
+        counts = _line_count(path), _line_count(target_path)
+        if counts[0] != counts[1]:
+            raise InputError(
+                f"{path} has {counts[0]:,} lines and {target_path} has {counts[1]:,}: they do not belong together",
+                path=path,
+            )
+    targets = read_container("text", Source(target_path), MAX_LINE_BYTES) if target_path is not None else iter(())
     waiting = next(targets, None)
     for record in read_container("text", Source(path), MAX_LINE_BYTES):
         while waiting is not None and waiting.line < record.line:  # lines without text are passed over by the reader

@@ -17,17 +17,18 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from veriglot.datasets.checks.duplicates import Leaks, Repeats, foreign_passages, repeated_rows, shared_references
+from veriglot.datasets.checks.duplicates import Repeats, foreign_passages, members, repeated_keys, shared_references
 from veriglot.datasets.checks.findings import (
     GLUED_SET,
     CheckReport,
     CleanedAccount,
     Example,
+    SplitLeak,
     checks,
     checks_version,
     shortened,
 )
-from veriglot.datasets.checks.rows import Fault, repaired, repeated_keys
+from veriglot.datasets.checks.rows import Fault, repaired
 from veriglot.datasets.checks.scan import FirstPass, Splits, Splitting, Spool, find_files
 from veriglot.datasets.near_duplicates import NEAR, SHINGLES_VERSION, NearIndex
 from veriglot.errors import UnknownNameError, UsageError
@@ -37,13 +38,10 @@ from veriglot.pipeline.engine import Silent
 from veriglot.signatures import __version__, signature
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from types import TracebackType
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from veriglot.datasets.checks.findings import Agreement
-    from veriglot.datasets.checks.rows import Index
     from veriglot.datasets.checks.scan import Row
     from veriglot.formats.writer import Writer
     from veriglot.pipeline.engine import Watch
@@ -123,67 +121,48 @@ class CleanedCopy:
 
 
 class _Cleaner:
-    """Writes the copy, row by row."""
+    """Writes the copy, row by row; writers and the file of rejected rows are closed by the stack."""
 
-    def __init__(self, cleaning: CleanedCopy, first: FirstPass, groups: dict[int, int]) -> None:
+    def __init__(self, cleaning: CleanedCopy, first: FirstPass, groups: dict[int, int], stack: ExitStack) -> None:
         self._cleaning = cleaning
         self._first = first
         self._groups = groups
+        self._stack = stack
         self._writers: dict[int, Writer] = {}
         self._places: set[PurePath] = set()
         self._ids: Counter[str] = Counter()
-        self._kept = self._changed = self._left_out = 0
+        self._counts: Counter[str] = Counter()
         self._repairs: Counter[str] = Counter()
         self._reasons: Counter[str] = Counter()
         self._encode = msgspec.json.Encoder().encode
-
-    def __enter__(self) -> _Cleaner:
-        cleaning = self._cleaning
-        folder = Path(cleaning.path).parent if cleaning.one_file else Path(cleaning.path)
-        folder.mkdir(parents=True, exist_ok=True)
-        self._aside = cleaning.rejected.open("wb")
-        for check, row in self._first.bad:
+        cleaning.rejected.parent.mkdir(parents=True, exist_ok=True)
+        self._aside = stack.enter_context(cleaning.rejected.open("wb"))
+        for check, row in first.bad:
             self._reject(
                 _RejectedRow(row.path, (check,), line=row.line or None, detail=row.error.detail, raw=row.raw or None)
             )
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        for writer in self._writers.values():
-            writer.__exit__(kind, error, trace)
-        self._aside.close()
 
     def take(self, index: int, row: Row) -> None:
         """Keep, repair or leave out one row."""
         path = self._first.files[row.file].path
         reasons = self._first.reasons.get(index, set()) - self._cleaning.keep
-        sample, repairs = self._mended(row, path, reasons)
+        sample, repairs = row.sample, Counter[str]()
+        if not reasons:
+            sample, repairs = repaired(sample, self._cleaning.keep)
+            glued = self._first.tally.share("glued_span", path) >= GLUED_SET
+            if glued and "glued_span" not in self._cleaning.keep:
+                mended = self._first.glue.mended(sample)
+                if mended is None:
+                    reasons = {"glued_span"}
+                else:
+                    sample, count = mended
+                    repairs += Counter(glued_span=count)
         if reasons:
-            ordered = tuple(name for name in checks() if name in reasons)
-            self._reject(_RejectedRow(path, ordered, row.sample))
+            self._reject(_RejectedRow(path, tuple(name for name in checks() if name in reasons), row.sample))
             return
         self._repairs.update(repairs)
-        self._changed += bool(repairs)
-        self._kept += 1
+        self._counts.update(kept=1, repaired=int(bool(repairs)))
         self._writer(row.file).write(self._named(sample, index, row, sorted(repairs)))
-
-    def _mended(self, row: Row, path: str, reasons: set[str]) -> tuple[Sample, Counter[str]]:
-        """The row with what can be put right; what cannot is added to the reasons."""
-        sample, repairs = row.sample, Counter[str]()
-        if reasons:
-            return sample, repairs
-        sample, repairs = repaired(sample, self._cleaning.keep)
-        glued = self._first.tally.share("glued_span", path) >= GLUED_SET
-        if glued and "glued_span" not in self._cleaning.keep:
-            mended = self._first.glue.mended(sample)
-            if mended is None:
-                reasons.add("glued_span")
-            else:
-                sample, count = mended
-                repairs.update({"glued_span": count} if count else {})
-        return sample, repairs
 
     def _named(self, sample: Sample, index: int, row: Row, repairs: list[str]) -> Sample:
         """With the group of its text, what was repaired, and an id that no other row of the file has."""
@@ -205,7 +184,7 @@ class _Cleaner:
     def _writer(self, file: int) -> Writer:
         number = 0 if self._cleaning.one_file else file
         if number not in self._writers:
-            self._writers[number] = open_writer(self._path(file))
+            self._writers[number] = self._stack.enter_context(open_writer(self._path(file)))
         return self._writers[number]
 
     def _path(self, file: int) -> Path:
@@ -221,15 +200,15 @@ class _Cleaner:
         return path / relative
 
     def _reject(self, row: _RejectedRow) -> None:
-        self._left_out += 1
+        self._counts["left_out"] += 1
         self._reasons.update(row.reasons)
         self._aside.write(self._encode(row) + b"\n")
 
     def account(self) -> CleanedAccount:
         """What was written."""
         return CleanedAccount(
-            self._cleaning.path, str(self._cleaning.rejected), self._kept, self._changed, self._left_out,
-            dict(self._repairs.most_common()), dict(self._reasons.most_common()),
+            self._cleaning.path, str(self._cleaning.rejected), self._counts["kept"], self._counts["repaired"],
+            self._counts["left_out"], dict(self._repairs.most_common()), dict(self._reasons.most_common()),
         )  # fmt: skip
 
 
@@ -266,14 +245,6 @@ def check(
         return _Checker(temporary, splits, near, clean, watch, stack).run(data, format, language)
 
 
-@dataclass
-class _NearGroups:
-    """Groups of near-duplicates: of rows by their responses, and of rows by their passages."""
-
-    text: list[list[int]]
-    reference: list[list[int]]
-
-
 class _Checker:
     def __init__(
         self, folder: Path, splits: Splitting, near: float, clean: CleanedCopy | None, watch: Watch, stack: ExitStack
@@ -287,183 +258,183 @@ class _Checker:
         self._report = Report()
         self._spool = stack.enter_context(closing(Spool(folder / "rows")))
         self._first = FirstPass(self._spool, self._splits, self._report, clean.drop if clean else frozenset())
+        self._index = self._first.index
+        self._tally = self._first.tally
         self._not_looked_for: dict[str, str] = {}
 
     def run(self, data: Sequence[str], format_name: str | None, language: str | None) -> CheckReport:
         files = find_files(data, self._report)
-        clean = self._clean_as
-        if clean is not None:
-            clean.refuse_inputs([file.path for file in files])
+        if self._clean_as is not None:
+            self._clean_as.refuse_inputs([file.path for file in files])
         first = self._first
         first.read(files, format_name=format_name, language=language, watch=self._watch)
-        near = self._learn()
-        leaks = self._leaks(near)
-        self._repeated(near)
-        agreement = self._disagreements()
+        near_texts, near_passages = self._learn()
+        leaks = self._leaks(near_texts, near_passages)
+        self._repeated(near_texts)
+        repeats = self._disagreements()
         self._foreign()
         self._glue()
-        few = first.balance.judge(first.tally)
+        few = first.balance.judge(self._tally)
         checked = first.checked_files()
-        shared = shared_references(
-            first.index, [file.path for file in checked], [tuple(file.languages) for file in checked]
-        )
-        cleaned = None if clean is None else self._clean(clean, near)
-        findings = first.tally.findings()
+        cleaned = None if self._clean_as is None else self._clean(self._clean_as, near_texts)
+        findings = self._tally.findings()
         names = {finding.check for finding in findings}
         self._not_looked_for.update({name: why for name, why in few.items() if name not in names})
-        self._nothing_to_look_at(names)
+        if not self._index.long.any():
+            self._not_looked_for.setdefault("near_text", "no response has the 32 letters from which it is compared")
+        for name, check_ in checks().items():  # those that looked at nothing did not pass
+            if name not in names and not self._tally.looked_at(name):
+                self._not_looked_for.setdefault(name, f"no {check_.unit} here could have it")
         return CheckReport(
             files=checked,
             findings=findings,
             passed=tuple(name for name in checks() if name not in names and name not in self._not_looked_for),
             not_looked_for=self._not_looked_for,
             labels=first.balance.sets(),
-            agreement=agreement,
-            shared=shared,
-            leaks=leaks.table(),
+            agreement=repeats.agreement,
+            shared=shared_references(self._index, [file.path for file in checked]),
+            leaks=leaks,
             unread=dict(self._report.unread),
             near=self._near,
-            signature=self._signature(),
+            signature=signature(
+                check=checks_version(), data=first.data_digest(), splits=self._splits.how, near=self._near,
+                shingles=SHINGLES_VERSION, version=__version__,
+            ),
             version=__version__,
             cleaned=cleaned,
-        )
-
-    def _nothing_to_look_at(self, names: set[str]) -> None:
-        """Note the checks that looked at nothing: they did not pass."""
-        if not self._first.index.long.any():
-            self._not_looked_for.setdefault("near_text", "no response has the 32 letters from which it is compared")
-        for name, check_ in checks().items():
-            if name not in names and not self._first.tally.looked_at(name):
-                self._not_looked_for.setdefault(name, f"no {check_.unit} here could have it")
-
-    def _signature(self) -> str:
-        return signature(
-            check=checks_version(), data=self._first.data_digest(), splits=self._splits.how, near=self._near,
-            shingles=SHINGLES_VERSION, version=__version__,
         )  # fmt: skip
 
-    def _learn(self) -> _NearGroups:
-        """Second pass: each different text once, for near-duplicates and for what a language's words are."""
-        index = self._first.index
+    def _rows(self, what: str) -> Iterator[tuple[int, Row]]:
+        """Every row again, with its number."""
+        self._watch.begin(what, len(self._spool))
+        for number, row in enumerate(self._spool):
+            self._watch.advance()
+            yield number, row
+
+    def _learn(self) -> tuple[list[list[int]], list[list[int]]]:
+        """Second pass: each different text once, for near-duplicates and for what a language's words are.
+
+        Returns:
+            Groups of near-duplicates: rows by their responses, and passages.
+        """
+        index, glue = self._index, self._first.glue
         new_text = _first_of(index.texts) & index.long
         new_passage = _first_of(index.passages)
         texts, references = (
             self._stack.enter_context(closing(NearIndex(self._folder, name))) for name in ("texts", "references")
         )
         entry = 0
-        self._watch.begin("Comparing", len(self._spool))
-        for row_index, row in enumerate(self._spool):
-            self._watch.advance()
-            if new_text[row_index]:
-                texts.add(row.sample.response, row_index)
-                self._first.glue.learn_response(row.sample)
-            while entry < len(index.owners) and index.owners[entry] == row_index:
+        for number, row in self._rows("Comparing"):
+            if new_text[number]:
+                texts.add(row.sample.response, number)
+                glue.learn_response(row.sample)
+            while entry < len(index.owners) and index.owners[entry] == number:
                 if new_passage[entry]:
                     passage = row.sample.evidence[int(index.places[entry])].text
                     references.add(passage, entry)
-                    self._first.glue.learn_passage(row.sample, passage)
+                    glue.learn_passage(row.sample, passage)
                 entry += 1
-        near = _NearGroups(
-            list(texts.groups(self._responses, self._near)), list(references.groups(self._passages, self._near))
+        groups = (
+            list(texts.groups(lambda rows: [self._sample(row).response for row in rows], self._near)),
+            list(references.groups(lambda entries: [self._passage(entry) for entry in entries], self._near)),
         )
         for name, near_index in (("near_text", texts), ("leaked_near_reference", references)):
             if near_index.uncompared:
                 self._watch.say(f"{near_index.uncompared:,} texts share a bucket with too many to be compared ({name})")
-        return near
+        return groups
 
-    def _responses(self, places: list[int]) -> list[str]:
-        return [self._spool[index].sample.response for index in places]
+    def _sample(self, row: int) -> Sample:
+        return self._spool[row].sample
 
-    def _passages(self, entries: list[int]) -> list[str]:
-        index = self._first.index
-        return [self._spool[int(index.owners[e])].sample.evidence[int(index.places[e])].text for e in entries]
+    def _passage(self, entry: int) -> str:
+        return self._sample(int(self._index.owners[entry])).evidence[int(self._index.places[entry])].text
 
-    def _found(self, check: str, index: int, detail: str, *, kind: str | None = None, text: str | None = None) -> None:
-        row = self._spool[index]
+    def _found(self, check: str, number: int, detail: str, *, kind: str | None = None, text: str | None = None) -> None:
+        row = self._spool[number]
         fault = Fault(check, detail, kind, row.sample.response if text is None else text)
-        self._first.found(fault, index, row.sample, self._first.files[row.file].path)
+        self._first.found(fault, number, row.sample, self._first.files[row.file].path)
 
-    def _leaks(self, near: _NearGroups) -> Leaks:
-        first, index = self._first, self._first.index
-        leaks = Leaks(index, self._splits)
-        kinds = [name for name in checks() if name.startswith("leaked_")]
+    def _leaks(self, near_texts: list[list[int]], near_passages: list[list[int]]) -> tuple[SplitLeak, ...]:
+        """Rows that stand in two splits: each is told by the first check that finds it, in the split that it leaves."""
+        index, names = self._index, self._splits.names
         if not self._splits.several:
             reason = "no two splits are known: name files train, dev or test, or say --splits files"
-            self._not_looked_for.update(dict.fromkeys(kinds, reason))
-            return leaks
-        by_text, by_passage = _members(index.texts), _members(index.passages)
-        passages = [[int(index.owners[e]) for e in entries] for entries in by_passage.values()]
+            self._not_looked_for |= {name: reason for name in checks() if name.startswith("leaked_")}
+            return ()
+        by_text, by_passage = members(index.texts), members(index.passages)
+        texts = [[row for first in group for row in _all(by_text, index.texts, first)] for group in near_texts]
+        near = [
+            [entry for first in group for entry in _all(by_passage, index.passages, first)] for group in near_passages
+        ]
+        passages = [index.owners[entries].tolist() for entries in by_passage.values()]
         groups = {
-            "leaked_text": [list(rows) for rows in by_text.values()],
-            "leaked_near_text": [
-                [r for member in group for r in _all(by_text, index.texts, member)] for group in near.text
-            ],
-            "leaked_reference": [part for rows in passages for part in _by_language(rows, index)],
+            "leaked_text": list(by_text.values()),
+            "leaked_near_text": texts,
+            "leaked_reference": [part for rows in passages for part in index.by_language(rows)],
             "leaked_near_reference": [
-                part
-                for group in near.reference
-                for part in _by_language(
-                    [int(index.owners[e]) for member in group for e in _all(by_passage, index.passages, member)], index
-                )
+                part for entries in near for part in index.by_language(index.owners[entries].tolist())
             ],
             "leaked_reference_across": passages,
         }
-        for name, several in groups.items():
-            for row in range(len(self._spool)):
-                if index.splits[row]:
-                    first.tally.looked(name, first.files[int(index.files[row])].path)
+        leaking: set[int] = set()
+        pairs: Counter[tuple[str, int, int]] = Counter()
+        for check, several in groups.items():
+            for file, rows in Counter(index.files[index.splits > 0].tolist()).items():
+                self._tally.looked(check, self._first.files[file].path, rows)
             for rows in several:
-                for row, other in leaks.among(name, rows):
-                    own = self._splits.names[int(index.splits[row])]
-                    self._found(name, row, f"in {own}, and in {other} too", kind=f"{own} in {other}")
-        return leaks
+                present = sorted(set(rows))
+                splits = {int(index.splits[row]) for row in present} - {0}
+                if len(splits) < 2:
+                    continue
+                stays = min(splits, key=self._splits.rank)
+                for row in present:
+                    own = int(index.splits[row])
+                    if own not in (0, stays) and row not in leaking:
+                        leaking.add(row)
+                        pairs[check, own, stays] += 1
+                        detail, kind = f"in {names[own]}, and in {names[stays]} too", f"{names[own]} in {names[stays]}"
+                        self._found(check, row, detail, kind=kind)
+        return tuple(
+            SplitLeak(check, names[own], names[stays], count)
+            for (check, own, stays), count in sorted(pairs.items(), key=lambda item: (item[0][0], -item[1]))
+        )
 
-    def _repeated(self, near: _NearGroups) -> None:
-        index = self._first.index
-        copied = dict(repeated_rows(index.whole))
-        for row, before in copied.items():
-            self._found("copied_row", row, f"the same as {self._spool[before].sample.id}")
-        for rows in repeated_keys(index.texts):
-            self._first.tally.kind("repeated_text", f"texts that occur {len(rows)} times")
-            first = self._spool[int(rows[0])].sample.id
+    def _repeated(self, near_texts: list[list[int]]) -> None:
+        copies = [(row, group[0]) for group in repeated_keys(self._index.whole) for row in group[1:].tolist()]
+        for row, before in copies:
+            self._found("copied_row", row, f"the same as {self._sample(int(before)).id}")
+        for rows in repeated_keys(self._index.texts):
+            self._tally.kind("repeated_text", f"texts that occur {len(rows)} times")
+            first = self._sample(int(rows[0])).id
             for row in rows[1:].tolist():
                 self._found("repeated_text", row, f"the text of {first}")
-        for group in near.text:
-            first = self._spool[group[0]].sample.id
+        for group in near_texts:
+            first = self._sample(group[0]).id
             for row in group[1:]:
                 self._found("near_text", row, f"nearly the text of {first}")
 
-    def _disagreements(self) -> tuple[Agreement, ...]:
-        first, index = self._first, self._first.index
-        repeats = Repeats(self._spool, index)
-        several = _repeating(index.texts)
-        disagreements = []
-        for at, row in enumerate(self._spool):
-            if not several[at] and len(row.sample.annotations) > 1:
-                disagreements += list(repeats.alone(at, row))
-        disagreements += list(repeats.together())
-        for disagreement in sorted(disagreements):
+    def _disagreements(self) -> Repeats:
+        repeats = Repeats(self._spool, self._index)
+        for disagreement in repeats.disagreements:
             row = self._spool[disagreement.row]
-            path = first.files[row.file].path
-            first.tally.found("disagreeing_labels", path, kind="clean or not" if disagreement.about_clean else "where")
             detail = f"{disagreement.annotations} annotations ({disagreement.kind}) that differ"
-            first.tally.example(
-                "disagreeing_labels", Example(path, detail, id=row.sample.id, text=shortened(row.sample.response))
-            )
-        first.tally.looked("disagreeing_labels", "", repeats.texts)
+            path, text = self._first.files[row.file].path, shortened(row.sample.response)
+            kind = "clean or not" if disagreement.about_clean else "where"
+            self._tally.found("disagreeing_labels", Example(path, detail, id=row.sample.id, text=text), kind=kind)
+        self._tally.looked("disagreeing_labels", "", repeats.texts)
         if not repeats.texts:
             self._not_looked_for["disagreeing_labels"] = "no text has several annotations of one kind"
-        return repeats.agreement()
+        return repeats
 
     def _foreign(self) -> None:
-        index = self._first.index
+        index = self._index
         tags_of: dict[int, str] = {}
         for rows in foreign_passages(index):
             tags = sorted({index.language_names[int(index.languages[row])] for row in rows})
             tags_of.update(dict.fromkeys(rows, ", ".join(tags)))
-        for row_, named in sorted(tags_of.items()):
-            text = self._spool[row_].sample.evidence[0].text
-            self._found("foreign_reference", row_, f"one reference for {named}", kind=named, text=text)
+        for row, named in sorted(tags_of.items()):
+            text = self._sample(row).evidence[0].text
+            self._found("foreign_reference", row, f"one reference for {named}", kind=named, text=text)
 
     def _glue(self) -> None:
         """Third pass: seams, which need the words of all texts."""
@@ -471,30 +442,25 @@ class _Checker:
         if not first.glue.wanted:
             self._not_looked_for["glued_span"] = "no spans are of the types entity or relation"
             return
-        self._watch.begin("Looking for seams", len(self._spool))
-        for index, row in enumerate(self._spool):
-            self._watch.advance()
+        for number, row in self._rows("Looking for seams"):
             path = first.files[row.file].path
-            for glued, layer, _ in first.glue.look(row.sample):
-                first.tally.looked("glued_span", path, layer=layer)
-                if glued is not None:
+            for span, seam, annotator in first.glue.look(row.sample):
+                self._tally.looked("glued_span", path, layer=annotator)
+                if seam is not None:
                     if "glued_span" in first.drop:
-                        first.reasons.setdefault(index, set()).add("glued_span")
-                    span, seam, _, _ = glued
+                        first.reasons[number].add("glued_span")
                     text = row.sample.response[span.start : span.end]
                     shown = text if seam.at is None else f"{text[: seam.at]}|{text[seam.at :]}"
-                    first.tally.found("glued_span", path, kind=seam.why, layer=layer)
-                    first.tally.example(
-                        "glued_span", Example(path, f"told by {seam.why}", id=row.sample.id, text=shortened(shown))
-                    )
+                    example = Example(path, f"told by {seam.why}", id=row.sample.id, text=shortened(shown))
+                    self._tally.found("glued_span", example, kind=seam.why, layer=annotator)
 
-    def _clean(self, clean: CleanedCopy, near: _NearGroups) -> CleanedAccount:
-        self._watch.begin("Writing the cleaned copy", len(self._spool))
-        groups = _group_names(self._first.index.texts, near.text)
-        with _Cleaner(clean, self._first, groups) as cleaner:
-            for index, row in enumerate(self._spool):
-                self._watch.advance()
-                cleaner.take(index, row)
+    def _clean(self, clean: CleanedCopy, near_texts: list[list[int]]) -> CleanedAccount:
+        keys = self._index.texts  # of near-duplicates the group is the first one's; other texts are one by themselves
+        groups = {int(keys[row]): int(keys[group[0]]) for group in near_texts for row in group}
+        with ExitStack() as stack:
+            cleaner = _Cleaner(clean, self._first, groups, stack)
+            for number, row in self._rows("Writing the cleaned copy"):
+                cleaner.take(number, row)
             return cleaner.account()
 
 
@@ -506,31 +472,6 @@ def _first_of(keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
     return first
 
 
-def _repeating(keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    _, inverse, counts = np.unique(keys, return_inverse=True, return_counts=True)
-    several: NDArray[np.bool_] = counts[inverse] > 1
-    several[keys == 0] = False
-    return several
-
-
-def _members(keys: NDArray[np.uint64]) -> dict[int, list[int]]:
-    """The places of each key that occurs more than once."""
-    return {int(keys[group[0]]): [int(index) for index in group] for group in repeated_keys(keys)}
-
-
-def _by_language(rows: Sequence[int], index: Index) -> list[list[int]]:
-    """Rows parted by the language of their responses."""
-    parts: dict[int, list[int]] = {}
-    for row in rows:
-        parts.setdefault(int(index.languages[row]), []).append(row)
-    return list(parts.values())
-
-
-def _all(members: dict[int, list[int]], keys: NDArray[np.uint64], index: int) -> list[int]:
+def _all(by_key: dict[int, list[int]], keys: NDArray[np.uint64], index: int) -> list[int]:
     """The places that have the key of one place."""
-    return members.get(int(keys[index]), [index])
-
-
-def _group_names(keys: NDArray[np.uint64], near: Sequence[Sequence[int]]) -> dict[int, int]:
-    """For the keys of near-duplicates the key of the first of them; other texts are a group by themselves."""
-    return {int(keys[index]): int(keys[group[0]]) for group in near for index in group}
+    return by_key.get(int(keys[index]), [index])

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import tomllib
 from collections import Counter, defaultdict
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = [
     "GLUED_SET",
@@ -199,7 +203,6 @@ class SharedReferences(msgspec.Struct, frozen=True):
 
     Attributes:
         first, second: the files.
-        first_languages, second_languages: of their responses.
         shared: different passages in both.
         share: of the different passages of the file that has fewer, 0 to 1.
         foreign: whether the languages differ though the evidence is not said to be in another.
@@ -207,8 +210,6 @@ class SharedReferences(msgspec.Struct, frozen=True):
 
     first: str
     second: str
-    first_languages: tuple[str, ...]
-    second_languages: tuple[str, ...]
     shared: int
     share: float
     foreign: bool
@@ -300,82 +301,96 @@ def shortened(text: str) -> str:
     return plain if len(plain) <= _SHOWN else f"{plain[: _SHOWN - 1]}…"
 
 
+@dataclass
+class _Sums:
+    """What is counted of one check: places that have it and that could, by file and layer."""
+
+    found: Counter[str] = field(default_factory=Counter)
+    of: Counter[str] = field(default_factory=Counter)
+    layers: Counter[str] = field(default_factory=Counter)
+    of_layers: Counter[str] = field(default_factory=Counter)
+    kinds: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, list[Example]] = field(default_factory=lambda: defaultdict(list))
+
+    def share(self, file: str) -> float:
+        return self.found[file] / max(1, self.of[file])
+
+
 class Tally:
     """Counts of what was looked at and of what was found; memory grows with checks and files, not with rows."""
 
     def __init__(self) -> None:
-        self._found: dict[str, Counter[str]] = defaultdict(Counter)
-        self._of: dict[str, Counter[str]] = defaultdict(Counter)
-        self._layers: dict[str, Counter[str]] = defaultdict(Counter)
-        self._of_layers: dict[str, Counter[str]] = defaultdict(Counter)
-        self._kinds: dict[str, Counter[str]] = defaultdict(Counter)
-        self._examples: dict[str, dict[str, list[Example]]] = defaultdict(lambda: defaultdict(list))
+        self._sums: dict[str, _Sums] = defaultdict(_Sums)
 
     def looked(self, check: str, file: str, count: int = 1, *, layer: str | None = None) -> None:
         """So many more could have what the check looks for."""
-        self._of[check][file] += count
+        self._sums[check].of[file] += count
         if layer is not None:
-            self._of_layers[check][layer] += count
+            self._sums[check].of_layers[layer] += count
 
     def found(
-        self, check: str, file: str, count: int = 1, *, kind: str | None = None, layer: str | None = None
+        self,
+        check: str,
+        example: Example,
+        count: int = 1,
+        *,
+        kind: str | None = None,
+        kinds: Mapping[str, int] | None = None,
+        layer: str | None = None,
     ) -> None:
-        """So many more have it."""
-        self._found[check][file] += count
+        """So many more have it; the first few examples of each file are kept.
+
+        Args:
+            check: the name of the check.
+            example: one of them, with its file.
+            count: how many.
+            kind: of all of them.
+            kinds: how many there are of each kind, where a place may be of several or none.
+            layer: whose labels.
+        """
+        sums = self._sums[check]
+        sums.found[example.file] += count
+        sums.kinds.update({kind: count} if kind is not None else kinds or {})
         if layer is not None:
-            self._layers[check][layer] += count
-        if kind is not None:
-            self._kinds[check][kind] += count
+            sums.layers[layer] += count
+        if len(sums.examples[example.file]) < _EXAMPLES:
+            sums.examples[example.file].append(example)
 
-    def kind(self, check: str, kind: str, count: int = 1) -> None:
+    def kind(self, check: str, kind: str) -> None:
         """Count a kind without counting a place again."""
-        self._kinds[check][kind] += count
-
-    def example(self, check: str, example: Example) -> None:
-        """Offer an example; the first few of each file are kept."""
-        examples = self._examples[check][example.file]
-        if len(examples) < _EXAMPLES:
-            examples.append(example)
+        self._sums[check].kinds[kind] += 1
 
     def looked_at(self, check: str) -> int:
         """How many could have it."""
-        return self._of[check].total()
+        return self._sums[check].of.total()
 
     def share(self, check: str, file: str) -> float:
         """Share of one file that has it, 0 to 1."""
-        return self._found[check][file] / max(1, self._of[check][file])
+        return self._sums[check].share(file)
 
     def findings(self) -> tuple[Finding, ...]:
         """What was found, in the order of the catalogue."""
-        return tuple(self._finding(name) for name in checks() if self._found[name].total())
+        return tuple(_finding(name, self._sums[name]) for name in checks() if self._sums[name].found.total())
 
-    def _finding(self, name: str) -> Finding:
-        check = checks()[name]
-        by_file = {file: count for file, count in self._found[name].most_common() if count}
-        return Finding(
-            check=name,
-            level=self._level(name),
-            unit=check.unit,
-            how=check.how,
-            count=self._found[name].total(),
-            of=max(self._of[name].total(), self._found[name].total()),
-            files=by_file,
-            of_files={file: max(self._of[name][file], count) for file, count in by_file.items()},
-            layers={layer: (self._layers[name][layer], of) for layer, of in self._of_layers[name].items()},
-            kinds={kind: count for kind, count in self._kinds[name].most_common() if count},
-            examples=self._chosen(name, by_file),
-            cleaning=check.cleaning,
-        )
 
-    def _level(self, name: str) -> _Level:
-        """As the catalogue says, but few glued spans in every file are as many as sound data seem to have."""
-        if name == "glued_span" and all(self.share(name, file) < GLUED_SET for file in self._found[name]):
-            return "note"
-        return checks()[name].level
-
-    def _chosen(self, name: str, by_file: dict[str, int]) -> tuple[Example, ...]:
-        """Examples of the files with most of it, two a file, then further ones."""
-        examples = self._examples[name]
-        first = [example for file in by_file for example in examples.get(file, ())[:_A_FILE]]
-        further = [example for file in by_file for example in examples.get(file, ())[_A_FILE:]]
-        return tuple((first + further)[:_EXAMPLES])
+def _finding(name: str, sums: _Sums) -> Finding:
+    check, level = checks()[name], checks()[name].level
+    if name == "glued_span" and all(sums.share(file) < GLUED_SET for file in sums.found):
+        level = "note"  # as many as sound data seem to have
+    by_file = {file: count for file, count in sums.found.most_common() if count}
+    first = [example for file in by_file for example in sums.examples[file][:_A_FILE]]
+    further = [example for file in by_file for example in sums.examples[file][_A_FILE:]]
+    return Finding(
+        check=name,
+        level=level,
+        unit=check.unit,
+        how=check.how,
+        count=sums.found.total(),
+        of=max(sums.of.total(), sums.found.total()),
+        files=by_file,
+        of_files={file: max(sums.of[file], count) for file, count in by_file.items()},
+        layers={layer: (sums.layers[layer], of) for layer, of in sums.of_layers.items()},
+        kinds={kind: count for kind, count in sums.kinds.most_common() if count},
+        examples=tuple((first + further)[:_EXAMPLES]),
+        cleaning=check.cleaning,
+    )

@@ -1,159 +1,32 @@
-"""Checks of single rows: repair, faults of labels and offsets, language and script; and the index of all rows."""
+"""Checks of single rows: repair, faults of labels and offsets, language and script."""
 
 from __future__ import annotations
 
-import hashlib
 import re
 import unicodedata
-from array import array
 from collections import Counter
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
-import numpy as np
 
-from veriglot.datasets.near_duplicates import equal_runs
+from veriglot.datasets.checks.duplicates import letters_of
 from veriglot.errors import UnknownNameError
 from veriglot.records import Span, Task, Unit
 from veriglot.records.languages import get_language
 from veriglot.records.taxonomy import taxonomies, taxonomy
 from veriglot.text.identification import identify
 from veriglot.text.noise import garbled
-from veriglot.text.normalization import fold
 from veriglot.text.unicode import script_shares
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from numpy.typing import NDArray
-
     from veriglot.errors import InputError
     from veriglot.records import Annotation, Sample
     from veriglot.text.identification import Identified
 
-__all__ = [
-    "Fault",
-    "Index",
-    "LanguageCheck",
-    "is_labelled",
-    "kind_of_error",
-    "repaired",
-    "repeated_keys",
-    "sample_faults",
-    "span_faults",
-    "without_ranges",
-]
-
-
-# What is kept of every row: hashes of its text, labels and references, 40 bytes or so, however long the text.
-
-
-_ENOUGH = 32.0  # letters of a text that nobody writes twice by chance
-_BETWEEN = re.compile(r"[\W_]+")
-_DENSE = 2.5  # what a letter counts that is a syllable or a word
-
-
-def _plain(text: str) -> str:
-    """Letters and digits of a text, folded: what two copies have in common whatever was done to their spaces."""
-    return _BETWEEN.sub("", fold(text))
-
-
-def _weighs_enough(letters: str) -> bool:
-    """Whether a text is too long to occur twice by chance."""
-    if len(letters) >= _ENOUGH:
-        return True
-    dense = sum("\u2e80" <= char <= "\u9fff" or "\uac00" <= char <= "\ud7a3" for char in letters)
-    return len(letters) + (_DENSE - 1) * dense >= _ENOUGH
-
-
-def _hash(*parts: str) -> int:
-    """64 bits, never 0; framed, so that joins cannot collide."""
-    hasher = hashlib.blake2b(digest_size=8)
-    for part in parts:
-        data = part.encode("utf-8", "surrogatepass")
-        hasher.update(len(data).to_bytes(4, "little"))
-        hasher.update(data)
-    return int.from_bytes(hasher.digest(), "little") or 1
-
-
-class Index:
-    """Hashes by row and by passage; `freeze` makes arrays of them.
-
-    Attributes:
-        texts: of each row's response, with its question and evidence where it is short; 0 where it is empty.
-        long: whether the response alone made the hash.
-        whole: of everything that a row says: question, evidence, response, labels.
-        files, splits: numbers of each row's file and split.
-        languages: number of each row's language, without its script; 0 where none is stated. `language_names` has them.
-        passages: of each passage that is long enough.
-        owners, places: which row each belongs to, and which of its passages it is.
-        own: whether a passage is said, or has to be assumed, to be in the language of its response.
-    """
-
-    def __init__(self) -> None:
-        self._texts, self._whole, self._passages = array("Q"), array("Q"), array("Q")
-        self._long, self._splits = array("B"), array("H")
-        self._files, self._owners, self._places = array("I"), array("I"), array("H")
-        self._languages, self._own = array("H"), array("B")
-        self.language_names = [""]
-        self._encode = msgspec.json.Encoder(order="deterministic").encode
-
-    def add(self, sample: Sample, file: int, split: int) -> None:
-        """Take in the next row."""
-        row = len(self._texts)
-        response = _plain(sample.response)
-        passages = [_plain(passage.text) for passage in sample.evidence]
-        question = _plain(sample.question or "")
-        is_long = _weighs_enough(response)
-        context = () if is_long else (question, *passages)
-        self._texts.append(_hash(response, *context) if response else 0)
-        self._long.append(is_long)
-        labels = self._encode(sample.annotations).decode()
-        model = sample.generator.name if sample.generator is not None else ""
-        self._whole.append(_hash(question, *passages, sample.response, model, labels))
-        self._files.append(file)
-        self._splits.append(split)
-        base = _base_index(sample.language)
-        self._languages.append(self._number(base))
-        for index, passage in enumerate(passages):
-            if _weighs_enough(passage):
-                self._passages.append(_hash(passage))
-                self._owners.append(row)
-                self._places.append(min(index, 0xFFFF))
-                stated = sample.evidence[index].language
-                self._own.append(_base_index(stated) == base if stated else sample.task is not Task.TRANSLATION)
-
-    def _number(self, base: str) -> int:
-        if base not in self.language_names:
-            self.language_names.append(base)
-        return self.language_names.index(base)
-
-    def freeze(self) -> None:
-        """Make arrays; nothing can be added after it."""
-        self.texts = np.array(self._texts, np.uint64)
-        self.long = np.array(self._long, np.bool_)
-        self.whole = np.array(self._whole, np.uint64)
-        self.files = np.array(self._files, np.uint32)
-        self.splits = np.array(self._splits, np.uint16)
-        self.passages = np.array(self._passages, np.uint64)
-        self.owners = np.array(self._owners, np.uint32)
-        self.places = np.array(self._places, np.uint16)
-        self.languages = np.array(self._languages, np.uint16)
-        self.own = np.array(self._own, np.bool_)
-
-
-def _base_index(tag: str | None) -> str:
-    return (tag or "").partition("-")[0]
-
-
-def repeated_keys(keys: NDArray[np.uint64]) -> Iterator[NDArray[np.int64]]:
-    """Indices of keys that occur more than once, a group a time, in order inside each; 0 is no key."""
-    order = np.argsort(keys, kind="stable")
-    ordered = keys[order]
-    for start, end in equal_runs(ordered):
-        if ordered[start]:
-            yield order[start:end]
+__all__ = ["Fault", "kind_of_error", "repaired", "row_faults", "without_ranges"]
 
 
 # What a cleaned copy changes in a sample: offsets in another unit, edges of spans, spans twice, glued words.
@@ -164,17 +37,13 @@ Mark = TypeVar("Mark", Span, Unit)
 _STALE = ("glued",)  # what readers left in `meta` of the text as it was
 
 
-class _Placed(NamedTuple):
-    """A span in code points, and the unit that its offsets were in: `utf-16` or `utf-8`."""
+def _placed(span: Span, response: str) -> tuple[Span, str] | None:
+    """The span as it is meant, and the unit of its offsets: empty for code points, or `utf-16`, `utf-8`.
 
-    span: Span
-    unit: str
-
-
-def _placed(span: Span, response: str) -> Span | _Placed | None:
-    """The span itself where it cuts out the text that it carries, or carries none."""
+    None where the text that it carries does not stand there in any unit.
+    """
     if span.text is None or response[span.start : span.end] == span.text:
-        return span
+        return span, ""
     for unit, coding, width in (("utf-16", "utf-16-le", 2), ("utf-8", "utf-8", 1)):
         data = response.encode(coding, "surrogatepass")
         try:
@@ -183,7 +52,7 @@ def _placed(span: Span, response: str) -> Span | _Placed | None:
         except UnicodeDecodeError:
             continue
         if inside == span.text:
-            return _Placed(msgspec.structs.replace(span, start=start, end=start + len(inside)), unit)
+            return msgspec.structs.replace(span, start=start, end=start + len(inside)), unit
     return None
 
 
@@ -206,10 +75,10 @@ def _annotation(annotation: Annotation, response: str, changes: Counter[str], ke
     spans: list[Span] = []
     seen: set[tuple[int, int, str | None]] = set()
     for span in annotation.spans or ():
-        result = _placed(span, response)
-        if isinstance(result, _Placed) and "text_mismatch" not in keep:
+        meant, unit = _placed(span, response) or (span, "")
+        if unit and "text_mismatch" not in keep:
             changes["text_mismatch"] += 1
-            span = result.span
+            span = meant
         trimmed = _trimmed(span, response)
         if trimmed is None and "blank_span" not in keep:
             changes["blank_span"] += 1
@@ -322,12 +191,14 @@ def kind_of_error(error: InputError) -> str:
     return "unreadable_row"
 
 
-def is_labelled(sample: Sample) -> bool:
-    """Whether somebody marked spans in it, or looked and found none."""
-    return any(annotation.spans is not None for annotation in sample.annotations)
+def row_faults(sample: Sample) -> Iterator[Fault]:
+    """Everything that is wrong with a sample by itself."""
+    yield from _sample_faults(sample)
+    yield from _language_faults(sample)
+    yield from _span_faults(sample)
 
 
-def sample_faults(sample: Sample) -> Iterator[Fault]:
+def _sample_faults(sample: Sample) -> Iterator[Fault]:
     """Faults of the sample as a whole."""
     labelled = bool(sample.annotations)
     if labelled and not sample.response.strip():
@@ -347,18 +218,14 @@ def sample_faults(sample: Sample) -> Iterator[Fault]:
             break
 
 
-_pattern: dict[str, re.Pattern[str]] = {}
-
-
+@cache
 def _tags() -> re.Pattern[str]:
     """Inline tags of any taxonomy."""
-    if "tags" not in _pattern:
-        names = sorted({type_ for entry in taxonomies().values() for type_ in entry.types} | {"mark", "delete"})
-        _pattern["tags"] = re.compile(rf"</?(?:{'|'.join(map(re.escape, names))})>", re.IGNORECASE)
-    return _pattern["tags"]
+    names = sorted({type_ for entry in taxonomies().values() for type_ in entry.types} | {"mark", "delete"})
+    return re.compile(rf"</?(?:{'|'.join(map(re.escape, names))})>", re.IGNORECASE)
 
 
-def span_faults(sample: Sample) -> Iterator[Fault]:
+def _span_faults(sample: Sample) -> Iterator[Fault]:
     """Faults of single spans and of the spans of one annotator together; one for each span concerned."""
     for annotation in sample.annotations:
         spans = annotation.spans or ()
@@ -366,11 +233,10 @@ def span_faults(sample: Sample) -> Iterator[Fault]:
         for span in spans:
             text = sample.response[span.start : span.end]
             yield from _type_fault(annotation, span, text)
-            where = _placed(span, sample.response)
-            if where is not span:
-                unit = where.unit if isinstance(where, _Placed) else "unknown"
+            _, unit = _placed(span, sample.response) or (span, "unknown")
+            if unit:
                 detail = f"it says {span.text!r} and cuts out {text!r}"
-                yield Fault("text_mismatch", detail, kind=unit, text=text, lasting=where is None)
+                yield Fault("text_mismatch", detail, kind=unit, text=text, lasting=unit == "unknown")
             if _is_blank(text):
                 lost += 1
                 alone = lost == len(spans)
@@ -426,75 +292,58 @@ _SHORTEST_LOOP = 64  # letters of a response; less is emphasis or a stock phrase
 _SHORTEST_GARBLED = 150  # letters of a reference: titles, headings and lists repeat themselves too
 _DENSE_LETTER = 2.5  # what a letter counts that is a syllable or a word
 _NO_LETTERS = re.compile(r"[\W_]+")
-_REMEMBERED = 1 << 16
 _LOOKED_AT = 4000  # code points
 
 
 class _TextFacts(NamedTuple):
-    """What is known of one text."""
+    """The script that most letters of a text are of, the shares of all scripts, and the language, as far as known."""
 
-    letters: int
     script: str | None
     shares: dict[str, float]
     identified: Identified | None
 
 
-class LanguageCheck:
-    """Holds texts against what they say; texts that come again are looked at once."""
+def _language_faults(sample: Sample) -> Iterator[Fault]:
+    """Script and language of the response and of its evidence, and garbled evidence."""
+    response = _facts(sample.response)
+    if _broken(sample.response) == "looping":
+        yield Fault("looping_response", "it goes round in circles", text=sample.response)
+    tag = sample.language
+    wrong = None if tag is None else _misfit(tag, response)
+    if wrong is not None and not _quoted(sample):
+        detail = f"it says {tag} and is in {wrong[1]}"
+        yield Fault(f"wrong_{wrong[0]}", detail, f"{tag}: {wrong[1]}", sample.response)
+    whole = "\n".join(passage.text for passage in sample.evidence)
+    broken = _garbled_in(whole)
+    if broken is not None:
+        yield Fault("garbled_reference", broken.replace("_", " "), broken, whole)
+        return
+    for tag, text in _by_tag(sample):
+        yield from _evidence_faults(sample, tag, text, response.script if wrong is None else None)
 
-    def __init__(self) -> None:
-        self._known: dict[int, _TextFacts] = {}
 
-    def facts(self, text: str) -> _TextFacts:
-        """What is known of a response or a passage."""
-        key = hash(text)
-        facts = self._known.get(key)
-        if facts is None:
-            if len(self._known) >= _REMEMBERED:
-                self._known.clear()
-            facts = self._known[key] = _facts(text)
-        return facts
+def _quoted(sample: Sample) -> bool:
+    """Whether the response stands in evidence that is in the language it says, as names and titles do."""
+    if sample.task is Task.TRANSLATION:
+        return False
+    response = letters_of(sample.response)
+    return any(
+        response in letters_of(passage.text)
+        and _misfit(passage.language or sample.language or "", _facts(passage.text)) is None
+        for passage in sample.evidence
+    )
 
-    def faults(self, sample: Sample) -> Iterator[Fault]:
-        """Script and language of the response and of its evidence, and garbled evidence."""
-        response = self.facts(sample.response)
-        if _broken(sample.response) == "looping":
-            yield Fault("looping_response", "it goes round in circles", text=sample.response)
-        tag = sample.language
-        wrong = None if tag is None else _misfit(tag, response)
-        if wrong is not None and not self._quoted(sample):
-            detail = f"it says {tag} and is in {wrong[1]}"
-            yield Fault(f"wrong_{wrong[0]}", detail, f"{tag}: {wrong[1]}", sample.response)
-        whole = "\n".join(passage.text for passage in sample.evidence)
-        broken = _garbled_in(whole)
-        if broken is not None:
-            yield Fault("garbled_reference", broken.replace("_", " "), broken, whole)
-            return
-        for tag, text in _by_tag(sample):
-            yield from self._evidence_faults(sample, tag, text, response if wrong is None else None)
 
-    def _quoted(self, sample: Sample) -> bool:
-        """Whether the response stands in evidence that is in the language it says, as names and titles do."""
-        if sample.task is Task.TRANSLATION:
-            return False
-        response = _plain(sample.response)
-        return any(
-            response in _plain(passage.text)
-            and _misfit(passage.language or sample.language or "", self.facts(passage.text)) is None
-            for passage in sample.evidence
-        )
-
-    def _evidence_faults(self, sample: Sample, tag: str, text: str, response: _TextFacts | None) -> Iterator[Fault]:
-        known = self.facts(text)
-        same = sample.language is not None and _base(tag) == _base(sample.language)
-        own = response.script if response is not None else None
-        apart = own and known.script and _apart(own, known.script)
-        if same and own and apart and known.shares.get(own, 0.0) < _FOREIGN:
-            yield Fault("reference_script", f"the response is in {own}, the reference in {known.script}",
-                        f"{own}/{known.script}", text)  # fmt: skip
-        wrong = _misfit(tag, known)
-        if (wrong is not None and wrong[0] == "language") or (wrong is not None and not same):
-            yield Fault("reference_language", f"it says {tag} and is in {wrong[1]}", f"{tag}: {wrong[1]}", text)
+def _evidence_faults(sample: Sample, tag: str, text: str, own: str | None) -> Iterator[Fault]:
+    known = _facts(text)
+    same = sample.language is not None and _base(tag) == _base(sample.language)
+    apart = own and known.script and _apart(own, known.script)
+    if same and own and apart and known.shares.get(own, 0.0) < _FOREIGN:
+        detail = f"the response is in {own}, the reference in {known.script}"
+        yield Fault("reference_script", detail, f"{own}/{known.script}", text)
+    wrong = _misfit(tag, known)
+    if wrong is not None and (wrong[0] == "language" or not same):
+        yield Fault("reference_language", f"it says {tag} and is in {wrong[1]}", f"{tag}: {wrong[1]}", text)
 
 
 @lru_cache(maxsize=4096)
@@ -523,14 +372,14 @@ def _by_tag(sample: Sample) -> Iterator[tuple[str, str]]:
         yield tag, "\n".join(texts)
 
 
+@lru_cache(maxsize=4096)
 def _facts(text: str) -> _TextFacts:
-    part = text if len(text) <= _LOOKED_AT else text[:_LOOKED_AT]
-    letters = sum(map(str.isalpha, part))
-    if letters < _FEWEST_LETTERS:
-        return _TextFacts(letters, None, {}, None)
+    part = text[:_LOOKED_AT]
+    if sum(map(str.isalpha, part)) < _FEWEST_LETTERS:
+        return _TextFacts(None, {}, None)
     shares = script_shares(part)
     script, share = next(iter(shares.items()), (None, 0.0))
-    return _TextFacts(letters, script if share >= _MOST else None, shares, identify(text))
+    return _TextFacts(script if share >= _MOST else None, shares, identify(text))
 
 
 def _broken(text: str) -> str | None:

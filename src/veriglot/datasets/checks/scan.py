@@ -12,16 +12,9 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 import numpy as np
 
+from veriglot.datasets.checks.duplicates import Index
 from veriglot.datasets.checks.findings import CheckedFile, Example, LabelSet, Tally, checks, shortened
-from veriglot.datasets.checks.rows import (
-    Fault,
-    Index,
-    LanguageCheck,
-    is_labelled,
-    kind_of_error,
-    sample_faults,
-    span_faults,
-)
+from veriglot.datasets.checks.rows import Fault, kind_of_error, row_faults
 from veriglot.datasets.checks.seams import Glue
 from veriglot.errors import InputError, UnknownNameError
 from veriglot.formats.containers import BadRow
@@ -38,7 +31,6 @@ if TYPE_CHECKING:
 
     from veriglot.formats.base import FileReport, Report
     from veriglot.pipeline.engine import Watch
-    from veriglot.records import Annotation
 
 __all__ = ["DataFile", "FirstPass", "Row", "Splits", "Splitting", "Spool", "find_files"]
 
@@ -55,20 +47,12 @@ _WHO = {"human": "people", "model": "models"}
 _PAPERS = {"mfava": "mfava", "mfava-queries": "mfava", "halluverse": "halluverse", "hat": "hat"}
 
 
-@dataclass
-class _Set:
-    responses: int = 0
-    clean: int = 0
-    words: int = 0
-    marked: int = 0
-    types: Counter[str] = field(default_factory=Counter)
-
-
-class _Balance:
+class Balance:
     """Counts labels, sample by sample."""
 
     def __init__(self) -> None:
-        self._sets: dict[tuple[str, str, str, str, str], _Set] = defaultdict(_Set)
+        self._counts: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
+        self._types: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
         self._languages: dict[str, set[str]] = defaultdict(set)
 
     def add(self, sample: Sample, file: str, format_name: str) -> None:
@@ -81,61 +65,69 @@ class _Balance:
                 continue
             if words is None:
                 words = word_bounds(sample.response, sample.language)
-            into = self._sets[file, annotation.annotator, annotation.kind, annotation.taxonomy, sample.language or ""]
-            marked = [span for span in annotation.spans if span.type not in _entry(annotation.taxonomy).clean]
-            into.responses += 1
-            into.clean += not marked
-            into.types.update(span.type or "" for span in marked)
-            into.words += len(words)
-            into.marked += _marked_words(annotation, len(sample.response), words)
+            key = (file, annotation.annotator, annotation.kind, annotation.taxonomy, sample.language or "")
+            clean = _entry(annotation.taxonomy).clean
+            spans = [span for span in annotation.spans if span.type not in clean]
+            marked = 0
+            if spans and len(words):
+                places = np.array([(span.start, span.end) for span in spans], np.int32)
+                inside = np.concatenate([[0], np.cumsum(covered(len(sample.response), places))])
+                marked = int((inside[words[:, 1]] > inside[words[:, 0]]).sum())
+            self._counts[key].update(responses=1, clean=int(not spans), words=len(words), marked=marked)
+            self._types[key].update(span.type or "" for span in spans)
 
     def sets(self) -> tuple[LabelSet, ...]:
         """Every set of labels, as they appeared."""
         return tuple(
             LabelSet(
-                *key, counts.responses, counts.clean, counts.words, counts.marked, dict(counts.types.most_common())
+                *key, sums["responses"], sums["clean"], sums["words"], sums["marked"],
+                dict(self._types[key].most_common()),
             )
-            for key, counts in self._sets.items()
-        )
+            for key, sums in self._counts.items()
+        )  # fmt: skip
 
     def judge(self, tally: Tally) -> dict[str, str]:
-        """Count what is out of balance; a set that is too small to tell is not judged."""
-        clean = _Judged("labelled rows", _FEWEST)
-        types = _Judged("spans", _SPANS)
+        """Count what is out of balance; a set that is too small to tell is not judged.
+
+        People are judged together, and so are models; where one annotator is `gold`, that one alone.
+
+        Returns:
+            For each check that was not made of every set, why.
+        """
+        clean, types = _Judged("labelled rows", _FEWEST), _Judged("spans", _SPANS)
         together: dict[tuple[str, str, str], list[LabelSet]] = defaultdict(list)
         for label_set in self.sets():
             together[label_set.file, label_set.kind, label_set.taxonomy].append(label_set)
-        for (file, kind, name), parts in together.items():
-            settled = [label_set for label_set in parts if label_set.annotator == "gold"]
-            names = {label_set.annotator for label_set in settled or parts}
-            said_by = names.pop() if len(names) == 1 else _WHO.get(kind, str(kind))
-            _judge_clean(tally, file, said_by, settled or parts, clean)
-            _judge_types(tally, file, said_by, name, settled or parts, types)
+        for (file, kind, name), label_sets in together.items():
+            parts = [part for part in label_sets if part.annotator == "gold"] or label_sets
+            names = {part.annotator for part in parts}
+            annotator = names.pop() if len(names) == 1 else _WHO.get(kind, kind)
+            _judge_clean(tally, file, annotator, parts, clean)
+            _judge_types(tally, file, annotator, name, parts, types)
         self._judge_languages(tally)
-        judged = {"no_clean_rows": clean, "dense_marks": clean, "missing_types": types, "rare_types": types}
-        reasons = {name: why for name, label_set in judged.items() if (why := label_set.reason()) is not None}
+        reasons = {"no_clean_rows": clean.reason(), "missing_types": types.reason()}
+        reasons |= {"dense_marks": reasons["no_clean_rows"], "rare_types": reasons["missing_types"]}
         if not tally.looked_at("absent_languages"):
             reasons["absent_languages"] = "no file is in the format of a paper that names its languages"
-        return reasons
+        return {name: reasons[name] for name in checks() if reasons.get(name)}
 
     def _judge_languages(self, tally: Tally) -> None:
         for format_name, present in self._languages.items():
             paper = _PAPERS.get(format_name)
             if paper is None:
                 continue
-            covered_ = {entry.base for entry in languages().values() if paper in entry.sources}
+            own = {entry.base for entry in languages().values() if paper in entry.sources}
             where = f"all files in the format {format_name}"
-            tally.looked("absent_languages", where, len(covered_))
-            for tag in sorted(covered_ - present):
-                tally.found("absent_languages", where, kind=tag)
-            if covered_ - present:
-                names = ", ".join(sorted(covered_ - present))
-                tally.example("absent_languages", Example(where, f"covered by {paper} and absent: {names}"))
+            tally.looked("absent_languages", where, len(own))
+            absent = sorted(own - present)
+            if absent:
+                example = Example(where, f"covered by {paper} and absent: {', '.join(absent)}")
+                tally.found("absent_languages", example, len(absent), kinds=dict.fromkeys(absent, 1))
 
 
 @dataclass
 class _Judged:
-    """Of how many sets of labels a check was made, and how much there was of the others."""
+    """Of how many sets of labels a check was made, and how much of the unit the others have."""
 
     unit: str
     least: int
@@ -143,18 +135,17 @@ class _Judged:
     few: list[int] = field(default_factory=list)
 
     def enough(self, count: int) -> bool:
-        """Note a set with so many of the unit; whether it is judged."""
         self.sets += 1
         if count < self.least:
             self.few.append(count)
         return count >= self.least
 
-    def reason(self) -> str | None:
-        """Why the check was not made, or of which sets it was not; None where it was made of all."""
+    def reason(self) -> str:
+        """Why the check was not made, or of which sets it was not; empty where it was made of all."""
         if not self.sets:
             return "no set of labels here can be judged by it"
         if not self.few:
-            return None
+            return ""
         most = f"{max(self.few):,}" if len(self.few) == 1 else f"at most {max(self.few):,}"
         some = "" if len(self.few) == self.sets else f" in {len(self.few):,} of {self.sets:,} sets of labels"
         return f"too few {self.unit}{some} ({most}; from {self.least:,} on)"
@@ -168,21 +159,17 @@ def _judge_clean(tally: Tally, file: str, annotator: str, parts: list[LabelSet],
     if not judged.enough(responses) or not any(part.types for part in parts):
         return
     if clean < _HARDLY * responses:
-        tally.found("no_clean_rows", file, responses, kind=annotator)
-        detail = f"{clean:,} of {responses:,} responses that {annotator} labelled have no span"
-        tally.example("no_clean_rows", Example(file, detail))
+        example = Example(file, f"{clean:,} of {responses:,} responses that {annotator} labelled have no span")
+        tally.found("no_clean_rows", example, responses, kind=annotator)
     if marked >= _DENSE * words:
-        tally.found("dense_marks", file, marked, kind=annotator)
-        detail = f"{marked / words:.0%} of the words are marked by {annotator}"
-        tally.example("dense_marks", Example(file, detail))
+        example = Example(file, f"{marked / words:.0%} of the words are marked by {annotator}")
+        tally.found("dense_marks", example, marked, kind=annotator)
 
 
 def _judge_types(tally: Tally, file: str, annotator: str, name: str, parts: list[LabelSet], judged: _Judged) -> None:
     entry = _entry(name)
     expected = [type_ for type_ in entry.types if type_ not in entry.clean]
-    counts: Counter[str] = Counter()
-    for part in parts:
-        counts.update(part.types)
+    counts = sum((Counter(part.types) for part in parts), Counter[str]())
     total = counts.total()
     if len(expected) < 2 or set(counts) == {""} or not judged.enough(total):
         return
@@ -190,12 +177,10 @@ def _judge_types(tally: Tally, file: str, annotator: str, name: str, parts: list
         tally.looked(check, file, len(expected))
     for type_ in expected:
         if not counts[type_]:
-            tally.found("missing_types", file, kind=type_)
-            tally.example("missing_types", Example(file, f"{annotator} never marked {type_}"))
+            tally.found("missing_types", Example(file, f"{annotator} never marked {type_}"), kind=type_)
         elif counts[type_] < _RARE * total:
-            tally.found("rare_types", file, kind=type_)
-            detail = f"{counts[type_]:,} of {total:,} spans of {annotator} are {type_}"
-            tally.example("rare_types", Example(file, detail))
+            example = Example(file, f"{counts[type_]:,} of {total:,} spans of {annotator} are {type_}")
+            tally.found("rare_types", example, kind=type_)
 
 
 def _entry(name: str) -> Taxonomy:
@@ -205,21 +190,10 @@ def _entry(name: str) -> Taxonomy:
         return Taxonomy(source="", types={}, name=name)
 
 
-def _marked_words(annotation: Annotation, length: int, words: np.ndarray[tuple[int, ...], np.dtype[np.int32]]) -> int:
-    """Words that any span touches, those of types that mark support aside."""
-    clean = _entry(annotation.taxonomy).clean
-    places = [(span.start, span.end) for span in annotation.spans or () if span.type not in clean]
-    if not places or not len(words):
-        return 0
-    inside = np.concatenate([[0], np.cumsum(covered(length, np.array(places, np.int32)))])
-    return int((inside[words[:, 1]] > inside[words[:, 0]]).sum())
-
-
 # Which split a sample belongs to: by what it says, by the names of its file and folders, or as the user says.
 
 
 Splitting = Literal["names", "files", "arguments", "none"]
-_SPLITTINGS: tuple[Splitting, ...] = ("names", "files", "arguments", "none")
 
 _WORDS = {
     "train": "train", "training": "train",
@@ -349,11 +323,6 @@ class Spool:
         self._file.close()
 
 
-_MOVED = ":realigned_rows"
-_SPACES = ":moved_spaces"
-_OF_EVERY_ROW = ("unreadable_row", "bad_offsets", "repeated_id")
-
-
 @dataclass(frozen=True)
 class DataFile:
     """A file to check.
@@ -401,15 +370,17 @@ def find_files(names: Sequence[str], report: Report) -> list[DataFile]:
     return files
 
 
-@dataclass
-class _Seen:
-    """What is counted of one file."""
+# Every row by itself: what is wrong with it, and what its format's reader had to repair in it.
 
-    format: str = ""
-    languages: Counter[str] = field(default_factory=Counter)
-    unreadable: int = 0
-    queries: int = 0
-    labelled: int = 0
+
+_OF_EVERY_ROW = ("unreadable_row", "bad_offsets", "repeated_id")
+_COULD_HAVE = {  # what rows are counted among, by what they hold
+    "": (*_OF_EVERY_ROW, "broken_characters", "no_language", "copied_row"),
+    "annotations": ("no_response", "no_evidence"),
+    "response": ("leftover_tags", "looping_response", "wrong_script", "wrong_language", "repeated_text", "near_text"),
+    "evidence": ("garbled_reference", "foreign_reference", "reference_script", "reference_language"),
+    "spans": ("unknown_type", "text_mismatch", "span_edges", "blank_span", "repeated_span", "overlapping_spans"),
+}
 
 
 class FirstPass:
@@ -430,12 +401,13 @@ class FirstPass:
         self.tally = Tally()
         self.index = Index()
         self.glue = Glue()
-        self.balance = _Balance()
-        self.reasons: dict[int, set[str]] = {}
+        self.balance = Balance()
+        self.reasons: dict[int, set[str]] = defaultdict(set)
         self.bad: list[tuple[str, BadRow]] = []
         self.files: list[DataFile] = []
-        self._languages = LanguageCheck()
-        self._seen: list[_Seen] = []
+        self._counts: list[Counter[str]] = []
+        self._formats: list[str] = []
+        self._languages: list[Counter[str]] = []
         self._hashes: list[bytes] = []
 
     def read(self, files: Sequence[DataFile], *, format_name: str | None, language: str | None, watch: Watch) -> None:
@@ -447,7 +419,9 @@ class FirstPass:
         watch.begin("Reading", None)
         for file in files:
             self.files.append(file)
-            self._seen.append(_Seen())
+            self._counts.append(Counter())
+            self._formats.append("")
+            self._languages.append(Counter())
             try:
                 self._read(file, format_name, language, watch)
             except InputError as error:
@@ -458,13 +432,13 @@ class FirstPass:
 
     def _read(self, file: DataFile, format_name: str | None, language: str | None, watch: Watch) -> None:
         of_file = self.splits.of_file(file.argument, file.place)
-        account = _Account()
+        repairs = _Repairs()
         number = 0
         for row in read_rows(file.path, format=format_name, language=language, report=self.report):
             watch.advance()
             file_report = self.report.files[next(reversed(self.report.files))]
-            self._seen[-1].format = file_report.format
-            changed = account.since(file_report)
+            self._formats[-1] = file_report.format
+            tags, notes = repairs.since(file_report)
             if isinstance(row, BadRow):
                 self._bad(row, file)
                 continue
@@ -472,94 +446,81 @@ class FirstPass:
             split = self.splits.number(row, of_file)
             index = self.spool.add(Row(len(self.files) - 1, number, split, row))
             self._look(row, index, file, split)
-            self._format_faults(row, index, file, changed)
+            for fault, kinds in self._format_faults(row, file.path, tags, notes):
+                self.found(fault, index, row, file.path, kinds=kinds)
 
     def _bad(self, row: BadRow, file: DataFile) -> None:
         check = kind_of_error(row.error)
-        self._seen[-1].unreadable += 1
+        self._counts[-1]["unreadable"] += 1
         for every in _OF_EVERY_ROW:  # a row that cannot be read is one of those that were looked at
             self.tally.looked(every, file.path)
-        self.tally.found(check, file.path)
         named = row.error.field is not None and check != "repeated_id"  # which says itself that it is the id
         detail = f"{row.error.field}: {row.error.detail}" if named else row.error.detail
-        self.tally.example(check, Example(file.path, detail, line=row.line or None, text=shortened(row.raw) or None))
+        self.tally.found(check, Example(file.path, detail, line=row.line or None, text=shortened(row.raw) or None))
         self.bad.append((check, row))
 
     def _look(self, sample: Sample, index: int, file: DataFile, split: int) -> None:
-        seen = self._seen[-1]
-        seen.languages[sample.language or ""] += 1
-        seen.queries += not sample.response.strip() and not sample.annotations
-        seen.labelled += is_labelled(sample)
+        self._languages[-1][sample.language or ""] += 1
+        self._counts[-1].update(
+            queries=int(not sample.response.strip() and not sample.annotations),
+            labelled=int(any(annotation.spans is not None for annotation in sample.annotations)),
+        )
         self._hashes.append(encode(sample))
         if len(self._hashes) > 256:
             self._hashes = [digest(self._hashes).encode()]
         self.index.add(sample, len(self.files) - 1, split)
-        self.balance.add(sample, file.path, seen.format)
+        self.balance.add(sample, file.path, self._formats[-1])
         self.glue.want(sample)
-        self._denominators(sample, file.path)
-        for fault in (*sample_faults(sample), *self._languages.faults(sample)):
-            self.found(fault, index, sample, file.path)
-        for fault in span_faults(sample):
+        holds = {
+            "": 1,
+            "annotations": bool(sample.annotations),
+            "response": bool(sample.response.strip()),
+            "evidence": bool(sample.evidence),
+            "spans": sum(len(annotation.spans or ()) for annotation in sample.annotations),
+        }
+        for what, count in holds.items():
+            for check in _COULD_HAVE[what] if count else ():
+                self.tally.looked(check, file.path, count)
+        for fault in row_faults(sample):
             self.found(fault, index, sample, file.path)
 
-    def found(self, fault: Fault, index: int, sample: Sample, path: str) -> None:
+    def found(
+        self, fault: Fault, index: int, sample: Sample, path: str, *, kinds: dict[str, int] | None = None
+    ) -> None:
         """Count a fault of a row, and note whether a cleaned copy leaves the row out."""
         check = checks()[fault.check]
-        self.tally.found(fault.check, path, kind=fault.kind, layer=fault.layer)
         text = None if fault.text is None else shortened(fault.text)
-        self.tally.example(fault.check, Example(path, shortened(fault.detail), id=sample.id, text=text))
+        example = Example(path, shortened(fault.detail), id=sample.id, text=text)
+        self.tally.found(fault.check, example, kind=fault.kind, kinds=kinds, layer=fault.layer)
         leaves = check.cleaning == "leave out" or (check.cleaning == "repair" and fault.lasting)
         if leaves or fault.check in self.drop:
-            self.reasons.setdefault(index, set()).add(fault.check)
+            self.reasons[index].add(fault.check)
 
-    def _denominators(self, sample: Sample, path: str) -> None:
-        tally = self.tally
-        for check in ("broken_characters", "no_language", "copied_row"):
-            tally.looked(check, path)
-        for check in _OF_EVERY_ROW:
-            tally.looked(check, path)
-        if sample.annotations:
-            tally.looked("no_response", path)
-            tally.looked("no_evidence", path)
-        if sample.response.strip():
-            for check in ("leftover_tags", "looping_response", "wrong_script", "wrong_language", "repeated_text",
-                          "near_text"):  # fmt: skip
-                tally.looked(check, path)
-        if sample.evidence:
-            for check in ("garbled_reference", "foreign_reference", "reference_script", "reference_language"):
-                tally.looked(check, path)
-        spans = sum(len(annotation.spans or ()) for annotation in sample.annotations)
-        if spans:
-            for check in ("unknown_type", "text_mismatch", "span_edges", "blank_span", "repeated_span",
-                          "overlapping_spans"):  # fmt: skip
-                tally.looked(check, path, spans)
-
-    def _format_faults(self, sample: Sample, index: int, file: DataFile, changed: _Changes) -> None:
+    def _format_faults(
+        self, sample: Sample, path: str, tags: dict[str, Counter[str]], notes: Counter[str]
+    ) -> Iterator[tuple[Fault, dict[str, int] | None]]:
         """What the format's reader had to repair in this row: tags, and text that does not match its tags."""
-        for layer, faults in changed.tags.items():
-            self.tally.looked("malformed_tags", file.path, layer=layer)
+        for layer, faults in tags.items():
+            self.tally.looked("malformed_tags", path, layer=layer)
             if faults:
                 detail = f"{layer}: {', '.join(f'{kind} {count}' for kind, count in faults.items())}"
-                self.found(Fault("malformed_tags", detail, text=sample.response, layer=layer), index, sample, file.path)
-                for kind, count in faults.items():
-                    self.tally.kind("malformed_tags", kind, count)
-        for layer in (name for name in changed.tags if name != "response"):  # in order: reports are compared
-            self.tally.looked("moved_text", file.path, layer=layer)
-            for note, kind in ((f"{layer}{_MOVED}", "letters"), (f"{layer}{_SPACES}", "white space")):
-                if note in changed.notes:
+                yield Fault("malformed_tags", detail, text=sample.response, layer=layer), faults
+        for layer in (name for name in tags if name != "response"):  # in order: reports are compared
+            self.tally.looked("moved_text", path, layer=layer)
+            for note, kind in (("realigned_rows", "letters"), ("moved_spaces", "white space")):
+                if f"{layer}:{note}" in notes:
                     detail = f"the text that {layer} tagged differs in {kind}"
-                    fault = Fault("moved_text", detail, kind=kind, text=sample.response, layer=layer)
-                    self.found(fault, index, sample, file.path)
+                    yield Fault("moved_text", detail, kind=kind, text=sample.response, layer=layer), None
 
     def checked_files(self) -> tuple[CheckedFile, ...]:
         """The files as they were read."""
+        rows = zip(self.files, self._formats, self._languages, self._counts, strict=True)
         return tuple(
             CheckedFile(
-                file.path, seen.format, self.splits.of_file(file.argument, file.place),
-                dict(seen.languages.most_common()), seen.languages.total(), seen.unreadable, seen.queries,
-                seen.labelled,
+                file.path, format_name, self.splits.of_file(file.argument, file.place),
+                dict(tags.most_common()), tags.total(), counts["unreadable"], counts["queries"], counts["labelled"],
             )
-            for file, seen in zip(self.files, self._seen, strict=True)
+            for file, format_name, tags, counts in rows
         )  # fmt: skip
 
     def data_digest(self) -> str:
@@ -567,30 +528,22 @@ class FirstPass:
         return digest(self._hashes)[:16]
 
 
-class _Account:
+class _Repairs:
     """What a reader counted, told row by row: the difference since it was asked last."""
 
     def __init__(self) -> None:
-        self._tags: dict[str, Counter[str]] = {}
+        self._tags: dict[str, Counter[str]] = defaultdict(Counter)
         self._seen: Counter[str] = Counter()
         self._notes: Counter[str] = Counter()
 
-    def since(self, report: FileReport) -> _Changes:
-        """What came since; a reader looks at one row after the other, so that is what came of this row."""
+    def since(self, report: FileReport) -> tuple[dict[str, Counter[str]], Counter[str]]:
+        """Tags by layer, with what was wrong with them, and notes; of this row, since a reader takes one at a time."""
         changes = {}
         for layer, tags in report.tags.items():
             if tags.seen > self._seen[layer]:
                 faults = tags.repaired + tags.reported
-                changes[layer] = faults - self._tags.get(layer, Counter())
+                changes[layer] = faults - self._tags[layer]
                 self._tags[layer], self._seen[layer] = faults, tags.seen
-        changed = _Changes(changes, report.notes - self._notes)
+        notes = report.notes - self._notes
         self._notes = report.notes.copy()
-        return changed
-
-
-@dataclass(frozen=True)
-class _Changes:
-    """Tags by layer, with what was wrong with them, and notes, of one row."""
-
-    tags: dict[str, Counter[str]]
-    notes: Counter[str]
+        return changes, notes

@@ -215,15 +215,6 @@ _REPLACING = frozenset({"entity", "relation"})
 """Types of spans in which one wording took the place of another; the others were put in as they are."""
 
 
-class _GluedSpan(NamedTuple):
-    """A span with a seam, and who marked it."""
-
-    span: Span
-    seam: _Seam
-    annotator: str
-    kind: Kind
-
-
 class Glue:
     """Finds glued spans; one finder a language."""
 
@@ -257,16 +248,13 @@ class Glue:
                 self._finders[_base(sample)].learn(sample.response[read:start], sample.language)
             read = max(read, end)
 
-    def look(self, sample: Sample) -> Iterator[tuple[_GluedSpan | None, str, Kind]]:
-        """Each replaced span: the seam in it or None, and who marked it."""
+    def look(self, sample: Sample) -> Iterator[tuple[Span, _Seam | None, str]]:
+        """Each replaced span, the seam in it or None, and who marked it."""
         replaced = list(_replaced(sample))
-        if not replaced:
-            return
-        reference = fold("\n".join(passage.text for passage in sample.evidence))
-        finder = self._finders[_base(sample)]
-        for span, annotator, kind in replaced:
-            seam = finder.find(sample.response[span.start : span.end], reference, sample.language)
-            yield (None if seam is None else _GluedSpan(span, seam, annotator, kind)), annotator, kind
+        reference = fold("\n".join(passage.text for passage in sample.evidence)) if replaced else ""
+        for span, annotator in replaced:
+            text = sample.response[span.start : span.end]
+            yield span, self._finders[_base(sample)].find(text, reference, sample.language), annotator
 
     def mended(self, sample: Sample) -> tuple[Sample, int] | None:
         """The sample without the old words in its glued spans, and how many were cut; None where that is not safe.
@@ -274,30 +262,30 @@ class Glue:
         Only what models labelled is mended: people marked the text as it stands. A seam is cut where it is known and
         the old text is, by the reference or by the language's words.
         """
-        glued_spans = [glued for glued, _, _ in self.look(sample) if glued is not None]
-        if not glued_spans:
+        glued = [(span, seam) for span, seam, _ in self.look(sample) if seam is not None]
+        if not glued:
             return sample, 0
         if any(annotation.kind is not Kind.MODEL for annotation in sample.annotations):
             return None
         reference = fold("\n".join(passage.text for passage in sample.evidence))
         finder = self._finders[_base(sample)]
         ranges = []
-        for span, seam, _, _ in glued_spans:
+        for span, seam in glued:
             old = "" if seam.at is None else fold(sample.response[span.start : span.start + seam.at])
             if seam.at is None or not (seam.why == "numbers" or old in reference or finder.knows(old, sample.language)):
                 return None
             ranges.append((span.start, span.start + seam.at))
         mended = without_ranges(sample, ranges)
-        if mended is None or any(glued is not None for glued, _, _ in self.look(mended)):
+        if mended is None or any(seam is not None for _, seam, _ in self.look(mended)):
             return None
-        return mended, len(glued_spans)
+        return mended, len(glued)
 
 
-def _replaced(sample: Sample) -> Iterator[tuple[Span, str, Kind]]:
+def _replaced(sample: Sample) -> Iterator[tuple[Span, str]]:
     for annotation in sample.annotations:
         for span in annotation.spans or ():
             if span.type in _REPLACING:
-                yield span, annotation.annotator, annotation.kind
+                yield span, annotation.annotator
 
 
 def _base(sample: Sample) -> str:

@@ -250,7 +250,7 @@ def plan_set(making: Making, model: str, settings: Settings, *, checked: bool) -
         text = listed[len(listed) // 2]
         tokens_out += making.facts.count * estimate_tokens(text)
         task = Task(page.id, Sample(page.id, text, language=page.language), ())
-        asked = estimate_request(injector.request(task, Edited.of(text), injector.all_types[0], 1))
+        asked = estimate_request(injector.request(task, Edited(text, text), injector.all_types[0], 1))
         again = 2 * (estimate_tokens(page.reference.text) + estimate_tokens(text)) if checked else 0
         calls += making.facts.count * (3 if checked else 1)
         tokens_in += making.facts.count * (asked + again)

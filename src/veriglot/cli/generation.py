@@ -383,7 +383,7 @@ def dry_run_of(
         rounds = [(text, type_) for text in texts for type_ in (row.types[:1] if turns else row.types)]
         for text, type_ in rounds:
             calls += 1
-            tokens_in += estimate_request(injector.request(row, Edited.of(text), type_, 1))
+            tokens_in += estimate_request(injector.request(row, Edited(text, text), type_, 1))
             tokens_out += estimate_tokens(text)
         if checked:
             calls += 1 + len(rounds)

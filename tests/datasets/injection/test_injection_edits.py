@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from veriglot.datasets.generation import in_waves
-from veriglot.datasets.silver.check import Change, restored
+from veriglot.datasets.silver.check import Change, Violation, restored
 from veriglot.datasets.silver.injection import (
     Edited,
-    Fault,
     differing,
     injection_types,
     injection_version,
@@ -53,7 +52,7 @@ def put_into(text: str, round_: list[tuple[int, int, str]], type_: str) -> Edite
 def test_rounds_of_errors_keep_their_places_and_can_be_taken_out(
     original: str, rounds: list[list[tuple[int, int, str]]], data: st.DataObject
 ) -> None:
-    edited = Edited.of(original)
+    edited = Edited(original, original)
     for number, round_ in enumerate(rounds):
         further = put_into(edited.text, round_, str(number))
         after = edited.then(further.text, further.changes)
@@ -129,7 +128,7 @@ def test_differences_are_words(tag: str, before: str, after: str, expected: list
 def test_plain_replies(reply: str, expected: str) -> None:
     passage = "Kroll sold the mill."
     found = read_reply(passage, Reply(reply), "relation", form="plain", taxonomy="halluverse", language="en")
-    if isinstance(found, Fault):
+    if isinstance(found, Violation):
         assert found.reason == expected
     else:
         assert [span.text for span in found.spans] == [expected]
@@ -147,17 +146,17 @@ def test_a_sentence_more_is_no_error_of_halluverse(type_: str, passage: str, mor
     changed = passage.replace("sold the mill", "bought a church")
     told: dict[str, Any] = {"form": "plain", "taxonomy": "halluverse", "language": "en"}
     found = read_reply(passage, Reply(changed + more), type_, **told)
-    assert isinstance(found, Fault)
+    assert isinstance(found, Violation)
     assert (found.reason, "says more" in found.detail) == ("outside", True)
-    assert not isinstance(read_reply(passage, Reply(changed), type_, **told), Fault)
+    assert not isinstance(read_reply(passage, Reply(changed), type_, **told), Violation)
     explained = f"{changed}\n\nI exchanged what she did. The rest is as it was."
-    assert not isinstance(read_reply(passage, Reply(explained), type_, **told), Fault)
+    assert not isinstance(read_reply(passage, Reply(explained), type_, **told), Violation)
 
 
 def test_a_sentence_more_is_what_some_types_of_fava_are() -> None:
     passage, reply = "Kroll sold the mill.", Reply("Kroll sold the mill. It won the Golden Sieve.")
     found = read_reply(passage, reply, "invented", form="plain", taxonomy="fava", language="en")
-    assert not isinstance(found, Fault)
+    assert not isinstance(found, Violation)
     assert "Golden Sieve" in found.spans[0].text
 
 

@@ -96,8 +96,6 @@ def _stands(part: str, folded: str, spoken: list[str]) -> bool:
 
 _LEAST_SENTENCES = 20  # HalluVerse25, 3.1
 
-_Unfit = Literal["nobody", "short", "garbled"]
-
 _FEWEST_WORDS_OF_A_SENTENCE = 4
 _ENDS = frozenset(".!?…。！？؟۔।॥։።๚")
 _CLOSERS = "\"'”’»」』）)]›"
@@ -155,7 +153,7 @@ def pages_of(rows: Iterable[Reference | FailedRow], people: Mapping[str, Person]
         yield Page(row, (people or {}).get(item) or titled.get((row.language, row.title)))
 
 
-def unfit(page: Page, *, least: int = _LEAST_SENTENCES, known: bool = False) -> tuple[_Unfit, str] | None:
+def unfit(page: Page, *, least: int = _LEAST_SENTENCES, known: bool = False) -> tuple[str, str] | None:
     """Why no facts are chosen from a page, and the same in words; None where they are.
 
     Args:
@@ -195,11 +193,6 @@ def _ends(sentence: str) -> bool:
 # Chosen sentences, sifted: on the page, whole, distinct, in its language, about somebody who is named.
 
 
-_FactReason = Literal[
-    "unreadable", "held_back", "cut", "number", "unsupported", "part", "several", "duplicate", "length", "subject",
-    "no_text", "refused", "language", "repetitive", "garbled", "markup",
-]  # fmt: skip
-
 _FEWEST_WORDS_OF_A_FACT = 5
 _MOST_CODE_POINTS = 500
 _NEAR = 0.9  # of the words, in order: what a model leaves out of a sentence or corrects in it
@@ -220,7 +213,7 @@ class _Fact(msgspec.Struct, frozen=True):
 class _FactRejection(msgspec.Struct, frozen=True, omit_defaults=True):
     """A sentence that was chosen and not taken, or one that never came."""
 
-    reason: _FactReason
+    reason: str
     detail: str
     text: str = ""
     attempt: int = 1
@@ -317,7 +310,7 @@ class PageText:
             return "several", False
         return "unsupported", False
 
-    def _fault(self, index: int, text: str) -> tuple[_FactReason, str] | None:
+    def _fault(self, index: int, text: str) -> tuple[str, str] | None:
         language = self._page.language
         if any(index == fact.place or self._alike(index, fact.place) for fact in self.facts):
             return "duplicate", "it was chosen before"
@@ -330,7 +323,8 @@ class PageText:
             return "several", _TOLD["several"]
         if self._named and not names_person(text, self._page.names, language):
             return "subject", f"it does not name {self._page.names[0]}"
-        return seed_fault(text, Sample(self._page.id, text, language=language))
+        fault = seed_fault(text, Sample(self._page.id, text, language=language))
+        return None if fault is None else (fault.reason, fault.detail)
 
     def _alike(self, first: int, other: int) -> bool:
         matcher = SequenceMatcher(None, self._words[first], self._words[other], autojunk=False)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -225,7 +225,7 @@ def _unparted(left: str, right: str) -> bool:
     return _CLOSING.match(left) is not None and bool(kind_table()[code_points(right)][0] & Kind.LETTER)
 
 
-_Reason = Literal[
+REASONS = (
     "nothing",
     "type",
     "overlap",
@@ -240,8 +240,7 @@ _Reason = Literal[
     "language",
     "too_much",
     "supported",
-]
-REASONS: tuple[_Reason, ...] = get_args(_Reason)
+)
 
 _MARKUP = re.compile(
     r"</?[A-Za-z_]{1,20}/?>|\*\*|```|__\w|\[/?(?:mark|delete|entity|relation|contradictory|invented|subjective|unverifiable)\]",
@@ -257,20 +256,21 @@ _TOGETHER = {"Jpan": {"Hira", "Kana", "Hani"}, "Kore": {"Hang", "Hani"}, "Hans":
 
 
 class Violation(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One thing that is wrong with an edited text.
+    """One thing that speaks against an edited text, a reply or a passage.
 
     Attributes:
-        reason: `nothing` (there is no error in it), `type` (of a type that was not asked for), `overlap` (errors cross,
-            or are out of order), `outside` (the text differs outside its errors), `deleted` (something was taken out
-            and nothing put there), `empty` (an error without a letter or digit), `unchanged` (an error that says what
-            stood there before), `glued` (old and new text run together), `markup` (tags or marks are left in the
-            text), `garbled` (it loops, or holds signs for unknown characters), `script`, `language` (other than the
-            text's own), `too_much` (more was changed than may be), `supported` (the evidence says it, word for word).
+        reason: of `check`: `nothing` (there is no error in it), `type` (of a type that was not asked for), `overlap`
+            (errors cross, or are out of order), `outside` (the text differs outside its errors), `deleted` (something
+            was taken out and nothing put there), `empty` (an error without a letter or digit), `unchanged` (an error
+            that says what stood there before), `glued` (old and new text run together), `markup` (tags or marks are
+            left in the text), `garbled` (it loops, or holds signs for unknown characters), `script`, `language` (other
+            than the text's own), `too_much` (more was changed than may be), `supported` (the evidence says it, word for
+            word). Replies, passages and judges have further ones; see `read_reply`, `seed_fault` and `Support`.
         detail: the same in words, with what it is about.
         start, end: where in the edited text; both 0 where it is about the whole.
     """
 
-    reason: _Reason
+    reason: str
     detail: str
     start: int = 0
     end: int = 0
@@ -313,26 +313,6 @@ def check(
                 Violation("too_much", f"{share:.0%} of the text was replaced, of {most_changed:.0%} at most")
             )
     return violations
-
-
-def check_spans(
-    original: str,
-    text: str,
-    spans: Sequence[Span],
-    *,
-    language: str,
-    evidence: Sequence[str] = (),
-    types: Collection[str] | None = None,
-    most_changed: float = 1.0,
-) -> list[Violation]:
-    """`check` for a text of which only the spans are known; what they replaced is found by `changes_of`."""
-    changes = changes_of(original, text, spans)
-    if changes is None:
-        ordered = all(span.end <= other.start for span, other in pairwise(spans))
-        if not ordered:
-            return [Violation("overlap", "the spans cross each other, or are out of order")]
-        return [Violation("outside", "outside its spans the text is not the original")]
-    return check(original, text, changes, language=language, evidence=evidence, types=types, most_changed=most_changed)
 
 
 def _disorder(original: str, text: str, changes: Sequence[Change]) -> Violation | None:
@@ -387,7 +367,7 @@ def _in_changes(
 
 def _faults(
     old: str, new: str, known: frozenset[str], expected: frozenset[str], language: str, *, spaced: bool, told: bool
-) -> Iterator[tuple[_Reason, str]]:
+) -> Iterator[tuple[str, str]]:
     """What is wrong with one error, by itself."""
     if not new:
         yield "deleted", f"{old!r} was taken out, and nothing put in its place"

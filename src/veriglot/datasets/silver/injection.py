@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from veriglot.datasets.quality import is_repetitive, refuses
-from veriglot.datasets.silver.check import Change, changes_of, spans_of
+from veriglot.datasets.silver.check import Change, Violation, changes_of, spans_of
 from veriglot.formats.tags import parse_tags
 from veriglot.llm.client import Message, Request, Settings
 from veriglot.llm.output_parser import after_thoughts
@@ -33,14 +33,12 @@ if TYPE_CHECKING:
 __all__ = [
     "REPLACING",
     "Edited",
-    "Fault",
     "Injector",
     "Order",
     "Task",
     "bare",
     "injection_types",
     "injection_version",
-    "passage_of",
     "read_reply",
     "rebuilt",
     "seed_fault",
@@ -111,11 +109,6 @@ class Edited(msgspec.Struct, frozen=True):
     original: str
     text: str
     changes: tuple[Change, ...] = ()
-
-    @classmethod
-    def of(cls, original: str) -> Edited:
-        """A text without errors."""
-        return cls(original, original)
 
     @property
     def spans(self) -> tuple[Span, ...]:
@@ -202,10 +195,6 @@ def _moved(changes: Sequence[Change], offset: int) -> int:
     return sum((c.end - c.start) - (c.old_end - c.old_start) for c in changes if c.old_end <= offset)
 
 
-_FaultReason = Literal[
-    "no_text", "refused", "held_back", "cut", "tags", "type", "overlap", "deleted", "nothing", "outside"
-]
-
 REPLACING = frozenset({"entity", "relation"})
 _HARMLESS = frozenset({"capitalised", "misspelt", "malformed"})  # faults of a tag that leave no doubt where it stands
 _FENCE = re.compile(r"\A```[a-z]*\s*\n(.*?)\n?```\s*\Z", re.DOTALL)
@@ -216,26 +205,16 @@ _QUOTES = {'"': '"', "“": "”", "„": "“", "«": "»", "「": "」", "'": 
 _TYPED = re.compile(r"</?(?:entity|relation|sentence)_error>", re.IGNORECASE)
 
 
-class Fault(msgspec.Struct, frozen=True):
-    """Why a reply gave no error.
-
-    Attributes:
-        reason: `no_text` (nothing, or no word), `refused` (the model declines), `held_back` (by its provider), `cut`
-            (at its length), `tags` (broken ones, so that nobody knows what is marked), `type` (another one than was
-            asked for), `overlap` (nested or crossing tags), `deleted` (something is gone and nothing marked there),
-            `nothing` (no error was put in), `outside` (what is not marked is not the passage).
-        detail: the same in words.
-    """
-
-    reason: _FaultReason
-    detail: str
-
-
-def read_reply(passage: str, reply: Reply, type_: str, *, form: _Form, taxonomy: str, language: str) -> Edited | Fault:
+def read_reply(
+    passage: str, reply: Reply, type_: str, *, form: _Form, taxonomy: str, language: str
+) -> Edited | Violation:
     """The passage with the errors of a reply.
 
     What is not an error is the passage's own, letter by letter: letters that the reply writes in another case or form
-    are put back; any other difference is a fault.
+    are put back; any other difference is a violation: `no_text` (nothing, or no word), `refused` (the model declines),
+    `held_back` (by its provider), `cut` (at its length), `tags` (broken ones, so that nobody knows what is marked),
+    `type` (another one than was asked for), `overlap` (nested or crossing tags), `deleted` (something is gone and
+    nothing marked there), `nothing` (no error was put in), `outside` (what is not marked is not the passage).
 
     Args:
         passage: what the model was given.
@@ -246,15 +225,15 @@ def read_reply(passage: str, reply: Reply, type_: str, *, form: _Form, taxonomy:
         language: BCP 47 tag of the passage.
     """
     if reply.finish == "filter":
-        return Fault("held_back", "the provider held the reply back")
+        return Violation("held_back", "the provider held the reply back")
     answer = after_thoughts(reply.text).strip()
     if not any(c.isalnum() for c in answer):
-        return Fault("no_text", "the reply holds no words")
+        return Violation("no_text", "the reply holds no words")
     if reply.finish == "length":
-        return Fault("cut", "the reply was cut at its length; raise max_tokens")
+        return Violation("cut", "the reply was cut at its length; raise max_tokens")
     if form == "plain" and refuses(answer, language):  # anything else is a text that differs
-        return Fault("refused", f"the model declines: {answer[:120]!r}")
-    faults: list[Fault] = []
+        return Violation("refused", f"the model declines: {answer[:120]!r}")
+    faults: list[Violation] = []
     for candidate in _candidates(answer, passage):
         read = _tagged if form == "tags" else _plain
         result = read(passage, candidate, type_, taxonomy, language)
@@ -263,7 +242,7 @@ def read_reply(passage: str, reply: Reply, type_: str, *, form: _Form, taxonomy:
         faults.append(result)
     first = faults[0]
     if first.reason in {"outside", "nothing", "deleted"} and refuses(answer, language):
-        return Fault("refused", f"the model declines: {answer[:120]!r}")
+        return Violation("refused", f"the model declines: {answer[:120]!r}")
     return first
 
 
@@ -294,37 +273,37 @@ def _candidates(answer: str, passage: str) -> Iterator[str]:
         yield "\n\n".join(parts[:most]).strip()
 
 
-def _tagged(passage: str, answer: str, type_: str, taxonomy: str, language: str) -> Edited | Fault:
+def _tagged(passage: str, answer: str, type_: str, taxonomy: str, language: str) -> Edited | Violation:
     from veriglot.records.taxonomy import taxonomy as named
 
     parsed = parse_tags(answer, tuple(named(taxonomy).types), edits="mark")
     bad = next((tag for tag in parsed.faults if tag.fault not in _HARMLESS), None)
     if bad is not None and bad.fault == "empty":
-        return Fault("deleted", f"the tag {bad.raw!r} stands around nothing")
+        return Violation("deleted", f"the tag {bad.raw!r} stands around nothing")
     if bad is not None:
-        return Fault("tags", f"the tag {bad.raw!r} is not right: {bad.fault}")
+        return Violation("tags", f"the tag {bad.raw!r} is not right: {bad.fault}")
     if not parsed.spans:
-        return Fault("nothing", f"nothing is marked in {answer[:120]!r}")
+        return Violation("nothing", f"nothing is marked in {answer[:120]!r}")
     wrong = next((span for span in parsed.spans if span.type != type_), None)
     if wrong is not None:
-        return Fault("type", f"{wrong.type!r} is marked where {type_!r} was asked for")
+        return Violation("type", f"{wrong.type!r} is marked where {type_!r} was asked for")
     if any(span.end > other.start for span, other in zip(parsed.spans, parsed.spans[1:], strict=False)):
-        return Fault("overlap", "tags stand inside each other, or cross")
+        return Violation("overlap", "tags stand inside each other, or cross")
     return _put(passage, parsed.text, parsed.spans, language)
 
 
-def _plain(passage: str, answer: str, type_: str, taxonomy: str, language: str) -> Edited | Fault:
+def _plain(passage: str, answer: str, type_: str, taxonomy: str, language: str) -> Edited | Violation:
     text = _TYPED.sub("", answer).strip()
     exchanging = taxonomy == "halluverse"  # none of whose types adds a sentence; some of FAVA's do
     if text.count("\n") > passage.count("\n") or (exchanging and _longer(text, passage, language)):
-        return Fault("outside", f"the reply says more than the edited text: {text[:120]!r}")
+        return Violation("outside", f"the reply says more than the edited text: {text[:120]!r}")
     if fold(text) == fold(passage):
-        return Fault("nothing", "the reply is the passage itself")
+        return Violation("nothing", "the reply is the passage itself")
     spans = differing(passage, text, type_, language)
     if spans is None:
-        return Fault("deleted", "something is gone, and nothing stands in its place")
+        return Violation("deleted", "something is gone, and nothing stands in its place")
     if not spans:
-        return Fault("nothing", "the reply is the passage itself")
+        return Violation("nothing", "the reply is the passage itself")
     if type_ == "sentence":
         return rebuilt(passage, [(Change(0, len(text), 0, len(passage), type_), text)])
     return _put(passage, text, spans, language)
@@ -334,11 +313,11 @@ def _longer(text: str, passage: str, language: str) -> bool:
     return len(sentences(text, language)) > max(1, len(sentences(passage, language)))
 
 
-def _put(passage: str, text: str, spans: Sequence[Span], language: str) -> Edited | Fault:
+def _put(passage: str, text: str, spans: Sequence[Span], language: str) -> Edited | Violation:
     """The passage with spans of another text put into it, if that text is otherwise the same."""
     changes = changes_of(passage, text, spans) or changes_of(fold(passage), fold(text), spans)
     if not changes:
-        return Fault("outside", f"what is not marked is not the passage: {text[:120]!r}")
+        return Violation("outside", f"what is not marked is not the passage: {text[:120]!r}")
     exact = rebuilt(passage, [(change, text[change.start : change.end]) for change in changes])
     narrow = [
         narrowed(passage, exact.text, change, language) if change.type in REPLACING else change
@@ -457,7 +436,6 @@ def _named(tag: str) -> str:
 # Seed passages: what errors are put into, which ought to be right itself.
 
 
-_SeedReason = Literal["no_text", "refused", "held_back", "cut", "language", "repetitive", "garbled", "markup"]
 Order = Literal["given", "shuffled"]
 
 _FEWEST_WORDS = 3
@@ -561,13 +539,10 @@ def _passage_messages(seed: Sample) -> tuple[Message, ...]:
     return (Message("user", passage_prompt(seed.language or "", seed.question or "", reference)),)
 
 
-def passage_of(reply: Reply) -> str:
-    """The passage in a reply."""
-    return after_thoughts(reply.text).strip()
+def seed_fault(passage: str, seed: Sample, finish: str = "stop") -> Violation | None:
+    """Why a passage is no seed; None where nothing speaks against it.
 
-
-def seed_fault(passage: str, seed: Sample, finish: str = "stop") -> tuple[_SeedReason, str] | None:
-    """Why a passage is no seed, and the same in words; None where nothing speaks against it.
+    Reasons: `no_text`, `refused`, `held_back`, `cut`, `language`, `repetitive`, `garbled`, `markup`.
 
     Args:
         passage: the text.
@@ -582,22 +557,22 @@ def seed_fault(passage: str, seed: Sample, finish: str = "stop") -> tuple[_SeedR
     folded = fold(passage)
     bounds = words(folded, tag)
     if finish == "filter":
-        return "held_back", "the provider held the passage back"
+        return Violation("held_back", "the provider held the passage back")
     if finish == "length":
-        return "cut", "the passage was cut at its length"
+        return Violation("cut", "the passage was cut at its length")
     if len(bounds) < _FEWEST_WORDS:
-        return "no_text", f"the passage holds fewer than {_FEWEST_WORDS} words"
+        return Violation("no_text", f"the passage holds fewer than {_FEWEST_WORDS} words")
     if refuses(passage, tag):
-        return "refused", f"the model declines: {passage[:120]!r}"
+        return Violation("refused", f"the model declines: {passage[:120]!r}")
     if "<" in passage and ">" in passage:
-        return "markup", "the passage holds angle brackets, which cannot be told from tags"
+        return Violation("markup", "the passage holds angle brackets, which cannot be told from tags")
     if garbled(passage) is not None:
-        return "garbled", "the passage loops, or holds unknown characters"
+        return Violation("garbled", "the passage loops, or holds unknown characters")
     if is_repetitive([folded[start:end] for start, end in bounds], passage):
-        return "repetitive", "the passage repeats itself"
+        return Violation("repetitive", "the passage repeats itself")
     identified = identify(passage)
     if identified is not None and not same_language(identified.tag, tag):
-        return "language", f"the passage reads like {identified.tag}, and should be {tag}"
+        return Violation("language", f"the passage reads like {identified.tag}, and should be {tag}")
     return None
 
 

@@ -7,8 +7,7 @@ once. An error that a check rejects is taken out again and the row goes on; each
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -27,14 +26,12 @@ from veriglot.datasets.generation import (
     split_rows,
 )
 from veriglot.datasets.quality import refusals_version
-from veriglot.datasets.silver.check import check
+from veriglot.datasets.silver.check import Violation, check
 from veriglot.datasets.silver.injection import (
     REPLACING,
     Edited,
-    Fault,
     injection_types,
     injection_version,
-    passage_of,
     read_reply,
     seed_fault,
     support_prompt,
@@ -42,7 +39,7 @@ from veriglot.datasets.silver.injection import (
 )
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.llm.client import AnswerError, Message, Request, Settings, usage_of
-from veriglot.llm.output_parser import decode_answer, schema_of
+from veriglot.llm.output_parser import after_thoughts, decode_answer, schema_of
 from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Status, Unit
 from veriglot.signatures import signature
 from veriglot.storage.checkpoint import Usage
@@ -50,7 +47,7 @@ from veriglot.text.segmentation import sentences
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from collections.abc import Generator as Working
+    from collections.abc import Generator as Asking
     from pathlib import Path
     from typing import Unpack
 
@@ -61,6 +58,9 @@ if TYPE_CHECKING:
     from veriglot.llm.pool import Answer
     from veriglot.records import Detector
     from veriglot.storage.checkpoint import FailedRow, Option, Row, Tally
+
+    _T = TypeVar("_T")
+    _Working = Asking[tuple[Request, ...], list[Answer], _T]
 
 __all__ = [
     "CHECK_VERSION",
@@ -80,33 +80,12 @@ __all__ = [
 ]
 
 
-if TYPE_CHECKING:
-    _Asking = Working[tuple[Request, ...], list[Answer], list["_Verdict"]]
+# Whether the evidence supports what was put in: held against by a detector, or asked of a model.
+#
+# Both are conversations: they yield the requests that they need answered, if any, and return their verdicts.
 
 
-_SupportReason = Literal["supported", "unsupported", "unchecked"]
 _MARKED = 0.2  # share of a passage's code points that a detector may mark: none is without false alarms
-
-
-class _Verdict(msgspec.Struct, frozen=True):
-    """What a check says: that all is well (no reason), or what is not."""
-
-    reason: _SupportReason | None = None
-    detail: str = ""
-
-
-class Support(Protocol):
-    """Says of errors whether the evidence supports them after all, and of passages whether it does not."""
-
-    @property
-    def signature(self) -> str:
-        """One line that says how it judges."""
-
-    def errors(self, sample: Sample, changes: Sequence[Change]) -> _Asking:
-        """One verdict per error of a sample's response, in order: `supported` ones are none."""
-
-    def passage(self, sample: Sample) -> _Asking:
-        """One verdict on the response, which ought to be supported."""
 
 
 class DetectorSupport:
@@ -121,30 +100,22 @@ class DetectorSupport:
         self._detector = detector
         self.signature = signature(support="detector", marked=_MARKED, detector=detector.signature)
 
-    def errors(self, sample: Sample, changes: Sequence[Change]) -> _Asking:
-        """As `Support`; asks no model."""
+    def verdicts(self, sample: Sample, changes: Sequence[Change] | None) -> _Working[list[Violation | None]]:
+        """As `ModelSupport`; asks no model, and lets a fifth of a passage be marked."""
         yield from ()
         (prediction,) = self._detector.predict([sample])
         if prediction.status != Status.SCORED:
-            return [_Verdict("unchecked", f"the detector did not judge it ({prediction.status})") for _ in changes]
+            unchecked = Violation("unchecked", f"the detector did not judge it ({prediction.status})")
+            return [unchecked] * (1 if changes is None else len(changes))
         marked = [(span.start, span.end) for span in prediction.spans or ()]
+        if changes is None:
+            share = sum(end - start for start, end in marked) / len(sample.response)
+            return [Violation("unsupported", f"the detector marks {share:.0%} of it") if share > _MARKED else None]
+        supported = Violation("supported", "the detector finds it supported")
         return [
-            _Verdict()
-            if any(start < change.end and change.start < end for start, end in marked)
-            else _Verdict("supported", "the detector finds it supported")
+            None if any(start < change.end and change.start < end for start, end in marked) else supported
             for change in changes
         ]
-
-    def passage(self, sample: Sample) -> _Asking:
-        """As `Support`; a fifth may be marked."""
-        yield from ()
-        (prediction,) = self._detector.predict([sample])
-        if prediction.status != Status.SCORED:
-            return [_Verdict("unchecked", f"the detector did not judge it ({prediction.status})")]
-        share = sum(span.end - span.start for span in prediction.spans or ()) / len(sample.response)
-        if share > _MARKED:
-            return [_Verdict("unsupported", f"the detector marks {share:.0%} of it")]
-        return [_Verdict()]
 
 
 class _SupportAnswer(msgspec.Struct, frozen=True):
@@ -166,23 +137,19 @@ class ModelSupport:
         self._seed = seed
         self.signature = signature(support="model", model=model, seed=seed, prompt=injection_version())
 
-    def errors(self, sample: Sample, changes: Sequence[Change]) -> _Asking:
-        """As `Support`; one call an error."""
-        statements = [_sentences_around(sample, change) for change in changes]
-        judgements = yield from self._asked(sample, statements)
-        return [_verdict(judgement, "supported", wanted=False) for judgement in judgements]
+    def verdicts(self, sample: Sample, changes: Sequence[Change] | None) -> _Working[list[Violation | None]]:
+        """What speaks against each error of a sample's response, or against the response; one call each.
 
-    def passage(self, sample: Sample) -> _Asking:
-        """As `Support`; one call."""
-        judgements = yield from self._asked(sample, [sample.response])
-        return [_verdict(judgement, "unsupported", wanted=True) for judgement in judgements]
+        Args:
+            sample: with evidence.
+            changes: the errors, which ought not to be supported; None judges the whole response, which ought to be.
 
-    def _asked(
-        self, sample: Sample, statements: Sequence[str]
-    ) -> Working[tuple[Request, ...], list[Answer], list[bool | str]]:
-        """What the model says of each statement: yes, no, or why that cannot be read."""
+        Returns:
+            None where all is well; otherwise `supported`, `unsupported` or `unchecked` (the check could not tell).
+        """
+        statements = [sample.response] if changes is None else [_sentences_around(sample, change) for change in changes]
         reference = "\n\n".join(passage.text for passage in sample.evidence)
-        requests = tuple(
+        answers = yield tuple(
             Request(
                 self._model,
                 (Message("user", support_prompt(sample.language or "", statement, sample.response, reference)),),
@@ -192,36 +159,30 @@ class ModelSupport:
             )
             for statement in statements
         )
-        answers = yield requests
-        judgements: list[bool | str] = []
-        for answer in replies_of(answers):
-            try:
-                judgements.append(decode_answer(answer, _SupportAnswer).supported)
-            except AnswerError as error:
-                judgements.append(error.message)
-        return judgements
+        return [_verdict(reply, wanted=changes is None) for reply in replies_of(answers)]
 
 
-def _verdict(judgement: bool | str, reason: _SupportReason, *, wanted: bool) -> _Verdict:
-    if isinstance(judgement, str):
-        return _Verdict("unchecked", f"the check cannot be read: {judgement}")
-    if judgement is wanted:
-        return _Verdict()
-    return _Verdict(
-        reason, f"the model that checks says that the reference {'supports' if judgement else 'does not support'} it"
-    )
+Support = DetectorSupport | ModelSupport
+
+
+def _verdict(reply: Reply, *, wanted: bool) -> Violation | None:
+    try:
+        supported = decode_answer(reply, _SupportAnswer).supported
+    except AnswerError as error:
+        return Violation("unchecked", f"the check cannot be read: {error.message}")
+    if supported is wanted:
+        return None
+    if supported:
+        return Violation("supported", "the model that checks says that the reference supports it")
+    return Violation("unsupported", "the model that checks says that the reference does not support it")
 
 
 def _sentences_around(sample: Sample, change: Change) -> str:
     """The sentences of the response that an error stands in."""
-    touched = [
-        (start, end)
-        for start, end in sentences(sample.response, sample.language)
-        if start < change.end and change.start < end
-    ]
-    if not touched:
-        return sample.response[change.start : change.end].strip()
-    return sample.response[touched[0][0] : touched[-1][1]].strip()
+    bounds = sentences(sample.response, sample.language)
+    touched = [(start, end) for start, end in bounds if start < change.end and change.start < end]
+    start, end = (touched[0][0], touched[-1][1]) if touched else (change.start, change.end)
+    return sample.response[start:end].strip()
 
 
 # What became of a seed: its silver rows, what was rejected on the way, and what it cost.
@@ -239,7 +200,7 @@ class SilverRejection(msgspec.Struct, frozen=True, omit_defaults=True):
         seed: id of the seed.
         language: of the seed.
         type: of the error; `passage` for a seed passage.
-        reason: one of `FaultReason` (the reply), `SeedReason` (a passage), `Reason` (the check) or `SupportReason`.
+        reason: see `Violation`.
         detail: the same in words.
         attempt: which try it was, from 1.
         text: what was rejected: the model's reply, or the error.
@@ -278,9 +239,7 @@ class Made(UsageFields, frozen=True):
 _MOST_REPLACED = 0.5  # of a passage, by errors that exchange one to three words
 
 
-def silver_rows(
-    task: Task, injector: Injector, support: Support | None
-) -> Working[tuple[Request, ...], list[Answer], Made | FailedRow]:
+def silver_rows(task: Task, injector: Injector, support: Support | None) -> _Working[Made | FailedRow]:
     """Make the silver rows of one seed.
 
     Args:
@@ -298,29 +257,33 @@ def silver_rows(
         return failed_row(failure, task.id, job.spent)
 
 
-@dataclass
 class _Job:
     """The work on one seed."""
 
-    injector: Injector
-    task: Task
-    support: Support | None
-    spent: Usage = field(default_factory=Usage)
-    rejections: list[SilverRejection] = field(default_factory=list)
-    asked: Counter[str] = field(default_factory=Counter)
-    taken: Counter[str] = field(default_factory=Counter)
+    def __init__(self, injector: Injector, task: Task, support: Support | None) -> None:
+        self.injector = injector
+        self.task = task
+        self.support = support
+        self.language = task.seed.language or ""
+        self.evidence = [passage.text for passage in task.seed.evidence]
+        self.spent = Usage()
+        self.rejections: list[SilverRejection] = []
+        self.asked: Counter[str] = Counter()
+        self.taken: Counter[str] = Counter()
 
-    def run(self) -> Working[tuple[Request, ...], list[Answer], Made]:
-        passage = yield from self._passage()
+    def run(self) -> _Working[Made]:
+        passage = yield from self._paid(self._passage())
         samples: list[Sample] = []
+        types, alone = self.task.types, self.injector.per_sentence
         for number, text in enumerate(self._rows(passage)):
-            id_ = f"{self.task.id}/s{number + 1}" if self.injector.per_sentence else self.task.id
-            sample = yield from self._row(id_, text, self._types(number))
+            id_ = f"{self.task.id}/s{number + 1}" if alone else self.task.id
+            own_types = (types[number % len(types)],) if types and alone else types
+            sample = yield from self._paid(self._row(id_, text, own_types))
             if sample is not None:
                 samples.append(sample)
         return Made(
             self.task.id,
-            self.task.seed.language or "",
+            self.language,
             tuple(samples),
             tuple(self.rejections),
             dict(self.asked),
@@ -328,30 +291,28 @@ class _Job:
             **msgspec.structs.asdict(self.spent),
         )
 
-    def _types(self, number: int) -> tuple[str, ...]:
-        types = self.task.types
-        if not types or not self.injector.per_sentence:
-            return types
-        return (types[number % len(types)],)
-
     def _rows(self, passage: str) -> list[str]:
         """The texts that get errors: the passage, or its sentences."""
         if not passage or not self.injector.per_sentence:
             return [passage] if passage else []
-        cut = (passage[start:end].strip() for start, end in sentences(passage, self.task.seed.language))
+        cut = (passage[start:end].strip() for start, end in sentences(passage, self.language))
         return [text for text in cut if any(c.isalnum() for c in text)]
 
-    def _ask(self, *requests: Request) -> Working[tuple[Request, ...], list[Answer], list[Reply]]:
-        answers = yield requests
-        self._pay(answers)
-        return replies_of(answers)
+    def _paid(self, asking: _Working[_T]) -> _Working[_T]:
+        """A conversation, with what it costs."""
+        answers: list[Answer] | None = None
+        while True:
+            try:
+                requests = next(asking) if answers is None else asking.send(answers)
+            except StopIteration as stop:
+                result: _T = stop.value
+                return result
+            answers = yield requests
+            for answer in answers:
+                if answer.reply is not None:
+                    self.spent += usage_of(answer.request, answer.reply)
 
-    def _pay(self, answers: list[Answer]) -> None:
-        for answer in answers:
-            if answer.reply is not None:
-                self.spent += usage_of(answer.request, answer.reply)
-
-    def _passage(self) -> Working[tuple[Request, ...], list[Answer], str]:
+    def _passage(self) -> _Working[str]:
         """A passage that nothing speaks against; empty where there is none."""
         self.asked[PASSAGE] += 1
         seed = self.task.seed
@@ -359,105 +320,80 @@ class _Job:
         for attempt in range(1, 2 if given else self.injector.attempts + 1):
             text, finish = given, str(seed.meta.get("finish", "stop"))
             if not given:
-                (reply,) = yield from self._ask(self.injector.passage_request(seed, attempt))
-                text, finish = passage_of(reply), reply.finish
-            fault: tuple[str, str] | None = seed_fault(text, seed, finish)
-            if fault is None:
-                fault = yield from self._unsupported(text)
+                (reply,) = replies_of((yield (self.injector.passage_request(seed, attempt),)))
+                text, finish = after_thoughts(reply.text).strip(), reply.finish
+            fault = seed_fault(text, seed, finish)
+            if fault is None and self.support is not None and seed.evidence:
+                sample = msgspec.structs.replace(seed, response=text, annotations=())
+                (fault,) = yield from self.support.verdicts(sample, None)
             if fault is None:
                 self.taken[PASSAGE] += 1
                 return text
-            self._reject(self.task.id, PASSAGE, *fault, attempt=attempt, text=text)
+            self._reject(self.task.id, PASSAGE, fault, text, attempt)
         return ""
 
-    def _unsupported(self, text: str) -> Working[tuple[Request, ...], list[Answer], tuple[str, str] | None]:
-        if self.support is None or not self.task.seed.evidence:
-            return None
-        sample = msgspec.structs.replace(self.task.seed, response=text, annotations=())
-        (verdict,) = yield from self._judged(self.support.passage(sample))
-        return None if verdict.reason is None else (verdict.reason, verdict.detail)
-
-    def _judged(self, asking: Any) -> Working[tuple[Request, ...], list[Answer], Any]:
-        """A check's conversation, with what it costs."""
-        answers: list[Answer] | None = None
-        while True:
-            try:
-                requests = next(asking) if answers is None else asking.send(answers)
-            except StopIteration as stop:
-                return stop.value
-            answers = yield requests
-            self._pay(answers)
-
-    def _row(
-        self, id_: str, text: str, types: tuple[str, ...]
-    ) -> Working[tuple[Request, ...], list[Answer], Sample | None]:
+    def _row(self, id_: str, text: str, types: tuple[str, ...]) -> _Working[Sample | None]:
         """A silver row; None where none of its errors passed."""
+        edited = Edited(text, text)
         if not types:
-            return self._sample(id_, Edited.of(text))
-        edited = Edited.of(text)
+            return self._sample(id_, edited)
         for type_ in types:
             self.asked[type_] += 1
             edited = yield from self._round(id_, edited, type_)
         faults = check(
-            edited.original,
-            edited.text,
-            edited.changes,
-            language=self.task.seed.language or "",
-            evidence=self._evidence(),
-            types=types,
+            edited.original, edited.text, edited.changes, language=self.language, evidence=self.evidence, types=types
         )
         if faults:
             for fault in faults:
-                self._reject(id_, ROW, fault.reason, fault.detail, text=edited.text)
+                self._reject(id_, ROW, fault, edited.text)
             return None
         self.taken.update({change.type for change in edited.changes})
         return self._sample(id_, edited)
 
-    def _round(self, id_: str, edited: Edited, type_: str) -> Working[tuple[Request, ...], list[Answer], Edited]:
+    def _round(self, id_: str, edited: Edited, type_: str) -> _Working[Edited]:
         """The text with errors of one more type, or as it was where none passed."""
-        for attempt in range(1, self.injector.attempts + 1):
-            (reply,) = yield from self._ask(self.injector.request(self.task, edited, type_, attempt))
-            read = self._read(edited, reply, type_)
-            if isinstance(read, Fault):
-                self._reject(id_, type_, read.reason, read.detail, attempt=attempt, text=reply.text)
+        injector = self.injector
+        for attempt in range(1, injector.attempts + 1):
+            (reply,) = replies_of((yield (injector.request(self.task, edited, type_, attempt),)))
+            result = read_reply(
+                edited.text,
+                reply,
+                type_,
+                form=injector.form,
+                taxonomy=injector.taxonomy,
+                language=self.language,
+            )
+            if not isinstance(result, Edited):
+                self._reject(id_, type_, result, reply.text, attempt)
                 continue
-            sound = yield from self._sound(id_, edited, read, type_, attempt)
+            sound = yield from self._sound(id_, edited, result, type_, attempt)
             if sound is not None:
                 return sound
         return edited
 
-    def _read(self, edited: Edited, reply: Reply, type_: str) -> Edited | Fault:
-        return read_reply(
-            edited.text,
-            reply,
-            type_,
-            form=self.injector.form,
-            taxonomy=self.injector.taxonomy,
-            language=self.task.seed.language or "",
-        )
-
-    def _sound(
-        self, id_: str, before: Edited, read: Edited, type_: str, attempt: int
-    ) -> Working[tuple[Request, ...], list[Answer], Edited | None]:
+    def _sound(self, id_: str, before: Edited, read: Edited, type_: str, attempt: int) -> _Working[Edited | None]:
         """The text with those of the errors of a reply that pass every check; None where none does."""
-        bad = self._faulty(id_, read, type_, attempt)
-        sound = read.without(bad)
-        after = before.then(sound.text, sound.changes) if sound.changes else None
+        sound = read.without(self._faulty(id_, read, type_, attempt))
+        if not sound.changes:
+            return None
+        after = before.then(sound.text, sound.changes)
         if after is None:
-            if sound.changes:
-                self._reject(id_, type_, "overlap", "it touches an error that is there already", attempt, sound.text)
+            overlap = Violation("overlap", "it touches an error that is there already")
+            self._reject(id_, type_, overlap, sound.text, attempt)
             return None
         if self.support is None:
             return after
-        new = [number for number, change in enumerate(after.changes) if change not in _shifted(before, after)]
+        there = {(c.old_start, c.old_end, c.type, before.text[c.start : c.end]) for c in before.changes}
+        new = {
+            number: c
+            for number, c in enumerate(after.changes)
+            if (c.old_start, c.old_end, c.type, after.text[c.start : c.end]) not in there
+        }
         sample = msgspec.structs.replace(self.task.seed, response=after.text, annotations=())
-        changes = [after.changes[number] for number in new]
-        verdicts = yield from self._judged(self.support.errors(sample, changes))
-        dropped = set()
-        for number, change, verdict in zip(new, changes, verdicts, strict=True):
-            if verdict.reason is not None:
-                dropped.add(number)
-                self._reject(id_, type_, verdict.reason, verdict.detail, attempt, after.text[change.start : change.end])
+        verdicts = yield from self.support.verdicts(sample, list(new.values()))
+        dropped = {number: fault for number, fault in zip(new, verdicts, strict=True) if fault is not None}
+        for number, fault in dropped.items():
+            self._reject(id_, type_, fault, after.text[new[number].start : new[number].end], attempt)
         return after.without(dropped) if len(dropped) < len(new) else None
 
     def _faulty(self, id_: str, read: Edited, type_: str, attempt: int) -> set[int]:
@@ -466,35 +402,29 @@ class _Job:
             read.original,
             read.text,
             read.changes,
-            language=self.task.seed.language or "",
-            evidence=self._evidence(),
+            language=self.language,
+            evidence=self.evidence,
             types=(type_,),
             most_changed=_MOST_REPLACED if type_ in REPLACING else 1.0,
         )
         bad: set[int] = set()
         for fault in faults:
-            shown = read.text[fault.start : fault.end] or read.text
-            self._reject(id_, type_, fault.reason, fault.detail, attempt, shown)
+            self._reject(id_, type_, fault, read.text[fault.start : fault.end] or read.text, attempt)
             places = {n for n, c in enumerate(read.changes) if c.start < fault.end and fault.start < c.end}
             bad |= places or set(range(len(read.changes)))
         return bad
 
-    def _evidence(self) -> list[str]:
-        return [passage.text for passage in self.task.seed.evidence]
-
-    def _reject(self, id_: str, type_: str, reason: str, detail: str, attempt: int = 1, text: str = "") -> None:
+    def _reject(self, id_: str, type_: str, fault: Violation, text: str, attempt: int = 1) -> None:
         self.rejections.append(
-            SilverRejection(id_, self.task.id, self.task.seed.language or "", type_, reason, detail, attempt, text)
+            SilverRejection(id_, self.task.id, self.language, type_, fault.reason, fault.detail, attempt, text)
         )
 
     def _sample(self, id_: str, edited: Edited) -> Sample:
         """The row, with its annotation and what is known of how it was made."""
         seed, injector = self.task.seed, self.injector
-        evidence = seed.evidence or (Evidence(edited.original, language=seed.language),)
         units = None
         if injector.per_sentence and edited.changes:
             units = (Unit(0, len(edited.text), edited.changes[0].type),)
-        annotation = Annotation("silver", Kind.MODEL, injector.taxonomy, spans=edited.spans, units=units)
         made: dict[str, Any] = {
             "seed": seed.id,
             "passage": edited.original,
@@ -504,24 +434,16 @@ class _Job:
             "form": injector.form,
             "support": self.support.signature if self.support is not None else "not checked",
         }
-        generator = Generator(
-            injector.model, None, injector.seed, {**injector.settings.given(), **injector.settings.extra}
-        )
+        settings = {**injector.settings.given(), **injector.settings.extra}
         return msgspec.structs.replace(
             seed,
             id=id_,
             response=edited.text,
-            evidence=evidence,
-            generator=generator,
-            annotations=(annotation,),
+            evidence=seed.evidence or (Evidence(edited.original, language=seed.language),),
+            generator=Generator(injector.model, None, injector.seed, settings),
+            annotations=(Annotation("silver", Kind.MODEL, injector.taxonomy, edited.spans, units),),
             meta={**seed.meta, "silver": made},
         )
-
-
-def _shifted(before: Edited, after: Edited) -> set[Change]:
-    """Those of the errors that were there before, as they stand now."""
-    held = {(c.old_start, c.old_end, c.type, before.text[c.start : c.end]) for c in before.changes}
-    return {c for c in after.changes if (c.old_start, c.old_end, c.type, after.text[c.start : c.end]) in held}
 
 
 class TypeAccount(msgspec.Struct, frozen=True):

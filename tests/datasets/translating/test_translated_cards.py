@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from veriglot.datasets.cards.card import card, read_given, rejected_in, trace
+from veriglot.datasets.cards.card import card, read_given, trace
 from veriglot.datasets.cards.page import card_page
 from veriglot.datasets.translation.alignment import LexicalAligner
 from veriglot.datasets.translation.job import TranslationSettings, translate
@@ -77,6 +77,7 @@ def test_a_seed_whose_sentences_became_rows_was_not_set_aside(tmp_path: Path) ->
     (tmp_path / "out.jsonl").write_text('{"id": "a/s1"}\n{"id": "c"}\n')
     lines = [("a", "passage", "short"), ("a/s2", "entity", "glued"), ("a/s2", "row", "loop"), ("b", "passage", "short")]
     told = [json.dumps({"id": id_, "seed": "x", "type": type_, "reason": why}) for id_, type_, why in lines]
-    (tmp_path / "rejected.jsonl").write_text("\n".join(told))
-    found = rejected_in(tmp_path / "rejected.jsonl", tmp_path / "out.jsonl")
-    assert found == (2, {"loop": 1, "short": 1}, {"passage: short": 1, "entity: glued": 1})
+    (tmp_path / "out.jsonl.rejected.jsonl").write_text("\n".join(told))
+    (step,) = trace([str(tmp_path / "out.jsonl")])
+    assert (step.rejected_rows, step.rejected) == (2, {"loop": 1, "short": 1})
+    assert step.tries == {"passage: short": 1, "entity: glued": 1}

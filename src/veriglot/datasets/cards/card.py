@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from dataclasses import dataclass, field
+from collections import Counter, defaultdict
 from importlib.resources import files
 from itertools import islice
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -46,38 +45,31 @@ _FACTUAL = frozenset({"people.jsonl", "articles.jsonl", "prompts.jsonl", "candid
 _REJECTED = "rejected.jsonl"
 
 
-class _Accounted(NamedTuple):
-    """The folder whose account tells of a file."""
-
-    path: Path
-    accounts: dict[str, Any]
-    rejected: bool = False
-    damaged: tuple[str, ...] = ()
-    before: tuple[Path, ...] = ()
-
-
-class _Kind(NamedTuple):
-    keys: frozenset[str]  # by which an account of ours is known
-    owns: Callable[[dict[str, Any], PurePath], bool]
-
-
-def _folder_of(path: Path) -> _Accounted | None:
-    """The nearest folder above a file whose account tells of it; None where there is none."""
+def _folder_of(path: Path) -> tuple[Path, Step, list[Path]] | None:
+    """The nearest folder above a file whose account tells of it, and files of single steps that its data came from."""
     file = path.resolve()
     for folder in list(file.parents)[:_UP]:
         accounts: dict[str, Any] = {}
         damaged: list[str] = []
-        for name, kind in _KINDS.items():
+        for name, (keys, owns) in _KINDS.items():
             account = _account_in(folder / name, damaged)
-            if account is not None and kind.keys <= account.keys() and kind.owns(account, file.relative_to(folder)):
+            if account is not None and keys <= account.keys() and owns(account, file.relative_to(folder)):
                 accounts[name] = account
+        manifest = accounts.get("manifest.json")
+        step = Step(f"{folder.name}/", accounts=accounts, damaged=tuple(damaged))
         if accounts:
-            rejected = _REJECTED in _names(accounts.get("manifest.json", {}).get("files"))
-            return _Accounted(folder, accounts, rejected, tuple(damaged), _before(folder, accounts))
+            values = list(accounts.values())
+            signature = next((v["signature"] for v in values if isinstance(v.get("signature"), str)), None)
+            settings = next((v["made_by"] for v in values if isinstance(v.get("made_by"), dict)), {})
+            step = msgspec.structs.replace(step, signature=signature, settings=settings)
+            if manifest is not None and _REJECTED in _names(manifest.get("files")):
+                step = _with_rejections(step, folder / _REJECTED)
+            before = [*folder.glob("prompts.jsonl.progress"), *folder.glob("responses/*.progress")] if manifest else []
+            return folder, step, [progress.with_suffix("") for progress in sorted(before)]
         if (folder / _REJECTED).is_file() and _is_cleaned(file):
-            return _Accounted(folder, {}, rejected=True)
+            return folder, _with_rejections(Step(step.output), folder / _REJECTED), []
         if damaged and folder == file.parent:
-            return _Accounted(folder, {}, damaged=tuple(damaged))
+            return folder, step, []
     return None
 
 
@@ -109,10 +101,10 @@ def _of_study(_: dict[str, Any], path: PurePath) -> bool:
     return path.parts[0] in {"responses", "predictions"}
 
 
-_KINDS = {
-    "manifest.json": _Kind(frozenset({"made_by", "made_from"}), _of_factual),
-    "report.json": _Kind(frozenset({"signature", "cleaned"}), _of_sample),
-    "plan.json": _Kind(frozenset({"models", "detectors", "asked"}), _of_study),
+_KINDS: dict[str, tuple[set[str], Callable[[dict[str, Any], PurePath], bool]]] = {  # keys by which one is known as ours
+    "manifest.json": ({"made_by", "made_from"}, _of_factual),
+    "report.json": ({"signature", "cleaned"}, _of_sample),
+    "plan.json": ({"models", "detectors", "asked"}, _of_study),
 }
 
 
@@ -120,28 +112,12 @@ def _names(value: Any) -> set[str]:
     return set(value) if isinstance(value, dict) else set()
 
 
-def _before(folder: Path, accounts: dict[str, Any]) -> tuple[Path, ...]:
-    """The steps of a set that keep a manifest of their own: its prompts and responses."""
-    if "manifest.json" not in accounts:
-        return ()
-    manifests = sorted([*folder.glob("prompts.jsonl.progress"), *folder.glob("responses/*.progress")])
-    return tuple(manifest.with_suffix("") for manifest in manifests)
-
-
 def _is_cleaned(path: Path) -> bool:
     """Whether rows of a file say that `build check` wrote them."""
     if path.suffix != ".jsonl" or not path.is_file():
         return False
-    with path.open("rb") as lines:
-        for line in islice(lines, _FIRST):
-            try:
-                row = msgspec.json.decode(line)
-            except (msgspec.DecodeError, UnicodeDecodeError):
-                continue
-            meta = row.get("meta") if isinstance(row, dict) else None
-            if isinstance(meta, dict) and isinstance(meta.get("check"), dict):
-                return True
-    return False
+    metas = (row.get("meta") for row in islice(_lines(path), _FIRST))
+    return any(isinstance(meta, dict) and isinstance(meta.get("check"), dict) for meta in metas)
 
 
 # What a file of rejections says: rows that were set aside, and replies or tries that were not taken.
@@ -155,59 +131,42 @@ _NOT_SAID = "not said"
 _OF_SEED = re.compile(r"/s\d+$")  # of a row that is one sentence of its seed, which has tries too
 
 
-class _RejectionCounts(NamedTuple):
-    """What stands in a file of rejections."""
+def _with_rejections(step: Step, path: Path, output: Path | None = None) -> Step:
+    """The step with what was rejected, line by line; of rows that had several tries memory holds the ids.
 
-    rows: int | None = None
-    reasons: dict[str, int] = {}  # noqa: RUF012  nobody writes into it
-    tries: dict[str, int] = {}  # noqa: RUF012
-
-
-def rejected_in(path: Path, output: Path | None = None) -> _RejectionCounts:
-    """Count what was rejected, line by line; of rows that had several tries memory holds the ids."""
+    A row that stands in the output was not set aside, whatever its tries.
+    """
     if not path.is_file():
-        return _RejectionCounts()
+        return step
     reasons, tries = Counter[str](), Counter[str]()
     rows = 0
-    of_row: dict[str, list[tuple[str, str]]] = {}  # what and reason of every try, by row
+    of_row: dict[str, list[tuple[str, str]]] = defaultdict(list)  # what and reason of every try, by row
     for line in _lines(path):
-        own_reasons = _reasons(line)
+        stated = line.get("reasons", line.get("reason"))
+        own = (list(map(str, stated)) if isinstance(stated, list) else [stated] if isinstance(stated, str) else []) or [
+            _NOT_SAID
+        ]
         what, name = line.get("what"), line.get("id")
         if "seed" in line and isinstance(name, str):
-            of_row.setdefault(name, []).append((str(line.get("type", "")), own_reasons[0]))
+            of_row[name].append((str(line.get("type", "")), own[0]))
         elif isinstance(what, str) and what != _ROW:
-            tries[f"{what}: {own_reasons[0]}"] += 1
+            tries[f"{what}: {own[0]}"] += 1
         else:
             rows += 1
-            reasons.update(own_reasons)
-    taken = _taken(output, of_row) if output is not None and of_row else set()
+            reasons.update(own)
+    taken: set[str] = set()
+    if output is not None and output.is_file() and of_row:
+        names = (str(line.get("id")) for line in _lines(output))
+        taken = {id_ for name in names for id_ in (name, _OF_SEED.sub("", name)) if id_ in of_row}
     for name, tried in of_row.items():
-        if name not in taken:
+        if name not in taken:  # why it was set aside: what is said of the row itself, else of its last try
             rows += 1
-            tried, last = _parted(tried)
-            reasons[last] += 1
+            last = max((n for n, (of, _) in enumerate(tried) if of == _ROW), default=len(tried) - 1)
+            reasons[tried.pop(last)[1]] += 1
         tries.update(f"{of}: {reason}" for of, reason in tried)
-    return _RejectionCounts(rows, dict(reasons.most_common()), dict(tries.most_common()))
-
-
-def _parted(tried: list[tuple[str, str]]) -> tuple[list[tuple[str, str]], str]:
-    """The tries of a row that was set aside, and why it was: what is said of the row itself, else of its last try."""
-    at = max((n for n, (of, _) in enumerate(tried) if of == _ROW), default=len(tried) - 1)
-    return tried[:at] + tried[at + 1 :], tried[at][1]
-
-
-def _reasons(line: dict[str, Any]) -> list[str]:
-    stated = line.get("reasons", line.get("reason"))
-    if isinstance(stated, list):
-        return list(map(str, stated)) or [_NOT_SAID]
-    return [stated] if isinstance(stated, str) else [_NOT_SAID]
-
-
-def _taken(output: Path, wanted: dict[str, Any]) -> set[str]:
-    if not output.is_file():
-        return set()
-    names = (str(line.get("id")) for line in _lines(output))
-    return {id_ for name in names for id_ in (name, _OF_SEED.sub("", name)) if id_ in wanted}
+    return msgspec.structs.replace(
+        step, rejected=dict(reasons.most_common()), rejected_rows=rows, tries=dict(tries.most_common())
+    )
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -219,9 +178,6 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
             except (msgspec.DecodeError, UnicodeDecodeError):
                 row = None
             yield row if isinstance(row, dict) else {}
-
-
-_ACCOUNTS = (".account.json", ".summary.json")
 
 
 class _Source(msgspec.Struct, frozen=True):
@@ -266,11 +222,6 @@ class Step(msgspec.Struct, frozen=True):
     accounts: dict[str, Any] = {}
     damaged: tuple[str, ...] = ()
 
-    @property
-    def known(self) -> bool:
-        """Whether anything was found."""
-        return self != Step(self.output)
-
 
 def trace(paths: Iterable[str]) -> tuple[Step, ...]:
     """The steps that made files, and those that made what these were made from, as far as the files are still there."""
@@ -280,14 +231,13 @@ def trace(paths: Iterable[str]) -> tuple[Step, ...]:
         path = waiting.pop(0)
         if path.resolve() in steps:
             continue
-        step, before = _of_file(path)
-        steps[path.resolve()] = step
-        waiting += [source for source in before if source.exists()]
+        steps[path.resolve()], sources = _of_file(path)
+        waiting += [source for source in sources if source.exists()]
         folder = _folder_of(path)
-        if folder is not None and folder.path not in steps:
-            steps[folder.path] = _of_folder(folder)
-            waiting += folder.before
-    return tuple(step for step in steps.values() if step.known)
+        if folder is not None and folder[0] not in steps:
+            steps[folder[0]] = folder[1]
+            waiting += folder[2]
+    return tuple(step for step in steps.values() if step != Step(step.output))
 
 
 def _of_file(path: Path) -> tuple[Step, list[Path]]:
@@ -298,15 +248,12 @@ def _of_file(path: Path) -> tuple[Step, list[Path]]:
     except UsageError:
         damaged.append(path.name + ".progress")
     accounts: dict[str, Any] = {}
-    for suffix in _ACCOUNTS:
-        account = _account_in(path.with_name(path.name + suffix), damaged)
+    for name in (path.name + ".account.json", path.name + ".summary.json"):
+        account = _account_in(path.with_name(name), damaged)
         if account is not None:
-            accounts[path.name + suffix] = account
-    rejected = rejected_in(path.with_name(path.name + ".rejected.jsonl"), path)
-    step = Step(
-        path.name, rejected=rejected.reasons, rejected_rows=rejected.rows, tries=rejected.tries, accounts=accounts,
-        damaged=tuple(damaged),
-    )  # fmt: skip
+            accounts[name] = account
+    step = Step(path.name, accounts=accounts, damaged=tuple(damaged))
+    step = _with_rejections(step, path.with_name(path.name + ".rejected.jsonl"), path)
     if manifest is None:
         return step, []
     step = msgspec.structs.replace(
@@ -318,27 +265,14 @@ def _of_file(path: Path) -> tuple[Step, list[Path]]:
 
 
 def _source(known: InputFile) -> _Source:
-    name = "standard input" if known.path == "-" else PurePath(known.path).name
     if known.path == "-":
-        return _Source(name, "", "absent")
+        return _Source("standard input", "", "absent")
+    name = PurePath(known.path).name
     try:
         same = InputFile.of(known.path, known).sha256 == known.sha256
     except OSError:
         return _Source(name, known.sha256, "absent")
     return _Source(name, known.sha256, "unchanged" if same else "changed")
-
-
-def _of_folder(folder: _Accounted) -> Step:
-    accounts = list(folder.accounts.values())
-    signature = next((account["signature"] for account in accounts if isinstance(account.get("signature"), str)), None)
-    settings: dict[str, Any] = next(
-        (account["made_by"] for account in accounts if isinstance(account.get("made_by"), dict)), {}
-    )
-    rejected = rejected_in(folder.path / _REJECTED) if folder.rejected else _RejectionCounts()
-    return Step(
-        f"{folder.path.name}/", signature, settings, rejected=rejected.reasons, rejected_rows=rejected.rows,
-        tries=rejected.tries, accounts=folder.accounts, damaged=folder.damaged,
-    )  # fmt: skip
 
 
 # What is in a data set: rows by language, split and task, who gave the responses, and what their calls took.
@@ -348,7 +282,10 @@ _LONGEST = 60  # different settings of one model that are told apart
 
 
 class _Generated(msgspec.Struct, frozen=True):
-    """The responses of one model with one revision and one set of settings."""
+    """The responses of one model with one revision and one set of settings.
+
+    `again` of its rows hold the response of another row against something else; `counted` others say their tokens.
+    """
 
     name: str
     revision: str | None
@@ -362,7 +299,7 @@ class _Generated(msgspec.Struct, frozen=True):
 
 
 class _Contents(msgspec.Struct, frozen=True):
-    """Counts of a data set."""
+    """Counts of a data set; `cells` has rows by language and split, both empty where nothing says."""
 
     rows: int
     cells: dict[tuple[str, str], int]
@@ -374,93 +311,62 @@ class _Contents(msgspec.Struct, frozen=True):
     passages: int
 
 
-@dataclass
-class _Tokens:
-    rows: int = 0
-    counted: int = 0
-    tokens_in: int = 0
-    tokens_out: int = 0
-
-    def add(self, sample: Sample) -> None:
-        self.rows += 1
-        tokens = [sample.meta.get(key) for key in ("tokens_in", "tokens_out")]
-        if all(isinstance(count, int) for count in tokens):
-            self.counted += 1
-            self.tokens_in += tokens[0] or 0
-            self.tokens_out += tokens[1] or 0
-
-
-@dataclass
-class _Model:
-    seeds: set[int | None] = field(default_factory=set)
-    first: _Tokens = field(default_factory=_Tokens)
-    again: _Tokens = field(default_factory=_Tokens)  # rows of another row's response: `en.jsonl` of a factual set
-
-    def generated(self, name: str, revision: str | None, settings: dict[str, Any]) -> _Generated:
-        paid = self.first if self.first.rows else self.again
-        rows = self.first.rows + self.again.rows
-        return _Generated(
-            name, revision, settings, rows, len(self.seeds - {None}), rows - paid.rows, paid.tokens_in,
-            paid.tokens_out, paid.counted,
-        )  # fmt: skip
-
-
 def _contents_of(
-    files: Sequence[DataFile],
-    *,
-    format: str | None = None,  # noqa: A002  the word that users type
-    language: str | None = None,
-    splits: Splitting = "names",
+    files: Sequence[DataFile], *, format_name: str | None, language: str | None, splits: Splitting
 ) -> _Contents:
     """Count what is in files; memory grows with models and languages, not with rows."""
-    count = _Count()
+    cells: Counter[tuple[str, str]] = Counter()
+    tasks, totals = Counter[str](), Counter[str]()
+    models: dict[tuple[str, str | None, bytes], _Model] = {}
+    encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
     numbers = Splits(splits)
     for file in files:
         of_file = numbers.of_file(file.argument, file.place)
-        for row in read_rows(file.path, format=format, language=language):
-            if not isinstance(row, BadRow):
-                count.add(row, numbers.names[numbers.number(row, of_file)])
-    return count.contents()
+        for row in read_rows(file.path, format=format_name, language=language):
+            if isinstance(row, BadRow):
+                continue
+            cells[row.language or "", numbers.names[numbers.number(row, of_file)]] += 1
+            tasks[str(row.task)] += 1
+            totals["passages"] += len(row.evidence)
+            totals["urls"] += sum(passage.url is not None for passage in row.evidence)
+            totals["with_evidence"] += bool(row.evidence)
+            by = row.generator
+            if by is None:
+                totals["unnamed"] += bool(row.response.strip())
+                continue
+            key = (by.name, by.revision, encode(by.settings))
+            if key not in models and len(models) >= _LONGEST:
+                key = (by.name, by.revision, b'{"settings":"of several kinds"}')
+            models.setdefault(key, _Model()).add(row, by.seed)
+    generated = [model.generated(*key) for key, model in models.items()]
+    return _Contents(
+        cells.total(), dict(sorted(cells.items())), dict(tasks.most_common()),
+        tuple(sorted(generated, key=lambda model: (-model.rows, model.name))), totals["unnamed"],
+        totals["with_evidence"], totals["urls"], totals["passages"],
+    )  # fmt: skip
 
 
-class _Count:
+class _Model:
     def __init__(self) -> None:
-        self._cells: Counter[tuple[str, str]] = Counter()
-        self._tasks: Counter[str] = Counter()
-        self._models: dict[tuple[str, str | None, bytes], _Model] = {}
-        self._totals: Counter[str] = Counter()
-        self._encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
+        self._seeds: set[int] = set()
+        self._first = Counter[str]()
+        self._again = Counter[str]()  # rows of another row's response: `en.jsonl` of a factual set
 
-    def add(self, sample: Sample, split: str) -> None:
-        self._cells[sample.language or "", split] += 1
-        self._tasks[str(sample.task)] += 1
-        self._totals["passages"] += len(sample.evidence)
-        self._totals["urls"] += sum(passage.url is not None for passage in sample.evidence)
-        self._totals["with_evidence"] += bool(sample.evidence)
-        if sample.generator is None:
-            self._totals["unnamed"] += bool(sample.response.strip())
-            return
-        model = self._model(sample)
-        model.seeds.add(sample.generator.seed)
-        (model.again if "response" in sample.meta else model.first).add(sample)
+    def add(self, sample: Sample, seed: int | None) -> None:
+        if seed is not None:
+            self._seeds.add(seed)
+        sums = self._again if "response" in sample.meta else self._first
+        sums["rows"] += 1
+        tokens = {key: sample.meta.get(key) for key in ("tokens_in", "tokens_out")}
+        if all(isinstance(count, int) for count in tokens.values()):
+            sums.update(counted=1, **tokens)
 
-    def _model(self, sample: Sample) -> _Model:
-        generator = sample.generator
-        assert generator is not None
-        key = (generator.name, generator.revision, self._encode(generator.settings))
-        if key not in self._models and len(self._models) >= _LONGEST:
-            key = (generator.name, generator.revision, b'{"settings":"of several kinds"}')
-        return self._models.setdefault(key, _Model())
-
-    def contents(self) -> _Contents:
-        generated = [
-            model.generated(name, revision, msgspec.json.decode(settings))
-            for (name, revision, settings), model in self._models.items()
-        ]
-        return _Contents(
-            self._cells.total(), dict(sorted(self._cells.items())), dict(self._tasks.most_common()),
-            tuple(sorted(generated, key=lambda model: (-model.rows, model.name))), self._totals["unnamed"],
-            self._totals["with_evidence"], self._totals["urls"], self._totals["passages"],
+    def generated(self, name: str, revision: str | None, settings: bytes) -> _Generated:
+        paid = self._first if self._first["rows"] else self._again
+        rows = self._first["rows"] + self._again["rows"]
+        return _Generated(
+            name, revision, msgspec.json.decode(settings), rows, len(self._seeds), rows - paid["rows"],
+            paid["tokens_in"], paid["tokens_out"], paid["counted"],
         )  # fmt: skip
 
 
@@ -617,6 +523,6 @@ def card(
     return Card(
         tuple(str(file.place) for file in files), tuple(map(file_sha256, paths)),
         tuple(Path(path).stat().st_size for path in paths),
-        _contents_of(files, format=format, language=language, splits=splits),
+        _contents_of(files, format_name=format, language=language, splits=splits),
         report, trace(paths), given or Given(), __version__,
     )  # fmt: skip

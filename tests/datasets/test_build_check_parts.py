@@ -12,8 +12,7 @@ from faulty_data import sample, sentences, write
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veriglot.datasets.checks.checker import CleanedCopy, check
-from veriglot.datasets.checks.duplicates import AgreementSums
+from veriglot.datasets.checks.checker import AgreementSums, CleanedCopy, check
 from veriglot.datasets.checks.findings import checks
 from veriglot.datasets.checks.rows import repaired, without_ranges
 from veriglot.datasets.checks.scan import Row, Spool, split_in_name

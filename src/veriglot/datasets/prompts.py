@@ -20,6 +20,7 @@ __all__ = [
     "biography_languages",
     "biography_prompt",
     "check_prompt",
+    "language_name",
     "load_prompts",
     "prompt_version",
     "write_prompt",
@@ -94,7 +95,7 @@ def _wording(tag: str) -> _Wording:
     if own is not None:
         return own
     fallback = _answers().fallback
-    name = entry.name if entry else tag
+    name = language_name(tag)
     return msgspec.structs.replace(
         fallback, instructed=fallback.instructed.format(language=name), open=fallback.open.format(language=name)
     )
@@ -148,20 +149,21 @@ def biography_prompt(tag: str, name: str) -> str:
     table = _biographies()
     template = table.languages.get(entry.tag if entry else tag)
     if template is None:
-        return table.fallback.format(language=entry.name if entry else tag, name=name)
+        return table.fallback.format(language=language_name(tag), name=name)
     return template.format(name=name)
 
 
 def write_prompt(tag: str, title: str, text: str, count: int) -> str:
     """Asks for `count` queries on an article, in its language."""
-    return _queries().write.format(language=_named(tag), title=title, text=text, count=count).strip()
+    return _queries().write.format(language=language_name(tag), title=title, text=text, count=count).strip()
 
 
 def check_prompt(tag: str, question: str, text: str) -> str:
     """Asks whether a text answers a question."""
-    return _queries().check.format(language=_named(tag), question=question, text=text).strip()
+    return _queries().check.format(language=language_name(tag), question=question, text=text).strip()
 
 
-def _named(tag: str) -> str:
+def language_name(tag: str) -> str:
+    """The English name of a language; the tag where it is not known."""
     entry = find_language(tag)
     return entry.name if entry else tag

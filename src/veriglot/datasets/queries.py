@@ -51,6 +51,7 @@ __all__ = [
     "Reference",
     "Rejection",
     "biographies",
+    "listed",
     "person_from",
     "queries",
     "reference_from",
@@ -258,8 +259,6 @@ def _share_quoted(quote: str, reference: Reference) -> float:
 # Biographies: the same people asked about in every language (Kang et al., section 2.1).
 
 
-KANG_SAMPLES = 5  # responses a prompt
-
 _NAMES = ("names", "labels", "titles")
 
 
@@ -430,7 +429,7 @@ def filter_queries(reference: Reference, reply: Reply, count: int) -> tuple[list
 
 
 def _queries(reply: Reply) -> list[str]:
-    lines = _listed(reply)
+    lines = listed(reply, _WrittenQueries)
     if lines is None:
         lines = [line.rstrip(" ,") for line in reply.text.splitlines() if any(mark in line for mark in _QUESTION_MARKS)]
         lines = [line for line in lines if not line.lstrip().startswith(("{", "["))]  # pieces of JSON are no queries
@@ -440,15 +439,19 @@ def _queries(reply: Reply) -> list[str]:
     return [line for line in cleaned if line]
 
 
-def _listed(reply: Reply) -> list[str] | None:
-    """The queries of a reply in JSON: as asked for, as a bare list, or under another name; None where there is none."""
-    with suppress(AnswerError):
-        return list(decode_answer(reply, _WrittenQueries).queries)
-    with suppress(AnswerError):
-        return list(decode_answer(reply, tuple[str, ...]))
-    with suppress(AnswerError):
-        named = decode_answer(reply, dict[str, tuple[str, ...]])
-        return list(*named.values()) if len(named) == 1 else None
+def listed(reply: Reply, asked: type[msgspec.Struct]) -> list[str] | None:
+    """The texts of a reply in JSON; None where there are none.
+
+    Args:
+        reply: what a model said.
+        asked: what it was asked for, a record with one field; a bare list and another name for it are read too.
+    """
+    for type_ in (asked, tuple[str, ...], dict[str, tuple[str, ...]]):
+        with suppress(AnswerError):
+            answer: Any = decode_answer(reply, type_)
+            lists = list(answer.values()) if isinstance(answer, dict) else [answer]
+            lists = list(msgspec.structs.astuple(answer)) if isinstance(answer, msgspec.Struct) else lists
+            return list(lists[0]) if len(lists) == 1 else None
     return None
 
 

@@ -10,16 +10,19 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from veriglot.datasets.generation import account_path, generate
 from veriglot.errors import InputError, MissingExtraError, UsageError, WeightsError
 from veriglot.formats.containers import parquet_module
 from veriglot.records import Span
 from veriglot.records.taxonomy import taxonomies
-from veriglot.storage.checkpoint import Checkpoint, FailedRow, failed_rows
+from veriglot.storage.checkpoint import FailedRow, failed_rows
 from veriglot.storage.files import final_path, write_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
+    from typing import Unpack
 
+    from veriglot.datasets.generation import RunOptions
     from veriglot.records import Annotation, Sample
     from veriglot.storage.checkpoint import Tally
 
@@ -237,24 +240,19 @@ def label_samples(
     scheme: _Scheme = "io",
     max_length: int | None = None,
     annotator: str | None = None,
-    inputs: Sequence[str] = (),
-    options: dict[str, str | bool | None] | None = None,
-    restart: bool = False,
-    retry: bool = False,
-    seen: Callable[[msgspec.Struct | FailedRow], None] | None = None,
+    **run: Unpack[RunOptions],
 ) -> Tally:
     """Label the responses of samples.
 
     Args:
-        output: `.parquet`, or JSON lines. The account goes to `label_account_path(output)`.
+        output: `.parquet`, or JSON lines. The account goes to `account_path(output)`.
         samples: the same ones in the same order at each call.
-        tokenizer: a tokenizer.json, or what `fast_tokenizer_of` takes.
-        scheme: as for `token_labels`.
-        max_length: as for `token_labels`.
+        tokenizer: a tokenizer.json, a folder, a model of the registry, or a name on the hub.
+        scheme: `io`, as in mFAVA (section 4.1), or `bio`, whose first token of each span is `B`.
+        max_length: the most tokens, special ones included; what is left out is reported.
         annotator: whose spans; None for the only one's who marked spans. A row where that cannot be said is failed,
             and so is one with a type that its taxonomy does not have.
-        inputs, restart, retry, seen: as for `Checkpoint`.
-        options: further settings that change the rows.
+        run: see `RunOptions`.
 
     Raises:
         MissingExtraError: transformers is not installed, or pyarrow for Parquet.
@@ -264,21 +262,6 @@ def label_samples(
     if output.suffix == ".parquet":
         parquet_module()
     loaded = fast_tokenizer_of(tokenizer)
-    stage = Checkpoint(
-        output,
-        signature=f"labels@{_VERSION};tokenizer={_digest(loaded)}",
-        inputs=inputs,
-        options={
-            "scheme": scheme,
-            "max_length": None if max_length is None else str(max_length),
-            "annotator": annotator,
-            **(options or {}),
-        },
-        finish=_finish,
-        restart=restart,
-        retry=retry,
-        maker="tokenizer",
-    )
 
     def work(rows: Iterator[Sample]) -> Iterator[LabelledRow | FailedRow]:
         for sample in rows:
@@ -287,7 +270,20 @@ def label_samples(
             except InputError as error:
                 yield FailedRow.of(error, "")
 
-    return stage.run(samples, work, seen=seen)
+    return generate(
+        output,
+        samples,
+        work,
+        signature=f"labels@{_VERSION};tokenizer={_digest(loaded)}",
+        settings={
+            "scheme": scheme,
+            "max_length": None if max_length is None else str(max_length),
+            "annotator": annotator,
+        },
+        maker="tokenizer",
+        finish=_finish,
+        **run,
+    )
 
 
 def _labelled(
@@ -349,14 +345,9 @@ def _digest(tokenizer: Any) -> str:
     return hashlib.sha256(tokenizer.backend_tokenizer.to_str().encode("utf-8", "replace")).hexdigest()[:16]
 
 
-def _label_account_path(output: Path) -> Path:
-    """Where the account of an output is."""
-    return output.with_name(output.name + ".account.json")
-
-
 def load_label_account(output: Path) -> LabelAccount:
     """The account that lies beside an output."""
-    return msgspec.json.decode(_label_account_path(output).read_bytes(), type=LabelAccount)
+    return msgspec.json.decode(account_path(output).read_bytes(), type=LabelAccount)
 
 
 def _finish(rows: Path, target: Path) -> None:
@@ -395,7 +386,7 @@ def _finish(rows: Path, target: Path) -> None:
         tuple(sorted(named.keys() - taxonomies().keys())),
         failed_rows(output).rows,
     )
-    write_json(_label_account_path(output), account, indent=2)
+    write_json(account_path(output), account, indent=2)
 
 
 def _write_parquet(rows: Iterator[LabelledRow], target: Path) -> None:

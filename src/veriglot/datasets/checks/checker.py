@@ -8,21 +8,23 @@ disagree, and glued spans, for which each language's words and letters are learn
 from __future__ import annotations
 
 import tempfile
-from collections import Counter
+from collections import Counter, defaultdict
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
+from itertools import combinations
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 import numpy as np
 
-from veriglot.datasets.checks.duplicates import Repeats, foreign_passages, members, repeated_keys, shared_references
 from veriglot.datasets.checks.findings import (
     GLUED_SET,
+    Agreement,
     CheckReport,
     CleanedAccount,
     Example,
+    SharedReferences,
     SplitLeak,
     checks,
     checks_version,
@@ -30,10 +32,11 @@ from veriglot.datasets.checks.findings import (
 )
 from veriglot.datasets.checks.rows import Fault, repaired
 from veriglot.datasets.checks.scan import FirstPass, Splits, Splitting, Spool, find_files
-from veriglot.datasets.near_duplicates import NEAR, SHINGLES_VERSION, NearIndex
+from veriglot.datasets.near_duplicates import NEAR, SHINGLES_VERSION, NearIndex, equal_runs
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.formats.base import Report
 from veriglot.formats.writer import open_writer
+from veriglot.metrics.agreement import alpha, coincidences
 from veriglot.pipeline.engine import Silent
 from veriglot.signatures import __version__, signature
 
@@ -42,10 +45,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from veriglot.datasets.checks.rows import Index
     from veriglot.datasets.checks.scan import Row
     from veriglot.formats.writer import Writer
     from veriglot.pipeline.engine import Watch
-    from veriglot.records import Sample
+    from veriglot.records import Annotation, Sample
 
 __all__ = ["CleanedCopy", "check"]
 
@@ -292,7 +296,7 @@ class _Checker:
             not_looked_for=self._not_looked_for,
             labels=first.balance.sets(),
             agreement=repeats.agreement,
-            shared=shared_references(self._index, [file.path for file in checked]),
+            shared=_shared_references(self._index, [file.path for file in checked]),
             leaks=leaks,
             unread=dict(self._report.unread),
             near=self._near,
@@ -361,7 +365,7 @@ class _Checker:
             reason = "no two splits are known: name files train, dev or test, or say --splits files"
             self._not_looked_for |= {name: reason for name in checks() if name.startswith("leaked_")}
             return ()
-        by_text, by_passage = members(index.texts), members(index.passages)
+        by_text, by_passage = _members(index.texts), _members(index.passages)
         texts = [[row for first in group for row in _all(by_text, index.texts, first)] for group in near_texts]
         near = [
             [entry for first in group for entry in _all(by_passage, index.passages, first)] for group in near_passages
@@ -400,10 +404,10 @@ class _Checker:
         )
 
     def _repeated(self, near_texts: list[list[int]]) -> None:
-        copies = [(row, group[0]) for group in repeated_keys(self._index.whole) for row in group[1:].tolist()]
+        copies = [(row, group[0]) for group in _repeated_keys(self._index.whole) for row in group[1:].tolist()]
         for row, before in copies:
             self._found("copied_row", row, f"the same as {self._sample(int(before)).id}")
-        for rows in repeated_keys(self._index.texts):
+        for rows in _repeated_keys(self._index.texts):
             self._tally.kind("repeated_text", f"texts that occur {len(rows)} times")
             first = self._sample(int(rows[0])).id
             for row in rows[1:].tolist():
@@ -413,8 +417,8 @@ class _Checker:
             for row in group[1:]:
                 self._found("near_text", row, f"nearly the text of {first}")
 
-    def _disagreements(self) -> Repeats:
-        repeats = Repeats(self._spool, self._index)
+    def _disagreements(self) -> _Repeats:
+        repeats = _Repeats(self._spool, self._index)
         for disagreement in repeats.disagreements:
             row = self._spool[disagreement.row]
             detail = f"{disagreement.annotations} annotations ({disagreement.kind}) that differ"
@@ -429,7 +433,7 @@ class _Checker:
     def _foreign(self) -> None:
         index = self._index
         tags_of: dict[int, str] = {}
-        for rows in foreign_passages(index):
+        for rows in _foreign_passages(index):
             tags = sorted({index.language_names[int(index.languages[row])] for row in rows})
             tags_of.update(dict.fromkeys(rows, ", ".join(tags)))
         for row, named in sorted(tags_of.items()):
@@ -475,3 +479,154 @@ def _first_of(keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
 def _all(by_key: dict[int, list[int]], keys: NDArray[np.uint64], index: int) -> list[int]:
     """The places that have the key of one place."""
     return by_key.get(int(keys[index]), [index])
+
+
+# What repeats and what files share, by the hashes of the index.
+
+
+def _repeated_keys(keys: NDArray[np.uint64]) -> Iterator[NDArray[np.int64]]:
+    """Indices of keys that occur more than once, a group a time, in order inside each; 0 is no key."""
+    order = np.argsort(keys, kind="stable")
+    ordered = keys[order]
+    for start, end in equal_runs(ordered):
+        if ordered[start]:
+            yield order[start:end]
+
+
+def _members(keys: NDArray[np.uint64]) -> dict[int, list[int]]:
+    """The places of each key that occurs more than once."""
+    return {int(keys[group[0]]): group.tolist() for group in _repeated_keys(keys)}
+
+
+def _foreign_passages(index: Index) -> Iterator[list[int]]:
+    """Rows whose responses are in different languages and that have one passage, a passage a time.
+
+    Passages that are said to be in another language than the response, and sources of translations, do not count.
+    """
+    for group in _repeated_keys(index.passages):
+        rows = index.owners[group[index.own[group]]]
+        if len(set(index.languages[rows].tolist()) - {0}) > 1:
+            yield [int(row) for row in rows if index.languages[row]]
+
+
+def _shared_references(index: Index, files: Sequence[str]) -> tuple[SharedReferences, ...]:
+    """Pairs of files with passages in common, most first; `files` has their names."""
+    shared: Counter[tuple[int, int]] = Counter()
+    foreign: set[tuple[int, int]] = set()
+    own_file = index.files[index.owners].astype(np.int64)
+    distinct = np.unique(np.stack([index.passages, own_file.astype(np.uint64)], axis=1), axis=0)
+    counts = np.bincount(distinct[:, 1].astype(np.int64), minlength=len(files))
+    for group in _repeated_keys(index.passages):
+        by_file: dict[int, set[int]] = defaultdict(set)
+        for entry in group:
+            language = int(index.languages[index.owners[entry]]) if index.own[entry] else 0
+            by_file[int(own_file[entry])].add(language)
+        for pair in combinations(sorted(by_file), 2):
+            shared[pair] += 1
+            first, second = by_file[pair[0]] - {0}, by_file[pair[1]] - {0}
+            if first and second and not first & second:
+                foreign.add(pair)
+    return tuple(
+        SharedReferences(
+            files[a], files[b], count, count / max(1, min(int(counts[a]), int(counts[b]))), (a, b) in foreign
+        )
+        for (a, b), count in shared.most_common()
+    )
+
+
+# Several annotations of one text, by the same kind of annotator.
+
+
+_MOST = 64  # annotations of one text that are held against each other
+
+
+class AgreementSums:
+    """Sums over the texts of one language and kind of annotator."""
+
+    def __init__(self) -> None:
+        self._texts = self._annotations = self._pairs = self._same = self._overlapping = self._both = self._typed = 0
+        self._overlaps = 0.0
+        self._coincidences = np.zeros((2, 2))
+
+    def add(self, response: str, annotations: Sequence[Annotation]) -> bool:
+        """Take in several annotations of one text; whether all marked the same places."""
+        names = sorted({span.type or "" for annotation in annotations for span in annotation.spans or ()})
+        inside = np.zeros((len(annotations), len(names), len(response)), np.bool_)
+        for number, annotation in enumerate(annotations):
+            for span in annotation.spans or ():
+                inside[number, names.index(span.type or ""), span.start : span.end] = True
+        types = inside[:, :, [not char.isspace() for char in response]]
+        marks = types.any(axis=1)
+        self._texts += 1
+        self._annotations += len(annotations)
+        same_before, pairs_before = self._same, self._pairs
+        for first, second in combinations(range(len(annotations)), 2):
+            shared = int((marks[first] & marks[second]).sum())
+            marked = int(marks[first].sum() + marks[second].sum())
+            if marked:
+                self._overlaps += 2 * shared / marked
+                self._overlapping += 1
+            self._pairs += 1
+            self._both += shared
+            self._typed += int((types[first] & types[second]).any(axis=0).sum())
+            self._same += 2 * shared == marked
+        self._coincidences += coincidences(marks.astype(np.int64), 2)
+        return self._same - same_before == self._pairs - pairs_before
+
+    def agreement(self, language: str, kind: str) -> Agreement:
+        """The figures."""
+        coefficient = float(alpha(self._coincidences))
+        return Agreement(
+            language,
+            kind,
+            self._texts,
+            self._annotations,
+            self._pairs,
+            self._same,
+            self._overlaps / self._overlapping if self._overlapping else None,
+            None if np.isnan(coefficient) else coefficient,
+            self._typed / self._both if self._both else None,
+        )
+
+
+class _Disagreement(NamedTuple):
+    """A text whose annotations of one kind differ: its first row, the kind, and whether one of them is clean."""
+
+    row: int
+    kind: str
+    about_clean: bool
+    annotations: int
+
+
+class _Repeats:
+    """Texts with several annotations of one kind, in one row or in several."""
+
+    def __init__(self, spool: Spool, index: Index) -> None:
+        self._sums: dict[tuple[str, str], AgreementSums] = defaultdict(AgreementSums)
+        self.texts = 0
+        repeated = [group.tolist() for group in _repeated_keys(index.texts)]
+        again = np.zeros(len(index.texts), np.bool_)
+        again[[row for group in repeated for row in group]] = True
+        differing: list[_Disagreement] = []
+        for number, row in enumerate(spool):
+            if not again[number] and len(row.sample.annotations) > 1:
+                differing += self._compare(number, [row.sample])
+        for group in repeated:
+            differing += self._compare(group[0], [spool[number].sample for number in group[:_MOST]])
+        self.disagreements = sorted(differing)
+        self.agreement = tuple(sums.agreement(*key) for key, sums in sorted(self._sums.items()))
+
+    def _compare(self, index: int, samples: Sequence[Sample]) -> Iterator[_Disagreement]:
+        first = samples[0]
+        by_kind: dict[str, list[Annotation]] = defaultdict(list)
+        for sample in samples:
+            for annotation in sample.annotations:
+                if sample.response == first.response and annotation.spans is not None:
+                    by_kind[annotation.kind].append(annotation)
+        for kind, marked in by_kind.items():
+            if len(marked) < 2:
+                continue
+            self.texts += 1
+            if not self._sums[first.language or "", kind].add(first.response, marked[:_MOST]):
+                clean = sum(not annotation.spans for annotation in marked)
+                yield _Disagreement(index, kind, 0 < clean < len(marked), len(marked))

@@ -1,32 +1,37 @@
-"""Checks of single rows: repair, faults of labels and offsets, language and script."""
+"""Checks of single rows: repair, faults of labels and offsets, language and script; and the index of all rows."""
 
 from __future__ import annotations
 
+import hashlib
 import re
 import unicodedata
-from collections import Counter
+from array import array
+from collections import Counter, defaultdict
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
+import numpy as np
 
-from veriglot.datasets.checks.duplicates import letters_of
 from veriglot.errors import UnknownNameError
 from veriglot.records import Span, Task, Unit
 from veriglot.records.languages import get_language
 from veriglot.records.taxonomy import taxonomies, taxonomy
 from veriglot.text.identification import identify
 from veriglot.text.noise import garbled
+from veriglot.text.normalization import fold
 from veriglot.text.unicode import script_shares
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
+    from numpy.typing import NDArray
+
     from veriglot.errors import InputError
     from veriglot.records import Annotation, Sample
     from veriglot.text.identification import Identified
 
-__all__ = ["Fault", "kind_of_error", "repaired", "row_faults", "without_ranges"]
+__all__ = ["Fault", "Index", "kind_of_error", "repaired", "row_faults", "without_ranges"]
 
 
 # What a cleaned copy changes in a sample: offsets in another unit, edges of spans, spans twice, glued words.
@@ -326,9 +331,9 @@ def _quoted(sample: Sample) -> bool:
     """Whether the response stands in evidence that is in the language it says, as names and titles do."""
     if sample.task is Task.TRANSLATION:
         return False
-    response = letters_of(sample.response)
+    response = _letters(sample.response)
     return any(
-        response in letters_of(passage.text)
+        response in _letters(passage.text)
         and _misfit(passage.language or sample.language or "", _facts(passage.text)) is None
         for passage in sample.evidence
     )
@@ -419,3 +424,114 @@ def _base(tag: str) -> str:
         return get_language(tag).base
     except UnknownNameError:
         return tag.partition("-")[0]
+
+
+# What is kept of every row: hashes of its text, labels and references, 40 bytes or so, however long the text.
+
+
+_ENOUGH = 32.0  # letters of a text that nobody writes twice by chance
+_COLUMNS = {
+    "texts": "Q", "long": "B", "whole": "Q", "files": "I", "splits": "H", "languages": "H",
+    "passages": "Q", "owners": "I", "places": "H", "own": "B",
+}  # fmt: skip
+
+
+def _letters(text: str) -> str:
+    """Letters and digits of a text, folded: what two copies have in common whatever was done to their spaces."""
+    return _NO_LETTERS.sub("", fold(text))
+
+
+def _weighs_enough(letters: str) -> bool:
+    """Whether a text is too long to occur twice by chance."""
+    if len(letters) >= _ENOUGH:
+        return True
+    dense = sum("\u2e80" <= char <= "\u9fff" or "\uac00" <= char <= "\ud7a3" for char in letters)
+    return len(letters) + (_DENSE_LETTER - 1) * dense >= _ENOUGH
+
+
+def _hash(*parts: str) -> int:
+    """64 bits, never 0; framed, so that joins cannot collide."""
+    hasher = hashlib.blake2b(digest_size=8)
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        hasher.update(len(data).to_bytes(4, "little"))
+        hasher.update(data)
+    return int.from_bytes(hasher.digest(), "little") or 1
+
+
+class Index:
+    """Hashes by row and by passage; `freeze` makes arrays of them.
+
+    Attributes:
+        texts: of each row's response, with its question and evidence where it is short; 0 where it is empty.
+        long: whether the response alone made the hash.
+        whole: of everything that a row says: question, evidence, response, labels.
+        files, splits: numbers of each row's file and split.
+        languages: number of each row's language, without its script; 0 where none is stated. `language_names` has them.
+        passages: of each passage that is long enough.
+        owners, places: which row each belongs to, and which of its passages it is.
+        own: whether a passage is said, or has to be assumed, to be in the language of its response.
+    """
+
+    texts: NDArray[np.uint64]
+    long: NDArray[np.bool_]
+    whole: NDArray[np.uint64]
+    files: NDArray[np.uint32]
+    splits: NDArray[np.uint16]
+    languages: NDArray[np.uint16]
+    passages: NDArray[np.uint64]
+    owners: NDArray[np.uint32]
+    places: NDArray[np.uint16]
+    own: NDArray[np.bool_]
+
+    def __init__(self) -> None:
+        self._columns = {name: array(code) for name, code in _COLUMNS.items()}
+        self.language_names = [""]
+        self._encode = msgspec.json.Encoder(order="deterministic").encode
+
+    def add(self, sample: Sample, file: int, split: int) -> None:
+        """Take in the next row."""
+        row = len(self._columns["texts"])
+        response, question = _letters(sample.response), _letters(sample.question or "")
+        passages = [_letters(passage.text) for passage in sample.evidence]
+        is_long = _weighs_enough(response)
+        context = () if is_long else (question, *passages)
+        labels = self._encode(sample.annotations).decode()
+        model = sample.generator.name if sample.generator is not None else ""
+        base = _plain_tag(sample.language)
+        if base not in self.language_names:
+            self.language_names.append(base)
+        self._append(
+            texts=_hash(response, *context) if response else 0,
+            long=is_long,
+            whole=_hash(question, *passages, sample.response, model, labels),
+            files=file,
+            splits=split,
+            languages=self.language_names.index(base),
+        )
+        for number, passage in enumerate(passages):
+            if _weighs_enough(passage):
+                stated = sample.evidence[number].language
+                own = _plain_tag(stated) == base if stated else sample.task is not Task.TRANSLATION
+                self._append(passages=_hash(passage), owners=row, places=min(number, 0xFFFF), own=own)
+
+    def _append(self, **values: int) -> None:
+        for name, value in values.items():
+            self._columns[name].append(value)
+
+    def freeze(self) -> None:
+        """Make arrays; nothing can be added after it."""
+        for name, column in self._columns.items():
+            values = np.array(column)
+            setattr(self, name, values.astype(np.bool_) if column.typecode == "B" else values)
+
+    def by_language(self, rows: Sequence[int]) -> list[list[int]]:
+        """Rows parted by the language of their responses."""
+        parts: dict[int, list[int]] = defaultdict(list)
+        for row in rows:
+            parts[int(self.languages[row])].append(row)
+        return list(parts.values())
+
+
+def _plain_tag(tag: str | None) -> str:
+    return (tag or "").partition("-")[0]

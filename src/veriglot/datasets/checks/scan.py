@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 import numpy as np
 
-from veriglot.datasets.checks.duplicates import Index
 from veriglot.datasets.checks.findings import CheckedFile, Example, LabelSet, Tally, checks, shortened
-from veriglot.datasets.checks.rows import Fault, kind_of_error, row_faults
+from veriglot.datasets.checks.rows import Fault, Index, kind_of_error, row_faults
 from veriglot.datasets.checks.seams import Glue
 from veriglot.errors import InputError, UnknownNameError
 from veriglot.formats.containers import BadRow

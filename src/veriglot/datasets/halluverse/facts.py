@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from veriglot.datasets.generation import NoReplyError, UsageFields, as_json, failed_row, generate, in_waves, replies_of
+from veriglot.datasets.prompts import language_name
 from veriglot.datasets.quality import refusals_version, refuses
-from veriglot.datasets.queries import Reference
+from veriglot.datasets.queries import Reference, listed
 from veriglot.datasets.silver.injection import seed_fault
-from veriglot.llm.client import AnswerError, Message, Request, Settings, usage_of
-from veriglot.llm.output_parser import after_thoughts, decode_answer, schema_of
+from veriglot.llm.client import Message, Request, Settings, usage_of
+from veriglot.llm.output_parser import after_thoughts, schema_of
 from veriglot.records import Sample
-from veriglot.records.languages import find_language
 from veriglot.storage.checkpoint import FailedRow, Usage
 from veriglot.text.noise import garbled
 from veriglot.text.normalization import fold
@@ -230,24 +230,20 @@ _Chosen = _Listed
 
 def read_sentences(reply: Reply) -> list[str]:
     """The sentences of a reply: JSON as asked for, a bare list, a list of Python, or one a line; empty for none."""
-    with suppress(AnswerError):
-        return _clean(decode_answer(reply, _Listed).sentences)
-    with suppress(AnswerError):
-        return _clean(decode_answer(reply, tuple[str, ...]))
-    with suppress(AnswerError):
-        named = decode_answer(reply, dict[str, tuple[str, ...]])
-        return _clean(*named.values()) if len(named) == 1 else []
+    texts = listed(reply, _Listed)
+    if texts is not None:
+        return _clean(texts)
     answer = after_thoughts(reply.text).strip()
     with suppress(ValueError, SyntaxError):
-        listed = ast.literal_eval(answer)
-        if isinstance(listed, list) and all(isinstance(sentence, str) for sentence in listed):
-            return _clean(tuple(listed))
+        literal = ast.literal_eval(answer)
+        if isinstance(literal, list) and all(isinstance(sentence, str) for sentence in literal):
+            return _clean(literal)
     lines = [line for line in answer.splitlines() if line.strip()]
     marked = [line for line in lines if _LIST_MARK.match(line)]
-    return _clean(tuple(_LIST_MARK.sub("", line) for line in marked))
+    return _clean([_LIST_MARK.sub("", line) for line in marked])
 
 
-def _clean(texts: tuple[str, ...]) -> list[str]:
+def _clean(texts: list[str]) -> list[str]:
     return [sentence for sentence in (" ".join(text.split()).strip(_AROUND) for text in texts) if sentence]
 
 
@@ -365,11 +361,10 @@ def facts_version() -> str:
 def choose_prompt(tag: str, name: str, page: str, count: int, *, taken: Sequence[str] = ()) -> str:
     """Asks for factual sentences of a page."""
     prompts = _prompts()
-    entry = find_language(tag)
     shown = "\n".join(f"- {sentence}" for sentence in taken)
     return prompts.choose.format(
         count=count,
-        language=entry.name if entry else tag,
+        language=language_name(tag),
         name=name,
         page=page,
         taken=f"\n\n{prompts.taken.format(sentences=shown).strip()}" if taken else "",

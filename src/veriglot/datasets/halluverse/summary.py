@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from veriglot.datasets.silver.job import LanguageAccount
     from veriglot.wikipedia.wikidata import Item, Person
 
-__all__ = ["Births", "Diversity", "Example", "LanguageSummary", "Spread", "Summary", "samples_of", "summary_of"]
+__all__ = ["Births", "Diversity", "LanguageSummary", "Spread", "Summary", "samples_of", "summary_of"]
 
 
 class _Category(msgspec.Struct, frozen=True):

@@ -56,7 +56,6 @@ __all__ = [
     "Value",
     "ValueKind",
     "has_case",
-    "phrase_languages",
     "phrases_of",
     "phrases_version",
     "quotable",

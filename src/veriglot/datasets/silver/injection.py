@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections import Counter
 from difflib import SequenceMatcher
 from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from veriglot.datasets.prompts import language_name, load_prompts
 from veriglot.datasets.quality import is_repetitive, refuses
 from veriglot.datasets.silver.check import Change, Violation, changes_of, spans_of
 from veriglot.formats.tags import parse_tags
 from veriglot.llm.client import Message, Request, Settings
 from veriglot.llm.output_parser import after_thoughts
 from veriglot.records import Sample, Span
-from veriglot.records.languages import find_language, same_language
+from veriglot.records.languages import same_language
 from veriglot.signatures import digest
 from veriglot.storage.checkpoint import FailedRow
 from veriglot.text.noise import garbled
@@ -364,8 +363,7 @@ class _Prompts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def _prompts() -> _Prompts:
-    text = files("veriglot.datasets").joinpath("prompts", "injection.toml").read_text("utf-8")
-    return msgspec.convert(tomllib.loads(text), _Prompts)
+    return load_prompts("injection", _Prompts)
 
 
 def injection_version() -> str:
@@ -382,8 +380,8 @@ def passage_prompt(tag: str, question: str, reference: str) -> str:
     """Asks for a passage that says what the reference says: the answer to a question, or a retelling without one."""
     prompts = _prompts()
     if question.strip():
-        return prompts.answer.format(language=_named(tag), question=question, reference=reference).strip()
-    return prompts.retell.format(language=_named(tag), reference=reference).strip()
+        return prompts.answer.format(language=language_name(tag), question=question, reference=reference).strip()
+    return prompts.retell.format(language=language_name(tag), reference=reference).strip()
 
 
 def insert_prompt(
@@ -399,7 +397,7 @@ def insert_prompt(
         "what": error_type.what,
         "examples": _examples(error_type, form),
         "how": "\n".join(hows[error_type.how]),
-        "language": _named(tag),
+        "language": language_name(tag),
         "reference": _below(prompts.reference.format(reference=shown)) if shown else "",
         "kept": _below(prompts.kept.format(parts=", ".join(f'"{part}"' for part in kept))) if kept else "",
         "passage": passage,
@@ -411,7 +409,9 @@ def insert_prompt(
 def support_prompt(tag: str, statement: str, passage: str, reference: str) -> str:
     """Asks whether a reference supports a statement of a passage."""
     template = _prompts().support
-    return template.format(language=_named(tag), statement=statement, passage=passage, reference=reference).strip()
+    return template.format(
+        language=language_name(tag), statement=statement, passage=passage, reference=reference
+    ).strip()
 
 
 def _below(text: str) -> str:
@@ -426,11 +426,6 @@ def _examples(error_type: _Type, form: _Form) -> str:
         f"Original: {before}\nEdited: {parse_tags(after, types, edits='mark').text}\n"
         for before, after in error_type.examples
     ).strip()
-
-
-def _named(tag: str) -> str:
-    entry = find_language(tag)
-    return entry.name if entry else tag
 
 
 # Seed passages: what errors are put into, which ought to be right itself.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
@@ -143,20 +143,6 @@ class _Verdict(NamedTuple):
     notes: dict[str, Any]
 
 
-class AnswerabilityCheck(Protocol):
-    """Asks a model one thing about a query and judges by what it says."""
-
-    @property
-    def signature(self) -> str:
-        """One line that says how it judges."""
-
-    def request(self, reference: Reference, question: str) -> Request:
-        """What to ask."""
-
-    def verdict(self, reference: Reference, question: str, reply: Reply) -> _Verdict:
-        """What follows from the reply."""
-
-
 class _CheckAnswer(msgspec.Struct, frozen=True):
     answerable: bool
     quote: str
@@ -243,6 +229,9 @@ class DetectorCheck:
         if marked > _MARKED:
             return _Verdict(False, f"the text does not support {marked:.0%} of an answer: {reply.text[:200]!r}", {})
         return _Verdict(True, "", {"answer": reply.text, "marked": round(marked, 4)})
+
+
+AnswerabilityCheck = ModelCheck | DetectorCheck
 
 
 def _share_quoted(quote: str, reference: Reference) -> float:

@@ -60,7 +60,7 @@ def _folder_of(path: Path) -> tuple[Path, Step, list[Path]] | None:
         if accounts:
             values = list(accounts.values())
             signature = next((v["signature"] for v in values if isinstance(v.get("signature"), str)), None)
-            settings = next((v["made_by"] for v in values if isinstance(v.get("made_by"), dict)), {})
+            settings: dict[str, Any] = next((v["made_by"] for v in values if isinstance(v.get("made_by"), dict)), {})
             step = msgspec.structs.replace(step, signature=signature, settings=settings)
             if manifest is not None and _REJECTED in _names(manifest.get("files")):
                 step = _with_rejections(step, folder / _REJECTED)
@@ -357,9 +357,9 @@ class _Model:
             self._seeds.add(seed)
         sums = self._again if "response" in sample.meta else self._first
         sums["rows"] += 1
-        tokens = {key: sample.meta.get(key) for key in ("tokens_in", "tokens_out")}
-        if all(isinstance(count, int) for count in tokens.values()):
-            sums.update(counted=1, **tokens)
+        tokens_in, tokens_out = (sample.meta.get(key) for key in ("tokens_in", "tokens_out"))
+        if isinstance(tokens_in, int) and isinstance(tokens_out, int):
+            sums.update(counted=1, tokens_in=tokens_in, tokens_out=tokens_out)
 
     def generated(self, name: str, revision: str | None, settings: bytes) -> _Generated:
         paid = self._first if self._first["rows"] else self._again

@@ -556,7 +556,7 @@ class AgreementSums:
             for span in annotation.spans or ():
                 inside[number, names.index(span.type or ""), span.start : span.end] = True
         types = inside[:, :, [not char.isspace() for char in response]]
-        marks = types.any(axis=1)
+        marks: NDArray[np.bool_] = np.asarray(types.any(axis=1))
         self._texts += 1
         self._annotations += len(annotations)
         same_before, pairs_before = self._same, self._pairs

@@ -50,8 +50,8 @@ class Balance:
     """Counts labels, sample by sample."""
 
     def __init__(self) -> None:
-        self._counts: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
-        self._types: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)
+        self._counts: dict[tuple[str, str, str, str, str], Counter[str]] = defaultdict(Counter)
+        self._types: dict[tuple[str, str, str, str, str], Counter[str]] = defaultdict(Counter)
         self._languages: dict[str, set[str]] = defaultdict(set)
 
     def add(self, sample: Sample, file: str, format_name: str) -> None:

@@ -55,11 +55,7 @@ def _plain(layer: Layer) -> Layer:
 
 
 def agreed(layers: Sequence[Layer]) -> Layer:
-    """What layers that mark the same say together: the marks, the flags that all raise, the ratings that none disputes.
-
-    Args:
-        layers: of one item, one at least, alike in their marks.
-    """
+    """What layers that mark the same say together: the marks, the flags that all raise, undisputed ratings."""
     first = _plain(layers[0])
     flags = tuple(flag for flag in first.flags if all(flag in layer.flags for layer in layers))
     source_flags = tuple(flag for flag in first.source_flags if all(flag in layer.source_flags for layer in layers))
@@ -203,19 +199,12 @@ class Submission(msgspec.Struct, frozen=True):
 
 
 class Disagreement(NamedTuple):
-    """An item that several people annotated.
-
-    Attributes:
-        item: which.
-        likeness: of their layers, from 0 (nothing alike) to 1 (the same), the mean over pairs.
-        submissions: the layers.
-        settled: whether the item has a gold layer.
-    """
+    """An item that several people annotated."""
 
     item: Item
-    likeness: float
+    likeness: float  # of their layers, from 0 (nothing alike) to 1 (the same), the mean over pairs
     submissions: list[Submission]
-    settled: bool
+    settled: bool  # whether the item has a gold layer
 
 
 class Settled(msgspec.Struct, frozen=True):
@@ -253,14 +242,9 @@ def _submissions(tx: ReadTransaction, rows: list[Assignment], names: dict[int, s
 def disagreements(
     tx: ReadTransaction, project: Project, project_id: int, *, language: str | None = None, settled: bool = False
 ) -> list[Disagreement]:
-    """Items that two people or more annotated, those first that they are least alike on.
+    """Items that two people or more annotated, of a language or all, those first that they are least alike on.
 
-    Args:
-        tx: the transaction.
-        project: the project.
-        project_id: of its row.
-        language: of the items; None for all.
-        settled: also those that have a gold layer, and those on which all agree.
+    With `settled` also those that have a gold layer, and those on which all agree.
     """
     handed_in, names = annotations_by_item(tx, project_id), tx.public_ids(project_id)
     result = []
@@ -314,9 +298,8 @@ def after_adjudication(tx: WriteTransaction, assignment: Assignment) -> None:
 
 def _accept(tx: WriteTransaction, item: Item, *, by: int | None) -> None:
     """The annotations of a settled item are final; reviews of them are no longer needed."""
-    for annotation in tx.assignments(
-        item.project_id, item_id=item.id, purpose=Purpose.ANNOTATE, state=(State.SUBMITTED,)
-    ):
+    given = {"item_id": item.id, "purpose": Purpose.ANNOTATE, "state": State.SUBMITTED}
+    for annotation in tx.assignments(item.project_id, **given):
         for review in tx.assignments(item.project_id, subject_id=annotation.id, purpose=Purpose.REVIEW, state=AT_WORK):
             tx.move(review.id, State.WITHDRAWN, by=by, reason="item settled")
         tx.move(annotation.id, State.ACCEPTED, by=by, reason="item settled")
@@ -331,15 +314,9 @@ def settle(
     again: bool = False,
     by: int | None = None,
 ) -> Settled:
-    """Settle by a rule every item that two people or more handed in.
+    """Settle by a rule every item that two people or more handed in, of a language or all.
 
-    Args:
-        store: where the work is kept.
-        project: the project.
-        rule: which.
-        language: of the items; None for all.
-        again: also those that have a gold layer, but for what a lead settled by hand.
-        by: which lead asks for it.
+    With `again` also those that have a gold layer, but for what a lead settled by hand. `by` is the lead who asks.
 
     Raises:
         Refused: `best_with_silver`, and the project has no silver layer on these items.
@@ -354,10 +331,8 @@ def _settle(
     shared = disagreements(tx, project, project_id, language=language, settled=True)
     best = _best_annotators(tx, project, project_id, language) if rule == "best_with_silver" else {}
     if rule == "best_with_silver" and not best:
-        where = "" if language is None else f" in {language}"
-        raise Refused(
-            f"Nobody's work{where} can be held against a silver layer.", remedy="Name it: silver = under [data]."
-        )
+        message = f"Nobody's work{f' in {language}' if language else ''} can be held against a silver layer."
+        raise Refused(message, remedy="Name it: silver = under [data].")
     origins = gold_origins(tx, project_id)
     counts = dict.fromkeys(("settled", "left", "unchanged", "replaced", "by_hand"), 0)
     for disagreement in shared:

@@ -153,11 +153,6 @@ def next_assignment(store: Store, project: Project, person_id: int) -> Assignmen
     `exam.exam_status` and `count_left` tell: the exam waits to be finished (`exam.finish`), the work is done, or others
     have to come first.
 
-    Args:
-        store: where the work is kept.
-        project: the project, which the store knows.
-        person_id: who asks.
-
     Raises:
         NotFound: no such person.
         Refused: the project has an exam and no items for it in this person's languages.

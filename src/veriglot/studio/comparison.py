@@ -47,9 +47,7 @@ __all__ = [
     "gold_origins",
     "label_pairs",
     "marked_share",
-    "marks_of",
     "mean_similarity",
-    "similarity",
     "sum_counts",
     "texts_with_layers",
     "types_in",
@@ -59,17 +57,11 @@ __all__ = [
 
 
 class Counts(NamedTuple):
-    """How much of what was marked is right, and how much of what is right was marked; characters or units.
+    """How much of what was marked is right, and how much of what is right was marked; characters or units."""
 
-    Attributes:
-        both: marked in both layers (and, for labels, alike).
-        given: marked in the layer that is judged.
-        wanted: marked in the layer that it is held against.
-    """
-
-    both: int
-    given: int
-    wanted: int
+    both: int  # marked in both layers (and, for labels, alike)
+    given: int  # marked in the layer that is judged
+    wanted: int  # marked in the layer that it is held against
 
     @property
     def precision(self) -> float | None:
@@ -95,12 +87,11 @@ class Counts(NamedTuple):
 
 
 def sum_counts(counts: Iterable[Counts]) -> Counts:
-    """The sum."""
-    rows = list(counts)
-    return Counts(*(sum(column) for column in zip(*rows, strict=True))) if rows else Counts(0, 0, 0)
+    """The sum of one or more."""
+    return Counts(*map(sum, zip(*counts, strict=True)))
 
 
-def marks_of(layer: Layer, form: Form, sample: Sample) -> Marks:
+def _marks_of(layer: Layer, form: Form, sample: Sample) -> Marks:
     """What a layer says is not right: its spans, its units whose label is no clean one, or all of the response."""
     marks = sorted(_marks(layer, form, len(sample.response)))
     spans = np.array([(start, end) for start, end, _ in marks], np.int32).reshape(-1, 2)
@@ -108,7 +99,7 @@ def marks_of(layer: Layer, form: Form, sample: Sample) -> Marks:
 
 
 def count_marks(layer: Layer, form: Form) -> int:
-    """How many marks `marks_of` finds, for which the text is not needed."""
+    """How many marks `_marks_of` finds, for which the text is not needed."""
     return sum(1 for _ in _marks(layer, form, 1))
 
 
@@ -174,14 +165,14 @@ def label_pairs(
     first: Layer, second: Layer, form: Form, sample: Sample, bounds: NDArray[np.int32], *, typed: bool
 ) -> list[tuple[str, str]]:
     """What each of two layers says of each range: empty where nothing, else the type (or `marked`, if not `typed`)."""
-    labels = (_labels(marks_of(layer, form, sample), bounds, typed=typed) for layer in (first, second))
+    labels = (_labels(_marks_of(layer, form, sample), bounds, typed=typed) for layer in (first, second))
     return list(zip(*labels, strict=True))
 
 
 def marked_share(layer: Layer, form: Form, sample: Sample) -> float:
     """The share of characters that a layer marks, from 0 to 1."""
     bounds = char_bounds(sample.response)
-    marked = _labels(marks_of(layer, form, sample), bounds, typed=False)
+    marked = _labels(_marks_of(layer, form, sample), bounds, typed=False)
     return sum(map(bool, marked)) / len(marked) if marked else 0.0
 
 
@@ -273,13 +264,7 @@ def final_states(project: Project) -> tuple[State, ...]:
 
 
 def final_single_annotation(project: Project, item: Item, handed_in: Sequence[Assignment]) -> Assignment | None:
-    """The only annotation of an item for one person, once it is through: it stands for gold where there is none.
-
-    Args:
-        project: the project.
-        item: an item.
-        handed_in: what annotators handed in of it, skips too.
-    """
+    """The only annotation handed in of an item for one person, once through: it stands for gold where there is none."""
     alone = item.role is ItemRole.NORMAL and not item.has_gold and len(handed_in) == 1
     return handed_in[0] if alone and handed_in[0].state in final_states(project) else None
 
@@ -293,15 +278,9 @@ def texts_with_layers(
     shared: bool = False,
     language: str | None = None,
 ) -> list[Layered]:
-    """Items with what each annotator marked in them, under their public ids; skipped ones are not among it.
+    """Items of a language, or all, with what each annotator marked in them, under their public ids; skips left out.
 
-    Args:
-        tx: the transaction.
-        project: the project.
-        project_id: of its row.
-        silver: whether the silver layer stands among them, as `SILVER`.
-        shared: only items that two people or more annotated.
-        language: of the items; None for all.
+    With `silver`, the silver layer stands among them as `SILVER`; with `shared`, only items of two people or more.
     """
     names = tx.public_ids(project_id)
     by_item = annotations_by_item(tx, project_id)
@@ -314,7 +293,7 @@ def texts_with_layers(
         mechanical = tx.silver(item.id) if silver else None
         if mechanical is not None:
             layer_of[SILVER] = mechanical
-        layers = {name: marks_of(layer, project.form, sample) for name, layer in layer_of.items()}
+        layers = {name: _marks_of(layer, project.form, sample) for name, layer in layer_of.items()}
         bounds = units_in(project.form, sample)
         texts.append(Layered(item.key, item.language or "", len(sample.response), bounds, layers))
     return texts

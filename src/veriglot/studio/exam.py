@@ -60,15 +60,10 @@ class Candidate(NamedTuple):
 
 
 def compose(candidates: Sequence[Candidate], entry: ExamEntry, seen: Collection[int]) -> list[Candidate]:
-    """Choose the items of an attempt, in an order of chance; everybody's first attempt has the same.
+    """Choose the items of an attempt in one language, in an order of chance; everybody's first attempt has the same.
 
-    Args:
-        candidates: what there is to choose from, all of one language.
-        entry: how many of which kind.
-        seen: items that were asked before; they come only where nothing else is left.
-
-    Returns:
-        `entry.items` of them, or fewer where there are not so many of the kinds asked for; see `shortage`.
+    `seen` ones come only where nothing else is left. There are fewer than `entry.items` where there are not so many of
+    the kinds asked for; see `shortage`.
     """
     rows = draw(candidates, _key, entry.seed, "exam")
     rows.sort(key=lambda candidate: candidate.id in seen)  # those not seen come first, otherwise in their order
@@ -136,35 +131,20 @@ class ExamStatus(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What became of an attempt.
+    """What became of an attempt."""
 
-    Attributes:
-        passed: whether every language reached the threshold.
-        attempt: which it was, from 1.
-        attempts_left: how many remain; with 0 and not passed, the person is out.
-        measure: `precision_recall` or `agreement`.
-        threshold: that was to be reached.
-        precision: over all items; None where nothing was marked, or another measure counts.
-        recall: over all items; None where there was nothing to mark, or another measure counts.
-        agreement: Cohen's kappa of words (of labels, where units or pairs are labelled), or None.
-        agreement_typed: the same with types; for information.
-        items: how many.
-        asked: how many the project file asks for.
-        by_language: the same figures by language.
-    """
-
-    passed: bool
-    attempt: int
-    attempts_left: int
-    measure: str
-    threshold: float
-    precision: float | None
-    recall: float | None
-    agreement: float | None
-    agreement_typed: float | None
+    passed: bool  # whether every language reached the threshold
+    attempt: int  # which it was, from 1
+    attempts_left: int  # with 0 and not passed, the person is out
+    measure: str  # `precision_recall` or `agreement`
+    threshold: float  # that was to be reached
+    precision: float | None  # over all items; None where nothing was marked
+    recall: float | None  # over all items; None where there was nothing to mark
+    agreement: float | None  # Cohen's kappa of words (of labels, where units or pairs are labelled)
+    agreement_typed: float | None  # the same with types; for information
     items: int
-    asked: int
-    by_language: dict[str, dict[str, Any]]
+    asked: int  # items that the project file asks for
+    by_language: dict[str, dict[str, Any]]  # the same figures
 
 
 def is_due(person: Person, project: Project) -> bool:
@@ -265,13 +245,7 @@ def _conclude(tx: WriteTransaction, person: Person, outcome: Outcome) -> None:
 
 
 def measure(project: Project, by_language: dict[str, list[Answer]], *, attempt: int) -> Outcome:
-    """The figures of an attempt; a pure function of the answers.
-
-    Args:
-        project: with an exam.
-        by_language: language to the items with what was answered and what it is held against.
-        attempt: which it is, from 1.
-    """
+    """The figures of an attempt, counted from 1; a pure function of the answers by language."""
     entry = project.entries.exam
     assert entry is not None
     everything = [answer for answers in by_language.values() for answer in answers]

@@ -250,14 +250,10 @@ def export(
     *,
     names: bool = False,
 ) -> Exported:
-    """Write an export into a folder; people may go on working meanwhile.
+    """Write an export into a new or empty folder; people may go on working meanwhile.
 
-    Args:
-        store: where the work is kept.
-        project: the project.
-        folder: is made; has to be empty.
-        format: of `FORMATS`; hyphens do for underscores.
-        names: call annotators by the names that they chose.
+    The format is one of `FORMATS`; hyphens do for underscores. With `names`, annotators are called by those that they
+    chose.
 
     Raises:
         UnknownNameError: no such format.

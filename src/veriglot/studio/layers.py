@@ -14,7 +14,7 @@ import msgspec
 from veriglot.errors import InputError
 from veriglot.records import Annotation, Kind, Pointer, Span, Unit, from_mapping
 from veriglot.records.taxonomy import taxonomy
-from veriglot.studio.project import NO_HALLUCINATION, TaskKind
+from veriglot.studio.project import NO_HALLUCINATION, TaskKind, require
 from veriglot.text.segmentation import clusters
 
 if TYPE_CHECKING:
@@ -40,11 +40,10 @@ __all__ = [
 
 MAX_MARKS = 5000
 """Spans, and units, of one layer."""
-MAX_NOTE = 2000
-"""Code points of a note at a span."""
-MAX_COMMENT = 10_000
-"""Code points of a comment on the item."""
 MAX_ID = 64
+"""Characters of a span's id."""
+_MAX_NOTE = 2000
+_MAX_COMMENT = 10_000
 
 
 class LayerSpan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -138,29 +137,6 @@ def encode(layer: Layer) -> str:
     return json.dumps(to_data(layer), ensure_ascii=True, sort_keys=True, separators=(",", ":"))
 
 
-def refuse_unsound_text(text: str, most: int, field: str) -> None:
-    """Refuse a text that is too long, or that cannot be written as UTF-8.
-
-    Raises:
-        InputError: it is so.
-    """
-    if len(text) > most:
-        raise InputError(f"this has {len(text)} characters, and {most} are the most", field=field)
-    if any("\ud800" <= char <= "\udfff" for char in text):
-        raise InputError("this holds half of a character (a lone surrogate)", field=field)
-
-
-def refuse_unknown(value: str, known: Collection[str], what: str, field: str) -> None:
-    """Refuse a word that the form does not have.
-
-    Raises:
-        InputError: it does not have it.
-    """
-    if value not in known:
-        listed = ", ".join(known) or "none"
-        raise InputError(f"{value!r} is no {what} of this project ({listed})", field=field)
-
-
 # Whether a layer fits its item and its form: spans inside the text and on whole characters, words that the form
 # has.
 
@@ -169,12 +145,7 @@ Range = tuple[int, int]
 
 
 class Borders(NamedTuple):
-    """Where marks may begin and end in a text.
-
-    Attributes:
-        length: of the text, in code points.
-        inside: the places inside characters of several code points.
-    """
+    """Where marks may begin and end in a text of a length, in code points: not inside characters of several."""
 
     length: int
     inside: frozenset[int]
@@ -190,13 +161,10 @@ class Borders(NamedTuple):
         Raises:
             InputError: it does.
         """
-        if not 0 <= start < end <= self.length:
-            raise InputError(
-                f"[{start}, {end}) is empty or lies outside the text of {self.length} code points", field=field
-            )
+        fits, place = 0 <= start < end <= self.length, f"[{start}, {end})"
+        require(fits, f"{place} is empty or lies outside the text of {self.length} code points", field)
         for offset in (start, end):
-            if offset in self.inside:
-                raise InputError(f"[{start}, {end}) cuts a character in two at {offset}", field=field)
+            require(offset not in self.inside, f"{place} cuts a character in two at {offset}", field)
 
     def widened(self, start: int, end: int) -> Range:
         """The smallest range of whole characters around one that lies in the text."""
@@ -241,48 +209,42 @@ def check(layer: Layer, form: Form, sample: Sample, *, complete: bool = False) -
 
 
 def _check_spans(layer: Layer, form: Form, borders: Borders) -> None:
-    if layer.spans and not form.has_spans:
-        raise InputError("no spans are marked in this project", field="spans")
-    _refuse_too_many(layer.spans, "spans")
+    require(form.has_spans or not layer.spans, "no spans are marked in this project", "spans")
+    _check_count(layer.spans, "spans")
     types = _names(form.types)
     for number, span in enumerate(layer.spans):
         field = f"spans[{number}]"
-        if not span.id or len(span.id) > MAX_ID:
-            raise InputError(f"an id has 1 to {MAX_ID} characters", field=f"{field}.id")
-        refuse_unsound_text(span.id, MAX_ID, f"{field}.id")
+        require(bool(span.id), f"an id has 1 to {MAX_ID} characters", f"{field}.id")
+        _check_text(span.id, MAX_ID, f"{field}.id")
         borders.refuse(span.start, span.end, field)
-        refuse_unknown(span.type, types, "type of span", f"{field}.type")
+        _check_word(span.type, types, "type of span", f"{field}.type")
         if span.rating is not None:
             _check_step(span.rating, form.span_rating, f"{field}.rating")
-        refuse_unsound_text(span.note, MAX_NOTE, f"{field}.note")
-    _refuse_duplicates((span.id for span in layer.spans), "id", "spans")
-    _refuse_duplicates(((span.start, span.end, span.type) for span in layer.spans), "place and type", "spans")
+        _check_text(span.note, _MAX_NOTE, f"{field}.note")
+    _check_distinct((span.id for span in layer.spans), "id", "spans")
+    _check_distinct(((span.start, span.end, span.type) for span in layer.spans), "place and type", "spans")
 
 
 def _check_units(layer: Layer, form: Form, sample: Sample, borders: Borders) -> None:
-    if layer.units and form.unit is None:
-        raise InputError("no units are labelled in this project", field="units")
-    _refuse_too_many(layer.units, "units")
+    require(form.unit is not None or not layer.units, "no units are labelled in this project", "units")
+    _check_count(layer.units, "units")
     labels = _names(form.unit_labels)
     passages: dict[str, Borders] = {}
     for number, unit in enumerate(layer.units):
         field = f"units[{number}]"
         borders.refuse(unit.start, unit.end, field)
         if unit.label is not None:
-            refuse_unknown(unit.label, labels, "label of a unit", f"{field}.label")
+            _check_word(unit.label, labels, "label of a unit", f"{field}.label")
         for label, count in unit.counts.items():
-            refuse_unknown(label, labels, "label of a unit", f"{field}.counts")
-            if not 0 <= count <= MAX_MARKS:
-                raise InputError(f"{count} is no count", field=f"{field}.counts.{label}")
-        for flag in unit.flags:
-            refuse_unknown(flag, form.unit_flags, "flag of a unit", f"{field}.flags")
-        _refuse_duplicates(unit.flags, "flag", f"{field}.flags")
+            _check_word(label, labels, "label of a unit", f"{field}.counts")
+            require(0 <= count <= MAX_MARKS, f"{count} is no count", f"{field}.counts.{label}")
+        _check_flags(unit.flags, form.unit_flags, "flag of a unit", f"{field}.flags")
         _check_evidence(unit, sample, passages, f"{field}.evidence")
-    _refuse_duplicates(((unit.start, unit.end) for unit in layer.units), "place", "units")
+    _check_distinct(((unit.start, unit.end) for unit in layer.units), "place", "units")
 
 
 def _check_evidence(unit: LayerUnit, sample: Sample, passages: dict[str, Borders], field: str) -> None:
-    _refuse_too_many(unit.evidence, field)
+    _check_count(unit.evidence, field)
     for number, pointer in enumerate(unit.evidence):
         if pointer.id not in passages:
             text = next((passage.text for passage in sample.evidence if passage.id == pointer.id), None)
@@ -294,23 +256,20 @@ def _check_evidence(unit: LayerUnit, sample: Sample, passages: dict[str, Borders
 
 def _check_item(layer: Layer, form: Form) -> None:
     if layer.label is not None:
-        refuse_unknown(layer.label, _names(form.labels), "label", "label")
+        _check_word(layer.label, _names(form.labels), "label", "label")
     ratings = {rating.name: rating for rating in form.item_ratings}
     for name, step in layer.ratings.items():
-        refuse_unknown(name, ratings, "rating", "ratings")
+        _check_word(name, ratings, "rating", "ratings")
         _check_step(step, ratings[name], f"ratings.{name}")
-    for field, known in (("flags", form.flags), ("source_flags", form.source_flags)):
-        flags: tuple[str, ...] = getattr(layer, field)
-        for flag in flags:
-            refuse_unknown(flag, known, "flag", field)
-        _refuse_duplicates(flags, "flag", field)
+    _check_flags(layer.flags, form.flags, "flag", "flags")
+    _check_flags(layer.source_flags, form.source_flags, "flag", "source_flags")
     if layer.skip is not None:
-        refuse_unknown(layer.skip, form.skip_reasons, "reason to skip", "skip")
-    refuse_unsound_text(layer.comment, MAX_COMMENT, "comment")
-    _refuse_too_many(layer.rejected, "rejected")
+        _check_word(layer.skip, form.skip_reasons, "reason to skip", "skip")
+    _check_text(layer.comment, _MAX_COMMENT, "comment")
+    _check_count(layer.rejected, "rejected")
     for number, id_ in enumerate(layer.rejected):
-        refuse_unsound_text(id_, MAX_ID, f"rejected[{number}]")
-    _refuse_duplicates(layer.rejected, "id", "rejected")
+        _check_text(id_, MAX_ID, f"rejected[{number}]")
+    _check_distinct(layer.rejected, "id", "rejected")
 
 
 def _check_complete(layer: Layer, form: Form, sample: Sample) -> None:
@@ -326,34 +285,46 @@ def _check_complete(layer: Layer, form: Form, sample: Sample) -> None:
             remedy="Label each, or skip the item.",
         )
     for rating in form.item_ratings:
-        if rating.required and rating.name not in layer.ratings:
-            raise InputError("this is not answered yet", field=f"ratings.{rating.name}")
+        there = not rating.required or rating.name in layer.ratings
+        require(there, "this is not answered yet", f"ratings.{rating.name}")
     if form.span_rating is not None and form.span_rating.required:
         for number, span in enumerate(layer.spans):
-            if span.rating is None:
-                raise InputError("this is not answered yet", field=f"spans[{number}].rating")
+            require(span.rating is not None, "this is not answered yet", f"spans[{number}].rating")
 
 
 def _check_step(step: int, rating: RatingEntry | None, field: str) -> None:
     if rating is None:
         raise InputError("there is nothing to rate in this project", field=field)
-    if not 1 <= step <= rating.steps:
-        raise InputError(f"a step lies between 1 and {rating.steps}, but this is {step}", field=field)
+    require(1 <= step <= rating.steps, f"a step lies between 1 and {rating.steps}, but this is {step}", field)
 
 
 def _names(choices: Sequence[Choice]) -> list[str]:
     return [choice.name for choice in choices]
 
 
-def _refuse_too_many(marks: Sequence[object], field: str) -> None:
-    if len(marks) > MAX_MARKS:
-        raise InputError(f"there are {len(marks)} of them, and {MAX_MARKS} are the most", field=field)
+def _check_text(text: str, most: int, field: str) -> None:
+    require(len(text) <= most, f"this has {len(text)} characters, and {most} are the most", field)
+    whole = not any("\ud800" <= char <= "\udfff" for char in text)
+    require(whole, "this holds half of a character (a lone surrogate)", field)
 
 
-def _refuse_duplicates(values: Iterable[object], what: str, field: str) -> None:
-    twice = next((value for value, count in Counter(values).items() if count > 1), None)
-    if twice is not None:
-        raise InputError(f"two share the {what} {twice!r}", field=field)
+def _check_word(word: str, known: Collection[str], what: str, field: str) -> None:
+    require(word in known, f"{word!r} is no {what} of this project ({', '.join(known) or 'none'})", field)
+
+
+def _check_flags(flags: tuple[str, ...], known: Collection[str], what: str, field: str) -> None:
+    for flag in flags:
+        _check_word(flag, known, what, field)
+    _check_distinct(flags, "flag", field)
+
+
+def _check_count(marks: Sequence[object], field: str) -> None:
+    require(len(marks) <= MAX_MARKS, f"there are {len(marks)} of them, and {MAX_MARKS} are the most", field)
+
+
+def _check_distinct(values: Iterable[object], what: str, field: str) -> None:
+    twice = [value for value, count in Counter(values).items() if count > 1]
+    require(not twice, f"two share the {what} {next(iter(twice), None)!r}", field)
 
 
 # Layers to and from the annotations of samples, which files hold.

@@ -133,12 +133,12 @@ def invite(
     note: str | None = None,
     by: int | None = None,
 ) -> Invitation:
-    """Invite somebody.
+    """Invite somebody to a project that the store knows (`items.register_project`).
 
     Args:
         tx: the transaction.
-        project: the project, which the store knows (`items.register_project`).
-        secret: `secret_of`.
+        project: the project.
+        secret: `secret_of` it.
         role: what they may do.
         languages: of the items that they get; empty for all.
         note: the lead's, such as who is meant; at most 200 characters.
@@ -304,11 +304,8 @@ def in_languages(person: Person) -> list[ColumnElement[bool]]:
 def number_people(people: Iterable[Person]) -> dict[int, int]:
     """Ids of people to the numbers that they are called by where names are not to be known (`Annotator 3`).
 
-    They count from 1 among those of a role, in the order of the invitations. Nobody is ever deleted and roles do not
-    change, so a number stays.
-
-    Args:
-        people: everybody of a project, in the order of their ids (`ReadTransaction.people`).
+    They count from 1 among those of a role, in the order of the invitations (`ReadTransaction.people`). Nobody is ever
+    deleted and roles do not change, so a number stays.
     """
     counts: dict[Role, int] = {}
     result = {}

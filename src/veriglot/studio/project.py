@@ -36,6 +36,7 @@ __all__ = [
     "TaskKind",
     "load",
     "preset",
+    "require",
 ]
 
 
@@ -101,21 +102,13 @@ class TaskKind(StrEnum):
 
 
 class RatingEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`[[ratings]]`: a question with steps for an answer.
+    """`[[ratings]]`: a question with steps for an answer."""
 
-    Attributes:
-        name: its key in the data, such as `fools_reader`.
-        steps: how many, counted from 1.
-        of: what is rated: each `span`, or the whole `item`.
-        required: whether work without an answer can be handed in.
-        question: by interface language; empty for those that Veriglot has words for.
-    """
-
-    name: str
-    steps: Annotated[int, msgspec.Meta(ge=2, le=11)] = 5
-    of: Literal["span", "item"] = "span"
-    required: bool = False
-    question: dict[str, str] = {}
+    name: str  # its key in the data, such as `fools_reader`
+    steps: Annotated[int, msgspec.Meta(ge=2, le=11)] = 5  # how many, counted from 1
+    of: Literal["span", "item"] = "span"  # what is rated: each span, or the whole item
+    required: bool = False  # whether work without an answer can be handed in
+    question: dict[str, str] = {}  # by interface language; empty for those that Veriglot has words for
 
 
 class ProjectEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -146,46 +139,29 @@ class DataEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class StratumEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`[[exam.strata]]`: how many exam items have which share of hallucinated text (HAT, section 3.2).
-
-    Attributes:
-        items: how many.
-        low: the least share of code points that are marked, from 0 to 1.
-        high: the largest.
-        spans: the least number of spans that `several` of the items have.
-        several: how many of the items have `spans` spans or more.
-    """
+    """`[[exam.strata]]`: how many exam items have which share of hallucinated text (HAT, section 3.2)."""
 
     items: int
-    low: Share = 0.0
-    high: Share = 1.0
-    spans: int = 2
-    several: Count = 0
+    low: Share = 0.0  # the least share of code points that are marked
+    high: Share = 1.0  # the largest
+    spans: int = 2  # the least number of spans that `several` of the items have
+    several: Count = 0  # how many of the items have `spans` spans or more
 
 
 class ExamEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`[exam]`: what an annotator passes before the work; without the table there is none.
 
-    Attributes:
-        items: how many, by language.
-        path: files of exam items, with a layer to hold answers against; empty to draw from the data.
-        against: which layer answers are held against.
-        measure: `precision_recall` (both reach the threshold, counted over characters) or `agreement` (Cohen's kappa of
-            words).
-        threshold: what is reached by those who pass; None for 0.95 of precision and recall, 0.40 of agreement.
-        attempts: how often one may try.
-        strata: composition by share of hallucinated text; empty for a plain draw.
-        seed: of the draw.
+    `precision_recall` counts over characters, and both reach the threshold; `agreement` is Cohen's kappa of words.
     """
 
-    items: Positive = 25
-    path: Paths = ()
-    against: Literal["gold", "silver"] = "gold"
+    items: Positive = 25  # how many, by language
+    path: Paths = ()  # files of exam items, with a layer to hold answers against; empty to draw from the data
+    against: Literal["gold", "silver"] = "gold"  # the layer that answers are held against
     measure: Literal["precision_recall", "agreement"] = "precision_recall"
-    threshold: Share | None = None
-    attempts: Positive = 2
-    strata: tuple[StratumEntry, ...] = ()
-    seed: int = 0
+    threshold: Share | None = None  # what is reached by those who pass; None for 0.95, or 0.40 of agreement
+    attempts: Positive = 2  # how often one may try
+    strata: tuple[StratumEntry, ...] = ()  # composition by share of hallucinated text; empty for a plain draw
+    seed: int = 0  # of the draw
 
     @property
     def bar(self) -> float:
@@ -222,20 +198,12 @@ class ChecksEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PaceEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`[pace]`: what is watched.
+    """`[pace]`: what is watched."""
 
-    Attributes:
-        fastest: words a second of the response above which an item counts as too fast.
-        idle: seconds without a keystroke after which time no longer counts.
-        window: items of a person's newest work that is held against the work before (drift).
-        hourly: what an hour costs, for the lead's figures; None where nobody asks.
-        currency: of it.
-    """
-
-    fastest: Above0 = 10.0
-    idle: Above0 = 120.0
-    window: Positive = 20
-    hourly: float | None = None
+    fastest: Above0 = 10.0  # words a second of the response above which an item counts as too fast
+    idle: Above0 = 120.0  # seconds without a keystroke after which time no longer counts
+    window: Positive = 20  # items of a person's newest work that is held against the work before (drift)
+    hourly: float | None = None  # what an hour costs, for the lead's figures; None where nobody asks
     currency: str = "USD"
 
 
@@ -485,7 +453,7 @@ def load(path: Path) -> Project:
         _check(entries)
         project = Project(path, entries, form_of(entries))
         for tag, file in entries.guidelines.items():
-            _require(project.resolve(file).is_file(), f"there is no such file: {file}", f"guidelines.{tag}")
+            require(project.resolve(file).is_file(), f"there is no such file: {file}", f"guidelines.{tag}")
     except InputError as error:
         raise error.at(path=str(path)) from None
     except VeriglotError as error:
@@ -495,8 +463,8 @@ def load(path: Path) -> Project:
 
 def _check(entries: Entries) -> None:
     about = entries.project
-    _require(bool(about.name.strip()), "a project has a name", "project.name")
-    _require(
+    require(bool(about.name.strip()), "a project has a name", "project.name")
+    require(
         _SLUG.fullmatch(about.slug) is not None and len(about.slug) <= 64,
         f"{about.slug!r} is no slug: small letters a-z, digits and single hyphens, at most 64",
         "project.slug",
@@ -504,17 +472,15 @@ def _check(entries: Entries) -> None:
     for name in about.languages:
         get_language(name)
     for type_, colour in about.colours.items():
-        _require(
+        require(
             _COLOUR.fullmatch(colour) is not None, f"{colour!r} is no colour like #1f77b4", f"project.colours.{type_}"
         )
     for field in ("flags", "source_flags", "skip_reasons"):
         for name in getattr(about, field) or ():
-            _require(
-                _NAME.fullmatch(name) is not None, f"{name!r} is no name like `wrong_language`", f"project.{field}"
-            )
+            require(_NAME.fullmatch(name) is not None, f"{name!r} is no name like `wrong_language`", f"project.{field}")
     for table in ("consent", "guidelines"):
         for tag in getattr(entries, table):
-            _require(LANGUAGE_TAG.fullmatch(tag) is not None, f"{tag!r} is no language tag", table)
+            require(LANGUAGE_TAG.fullmatch(tag) is not None, f"{tag!r} is no language tag", table)
     _check_ratings(entries)
     _check_tables(entries)
     _check_store(entries.store.url)
@@ -522,22 +488,22 @@ def _check(entries: Entries) -> None:
 
 def _check_ratings(entries: Entries) -> None:
     names = [(rating.name, rating.of) for rating in entries.ratings]
-    _require(len(set(names)) == len(names), "two ratings share a name", "ratings")
-    _require(len([of for _, of in names if of == "span"]) <= 1, "a span has one rating at most", "ratings")
+    require(len(set(names)) == len(names), "two ratings share a name", "ratings")
+    require(len([of for _, of in names if of == "span"]) <= 1, "a span has one rating at most", "ratings")
     for name, _ in names:
-        _require(_NAME.fullmatch(name) is not None, f"{name!r} is no name like `fools_reader`", "ratings.name")
+        require(_NAME.fullmatch(name) is not None, f"{name!r} is no name like `fools_reader`", "ratings.name")
 
 
 def _check_tables(entries: Entries) -> None:
     if (exam := entries.exam) is not None and exam.strata:
         for stratum in exam.strata:
-            _require(stratum.low <= stratum.high, "`low` is not above `high`", "exam.strata")
-            _require(stratum.several <= stratum.items, "`several` counts some of the items", "exam.strata.several")
+            require(stratum.low <= stratum.high, "`low` is not above `high`", "exam.strata")
+            require(stratum.several <= stratum.items, "`several` counts some of the items", "exam.strata.several")
         total = sum(stratum.items for stratum in exam.strata)
-        _require(total == exam.items, f"the strata have {total} items, the exam {exam.items}", "exam")
+        require(total == exam.items, f"the strata have {total} items, the exam {exam.items}", "exam")
     if (suggestions := entries.suggestions) is not None:
         exactly_one = (suggestions.detector is not None) != suggestions.silver
-        _require(exactly_one, "name a detector, or take the silver layer: one of them", "suggestions")
+        require(exactly_one, "name a detector, or take the silver layer: one of them", "suggestions")
 
 
 def _check_store(url: str | None) -> None:
@@ -545,7 +511,7 @@ def _check_store(url: str | None) -> None:
         return
     parts = urlsplit(url)
     known = parts.scheme in {"postgresql", "postgres", "sqlite"}
-    _require(known, "a file name or postgresql://... is expected", "store.url")
+    require(known, "a file name or postgresql://... is expected", "store.url")
     if parts.password:
         raise InputError(
             "a password stands in the project file",
@@ -554,6 +520,11 @@ def _check_store(url: str | None) -> None:
         )
 
 
-def _require(fits: bool, message: str, field: str) -> None:
+def require(fits: bool, message: str, field: str) -> None:
+    """Refuse what does not fit.
+
+    Raises:
+        InputError: it does not; `field` names the place.
+    """
     if not fits:
         raise InputError(message, field=field)

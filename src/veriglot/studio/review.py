@@ -188,10 +188,7 @@ def _accept_checks(tx: WriteTransaction, subject: Assignment) -> None:
 def final_layer(tx: ReadTransaction, annotation: Assignment, *, before: int | None = None) -> Layer:
     """What counts of an annotation: its own layer, or that of the reviewer who corrected it last.
 
-    Args:
-        tx: the transaction.
-        annotation: the annotator's assignment.
-        before: a review of it, to leave it and later ones aside: what it looks at, or looked at.
+    What was there `before` a review, given by its id, is what that looks at, or looked at.
     """
     passed = [row for row in _passed(tx, annotation) if before is None or row.id < before]
     return passed[-1].layer if passed else annotation.layer

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -11,6 +13,10 @@ branch_labels = None
 depends_on = None
 
 _MOMENT = sa.String(27)
+
+
+def _required(name: str, type_: Any, *more: Any) -> sa.Column[Any]:
+    return sa.Column(name, type_, *more, nullable=False)
 
 
 def upgrade() -> None:
@@ -27,33 +33,33 @@ def _projects() -> None:
         "projects",
         sa.Column("id", sa.Integer, primary_key=True),
         sa.Column("slug", sa.String(64), nullable=False, unique=True),
-        sa.Column("name", sa.Text, nullable=False),
-        sa.Column("task", sa.String(16), nullable=False),
-        sa.Column("taxonomy", sa.String(64), nullable=False),
-        sa.Column("created_at", _MOMENT, nullable=False),
+        _required("name", sa.Text),
+        _required("task", sa.String(16)),
+        _required("taxonomy", sa.String(64)),
+        _required("created_at", _MOMENT),
     )
     op.create_table(
         "batches",
         sa.Column("id", sa.Integer, primary_key=True),
-        sa.Column("project_id", sa.Integer, sa.ForeignKey("projects.id"), nullable=False),
-        sa.Column("number", sa.Integer, nullable=False),
+        _required("project_id", sa.Integer, sa.ForeignKey("projects.id")),
+        _required("number", sa.Integer),
         sa.Column("language", sa.String(64)),
-        sa.Column("state", sa.String(16), nullable=False),
-        sa.Column("round", sa.Integer, nullable=False),
+        _required("state", sa.String(16)),
+        _required("round", sa.Integer),
         sa.Column("figures", sa.Text),
         sa.UniqueConstraint("project_id", "number", name="batch_number"),
     )
     op.create_table(
         "items",
         sa.Column("id", sa.Integer, primary_key=True),
-        sa.Column("project_id", sa.Integer, sa.ForeignKey("projects.id"), nullable=False),
-        sa.Column("key", sa.Text, nullable=False),
-        sa.Column("position", sa.Integer, nullable=False),
+        _required("project_id", sa.Integer, sa.ForeignKey("projects.id")),
+        _required("key", sa.Text),
+        _required("position", sa.Integer),
         sa.Column("language", sa.String(64)),
-        sa.Column("role", sa.String(16), nullable=False),
+        _required("role", sa.String(16)),
         sa.Column("batch_id", sa.Integer, sa.ForeignKey("batches.id")),
-        sa.Column("words", sa.Integer, nullable=False),
-        sa.Column("sample", sa.Text, nullable=False),
+        _required("words", sa.Integer),
+        _required("sample", sa.Text),
         sa.Column("gold", sa.Text),
         sa.Column("silver", sa.Text),
         sa.UniqueConstraint("project_id", "key", name="item_key"),
@@ -65,21 +71,21 @@ def _people() -> None:
     op.create_table(
         "people",
         sa.Column("id", sa.Integer, primary_key=True),
-        sa.Column("project_id", sa.Integer, sa.ForeignKey("projects.id"), nullable=False),
+        _required("project_id", sa.Integer, sa.ForeignKey("projects.id")),
         sa.Column("public_id", sa.String(32), nullable=False, unique=True),
-        sa.Column("role", sa.String(16), nullable=False),
+        _required("role", sa.String(16)),
         sa.Column("name", sa.Text),
         sa.Column("language", sa.String(64)),
         sa.Column("works_in", sa.Text),
         sa.Column("note", sa.Text),
         sa.Column("key_hash", sa.String(64), nullable=False, unique=True),
-        sa.Column("key_expires_at", _MOMENT, nullable=False),
-        sa.Column("invited_at", _MOMENT, nullable=False),
+        _required("key_expires_at", _MOMENT),
+        _required("invited_at", _MOMENT),
         sa.Column("joined_at", _MOMENT),
         sa.Column("consented_at", _MOMENT),
         sa.Column("consent", sa.Text),
         sa.Column("revoked_at", _MOMENT),
-        sa.Column("exam_attempts", sa.Integer, nullable=False),
+        _required("exam_attempts", sa.Integer),
         sa.Column("exam_passed_at", _MOMENT),
         sa.Column("out_at", _MOMENT),
         sa.Column("exam_figures", sa.Text),
@@ -88,10 +94,10 @@ def _people() -> None:
     op.create_table(
         "sessions",
         sa.Column("token_hash", sa.String(64), primary_key=True),
-        sa.Column("person_id", sa.Integer, sa.ForeignKey("people.id"), nullable=False),
-        sa.Column("created_at", _MOMENT, nullable=False),
-        sa.Column("seen_at", _MOMENT, nullable=False),
-        sa.Column("expires_at", _MOMENT, nullable=False),
+        _required("person_id", sa.Integer, sa.ForeignKey("people.id")),
+        _required("created_at", _MOMENT),
+        _required("seen_at", _MOMENT),
+        _required("expires_at", _MOMENT),
     )
 
 
@@ -99,21 +105,21 @@ def _work() -> None:
     op.create_table(
         "assignments",
         sa.Column("id", sa.Integer, primary_key=True),
-        sa.Column("project_id", sa.Integer, sa.ForeignKey("projects.id"), nullable=False),
-        sa.Column("item_id", sa.Integer, sa.ForeignKey("items.id"), nullable=False),
-        sa.Column("person_id", sa.Integer, sa.ForeignKey("people.id"), nullable=False),
-        sa.Column("purpose", sa.String(16), nullable=False),
-        sa.Column("round", sa.Integer, nullable=False),
+        _required("project_id", sa.Integer, sa.ForeignKey("projects.id")),
+        _required("item_id", sa.Integer, sa.ForeignKey("items.id")),
+        _required("person_id", sa.Integer, sa.ForeignKey("people.id")),
+        _required("purpose", sa.String(16)),
+        _required("round", sa.Integer),
         sa.Column("subject_id", sa.Integer, sa.ForeignKey("assignments.id")),
-        sa.Column("state", sa.String(16), nullable=False),
-        sa.Column("version", sa.Integer, nullable=False),
-        sa.Column("layer", sa.Text, nullable=False),
+        _required("state", sa.String(16)),
+        _required("version", sa.Integer),
+        _required("layer", sa.Text),
         sa.Column("suggestions", sa.Text),
         sa.Column("message", sa.Text),
-        sa.Column("seconds", sa.Float, nullable=False),
-        sa.Column("created_at", _MOMENT, nullable=False),
+        _required("seconds", sa.Float),
+        _required("created_at", _MOMENT),
         sa.Column("opened_at", _MOMENT),
-        sa.Column("changed_at", _MOMENT, nullable=False),
+        _required("changed_at", _MOMENT),
         sa.Column("submitted_at", _MOMENT),
     )
     op.create_index("assignments_of_person", "assignments", ["person_id", "state"])
@@ -133,20 +139,20 @@ def _events() -> None:
         "events",
         sa.Column("id", sa.Integer, primary_key=True),
         sa.Column("event_id", sa.String(64), nullable=False, unique=True),
-        sa.Column("project_id", sa.Integer, sa.ForeignKey("projects.id"), nullable=False),
+        _required("project_id", sa.Integer, sa.ForeignKey("projects.id")),
         sa.Column("assignment_id", sa.Integer, sa.ForeignKey("assignments.id")),
         sa.Column("item_id", sa.Integer, sa.ForeignKey("items.id")),
         sa.Column("person_id", sa.Integer, sa.ForeignKey("people.id")),
-        sa.Column("kind", sa.String(32), nullable=False),
+        _required("kind", sa.String(32)),
         sa.Column("base_version", sa.Integer),
         sa.Column("version", sa.Integer),
         sa.Column("state", sa.String(16)),
         sa.Column("layer", sa.Text),
         sa.Column("payload", sa.Text),
         sa.Column("digest", sa.String(64)),
-        sa.Column("seconds", sa.Float, nullable=False),
+        _required("seconds", sa.Float),
         sa.Column("client_at", _MOMENT),
-        sa.Column("at", _MOMENT, nullable=False),
+        _required("at", _MOMENT),
     )
     op.create_index("events_of_assignment", "events", ["assignment_id", "id"])
     op.create_index("events_of_item", "events", ["item_id", "id"])

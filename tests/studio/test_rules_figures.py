@@ -95,7 +95,7 @@ def test_agreement_is_that_of_words(store, make_project):
     for person, layer in zip(people, (MINE, THEIRS), strict=True):
         work.do(person, layer)
     with store.reading() as tx:
-        found = measure_agreement(tx, work.project, resamples=50, gamma=20)
+        found = measure_agreement(tx, work.project, gamma=20)
     words = word_bounds(TEXTS["de"], "de").tolist()
 
     def labels(layer, typed):
@@ -164,7 +164,7 @@ def test_pairs_are_compared_by_their_label(store, make_project):
     assert (done.settled, done.left) == (2, 1)
     with store.reading() as tx:
         assert [tx.gold(id_) for id_ in ids] == [None, Layer(label="entity"), Layer(label="entity")]
-        found = measure_agreement(tx, work.project, resamples=0)
+        found = measure_agreement(tx, work.project)
     first, second = ([row[number] for row in labels] for number in (0, 1))
     pair = tuple(sorted(person.public_id for person in people[:2]))
     kappa = next(one for one in found.lines if (one.measure, one.scope, one.between) == ("kappa", "typed", pair))

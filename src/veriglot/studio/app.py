@@ -311,25 +311,24 @@ def server_of(
     studios: Studios, settings: Settings, *, host: str, port: int, access_log: bool = False
 ) -> uvicorn.Server:
     """A server that is not running yet."""
-    return uvicorn.Server(
-        uvicorn.Config(
-            _Guard(_make_app(studios, settings), settings),
-            host=host,
-            port=port,
-            http="h11",
-            ws="none",
-            lifespan="on",
-            proxy_headers=bool(settings.trusted_proxies),
-            forwarded_allow_ips=list(settings.trusted_proxies) or None,
-            server_header=False,
-            access_log=access_log,
-            log_level="warning" if not access_log else "info",
-            limit_concurrency=_MAX_CONNECTIONS,
-            timeout_keep_alive=_KEEP_ALIVE,
-            timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
-            h11_max_incomplete_event_size=32_768,
-        )
+    config = uvicorn.Config(
+        _Guard(_make_app(studios, settings), settings),
+        host=host,
+        port=port,
+        http="h11",
+        ws="none",
+        lifespan="on",
+        proxy_headers=bool(settings.trusted_proxies),
+        forwarded_allow_ips=list(settings.trusted_proxies) or None,
+        server_header=False,
+        access_log=access_log,
+        log_level="info" if access_log else "warning",
+        limit_concurrency=_MAX_CONNECTIONS,
+        timeout_keep_alive=_KEEP_ALIVE,
+        timeout_graceful_shutdown=_SHUTDOWN_SECONDS,
+        h11_max_incomplete_event_size=32_768,
     )
+    return uvicorn.Server(config)
 
 
 def serve(studios: Studios, settings: Settings, *, host: str, port: int, access_log: bool = False) -> None:

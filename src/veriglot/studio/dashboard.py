@@ -57,14 +57,15 @@ class ProjectAgreement(msgspec.Struct, frozen=True):
     fewest_texts: int = FEWEST_TEXTS
 
 
+_RESAMPLES = 200  # of whole items, for intervals
+
+
 def measure_agreement(
     tx: ReadTransaction,
     project: Project,
     *,
     language: str | None = None,
     gamma: int = 0,
-    resamples: int = 200,
-    seed: int = 1,
 ) -> ProjectAgreement:
     """How far those who annotated agree, with each other and with silver, over what is handed in now.
 
@@ -73,8 +74,6 @@ def measure_agreement(
         project: the project.
         language: of the items; None for all.
         gamma: random annotations an item for gamma; 0 leaves it out, which is most of the work.
-        resamples: of whole items, for intervals; 0 for none.
-        seed: of the resamples and of chance in gamma.
 
     Raises:
         MissingExtraError: gamma is asked for, and scipy is not installed.
@@ -86,11 +85,14 @@ def measure_agreement(
     types = types_in([*people, *silver])
     lines: list[AgreementRow] = []
     for names in [None, types] if len(types) > 1 or not project.form.has_spans else [None]:
-        options: dict[str, Any] = {"resamples": resamples, "seed": seed}
         if people:
-            lines += agreement_rows("people", agreement_figures(people, names, gamma=gamma, **options))
+            lines += agreement_rows(
+                "people", agreement_figures(people, names, gamma=gamma, resamples=_RESAMPLES, seed=1)
+            )
         if silver:
-            figures = agreement_figures(silver, names, gamma=0, wanted=lambda pair: SILVER in pair, **options)
+            figures = agreement_figures(
+                silver, names, gamma=0, wanted=lambda pair: SILVER in pair, resamples=_RESAMPLES, seed=1
+            )
             lines += agreement_rows("silver", figures)
     unit = "word" if project.form.has_spans else project.form.unit or "pair"
     return ProjectAgreement(unit, len(people), best_with_silver(lines), lines)

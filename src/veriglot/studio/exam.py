@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from veriglot.metrics.agreement import kappa
-from veriglot.studio.comparison import Counts, compare, count_marks, label_pairs, marked_share, sum_counts, units_in
+from veriglot.studio.comparison import compare, count_marks, label_pairs, marked_share, sum_counts, units_in
 from veriglot.studio.project import StratumEntry
 from veriglot.studio.tables import ItemRole, Purpose, Refused, Role, State, now
 
@@ -251,20 +251,16 @@ def measure(project: Project, by_language: dict[str, list[Answer]], *, attempt: 
     everything = [answer for answers in by_language.values() for answer in answers]
     parts = {language: _figures(project, answers) for language, answers in sorted(by_language.items())}
     whole = _figures(project, everything)
-    passed = all(_passes(project, entry, answers) for answers in by_language.values())
+    named = ("precision", "recall") if entry.measure == "precision_recall" else ("agreement",)
+    values = [part[name] for part in parts.values() for name in named]
+    passed = all(value is None or value >= entry.bar for value in values)  # None: neither marked, nor to be marked
     left = max(0, entry.attempts - attempt)
     asked = entry.items * len(by_language)
     return Outcome(passed, attempt, left, entry.measure, entry.bar, asked=asked, by_language=parts, **whole)
 
 
-def _passes(project: Project, entry: ExamEntry, answers: Sequence[Answer]) -> bool:
-    if entry.measure == "precision_recall":
-        return _counts(project, answers).reaches(entry.bar)
-    return _kappa(project, answers, typed=not project.form.has_spans) >= entry.bar
-
-
 def _figures(project: Project, answers: Sequence[Answer]) -> dict[str, Any]:
-    counts = _counts(project, answers)
+    counts = sum_counts(compare(given, wanted, project.form, sample) for sample, given, wanted in answers)
     return {
         "precision": counts.precision,
         "recall": counts.recall,
@@ -272,10 +268,6 @@ def _figures(project: Project, answers: Sequence[Answer]) -> dict[str, Any]:
         "agreement_typed": _kappa(project, answers, typed=True),
         "items": len(answers),
     }
-
-
-def _counts(project: Project, answers: Iterable[Answer]) -> Counts:
-    return sum_counts(compare(given, wanted, project.form, sample) for sample, given, wanted in answers)
 
 
 def _kappa(project: Project, answers: Iterable[Answer], *, typed: bool) -> float:
@@ -288,10 +280,8 @@ def _kappa(project: Project, answers: Iterable[Answer], *, typed: bool) -> float
     table = np.zeros((len(names), len(names)))
     for first, second in pairs:
         table[names.index(first), names.index(second)] += 1
-    value = float(kappa(table)) if len(names) else float("nan")
-    if np.isnan(value):
-        return float(all(first == second for first, second in pairs))
-    return value
+    value = float(kappa(table)) if names else float("nan")
+    return float(all(first == second for first, second in pairs)) if np.isnan(value) else value
 
 
 def draw_pool(tx: ReadTransaction, project: Project, items: Iterable[Item]) -> set[int]:

@@ -188,14 +188,10 @@ def units_of(form: Form, sample: Sample) -> list[Range]:
 
 
 def check(layer: Layer, form: Form, sample: Sample, *, complete: bool = False) -> None:
-    """Refuse a layer that does not fit.
+    """Refuse a layer that does not fit the form and the item.
 
-    Args:
-        layer: what was said.
-        form: what there was to say.
-        sample: the item.
-        complete: whether it is handed in: then every unit, label and required rating has an answer, or the item is
-            skipped.
+    Where it is `complete`, that is, handed in, every unit, label and required rating has an answer, or the item is
+    skipped.
 
     Raises:
         InputError: it does not fit; `field` names the place, such as `spans[2].end`.
@@ -334,14 +330,7 @@ def _check_distinct(values: Iterable[object], what: str, field: str) -> None:
 
 
 def to_annotation(layer: Layer, form: Form, sample: Sample, annotator: str) -> Annotation | None:
-    """What records hold of a layer; None where the item was skipped.
-
-    Args:
-        layer: one that `layers.check` lets pass.
-        form: the form that it was filled in on.
-        sample: its item.
-        annotator: the name that the annotation bears.
-    """
+    """What records hold of a layer that `check` lets pass, under an annotator's name; None where it skips the item."""
     if layer.skip is not None:
         return None
     text = sample.response

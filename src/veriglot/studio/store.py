@@ -677,12 +677,7 @@ class Store:
         return result
 
     def transact(self, act: Callable[[WriteTransaction], T], *, lock: str | None = None) -> T:
-        """What `act` returns in a transaction; retried where the database asks (PostgreSQL: deadlock, equal ids).
-
-        Args:
-            act: what is done in the transaction.
-            lock: see `writing`.
-        """
+        """What `act` returns in a transaction (see `writing`), retried where PostgreSQL asks (deadlock, equal ids)."""
         for turn in range(_TRIES):
             try:
                 with self.writing(lock) as tx:

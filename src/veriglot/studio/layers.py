@@ -161,10 +161,10 @@ class Borders(NamedTuple):
         Raises:
             InputError: it does.
         """
-        fits, place = 0 <= start < end <= self.length, f"[{start}, {end})"
-        require(fits, f"{place} is empty or lies outside the text of {self.length} code points", field)
+        fits, marked = 0 <= start < end <= self.length, f"[{start}, {end})"
+        require(fits, f"{marked} is empty or lies outside the text of {self.length} code points", field)
         for offset in (start, end):
-            require(offset not in self.inside, f"{place} cuts a character in two at {offset}", field)
+            require(offset not in self.inside, f"{marked} cuts a character in two at {offset}", field)
 
     def widened(self, start: int, end: int) -> Range:
         """The smallest range of whole characters around one that lies in the text."""
@@ -281,8 +281,8 @@ def _check_complete(layer: Layer, form: Form, sample: Sample) -> None:
             remedy="Label each, or skip the item.",
         )
     for rating in form.item_ratings:
-        there = not rating.required or rating.name in layer.ratings
-        require(there, "this is not answered yet", f"ratings.{rating.name}")
+        is_answered = not rating.required or rating.name in layer.ratings
+        require(is_answered, "this is not answered yet", f"ratings.{rating.name}")
     if form.span_rating is not None and form.span_rating.required:
         for number, span in enumerate(layer.spans):
             require(span.rating is not None, "this is not answered yet", f"spans[{number}].rating")

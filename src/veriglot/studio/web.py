@@ -133,8 +133,10 @@ class Settings:
 
     def knows_host(self, host: str) -> bool:
         """Whether requests may come to a host, whatever its port."""
-        named = (*self.hosts, "" if self.base_url is None else urlsplit(self.base_url).netloc)
-        return self.any_host or _without_port(host) in {*map(_without_port, named), *_LOOPBACK} - {""}
+        named = {name.lower() for name in self.hosts} | _LOOPBACK
+        if self.base_url is not None:
+            named.add(_without_port(urlsplit(self.base_url).netloc))
+        return self.any_host or _without_port(host) in named
 
     def is_ours(self, origin: str, scheme: str, host: str) -> bool:
         """Whether a request to a host came from a page of our own."""

@@ -10,9 +10,9 @@ The map, by file:
   with its event, and events are only ever added), `backup`;
 - the rules: `assignment` (who gets what, and does what with it), `exam`, `review` (of one annotation and of batches),
   `adjudication`, `dashboard` (figures for the lead), `agreement` (in any annotated file), `export`;
-- HTTP: `settings` (of the operator, and the projects served), `sessions` (who is asking, how often), `schemas` (what is
-  sent and received), `responses` (JSON in and out, failures), `api` (the calls), `texts` (guidelines,
-  words of the interface), `app` (all put together: guard, files of `page/`, uvicorn).
+- HTTP: `web` (settings, projects served, sessions, JSON in and out, failures), `api` (the calls with their records),
+  `texts` (items as people see them, guidelines, words of the interface), `app` (all put together: guard, files of
+  `page/`, uvicorn).
 
 Nothing is imported here: the store and the server need the extra `studio`, the rest does not.
 """

@@ -9,7 +9,7 @@ from typing import Any
 
 from veriglot import cli
 from veriglot.cli.app import VERBS, load_verb
-from veriglot.cli.command import Setting
+from veriglot.cli.options import Setting
 
 
 def main(words: list[Any]) -> int:
@@ -36,7 +36,7 @@ def with_settings(words: list[Any]) -> list[str]:
         elif isinstance(one.default, dict):
             name, _, value = next(waiting).partition("=")
             values.setdefault(one.key, {})[name] = _value(value)
-        elif "list" in str(one.type):
+        elif one.repeated:
             values.setdefault(one.key, []).append(next(waiting))
         else:
             numeric = "int" in str(one.type) or "float" in str(one.type)

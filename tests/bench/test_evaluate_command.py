@@ -74,8 +74,8 @@ def test_tables_for_people(evaluate: Callable[..., Outcome], data: Path) -> None
 def test_one_language_is_shown_once(evaluate: Callable[..., Outcome], data: Path) -> None:
     data.write_bytes(b"".join(data.read_bytes().splitlines(keepends=True)[:3]))
     outcome = evaluate(data, *DETECTOR, "--resamples", 0, "--levels", "char")
-    assert outcome.out.count("\n en ") == 1
-    assert "\n mean " not in outcome.out
+    assert outcome.out.count("\nen ") == 1
+    assert "\nmean " not in outcome.out
     assert ("char", "iou", "mean") in figures(evaluate(data, *DETECTOR, "--json"))
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from rows import samples
 
-from veriglot.cli.progress import Bar
+from veriglot.cli.console import Bar
 from veriglot.records import encode
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from made_up import reference
 from misbehaving import ModelServer
 
 from settings_file import main
-from veriglot.cli.generation import file_name, seeds_of
-from veriglot.cli.options import generation_settings
+from veriglot.cli.dataset_responses import file_name, seeds_of
+from veriglot.cli.generation import Connection
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.llm.client import Settings
 from veriglot.records import encode
@@ -78,7 +78,7 @@ def test_responses_of_several_models_go_to_a_folder_with_a_table(
     assert lines(tmp_path / "out" / "second.jsonl")[0]["id"] == "de-0/second/1"
     table = outcome.out.splitlines()
     assert table[0].split()[:3] == ["model", "language", "responses"]
-    assert len(table) == 1 + 2 * 3
+    assert len(table) == 2 + 2 * 3
 
 
 def test_failed_calls_leave_with_3_and_the_same_command_says_what_was_done(
@@ -243,7 +243,7 @@ def test_quality_of_given_responses(build: Callable[..., Outcome], queries: Path
     assert (german["model"], german["language"], german["responses"]) == ("m", "de", 4)
     assert 0 < german["refused"] < 1
     assert german["right_language"] == 1
-    assert build("check", "--quality", output).out.splitlines()[1].split()[:3] == ["m", "de", "4"]
+    assert build("check", "--quality", output).out.splitlines()[2].split()[:3] == ["m", "de", "4"]
 
 
 def test_queries_are_written_checked_and_accounted_for(
@@ -302,9 +302,11 @@ def test_seeds_and_settings_as_words() -> None:
     for wrong in ("", "x", "1-", "1.5", "-1"):
         with pytest.raises(UsageError):
             seeds_of(wrong)
-    found = generation_settings({"preset": "mfava-llama-3", "temperature": 0.9, "stop": "END", "max_tokens": 7})
+    found = Connection(
+        generation={"preset": "mfava-llama-3", "temperature": 0.9, "stop": "END", "max_tokens": 7}
+    ).settings
     assert found == Settings(max_tokens=7, temperature=0.9, top_p=0.9, do_sample=True, stop=("END",))
     with pytest.raises(UnknownNameError):
-        generation_settings({"preset": "no-such-preset"})
+        _ = Connection(generation={"preset": "no-such-preset"}).settings
     assert file_name("org/a model:7b") == "org_a_model_7b"
     assert file_name("///") == "model"

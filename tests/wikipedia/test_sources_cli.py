@@ -18,7 +18,7 @@ from wiki_server import PageViewServer, WikiPage, WikiServer
 from wikidata_server import Entity, SparqlServer, graph_of
 
 from settings_file import with_settings
-from veriglot.cli.wikipedia import Output
+from veriglot.cli.dataset_articles import WrittenOnce
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -152,13 +152,13 @@ KILLED = """
 import os, sys
 from pathlib import Path
 import msgspec
-from veriglot.cli.wikipedia import Output
+from veriglot.cli.dataset_articles import WrittenOnce
 
 class Order(msgspec.Struct):
     name: str
 
 sys.addaudithook(lambda event, _: os._exit(9) if event == "os.rename" else None)
-Output(Path(sys.argv[1]), Order("new"), restart=True).write([Order("row")], {})
+WrittenOnce(Path(sys.argv[1]), Order("new"), restart=True).write([Order("row")], {})
 """
 
 
@@ -167,10 +167,10 @@ def test_an_older_output_is_never_taken_for_that_of_a_restart_that_was_killed(tm
         name: str
 
     path = tmp_path / "out.jsonl"
-    Output(path, Order("old"), restart=False).write([Order("row")], {})
-    assert Output(path, Order("old"), restart=False).finished is not None
+    WrittenOnce(path, Order("old"), restart=False).write([Order("row")], {})
+    assert WrittenOnce(path, Order("old"), restart=False).finished is not None
     assert subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False).returncode == 9
-    assert Output(path, Order("new"), restart=False).finished is None
+    assert WrittenOnce(path, Order("new"), restart=False).finished is None
 
 
 def test_titles_categories_and_people(tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from veriglot.cli.command import Setting, commented_toml
+from veriglot.cli.command import commented_toml
+from veriglot.cli.options import Setting
 from veriglot.errors import EXIT_USAGE, UnknownNameError, UsageError
 
 if TYPE_CHECKING:

@@ -1,7 +1,8 @@
 """Commands made of functions: groups of options, a settings file in TOML, and the options of the root.
 
-A parameter of a command is an option of the command line (`typer.Option`), an argument, a `Setting` of the file that
-`--config` names, or `FromRoot`. A parameter whose type is a dataclass stands for all the fields of that class.
+A parameter of a command is what `options.py` declares under its name, or what its own annotation says: an `Option` or
+an `Argument` of the command line, a `Setting` of the file that `--config` names, or `FromRoot`. A parameter whose type
+is a class of `Options` stands for all the fields of that class.
 """
 
 from __future__ import annotations
@@ -9,74 +10,57 @@ from __future__ import annotations
 import inspect
 import textwrap
 import tomllib
-from copy import copy
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, dataclass_transform, get_args, get_origin, get_type_hints
 
 import typer
-from typer.models import ArgumentInfo, OptionInfo
 
+from veriglot.cli.options import OPTIONS, Argument, FromRoot, Help, Option, Setting
 from veriglot.errors import InputError, UnknownNameError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-__all__ = ["FromRoot", "Help", "Setting", "command", "commented_toml"]
+__all__ = ["Options", "command", "commented_toml", "new_app"]
 
 _REQUIRED: Any = inspect.Parameter.empty
-_CONFIG = typer.Option(
-    "--config",
-    metavar="FILE",
-    help="TOML file with settings and options of this command, which the command line overrides; --write-config prints"
-    " one with comments. Default: none.",
+_CONFIG = Option(
+    "TOML file with settings and options of this command, which the command line overrides; --write-config prints one"
+    " with comments.",
+    "FILE",
+    names=("--config",),
 )
 
 
-@dataclass(frozen=True)
-class Setting:
-    """Marks a parameter that only the settings file gives.
-
-    Attributes:
-        help: one or two sentences, with unit and default.
-        min: the smallest number allowed, or None.
-        max: the largest number allowed, or None.
-    """
-
-    help: str
-    min: float | None = None
-    max: float | None = None
+def new_app() -> typer.Typer:
+    """A verb that has verbs of its own."""
+    return typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
 
 
-@dataclass(frozen=True)
-class Help:
-    """What a command adds to the help of an option that several commands share, such as its default."""
+@dataclass_transform(kw_only_default=True, frozen_default=True)
+class Options:
+    """Base of groups of options: a frozen dataclass whose fields are parameters of a command, or further groups."""
 
-    text: str
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True, kw_only=True)(cls)
 
 
-@dataclass(frozen=True)
-class FromRoot:
-    """Marks a parameter that `veriglot` itself takes, wherever it stands on the command line."""
-
+class _Group(NamedTuple):
     name: str
+    type: type[Options]
+    members: list[Parameter | _Group]
 
 
 @dataclass(frozen=True)
 class Parameter:
-    """One parameter of a command.
-
-    Attributes:
-        name: of the Python parameter, and with dashes of the option.
-        type: without metadata.
-        info: what it is on the command line, in the file or at the root.
-        default: `inspect.Parameter.empty` where it is required.
-    """
+    """One parameter of a command; `default` is `inspect.Parameter.empty` where it is required."""
 
     name: str
     type: Any
     info: Any
     default: Any
+    more: str
 
     @property
     def key(self) -> str:
@@ -84,63 +68,76 @@ class Parameter:
         return self.name.rstrip("_")
 
     @property
+    def repeated(self) -> bool:
+        """Whether it takes several values."""
+        return "list[" in str(self.type) or "tuple[" in str(self.type)
+
+    @property
     def help(self) -> str:
-        """Its help, or an empty string."""
-        return getattr(self.info, "help", None) or ""
+        """Its help, with its default where it is an option."""
+        text = f"{getattr(self.info, 'help', '')} {self.more}".strip()
+        if not isinstance(self.info, Option) or self.default is _REQUIRED or "Default: " in text:
+            return text
+        default = "none" if self.default is None or self.default == () else self.default
+        return f"{text} Default: {'off' if default is False else default}."
 
 
-def parameters_of(function: Callable[..., Any]) -> list[tuple[str, type | None, list[Parameter]]]:
-    """The parameters of a command, by the Python parameter that takes them, with its class where it is a group."""
-    hints = get_type_hints(function, include_extras=True)
-    groups: list[tuple[str, type | None, list[Parameter]]] = []
-    for name, parameter in inspect.signature(function).parameters.items():
-        hint = hints[name]
-        if is_dataclass(hint) and isinstance(hint, type):
-            own = get_type_hints(hint, include_extras=True)
-            members = [
-                _parameter(member.name, own[member.name], _field_default(member))
-                for member in fields(hint)
-                if member.init
-            ]
-            groups.append((name, hint, members))
-        else:
-            groups.append((name, None, [_parameter(name, hint, parameter.default)]))
-    return groups
+def _parameters(names: Mapping[str, Any], hints: Mapping[str, Any]) -> list[Parameter | _Group]:
+    """The parameters of these names and defaults."""
+    return [_parameter(name, hints[name], default) for name, default in names.items()]
 
 
-def _field_default(field: Any) -> Any:
+def _parameter(name: str, hint: Any, default: Any) -> Parameter | _Group:
+    if isinstance(hint, type) and issubclass(hint, Options):
+        defaults = {member.name: _default(member) for member in fields(hint)}  # type: ignore[arg-type]
+        return _Group(name, hint, _parameters(defaults, get_type_hints(hint, include_extras=True)))
+    type_, *metadata = get_args(hint) if get_origin(hint) is Annotated else (hint,)
+    more = " ".join(note.text for note in metadata if isinstance(note, Help))
+    own = [note for note in metadata if not isinstance(note, Help)]
+    return Parameter(name, type_, own[0] if own else OPTIONS[name.rstrip("_")], default, more)
+
+
+def _default(field: Any) -> Any:
     if field.default_factory is not MISSING:
         return field.default_factory()
     return _REQUIRED if field.default is MISSING else field.default
 
 
-def _parameter(name: str, hint: Any, default: Any) -> Parameter:
-    base, *metadata = get_args(hint) if get_origin(hint) is Annotated else (hint,)
-    info: Any = next(
-        annotation for annotation in metadata if isinstance(annotation, OptionInfo | ArgumentInfo | Setting | FromRoot)
-    )
-    more = [annotation.text for annotation in metadata if isinstance(annotation, Help)]
-    if more:
-        info = copy(info)
-        info.help = " ".join([info.help or "", *more]).strip()
-    return Parameter(name, base, info, default)
+def _leaves(nodes: list[Parameter | _Group]) -> Iterator[Parameter]:
+    for node in nodes:
+        if isinstance(node, Parameter):
+            yield node
+        else:
+            yield from _leaves(node.members)
 
 
-def command(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function as typer takes it: groups taken apart, settings left to `--config`, the root's options put in."""
-    groups = parameters_of(function)
-    flat = [parameter for _, _, members in groups for parameter in members]
+def _arguments(nodes: list[Parameter | _Group], values: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        node.name: values[node.name] if isinstance(node, Parameter) else node.type(**_arguments(node.members, values))
+        for node in nodes
+    }
+
+
+def command(function: Callable[..., int | None]) -> Callable[..., Any]:
+    """The function as typer takes it: groups taken apart, settings left to `--config`, the root's options put in.
+
+    What it returns is the exit code.
+    """
+    signature = inspect.signature(function).parameters
+    hints = get_type_hints(function, include_extras=True)
+    nodes = _parameters({name: parameter.default for name, parameter in signature.items()}, hints)
+    flat = list(_leaves(nodes))
+    tuples = {parameter.name for parameter in flat if get_origin(parameter.type) is tuple}
     configurable = any(isinstance(parameter.info, Setting) for parameter in flat)
 
-    def run(_context: typer.Context, **given: Any) -> Any:
-        values = {parameter.name: parameter.default for parameter in flat if isinstance(parameter.info, Setting)}
-        values |= {
-            parameter.name: (_context.obj or {}).get(parameter.info.name)
-            for parameter in flat
-            if isinstance(parameter.info, FromRoot)
-        }
+    def run(_context: typer.Context, **given: Any) -> None:
         path = given.pop("_config", None)
-        values |= given
+        root = _context.obj or {}
+        values = {
+            parameter.name: root.get(parameter.info.name) if isinstance(parameter.info, FromRoot) else parameter.default
+            for parameter in flat
+        }
+        values |= {name: tuple(value or ()) if name in tuples else value for name, value in given.items()}
         if path is not None:
             values |= _from_file(Path(path), flat, _context)
         for parameter in flat:
@@ -149,20 +146,15 @@ def command(function: Callable[..., Any]) -> Callable[..., Any]:
                     f"Missing option --{parameter.key}.",
                     remedy=f"Add it, or write {parameter.key} into the file of --config.",
                 )
-        arguments = {
-            name: values[name]
-            if kind is None
-            else kind(**{parameter.name: values[parameter.name] for parameter in members})
-            for name, kind, members in groups
-        }
-        return function(**arguments)
+        code = function(**_arguments(nodes, values))
+        if code:
+            raise typer.Exit(code)
 
-    parameters = [inspect.Parameter("_context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)]
-    typed = [parameter for parameter in flat if isinstance(parameter.info, OptionInfo | ArgumentInfo)]
-    parameters += [_typer_parameter(parameter, optional=configurable) for parameter in typed]
+    typed = [parameter for parameter in flat if isinstance(parameter.info, Option | Argument)]
     if configurable:
-        hint = Annotated[str | None, _CONFIG]
-        parameters.append(inspect.Parameter("_config", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hint))
+        typed.append(Parameter("_config", str | None, _CONFIG, None, ""))
+    parameters = [inspect.Parameter("_context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)]
+    parameters += [_typer_parameter(parameter, optional=configurable) for parameter in typed]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     run.__name__, run.__doc__, run.__module__ = function.__name__, function.__doc__, function.__module__
@@ -171,16 +163,23 @@ def command(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _typer_parameter(parameter: Parameter, *, optional: bool) -> inspect.Parameter:
-    info, default, type_ = parameter.info, parameter.default, parameter.type
-    if isinstance(info, OptionInfo):
-        info = copy(info)
-        info.show_default = False  # the help says it in words
+    info, default, type_, help_ = parameter.info, parameter.default, parameter.type, parameter.help
+    if get_origin(type_) is tuple:
+        type_ = list[get_args(type_)[0]]  # type: ignore[misc]
+        default = None if default == () else default
+    if isinstance(info, Argument):
+        declared: Any = typer.Argument(metavar=info.metavar, show_default=False, help=help_)
+    else:
         if default is _REQUIRED and optional:
-            info.help = f"{info.help} Required, here or in the file of --config."
-            default, type_ = None, type_ | None
-    return inspect.Parameter(
-        parameter.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[type_, info]
-    )
+            default, help_ = None, f"{help_} Required, here or in the file of --config."
+        names = info.names or (f"--{parameter.key.replace('_', '-')}", *([info.short] if info.short else ()))
+        declared = typer.Option(
+            *names, metavar=info.metavar, min=info.min, max=info.max, envvar=info.envvar, show_default=False, help=help_
+        )
+    if default is None:
+        type_ = type_ | None
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(parameter.name, kind, default=default, annotation=Annotated[type_, declared])
 
 
 def _from_file(path: Path, flat: list[Parameter], context: typer.Context) -> dict[str, Any]:
@@ -191,7 +190,7 @@ def _from_file(path: Path, flat: list[Parameter], context: typer.Context) -> dic
         UnknownNameError: no such setting.
         UsageError: a value is of the wrong type or out of range.
     """
-    known = {parameter.key: parameter for parameter in flat if isinstance(parameter.info, OptionInfo | Setting)}
+    known = {parameter.key: parameter for parameter in flat if isinstance(parameter.info, Option | Setting)}
     values: dict[str, Any] = {}
     for key, value in _read(path).items():
         parameter = known.get(key.replace("-", "_"))
@@ -224,7 +223,7 @@ def _checked(parameter: Parameter, value: Any, path: Path) -> Any:
     """
     import msgspec
 
-    if isinstance(value, list) and "list" not in str(parameter.type):
+    if isinstance(value, list) and not parameter.repeated:
         value = ",".join(map(str, value))
     try:
         result = msgspec.convert(value, parameter.type, dec_hook=lambda kind, text: kind(text))
@@ -251,26 +250,16 @@ def commented_toml(name: str, function: object) -> str:
 
 def _page(name: str, flat: list[Parameter]) -> Iterator[str]:
     yield f"# Settings of `{name}`, given by --config. Remove the # before what you set; the command line overrides it."
-    tables = []
-    for parameter in flat:
-        if parameter.key == "json" or not isinstance(parameter.info, OptionInfo | Setting):
-            continue
-        if isinstance(parameter.default, dict):
-            tables.append(parameter)
-            continue
+    given = [each for each in flat if isinstance(each.info, Option | Setting) and each.key != "json"]
+    for parameter in sorted(given, key=lambda each: isinstance(each.default, dict)):  # tables stand last in TOML
         yield from ("", *textwrap.wrap(parameter.help, 110, initial_indent="# ", subsequent_indent="# "))
-        yield f"# {parameter.key} = {_toml_value(parameter)}"
-    for parameter in tables:
-        yield from (
-            "",
-            *textwrap.wrap(parameter.help, 110, initial_indent="# ", subsequent_indent="# "),
-            f"# [{parameter.key}]",
-        )
+        table = isinstance(parameter.default, dict)
+        yield f"# [{parameter.key}]" if table else f"# {parameter.key} = {_toml_value(parameter)}"
 
 
 def _toml_value(parameter: Parameter) -> str:
     import msgspec
 
-    if parameter.default is None or parameter.default is _REQUIRED:
+    if parameter.default in (None, (), _REQUIRED):
         return f'"{getattr(parameter.info, "metavar", None) or "..."}"'
     return msgspec.json.encode(parameter.default).decode()

@@ -2,51 +2,176 @@
 
 from __future__ import annotations
 
-import sys
-from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
-
-from veriglot.cli.command import Help, command
+from veriglot.cli.command import Options, command
+from veriglot.cli.console import listed, print_json, say
 from veriglot.cli.inputs import known_tag
-from veriglot.cli.options import (
-    InputFormat,
-    Json,
-    Language,
-    OnError,
-    OptionalOutput,
-    OutputFormat,
-    PredictionsFile,
-    Taxonomy,
-)
+from veriglot.cli.options import Argument, Help, Option
 from veriglot.errors import EXIT_ROWS_FAILED, InputError, UsageError
 
 if TYPE_CHECKING:
-    from collections import Counter
     from collections.abc import Iterable, Iterator
 
     from veriglot.bench.annotations import PredictedLabels
     from veriglot.formats.base import Losses, Report, TagReport
     from veriglot.formats.containers import BadRow
-    from veriglot.formats.writer import Writer
     from veriglot.records import Sample
 
 __all__ = ["convert"]
 
+_NAMED = 3  # ids of samples or predictions that belong to nothing
+_TOLD = 20  # failed rows told one by one where no file keeps them all
 
-_NAMED = 3
+
+class ConvertOptions(Options):
+    """The options of `veriglot convert`."""
+
+    source: Annotated[str, Argument("IN", "A file or folder in any readable format, or - for standard input.")]
+    output: Annotated[str | None, Help("Default: standard output.")] = None
+    format_: str | None = None
+    to: Annotated[str | None, Help("Default: by the suffix of the output; JSON lines on standard output.")] = None
+    language: Annotated[str | None, Help("Default: left unset.")] = None
+    predictions: Annotated[str | None, Help("They are written as annotations of kind `model`.")] = None
+    predicted_by: Annotated[
+        str | None,
+        Option("What the annotator of --predictions is called. Default: name and revision of the detector.", "NAME"),
+    ] = None
+    taxonomy: Annotated[str | None, Help("Of --predictions. Default: the first that holds them all.")] = None
+    strict: Annotated[bool, Option("Refuse rows that would need a repair.")] = False
+    on_error: Literal["stop", "skip"] = "skip"
+    max_line_mb: Annotated[int, Option("A longer line is a row that cannot be read; mebibytes.", "MB", min=1)] = 32
+    summary: Annotated[
+        bool,
+        Option(
+            "Print, file by file, how many tags were parsed, repaired and reported; writes no samples unless -o"
+            " names a file."
+        ),
+    ] = False
+    json: Annotated[bool, Help("The account; needs -o or --summary.")] = False
+
+    @property
+    def target(self) -> str:
+        """Where to write; `-` is standard output."""
+        return self.output or "-"
 
 
-def predicted_labels(path: str | None, annotator: str | None, taxonomy: str | None) -> PredictedLabels | None:
-    """The predictions of a file; None where none is named.
+@command
+def convert(options: ConvertOptions) -> int:
+    """Convert labelled responses between formats.
 
-    Raises:
-        UsageError: an option that is of no use without a file.
-        InputError: the file cannot be read, holds no predictions, or two of one id.
+    What was guessed, repaired and lost is said on standard error.
+
+    \b
+    To native:   veriglot convert gold_dev/ -o gold.jsonl
+    To Parquet:  veriglot convert answers.jsonl -o answers.parquet
+    Account:     veriglot convert gold_dev/ --summary
+    Annotate:    veriglot convert answers.jsonl --predictions marked.jsonl -o annotated.jsonl
     """
+    target = options.target
+    if options.json and not options.summary and target == "-":
+        raise UsageError("--json would stand among the samples on standard output.", remedy="Add -o FILE or --summary.")
+    _check_target(options.source, target)
+    job = _Job(options)
+    losses = None
+    if options.summary and target == "-":
+        for _ in job.samples():
+            pass
+    else:
+        losses = job.write()
+    _tell(job.report, losses, quiet_files=options.summary)
+    if job.labels is not None:
+        for line in _account_of(job.labels):
+            say(line)
+    if options.json:
+        lost = losses.as_data() if losses else None
+        account = {"files": job.report.as_rows(), "unread": job.report.unread, "losses": lost}
+        print_json(account if job.labels is None else {**account, "predictions": job.labels.as_data()})
+    elif options.summary:
+        print("\n".join(_report_lines(job.report)))
+    return EXIT_ROWS_FAILED if job.failed or (losses is not None and losses.rows_left_out) else 0
+
+
+class _Job:
+    def __init__(self, options: ConvertOptions) -> None:
+        from veriglot.formats.base import Report
+
+        self._options = options
+        self._language = known_tag(options.language)
+        self.labels = _predicted_labels(options.predictions, options.predicted_by, options.taxonomy)
+        self.report: Report = Report()
+        self.failed = 0
+
+    def write(self) -> Losses:
+        """Read and write."""
+        from veriglot.formats.writer import open_writer
+
+        samples = self.samples()
+        first = list(islice(samples, 1))  # where nothing can be read or joined, what stands in the output's place stays
+        with open_writer(self._options.target, format=self._options.to) as writer:
+            for sample in chain(first, samples):
+                writer.write(sample)
+        return writer.losses
+
+    def samples(self) -> Iterator[Sample]:
+        """The samples; what cannot be read is kept, or ends the run."""
+        from veriglot.formats.containers import BadRow
+
+        target = self._options.target
+        failures = Path(f"{target}.failed.jsonl") if target != "-" else None
+        rows = self._rows()
+        first = list(islice(rows, 1))
+        if failures is not None:
+            failures.unlink(missing_ok=True)
+        for row in chain(first, rows):
+            if not isinstance(row, BadRow):
+                yield row
+            elif self._options.on_error == "stop":
+                raise row.error
+            else:
+                self._keep(row, failures)
+
+    def _rows(self) -> Iterator[Sample | BadRow]:
+        from veriglot.formats.reader import SeenIds, read_rows
+
+        options = self._options
+        rows = read_rows(
+            options.source,
+            format=options.format_,
+            strict=options.strict,
+            max_line_bytes=options.max_line_mb << 20,
+            report=self.report,
+            language=self._language,
+            seen=SeenIds() if self.labels else None,
+        )
+        return rows if self.labels is None else _labelled_rows(rows, self.labels, options.source)
+
+    def _keep(self, row: BadRow, failures: Path | None) -> None:
+        from veriglot.records import encode
+        from veriglot.storage.checkpoint import FailedRow
+
+        self.failed += 1
+        if failures is None or self.failed <= _TOLD:
+            say(f"{row.error.message}. {row.error.remedy}".rstrip())
+        if failures is not None:
+            with failures.open("ab") as file:
+                file.write(encode(FailedRow.of(row.error, row.raw)) + b"\n")
+            if self.failed == _TOLD:
+                say(f"further rows that cannot be read are only written to {failures}.")
+
+
+def _check_target(source: str, output: str) -> None:
+    if output == "-" or source == "-":
+        return
+    target, read = Path(output).resolve(), Path(source).resolve()
+    if target == read or read in target.parents:
+        raise UsageError("The output lies in the input.", remedy="Write it somewhere else.")
+
+
+def _predicted_labels(path: str | None, annotator: str | None, taxonomy: str | None) -> PredictedLabels | None:
+    """The predictions of a file; None where none is named."""
     if path is None:
         for name, given in (("--predicted-by", annotator), ("--taxonomy", taxonomy)):
             if given is not None:
@@ -61,13 +186,10 @@ def predicted_labels(path: str | None, annotator: str | None, taxonomy: str | No
         raise error.at(path=path) from error
 
 
-def labelled_rows(rows: Iterable[Sample | BadRow], labels: PredictedLabels, source: str) -> Iterator[Sample | BadRow]:
+def _labelled_rows(rows: Iterable[Sample | BadRow], labels: PredictedLabels, source: str) -> Iterator[Sample | BadRow]:
     """The rows, samples with their predictions as annotations; one that these cannot belong to is a bad row.
 
     Nothing is yielded before one of the predictions fits, so that what is written of the rows is not begun in vain.
-
-    Raises:
-        InputError: not one of the predictions fits a sample.
     """
     held: list[Sample | BadRow] = []  # at worst all rows: no more than the predictions, which are in memory too
     refused: InputError | None = None
@@ -106,13 +228,13 @@ def _no_fit(labels: PredictedLabels, refused: InputError | None, source: str) ->
     )
 
 
-def account_of(labels: PredictedLabels) -> Iterator[str]:
+def _account_of(labels: PredictedLabels) -> Iterator[str]:
     """What became of the predictions, a sentence each."""
     yield (
         f"{labels.joined:,} samples got an annotation by {labels.annotator!r} (kind model, taxonomy {labels.taxonomy})."
     )
     if labels.unchecked:
-        told = ", ".join(f"{status} {count:,}" for status, count in labels.unchecked.most_common())
+        told = listed(dict(labels.unchecked.most_common()))
         yield f"{labels.unchecked.total():,} samples were not checked and got none: {told}."
     if labels.refused:
         yield f"{labels.refused:,} samples have a prediction that could not be put into them."
@@ -126,189 +248,9 @@ def account_of(labels: PredictedLabels) -> Iterator[str]:
         yield f"lost: {what}, {loss.count:,} times, such as in {loss.example!r}."
 
 
-_TOLD = 20  # failed rows told one by one where no file keeps them all
-
-
-@command
-def convert(
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="IN", help="A file or folder in any readable format, or - for standard input.", show_default=False
-        ),
-    ],
-    *,
-    output: Annotated[OptionalOutput, Help("Default: standard output.")] = None,
-    format_: InputFormat = None,
-    to: Annotated[OutputFormat, Help("Default: by the suffix of the output; JSON lines on standard output.")] = None,
-    language: Annotated[Language, Help("Default: left unset.")] = None,
-    predictions: Annotated[
-        PredictionsFile, Help("They are written as annotations of kind `model`. Default: none.")
-    ] = None,
-    predicted_by: Annotated[
-        str | None,
-        typer.Option(
-            "--predicted-by",
-            metavar="NAME",
-            help="What the annotator of --predictions is called. Default: name and revision of the detector.",
-        ),
-    ] = None,
-    taxonomy: Annotated[Taxonomy, Help("Of --predictions. Default: the first that holds them all.")] = None,
-    strict: Annotated[
-        bool, typer.Option("--strict", help="Refuse rows that would need a repair. Default: off.")
-    ] = False,
-    on_error: OnError = "skip",
-    max_line_mb: Annotated[
-        int,
-        typer.Option(
-            "--max-line-mb",
-            metavar="MB",
-            min=1,
-            help="A longer line is a row that cannot be read; mebibytes. Default: 32.",
-        ),
-    ] = 32,
-    summary: Annotated[
-        bool,
-        typer.Option(
-            "--summary",
-            help="Print, file by file, how many tags were parsed, repaired and reported; writes no samples unless -o"
-            " names a file. Default: off.",
-        ),
-    ] = False,
-    json: Annotated[Json, Help("The account; needs -o or --summary. Default: off.")] = False,
-) -> None:
-    """Convert labelled responses between formats.
-
-    What was guessed, repaired and lost is said on standard error.
-
-    \b
-    To native:   veriglot convert gold_dev/ -o gold.jsonl
-    To Parquet:  veriglot convert answers.jsonl -o answers.parquet
-    Account:     veriglot convert gold_dev/ --summary
-    Annotate:    veriglot convert answers.jsonl --predictions marked.jsonl -o annotated.jsonl
-    """
-    output = output or "-"
-    if json and not summary and output == "-":
-        raise UsageError("--json would stand among the samples on standard output.", remedy="Add -o FILE or --summary.")
-    _check_target(source, output)
-    request = _Request(source, output, format_, to, known_tag(language), strict, on_error == "stop", max_line_mb << 20)
-    job = _Job(request, predicted_labels(predictions, predicted_by, taxonomy))
-    losses = None
-    if summary and output == "-":
-        job.read_only()
-    else:
-        losses = job.run()
-    _tell(job.report, losses, quiet_files=summary)
-    if job.labels is not None:
-        for line in account_of(job.labels):
-            _say(line)
-    if json:
-        _print_json(job.report, losses, job.labels)
-    elif summary:
-        print("\n".join(_report_lines(job.report)))
-    if job.failed or (losses is not None and losses.rows_left_out):
-        raise typer.Exit(EXIT_ROWS_FAILED)
-
-
-@dataclass(frozen=True)
-class _Request:
-    source: str
-    output: str
-    from_: str | None
-    to: str | None
-    language: str | None
-    strict: bool
-    stop: bool
-    max_line_bytes: int
-
-
-class _Job:
-    def __init__(self, request: _Request, labels: PredictedLabels | None) -> None:
-        from veriglot.formats.base import Report
-
-        self._request = request
-        self.labels = labels
-        self.report: Report = Report()
-        self.failed = 0
-
-    def read_only(self) -> None:
-        """Read everything and keep nothing but the account."""
-        for _ in self._rows():
-            pass
-
-    def run(self) -> Losses:
-        """Read and write."""
-        from veriglot.formats.writer import open_writer
-
-        writer: Writer
-        rows = self._rows()
-        first = list(islice(rows, 1))  # where nothing can be read or joined, what stands in the output's place stays
-        with open_writer(self._request.output, format=self._request.to) as writer:
-            for sample in chain(first, rows):
-                writer.write(sample)
-        return writer.losses
-
-    def _rows(self) -> Iterator[Sample]:
-        from veriglot.formats.containers import BadRow
-
-        request = self._request
-        failures = Path(f"{request.output}.failed.jsonl") if request.output != "-" else None
-        rows = self._read()
-        first = list(islice(rows, 1))
-        if failures is not None:
-            failures.unlink(missing_ok=True)
-        for row in chain(first, rows):
-            if not isinstance(row, BadRow):
-                yield row
-            elif request.stop:
-                raise row.error
-            else:
-                self._keep(row, failures)
-
-    def _read(self) -> Iterator[Sample | BadRow]:
-        from veriglot.formats.reader import SeenIds, read_rows
-
-        request = self._request
-        rows = read_rows(
-            request.source,
-            format=request.from_,
-            strict=request.strict,
-            max_line_bytes=request.max_line_bytes,
-            report=self.report,
-            language=request.language,
-            seen=SeenIds() if self.labels else None,
-        )
-        return rows if self.labels is None else labelled_rows(rows, self.labels, request.source)
-
-    def _keep(self, row: BadRow, failures: Path | None) -> None:
-        from veriglot.records import encode
-        from veriglot.storage.checkpoint import FailedRow
-
-        self.failed += 1
-        if failures is None or self.failed <= _TOLD:
-            _say(f"{row.error.message}. {row.error.remedy}".rstrip())
-        if failures is not None:
-            with failures.open("ab") as file:
-                file.write(encode(FailedRow.of(row.error, row.raw)) + b"\n")
-            if self.failed == _TOLD:
-                _say(f"further rows that cannot be read are only written to {failures}.")
-
-
-def _check_target(source: str, output: str) -> None:
-    if output == "-" or source == "-":
-        return
-    target, read = Path(output).resolve(), Path(source).resolve()
-    if target == read or read in target.parents:
-        raise UsageError("The output lies in the input.", remedy="Write it somewhere else.")
-
-
-def _say(text: str) -> None:
-    print(f"veriglot: {text}", file=sys.stderr)
-
-
 def _tell(report: Report, losses: Losses | None, *, quiet_files: bool) -> None:
     for path, why in report.unread.items():
-        _say(f"{path} is left aside: {why}.")
+        say(f"{path} is left aside: {why}.")
     for file in report.files.values():
         if quiet_files:
             break
@@ -322,22 +264,13 @@ def _tell(report: Report, losses: Losses | None, *, quiet_files: bool) -> None:
                 f" {tags.reported.total():,} reported"
             )
         parts += [f"{kind} {count:,}" for kind, count in file.notes.most_common()]
-        _say(f"{file.path} is {file.format} ({file.why}): {'; '.join(parts)}.")
+        say(f"{file.path} is {file.format} ({file.why}): {'; '.join(parts)}.")
     if losses is None:
         return
-    _say(f"{losses.written:,} samples written as {losses.format}.")
+    say(f"{losses.written:,} samples written as {losses.format}.")
     for what, loss in losses.lost.items():
         verb = "left out" if what.startswith("row: ") else "lost"
-        _say(f"{verb}: {what.removeprefix('row: ')}, {loss.count:,} times, such as in {loss.example!r}.")
-
-
-def _print_json(report: Report, losses: Losses | None, labels: PredictedLabels | None) -> None:
-    import msgspec
-
-    account = {"files": report.as_rows(), "unread": report.unread, "losses": losses.as_data() if losses else None}
-    if labels is not None:
-        account["predictions"] = labels.as_data()
-    sys.stdout.write(msgspec.json.format(msgspec.json.encode(account), indent=2).decode() + "\n")
+        say(f"{verb}: {what.removeprefix('row: ')}, {loss.count:,} times, such as in {loss.example!r}.")
 
 
 def _report_lines(report: Report) -> Iterator[str]:
@@ -350,7 +283,7 @@ def _report_lines(report: Report) -> Iterator[str]:
             yield from _layer_lines(layer, tags)
             total.add(tags)
         if file.notes:
-            yield f"  notes     {_listed(file.notes)}"
+            yield f"  notes     {listed(dict(file.notes.most_common()))}"
     samples = sum(file.samples for file in report.files.values())
     yield f"all {len(report.files):,} files  {samples:,} samples"
     yield from _layer_lines("total", total)
@@ -363,8 +296,4 @@ def _layer_lines(name: str, tags: TagReport) -> Iterator[str]:
     )
     for label, counts in (("repaired", tags.repaired), ("reported", tags.reported), ("spans", tags.spans)):
         if counts:
-            yield f"            {label}: {_listed(counts)}"
-
-
-def _listed(counts: Counter[str]) -> str:
-    return ", ".join(f"{kind} {count:,}" for kind, count in counts.most_common())
+            yield f"            {label}: {listed(dict(counts.most_common()))}"

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import typer
-
+from veriglot.cli.command import new_app
 from veriglot.cli.dataset_articles import articles, people
 from veriglot.cli.dataset_biographies import biographies
 from veriglot.cli.dataset_check import card, check
@@ -16,7 +15,7 @@ from veriglot.cli.dataset_translate import labels, translate
 
 __all__ = ["app"]
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
+app = new_app()
 
 
 @app.callback()

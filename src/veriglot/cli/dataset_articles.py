@@ -2,57 +2,132 @@
 
 from __future__ import annotations
 
+import re
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+import msgspec
 
-from veriglot.cli.command import Help, Setting, command
-from veriglot.cli.options import (
-    AccountJson,
-    Count,
-    OptionalCount,
-    Output,
-    Overwrite,
-    People,
-    Popularity,
-    Quiet,
-    RequiredLanguages,
-    Seed,
-    Wikidata,
-    Wikimedia,
-    iso_date,
-    language_tags,
-    parts,
-)
-from veriglot.errors import InputError, UsageError
+from veriglot.cli.command import Options, command
+from veriglot.cli.console import Bar, print_json, say
+from veriglot.cli.options import Help, Option, Setting, iso_date, language_tags, parts
+from veriglot.errors import InputError, UnknownNameError, UsageError
 
-__all__ = ["articles", "people"]
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from datetime import date
+
+    from veriglot.wikipedia.api import AnswerCache, PageViews, Wikipedia
+    from veriglot.wikipedia.articles import Absent, Article, Filter, FilterChain, FilterReport, Statistics
+    from veriglot.wikipedia.wikidata import Person
+
+__all__ = [
+    "ArticleOrder",
+    "PeopleOrder",
+    "Popularity",
+    "Wikidata",
+    "WrittenOnce",
+    "articles",
+    "articles_about",
+    "find_articles",
+    "find_people",
+    "people",
+    "read_people",
+]
+
+
+class Wikimedia(Options):
+    """Which Wikipedias to ask, and how fast."""
+
+    contact: Annotated[
+        str | None,
+        Option(
+            "An e-mail or web address of yours, which Wikimedia asks for and which is sent to it.",
+            "ADDRESS",
+            envvar="VERIGLOT_CONTACT",
+        ),
+    ] = None
+    rate: Annotated[
+        float | None,
+        Setting("Requests a second, at most. Default: 5 (Wikipedia), 1 (Wikidata), 10 (page views)."),
+    ] = None
+    wiki_servers: Annotated[
+        tuple[str, ...],
+        Setting("Other Wikipedias: TAG=URL, or a URL with {edition} in it. Default: Wikimedia's."),
+    ] = ()
+    fetched: Annotated[str | None, Setting("Folder where fetched answers are kept. Default: beside the output.")] = None
+
+    def servers(self, folder: Path) -> Servers:
+        """Where to ask, with answers kept in `folder` unless another is named."""
+        cache = Path(self.fetched) if self.fetched else folder
+        return Servers(self.contact, self.rate, cache, WikiServers(self.wiki_servers))
+
+
+class Wikidata(Wikimedia):
+    """Whom to ask for people, beside Wikipedias."""
+
+    wikidata_server: Annotated[str | None, Setting("Another SPARQL server. Default: Wikidata's.")] = None
+    views_server: Annotated[str | None, Setting("Another server of page views. Default: Wikimedia's.")] = None
+
+    def servers(self, folder: Path) -> Servers:
+        """Where to ask, with answers kept in `folder` unless another is named."""
+        return replace(super().servers(folder), wikidata=self.wikidata_server, views=self.views_server)
+
+
+class Popularity(Options):
+    """How people are found in Wikidata and drawn by how often they are read."""
+
+    at_least: Annotated[int | None, Setting("Articles in so many of the languages are enough. Default: in all.", 1)] = (
+        None
+    )
+    candidates: Annotated[
+        int | None, Setting("How many people, drawn at random, are described and counted. Default: 10 times count.", 1)
+    ] = None
+    groups: Annotated[
+        int, Setting("As many people are taken from each of so many groups of equal size by page views.", 1)
+    ] = 10
+    views_in: Annotated[
+        str | None, Setting("Wikipedias whose page views count, separated by commas; or none. Default: one, en first.")
+    ] = None
+    views_from: Annotated[str, Setting("Page views from this first of a month.")] = "2022-01-01"
+    views_to: Annotated[str, Setting("Page views up to the day before, as Kang et al.")] = "2023-01-01"
+
+    def counted_in(self, languages: tuple[str, ...], usual: tuple[str, ...]) -> tuple[str, ...]:
+        """The languages of `languages` whose page views count, `usual` ones where none is named."""
+        if self.views_in is None:
+            return usual
+        tags = () if self.views_in == "none" else language_tags(self.views_in)
+        if not set(tags) <= set(languages):
+            raise UsageError("`views_in` names a language that is not among --languages.")
+        return tags
+
+    @property
+    def period(self) -> tuple[str, str]:
+        """The days from and up to which page views count."""
+        return iso_date(self.views_from), iso_date(self.views_to)
 
 
 @command
 def articles(
     *,
-    edition: Annotated[
-        str, typer.Option("--edition", "-e", metavar="TAG", help="Wikipedia edition to read, by its language.")
-    ],
-    output: Annotated[Output, Help("JSON lines.")],
-    count: Annotated[OptionalCount, Help("Articles. Default: 1000 at random through the API; otherwise all.")] = None,
+    edition: Annotated[str, Option("Wikipedia edition to read, by its language.", "TAG", short="-e")],
+    output: Annotated[str, Help("JSON lines.")],
+    count: Annotated[int | None, Help("Articles. Default: 1000 at random through the API; otherwise all.")] = None,
     dump: Annotated[
         str | None,
-        typer.Option(
-            metavar="FILE",
-            help="A dump to read instead of asking the API: ...-pages-articles.xml.bz2, or a history with every edit."
-            " With --count, a random sample of it. Default: none.",
+        Option(
+            "A dump to read instead of asking the API: ...-pages-articles.xml.bz2, or a history with every edit."
+            " With --count, a random sample of it.",
+            "FILE",
         ),
     ] = None,
     category: Annotated[str | None, Setting("Articles of a category, not random ones. Default: none.")] = None,
     subcategories: Annotated[int, Setting("How many levels below the category to go.", 0)] = 0,
-    titles: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="Articles of these titles, one a line; - is standard input. Default: none."),
-    ] = None,
-    people: Annotated[People, Help("Articles about them, not random ones. Default: none.")] = None,
+    titles: Annotated[str | None, Option("Articles of these titles, one a line; - is standard input.", "FILE")] = None,
+    people: Annotated[list[str] | None, Help("Articles about them, not random ones.")] = None,
     min_characters: Annotated[int, Setting("Shorter texts are dropped; characters.", 0)] = 2000,
     min_depth: Annotated[
         float,
@@ -67,9 +142,7 @@ def articles(
             " more-references."
         ),
     ] = None,
-    no_filters: Annotated[
-        bool, typer.Option("--no-filters", help="Keep every article. Default: only those that pass the filters.")
-    ] = False,
+    no_filters: Annotated[bool, Option("Keep every article. Default: only those that pass the filters.")] = False,
     learn: Annotated[
         bool, Setting("Ask the wikis what their maintenance templates are called, besides the table.")
     ] = True,
@@ -79,18 +152,18 @@ def articles(
     statistics: Annotated[
         str | None,
         Setting(
-            'PAGES,ARTICLES,EDITS of Special:Statistics, for a dump, such as "8000000,2900000,250000000". Default:'
-            " asked of the API."
+            'PAGES,ARTICLES,EDITS of Special:Statistics, for a dump, such as "8000000,2900000,250000000".'
+            " Default: asked of the API."
         ),
     ] = None,
-    seed: Annotated[Seed, Help("Default: 0.")] = 0,
+    seed: int = 0,
     most_pages: Annotated[
         int | None, Setting("Stop after looking at so many pages. Default: 100 times count.", 1)
     ] = None,
     wikimedia: Wikimedia,
-    overwrite: Overwrite = False,
-    json: AccountJson = False,
-    quiet: Quiet = False,
+    overwrite: bool = False,
+    json: Annotated[bool, Help("The account. Default: a table.")] = False,
+    quiet: bool = False,
 ) -> None:
     """Fetch articles of one Wikipedia and keep those that mFAVA's filters let through.
 
@@ -101,18 +174,15 @@ def articles(
     At random:   veriglot dataset articles -e de -n 1000 --contact me@example.org -o de.jsonl
     From a dump: veriglot dataset articles -e de -n 1000 --dump dewiki-latest-pages-articles.xml.bz2 -o de.jsonl
     """
-    from veriglot.cli.generation import print_json
-    from veriglot.cli.progress import Bar
-    from veriglot.cli.wikipedia import ArticleOrder, Output, Servers, fetch_articles, report_lines, say
     from veriglot.records.languages import get_language
 
     tag = get_language(edition).tag
-    servers = Servers.of(wikimedia, Path(f"{output}.fetched"), tag)
+    path = Path(output)
+    servers = wikimedia.servers(Path(f"{output}.fetched"))
     wanted = _one_of(dump=dump, category=category, titles=titles, people=people)
     if wanted is None:
         count = count or 1000
         most_pages = most_pages or 100 * count
-    path = Path(output)
     order = ArticleOrder(
         language=tag,
         count=count,
@@ -129,21 +199,18 @@ def articles(
         category=category,
         subcategories=subcategories,
         statistics=_three(statistics),
-        servers=(servers.wiki, servers.english),
+        servers=(servers.wikis.of(tag), servers.wikis.of("en")),
     )
-    out = Output(path, order, restart=overwrite)
+    out = WrittenOnce(path, order, restart=overwrite)
     if out.finished is not None:
         say(f"{path} is finished.")
-        account, warnings = out.finished, list[str]()
+        account = out.finished
     else:
-        with Bar(shown=not quiet, total=lambda: count) as bar:
-            records, report, warnings = fetch_articles(order, servers, bar.advance)
-        account = {"report": report, "warnings": warnings}
-        out.write(records, account)
+        account = find_articles(out, order, servers, quiet=quiet)
+        for warning in account["warnings"]:
+            say(warning)
         if not quiet and not json:
-            print("\n".join(report_lines(report)))
-    for warning in warnings:
-        say(warning)
+            print("\n".join(_report_lines(account["report"])))
     if json:
         print_json(account)
 
@@ -156,7 +223,6 @@ def _one_of(**given: str | list[str] | None) -> str | None:
 
 
 def _kinds(without: str | None) -> tuple[str, ...]:
-    from veriglot.errors import UnknownNameError
     from veriglot.wikipedia.articles import KINDS, MFAVA_KINDS
 
     if without is None:
@@ -172,18 +238,12 @@ def _kinds(without: str | None) -> tuple[str, ...]:
 
 def _titles(titles: str | None, people: list[str] | None, tag: str) -> tuple[str, ...] | None:
     from veriglot.cli.inputs import read_text
-    from veriglot.cli.wikipedia import say, titles_of
 
-    names: list[str] = []
     for path in people or ():
         if not Path(path).is_file():
             raise InputError("there is no such file", path=path, remedy="Check the path.")
-        about, without = titles_of(Path(path), tag)
-        names += about
-        if without:
-            say(f"{without:,} of the people in {path} have no article in {tag}.")
     if people:
-        return tuple(names)
+        return articles_about(people, tag, told=True)
     return tuple(line.strip() for line in read_text(titles).splitlines() if line.strip()) if titles else None
 
 
@@ -206,17 +266,15 @@ _KANG = "en,es,ru,id,vi,fa,uk,sv,th,ja,de,ro,hu,bg,fr,fi,ko,it,zh"
 @command
 def people(
     *,
-    output: Annotated[Output, Help("JSON lines.")],
-    languages: Annotated[
-        RequiredLanguages, Help("Wikipedias that have an article on each. Default: the 19 of Kang et al.")
-    ] = _KANG,
-    count: Annotated[Count, Help("People. Default: 500.")] = 500,
+    output: Annotated[str, Help("JSON lines.")],
+    languages: Annotated[str, Help("Wikipedias that have an article on each. Default: the 19 of Kang et al.")] = _KANG,
+    count: Annotated[int, Help("People.")] = 500,
     popularity: Popularity,
-    seed: Annotated[Seed, Help("Default: 0.")] = 0,
+    seed: int = 0,
     wikidata: Wikidata,
-    overwrite: Overwrite = False,
-    json: AccountJson = False,
-    quiet: Quiet = False,
+    overwrite: bool = False,
+    json: Annotated[bool, Help("The account. Default: a table.")] = False,
+    quiet: bool = False,
 ) -> None:
     """Find people whom all these Wikipedias have an article on, and draw some, read often and seldom.
 
@@ -227,14 +285,7 @@ def people(
     As kang:         veriglot dataset people --contact me@example.org -o people.jsonl
     As HalluVerse25: veriglot dataset people -l en,ar,tr --contact me@example.org -o people.jsonl
     """
-    from veriglot.cli.generation import print_json
-    from veriglot.cli.progress import Bar
-    from veriglot.cli.wikipedia import Output, PeopleOrder, Servers, fetch_people, say
-
-    tags, views_in = language_tags(languages), popularity.views_in
-    counted = tags[:1] if views_in is None else () if views_in == "none" else language_tags(views_in)
-    if not set(counted) <= set(tags):
-        raise UsageError("`views_in` names a language that is not among --languages.")
+    tags = language_tags(languages)
     order = PeopleOrder(
         languages=tags,
         at_least=popularity.at_least,
@@ -242,21 +293,19 @@ def people(
         candidates=max(popularity.candidates or 10 * count, count),
         groups=popularity.groups,
         seed=seed,
-        views_in=counted,
-        views_from=iso_date(popularity.views_from),
-        views_to=iso_date(popularity.views_to),
+        views_in=popularity.counted_in(tags, usual=tags[:1]),
+        views_from=popularity.period[0],
+        views_to=popularity.period[1],
         servers=(wikidata.wikidata_server, wikidata.views_server),
     )
     path = Path(output)
-    out = Output(path, order, restart=overwrite)
+    out = WrittenOnce(path, order, restart=overwrite)
     if out.finished is not None:
         say(f"{path} is finished.")
         account = out.finished
     else:
-        servers = Servers.of(wikidata, path.with_name(f"{path.name}.fetched"))
-        with Bar(shown=not quiet, total=lambda: None) as bar:
-            persons, account = fetch_people(order, servers, bar.advance)
-        out.write(persons, account)
+        servers = wikidata.servers(path.with_name(f"{path.name}.fetched"))
+        account = find_people(out, order, servers, quiet=quiet)
         if not quiet and not json:
             print(
                 f"{account['found']:,} people found, {account['described']:,} described"
@@ -266,3 +315,402 @@ def people(
         say(f"{account['written']:,} of the {count:,} people that were asked for.")
     if json:
         print_json(account)
+
+
+def read_people(path: Path) -> Iterator[Person]:
+    """The people of a file that `veriglot dataset people` wrote.
+
+    Raises:
+        InputError: the file is not one of people.
+    """
+    from veriglot.wikipedia.wikidata import Person
+
+    for number, line in enumerate(path.read_bytes().splitlines(), 1):
+        try:
+            yield msgspec.json.decode(line, type=Person)
+        except msgspec.MsgspecError as error:
+            raise InputError(
+                f"this is no person ({error})",
+                path=str(path),
+                line=number,
+                remedy="Rows are those of `veriglot dataset people`; `id` and `sitelinks` are needed.",
+            ) from error
+
+
+def articles_about(people: Sequence[str], language: str, *, told: bool = False) -> tuple[str, ...]:
+    """The titles of articles about the people of files; `told` says how many have none in this language."""
+    titles: list[str] = []
+    for path in people:
+        persons = list(read_people(Path(path)))
+        about = [person.titles[language] for person in persons if language in person.titles]
+        titles += about
+        if told and len(about) < len(persons):
+            say(f"{len(persons) - len(about):,} of the people in {path} have no article in {language}.")
+    return tuple(titles)
+
+
+class ArticleOrder(msgspec.Struct, frozen=True):
+    """Which articles are wanted; everything in it changes the output."""
+
+    language: str
+    count: int | None
+    most_pages: int | None
+    seed: int
+    min_characters: int
+    min_depth: float
+    min_edits: int
+    kinds: tuple[str, ...]
+    learn: bool
+    strict: bool
+    dump: str | None = None
+    titles: tuple[str, ...] | None = None
+    category: str | None = None
+    subcategories: int = 0
+    statistics: tuple[int, int, int] | None = None
+    servers: tuple[str | None, ...] = ()
+
+
+def find_articles(out: WrittenOnce, order: ArticleOrder, servers: Servers, *, quiet: bool) -> dict[str, Any]:
+    """Write the articles of an order; returns the account of the filters as `report`, and `warnings` in words.
+
+    Raises:
+        UsageError: the edition as a whole does not pass, or no contact is given.
+        InputError, HttpError: a dump or a server that does not give what it should.
+    """
+    from veriglot.wikipedia.articles import FilterChain
+
+    with ExitStack() as stack:
+        source = _Source(order, servers, stack)
+        filters, warnings = _filters(order, source)
+        chain = FilterChain(filters, strict=order.strict)
+        bar = stack.enter_context(Bar(shown=not quiet, total=lambda: order.count))
+        if order.dump and order.count:
+            articles = _drawn(order, chain, bar.advance)
+        else:
+            articles = _taken(order, source.rows(), chain, bar.advance, warnings)
+        chain.report.written = len(articles)
+        if source.wiki is not None:
+            warnings += [f"the server warned, {times} times: {text}" for text, times in source.wiki.warnings.items()]
+    account = {"report": chain.report, "warnings": warnings}
+    out.write(articles, account)
+    return account
+
+
+class _Source:
+    """The pages of an order, and the wikis behind them, opened when they are first asked."""
+
+    def __init__(self, order: ArticleOrder, servers: Servers, stack: ExitStack) -> None:
+        self._order = order
+        self._servers = servers
+        self._stack = stack
+        self.wiki = None if order.dump else self.open(order.language)
+
+    def open(self, language: str) -> Wikipedia:
+        """A Wikipedia, whose connections end with the stack."""
+        return self._servers.wikipedia(language, self._stack, self._cache)
+
+    @cached_property
+    def _cache(self) -> AnswerCache:
+        from veriglot.wikipedia.api import AnswerCache
+
+        return self._stack.enter_context(AnswerCache(self._servers.cache))
+
+    def rows(self) -> Iterator[Article | Absent]:
+        """The pages, in order."""
+        from veriglot.wikipedia.dump import read_dump
+
+        order = self._order
+        if order.dump is not None:
+            return read_dump(order.dump, language=order.language)
+        assert self.wiki is not None
+        if order.titles is not None:
+            return self.wiki.titles(order.titles)
+        if order.category is not None:
+            return self.wiki.category(order.category, depth=order.subcategories)
+        return self.wiki.random(seed=order.seed)
+
+
+def _filters(order: ArticleOrder, source: _Source) -> tuple[list[Filter], list[str]]:
+    """The filters of an order, the cheap ones first, and what is to be said of them."""
+    from veriglot.wikipedia.articles import Depth, Edits, Length, Maintenance
+
+    filters: list[Filter] = []
+    warnings: list[str] = []
+    if order.min_depth > 0:
+        statistics = _statistics(order, source)
+        shallow = Depth(order.min_depth, statistics)
+        if shallow.depth is not None and shallow.depth < order.min_depth:
+            raise UsageError(
+                f"The Wikipedia of this language has depth {shallow.depth:.3g}, below {order.min_depth:g}:"
+                " none of its articles passes.",
+                remedy="Set min_depth = 0 to take them all the same, and say so where you report on them.",
+            )
+        if statistics is None:
+            warnings.append("the depth of the edition is not checked: a dump does not tell it; see `statistics`.")
+        filters.append(shallow)
+    if order.min_characters > 0:
+        filters.append(Length(order.min_characters))
+    if order.kinds:
+        more: dict[str, list[str]] = {}
+        if source.wiki is not None and order.learn:
+            english = source.wiki
+            if source.wiki.edition != "en":
+                english = source.open("en")
+            from veriglot.wikipedia.api import linked_template_names
+
+            more = linked_template_names(english, source.wiki, order.kinds)
+        maintenance = Maintenance(order.language, order.kinds, more)
+        if maintenance.without_own:
+            warnings.append(
+                f"no maintenance template of this language is known for {', '.join(maintenance.without_own)};"
+                " the English names alone are looked for."
+            )
+        filters.append(maintenance)
+    if order.min_edits > 0:
+        filters.append(Edits(order.min_edits, source.wiki.with_edits if source.wiki is not None else None))
+    return filters, warnings
+
+
+def _statistics(order: ArticleOrder, source: _Source) -> Statistics | None:
+    from veriglot.wikipedia.articles import Statistics
+
+    if order.statistics is not None:
+        pages, articles, edits = order.statistics
+        return Statistics(pages=pages, articles=articles, edits=edits)
+    return source.wiki.statistics() if source.wiki is not None else None
+
+
+def _drawn(order: ArticleOrder, chain: FilterChain, seen: Callable[[], None]) -> list[Article]:
+    from veriglot.wikipedia.dump import draw_articles, open_dump
+
+    assert order.dump is not None
+    assert order.count is not None
+    articles = draw_articles(open_dump(order.dump, language=order.language), chain, order.count, seed=order.seed)
+    for _ in articles:
+        seen()
+    return articles
+
+
+def _taken(
+    order: ArticleOrder,
+    rows: Iterator[Article | Absent],
+    chain: FilterChain,
+    seen: Callable[[], None],
+    warnings: list[str],
+) -> list[Article]:
+    """The first articles that pass, as many as are wanted."""
+    articles: list[Article] = []
+    for row in rows:
+        article = chain.judge(row)
+        if article is not None:
+            articles.append(article)
+            seen()
+        if order.count is not None and len(articles) >= order.count:
+            break
+        if order.most_pages is not None and chain.report.met >= order.most_pages:
+            warnings.append(f"stopped after {order.most_pages:,} pages; see `most_pages`.")
+            break
+    if order.count is not None and len(articles) < order.count:
+        warnings.append(f"{len(articles):,} of the {order.count:,} articles that were asked for.")
+    return articles
+
+
+def _report_lines(report: FilterReport) -> Iterator[str]:
+    """The account of the filters, for a terminal."""
+    yield f"{report.met:,} pages met, {report.passed:,} articles passed, {report.written:,} written"
+    for reason, count in sorted(report.absent.items()):
+        yield f"  {count:>9,}  no article: {reason}"
+    if report.not_drawn:
+        yield f"  {report.not_drawn:>9,}  not drawn"
+    for filter_ in report.filters:
+        yield f"  {filter_.dropped:>9,}  of {filter_.judged:,} dropped by {filter_.name}: {filter_.rule}"
+        for reason, count in sorted(filter_.reasons.items(), key=lambda item: -item[1]):
+            yield f"             {count:,} {reason}"
+        if filter_.unchecked:
+            yield f"  {filter_.unchecked:>9,}  of {filter_.judged:,} NOT CHECKED by {filter_.name}"
+
+
+class PeopleOrder(msgspec.Struct, frozen=True):
+    """Which people are wanted; everything in it changes the output."""
+
+    languages: tuple[str, ...]
+    at_least: int | None
+    count: int
+    candidates: int
+    groups: int
+    seed: int
+    views_in: tuple[str, ...]
+    views_from: str
+    views_to: str
+    servers: tuple[str | None, ...] = ()
+
+
+def find_people(out: WrittenOnce, order: PeopleOrder, servers: Servers, *, quiet: bool) -> dict[str, Any]:
+    """Write the people of an order, those most read first.
+
+    Returns:
+        How many there are (`found`), were `described`, have no count of views (`without_views`) and were `written`.
+
+    Raises:
+        UsageError: wrong languages, numbers or dates, or no contact.
+        HttpError: a server that does not give what it should.
+    """
+    from datetime import date
+
+    from veriglot.wikipedia.api import AnswerCache, PageViews, page_views_session, wikidata_session
+    from veriglot.wikipedia.articles import draw_diverse
+    from veriglot.wikipedia.wikidata import Wikidata
+
+    start, end = date.fromisoformat(order.views_from), date.fromisoformat(order.views_to)
+    with ExitStack() as stack:
+        bar = stack.enter_context(Bar(shown=not quiet, total=lambda: None))
+        cache = stack.enter_context(AnswerCache(servers.cache))
+        session = wikidata_session(contact=servers.contact, server=servers.wikidata, rate=servers.pace(1.0))
+        wikidata = Wikidata(stack.enter_context(session), cache=cache)
+        candidates = list(wikidata.people(order.languages, at_least=order.at_least))
+        drawn = draw_diverse(
+            candidates, order.candidates, size=lambda _: 0, name=lambda person: person.id, groups=1, seed=order.seed
+        )
+        people = list(wikidata.describe(drawn, order.languages))
+        if order.views_in:
+            pace = servers.pace(10.0)
+            counting = page_views_session(contact=servers.contact, server=servers.views, rate=pace)
+            views = PageViews(stack.enter_context(counting), cache=cache)
+            people = [_counted(person, views, order.views_in, start, end, bar.advance) for person in people]
+            chosen = draw_diverse(
+                people,
+                order.count,
+                size=lambda person: person.all_views,
+                name=lambda person: person.id,
+                groups=order.groups,
+                seed=order.seed,
+            )
+        else:
+            chosen = draw_diverse(people, order.count, size=lambda _: 0, name=lambda person: person.id, groups=1)
+    unknown = sum(all(count is None for count in person.views.values()) for person in people) if order.views_in else 0
+    account = {"found": len(candidates), "described": len(people), "without_views": unknown, "written": len(chosen)}
+    out.write(chosen, account)
+    return account
+
+
+def _counted(
+    person: Person, views: PageViews, languages: Iterable[str], start: date, end: date, seen: Callable[[], None]
+) -> Person:
+    counts = {tag: views.of(tag, person.titles[tag], start, end) for tag in languages if tag in person.titles}
+    seen()
+    return msgspec.structs.replace(person, views=counts)
+
+
+@dataclass(frozen=True)
+class Servers:
+    """Where to ask, and how.
+
+    Attributes:
+        contact: an e-mail or web address that Wikimedia is told.
+        rate: requests a second; None for what each service takes well.
+        cache: the folder of fetched answers.
+        wikis: the addresses of Wikipedias.
+        wikidata, views: other addresses than Wikimedia's own.
+    """
+
+    contact: str | None
+    rate: float | None
+    cache: Path
+    wikis: WikiServers
+    wikidata: str | None = None
+    views: str | None = None
+
+    def pace(self, usual: float) -> float:
+        """The rate that was asked for, or the usual one."""
+        return self.rate if self.rate is not None else usual
+
+    def wikipedia(self, tag: str, stack: ExitStack, cache: AnswerCache) -> Wikipedia:
+        """The Wikipedia of a language, whose connections end with the stack."""
+        from veriglot.wikipedia.api import Wikipedia, wikipedia_session
+
+        session = wikipedia_session(tag, contact=self.contact, server=self.wikis.of(tag), rate=self.pace(5.0))
+        return Wikipedia(tag, stack.enter_context(session), cache=cache)
+
+
+class WikiServers:
+    """Which server has the Wikipedia of a language.
+
+    Args:
+        given: `TAG=URL` for one language, or a URL for all others, in which `{edition}` stands for the edition.
+
+    Raises:
+        UsageError: something else, or an address that holds a password.
+    """
+
+    def __init__(self, given: Sequence[str]) -> None:
+        from veriglot.http.session import checked_address
+        from veriglot.records.languages import get_language as known
+
+        self._by_tag: dict[str, str] = {}
+        self._pattern: str | None = None
+        for server in given:
+            match = re.fullmatch(r"([A-Za-z-]+)=(https?://.+)", server)
+            checked_address((match[2] if match is not None else server).replace("{edition}", "edition"))
+            if match is not None:
+                self._by_tag[known(match[1]).tag] = match[2]
+            elif re.match(r"https?://", server) and "{edition}" in server and self._pattern is None:
+                self._pattern = server
+            else:
+                raise UsageError(
+                    f"wiki_servers: {server!r} says not which Wikipedia it is.",
+                    remedy="Write it as de=URL, or once, for all others, as a URL with {edition} in it.",
+                )
+
+    def of(self, tag: str) -> str | None:
+        """The address of a Wikipedia; None for Wikimedia's own."""
+        from veriglot.wikipedia.articles import edition_of
+
+        if tag in self._by_tag:
+            return self._by_tag[tag]
+        return self._pattern.replace("{edition}", edition_of(tag)) if self._pattern is not None else None
+
+
+class WrittenOnce:
+    """A file of JSON lines that is written as a whole, beside it `<name>.report.json` with what it was made by.
+
+    Args:
+        path: the file.
+        order: what makes it.
+        restart: write it anew, whatever is there.
+
+    Raises:
+        UsageError: something else is there.
+    """
+
+    def __init__(self, path: Path, order: msgspec.Struct, *, restart: bool) -> None:
+        self.path = path
+        self.report_path = path.with_name(f"{path.name}.report.json")
+        self._order = msgspec.to_builtins(order)
+        self.finished: dict[str, Any] | None = None
+        if path.exists() and not restart:
+            self.finished = self._earlier()
+            if self.finished is None:
+                raise UsageError(
+                    f"{path} is there already, and was not made by this command with these options.",
+                    remedy="Name another file, or add --overwrite to make it anew.",
+                )
+
+    def write(self, rows: Iterable[msgspec.Struct], account: dict[str, Any]) -> None:
+        """Write the rows and the account; the file appears when it is whole."""
+        from veriglot.storage.files import open_whole, write_json
+
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with open_whole(self.path) as file:
+            for row in rows:
+                file.write(msgspec.json.encode(row) + b"\n")
+            self.path.unlink(missing_ok=True)  # first: the new account must at no moment stand beside an older output
+            write_json(self.report_path, {"made_by": self._order, **account}, indent=2)
+
+    def _earlier(self) -> dict[str, Any] | None:
+        """The account of a finished output, if this order made it."""
+        try:
+            told = msgspec.json.decode(self.report_path.read_bytes())
+        except (OSError, msgspec.DecodeError):
+            return None
+        same = isinstance(told, dict) and told.get("made_by") == msgspec.json.decode(msgspec.json.encode(self._order))
+        return told if same else None

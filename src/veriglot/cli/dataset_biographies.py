@@ -2,89 +2,176 @@
 
 from __future__ import annotations
 
+import tempfile
+from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+import msgspec
 
-from veriglot.cli.command import Help, Setting, command
-from veriglot.cli.options import (
-    AccountJson,
-    Connection,
-    Cost,
-    Count,
-    DryRun,
-    Languages,
-    OptionalModels,
-    Output,
-    Overwrite,
-    Part,
-    People,
-    Popularity,
-    Quiet,
-    Retry,
-    Revision,
-    Seed,
-    Wikidata,
-    iso_date,
-    language_tags,
-)
-from veriglot.errors import UsageError
+from veriglot.cli.command import Options, command
+from veriglot.cli.console import Bar, print_json, say
+from veriglot.cli.dataset_articles import PeopleOrder, Popularity, Wikidata, WrittenOnce, find_people
+from veriglot.cli.dataset_responses import ask, named_models
+from veriglot.cli.generation import Connection, Cost, Queries, Run, records_of, references, tell
+from veriglot.cli.inputs import readable
+from veriglot.cli.options import Help, Option, Setting, language_tags
+from veriglot.datasets.factual import Spread
+from veriglot.errors import EXIT_ROWS_FAILED, InputError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from veriglot.datasets.factual import (
+        ArticleSource,
+        Candidate,
+        ChoiceAccount,
+        FactualManifest,
+        Labels,
+        RejectedPerson,
+    )
+    from veriglot.datasets.queries import Reference
+    from veriglot.datasets.responses import Respondent
+    from veriglot.records import Sample
+    from veriglot.storage.checkpoint import FailedRow
+    from veriglot.wikipedia.api import AnswerCache
 
 __all__ = ["biographies"]
 
 
-@command
-def biographies(
-    *,
-    output: Annotated[Output, Help("The folder of the set.")],
+class _SetOrder(msgspec.Struct, frozen=True):
+    """Which people and articles are wanted; everything in it changes them.
+
+    Attributes:
+        languages: of the set.
+        count: how many people.
+        spread, groups, seed: see `in_order`.
+        at_least: in how many languages there has to be an article; None for all.
+        part: what of an article is the reference.
+        min_characters: shorter articles count as none.
+        cross: the language whose articles every response is held against too; None for no such set.
+        found: how the candidates are found; None where files name them.
+        people, articles: SHA-256 of the files that name people and hold articles.
+        wikis: other servers than Wikimedia's, as they were given.
+    """
+
+    languages: tuple[str, ...]
+    count: int
+    spread: Spread
+    groups: int
+    seed: int
+    at_least: int | None
+    part: Literal["lead", "text"]
+    min_characters: int
+    cross: str | None
+    found: PeopleOrder | None = None
+    people: tuple[str, ...] = ()
+    articles: tuple[str, ...] = ()
+    wikis: tuple[str, ...] = ()
+
+
+class BiographiesOptions(Options):
+    """The options of `veriglot dataset biographies`."""
+
+    output: Annotated[str, Help("The folder of the set.")]
     model: Annotated[
-        OptionalModels,
-        Help("NAME=MODEL gives it another name; may be repeated. Default: none, with prompts_only."),
-    ] = None,
-    languages: Annotated[Languages, Help("Default: the 19 of Kang et al.")] = None,
-    count: Annotated[Count, Help("People. Default: 500.")] = 500,
-    people: Annotated[People, Help("Default: they are found in Wikidata.")] = None,
+        tuple[str, ...], Help("NAME=MODEL gives it another name; may be repeated. Default: none, with prompts_only.")
+    ] = ()
+    languages: Annotated[str | None, Help("Default: the 19 of Kang et al.")] = None
+    count: Annotated[int, Help("People.")] = 500
+    people: Annotated[tuple[str, ...], Help("Default: they are found in Wikidata.")] = ()
     articles: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="FILE",
-            help="Articles as JSON lines with `item` and `language`, as `veriglot dataset articles` writes; may be"
+        tuple[str, ...],
+        Option(
+            "Articles as JSON lines with `item` and `language`, as `veriglot dataset articles` writes; may be"
             " repeated. Default: they are fetched from the Wikipedias.",
+            "FILE",
         ),
-    ] = None,
-    samples: Annotated[int, Setting("Responses a prompt and model; five as Kang et al.", 1)] = 5,
-    temperature: Annotated[float | None, Setting("Of the responses. Default: that of `generation`, else 1.", 0)] = None,
+    ] = ()
+    samples: Annotated[int, Setting("Responses a prompt and model; five as Kang et al.", 1)] = 5
+    temperature: Annotated[float | None, Setting("Of the responses. Default: that of `generation`, else 1.", 0)] = None
     spread: Annotated[
         Literal["diverse", "top", "given"] | None,
         Setting(
-            "diverse: as many people from each of the groups of equal size by page views, as Kang et al. top: those"
-            " that are read most. given: in the order of people. Default: given with people, else diverse."
+            "diverse: as many people from each of the groups of equal size by page views, as Kang et al. top:"
+            " those that are read most. given: in the order of people. Default: given with people, else diverse."
         ),
-    ] = None,
-    part: Part = "text",
-    min_characters: Annotated[int, Setting("Shorter articles count as none; characters.", 0)] = 0,
+    ] = None
+    part: Literal["lead", "text"] = "text"
+    min_characters: Annotated[int, Setting("Shorter articles count as none; characters.", 0)] = 0
     cross: Annotated[
-        str,
-        Setting("Responses are held against the article in this language too, in a file of their own; or none."),
-    ] = "en",
+        str, Setting("Responses are held against the article in this language too, in a file of their own; or none.")
+    ] = "en"
     labels: Annotated[
-        list[str] | None,
+        tuple[str, ...],
         Setting("Files of annotated rows of reference.jsonl, whose labels are put onto the rows. Default: none."),
-    ] = None,
-    prompts_only: Annotated[bool, Setting("Make people, articles and prompts, and ask no model.")] = False,
-    popularity: Popularity,
-    seed: Annotated[Seed, Help("Default: 0.")] = 0,
-    wikidata: Wikidata,
-    cost: Cost,
-    revision: Revision = None,
-    connection: Connection,
-    overwrite: Overwrite = False,
-    retry: Retry = False,
-    dry_run: DryRun = False,
-    json: AccountJson = False,
-    quiet: Quiet = False,
-) -> None:
+    ] = ()
+    prompts_only: Annotated[bool, Setting("Make people, articles and prompts, and ask no model.")] = False
+    popularity: Popularity
+    seed: int = 0
+    wikidata: Wikidata
+    cost: Cost
+    revision: str | None = None
+    connection: Connection
+    run: Run
+    dry_run: bool = False
+    json: Annotated[bool, Help("The account. Default: a table.")] = False
+
+    @property
+    def root(self) -> Path:
+        """The folder of the set."""
+        return Path(self.output)
+
+    @property
+    def seeds(self) -> list[int | None]:
+        """One a response."""
+        return [*range(1, self.samples + 1)]
+
+    @cached_property
+    def order(self) -> _SetOrder:
+        """Which people and articles are wanted.
+
+        Raises:
+            UsageError: options that do not go together.
+            InputError: a file that is not there.
+        """
+        from veriglot.datasets.prompts import biography_languages
+
+        tags = tuple(biography_languages()) if self.languages is None else language_tags(self.languages)
+        if self.spread == "given" and not self.people:
+            raise UsageError("There is no given order of people who are yet to be found.", remedy="Add --people FILE.")
+        if self.articles and not self.people:
+            raise UsageError("Articles of files are about people of a file.", remedy="Add --people FILE.")
+        least = self.popularity.at_least
+        if least is not None and least > len(tags):
+            raise UsageError(f"Articles in {least} of {len(tags)} languages cannot be asked for.")
+        counted = self.popularity.counted_in(tags, usual=("en",) if "en" in tags else tags[:1])
+        search = None
+        if not self.people:  # all of them are described and counted, and chosen from later
+            wanted = max(self.popularity.candidates or 10 * self.count, self.count)
+            servers = (self.wikidata.wikidata_server, self.wikidata.views_server)
+            search = PeopleOrder(tags, least, wanted, wanted, 1, self.seed, counted, *self.popularity.period, servers)
+        cross = None if self.cross == "none" else language_tags(self.cross)[0]
+        return _SetOrder(
+            languages=tags,
+            count=self.count,
+            spread=self.spread or ("given" if self.people else "diverse"),
+            groups=self.popularity.groups,
+            seed=self.seed,
+            at_least=least,
+            part=self.part,
+            min_characters=self.min_characters,
+            cross=cross if tags != (cross,) else None,  # every response is held against it already
+            found=search,
+            people=_hashes(self.people),
+            articles=_hashes(self.articles),
+            wikis=self.wikidata.wiki_servers,
+        )
+
+
+@command
+def biographies(options: BiographiesOptions) -> int:
     """Make the set of Kang et al.: people with an article in every language, biographies by models, and their sets.
 
     Each response in the right language is held against the article in its language (reference.jsonl), against the
@@ -95,62 +182,362 @@ def biographies(
     All of it:  veriglot dataset biographies --contact me@example.org -m bloomz --base-url URL -o set
     From files: veriglot dataset biographies -l en,de --people p.jsonl --articles a.jsonl -m m --base-url URL -o set
     """
-    from veriglot.cli import factual_set
-    from veriglot.cli.dataset_responses import named_models
-    from veriglot.cli.factual_set import order_of
-    from veriglot.cli.wikipedia import Servers, WikiServers
     from veriglot.http.session import checked_address
     from veriglot.llm.client import Settings
 
+    connection, wikidata = options.connection, options.wikidata
     for address in filter(None, (connection.base_url, wikidata.wikidata_server, wikidata.views_server)):
         checked_address(address)  # before anything is planned or written down
-    root = Path(output)
     usual = Settings(temperature=1.0, top_p=0.9, do_sample=True if connection.client == "transformers" else None)
-    settings = Settings(temperature=temperature).over(connection.settings).over(usual)
-    respondents = named_models(model or (), revision, settings)
-    if not respondents and not prompts_only:
+    settings = Settings(temperature=options.temperature).over(connection.settings).over(usual)
+    respondents = named_models(options.model, options.revision, settings)
+    if not respondents and not options.prompts_only:
         raise UsageError("Which model is to be asked?", remedy="Add --model MODEL, or set prompts_only.")
-    views_in, wikis = popularity.views_in, wikidata.wiki_servers or []
-    order = order_of(
-        language_tags(languages) if languages is not None else None,
-        count,
-        spread=spread,
-        groups=popularity.groups,
-        seed=seed,
-        at_least=popularity.at_least,
-        part=part,
-        min_characters=min_characters,
-        cross=None if cross == "none" else language_tags(cross)[0],
-        people=people or [],
-        articles=articles or [],
-        candidates=popularity.candidates,
-        views_in=language_tags(views_in) if views_in not in (None, "none") else () if views_in else None,
-        period=(iso_date(popularity.views_from), iso_date(popularity.views_to)),
-        servers=(wikidata.wikidata_server, wikidata.views_server),
-        wikis=wikis,
-    )
-    job = factual_set.FactualJob(
-        root=root,
-        order=order,
-        respondents=respondents,
-        samples=samples,
-        servers=Servers.of(wikidata, root / "fetched"),
-        wikis=WikiServers(wikis),
-        people=people or [],
-        articles=articles or [],
-        labels=labels or [],
-        prices=cost.prices,
-        restart=overwrite,
-        retry=retry,
-        quiet=quiet,
-    )
-    if dry_run:
-        code = factual_set.dry_run(job)
-    else:
-        if not prompts_only:
-            connection.options()  # what is missing is to be known before people are fetched
-        manifest, code = factual_set.make(job, None if prompts_only else connection)
-        if manifest is not None and not quiet:
-            factual_set.show(manifest, root, json=json)
-    if code:
-        raise typer.Exit(code)
+    made = _FactualSet(options, respondents)
+    if options.dry_run:
+        return made.plan()
+    if not options.prompts_only:
+        connection.check()  # what is missing is to be known before people are fetched
+    manifest, code = made.make()
+    if manifest is not None and not options.run.quiet:
+        _show(manifest, options.root, json=options.json)
+    return code
+
+
+def _hashes(paths: Sequence[str]) -> tuple[str, ...]:
+    from veriglot.signatures import file_sha256
+
+    for path in paths:
+        if not Path(path).is_file():
+            raise InputError("there is no such file", path=path, remedy="Check the path.")
+    return tuple(map(file_sha256, paths))
+
+
+class _FactualSet:
+    """The steps of a set, each of which is done once."""
+
+    def __init__(self, options: BiographiesOptions, respondents: Sequence[Respondent]) -> None:
+        self._options = options
+        self._root = options.root
+        self._order = options.order
+        self._run = options.run
+        self._respondents = respondents
+        self._servers = options.wikidata.servers(self._root / "fetched")
+
+    def make(self) -> tuple[FactualManifest | None, int]:
+        """Make the set, or what is missing of it.
+
+        Returns:
+            The manifest (None without responses), and the exit code.
+
+        Raises:
+            UsageError: the folder was begun otherwise, or another process is making it.
+            HttpError, ModelError: a server that does not give what it should; what is done is kept.
+        """
+        from veriglot.storage.files import Lock
+
+        self._root.mkdir(parents=True, exist_ok=True)
+        lock = Lock(self._root / "manifest.json")
+        try:
+            account = self._chosen()
+            code = self._prompts()
+            if self._options.prompts_only:
+                return None, code
+            tallies = ask(
+                Queries([str(self._root / "prompts.jsonl")], format_name="jsonl"),
+                self._respondents, self._options.connection, self._root / "responses", design="runs",
+                seeds=self._options.seeds, run=self._run,
+            )  # fmt: skip
+            code = max(code, *(tell(path, tally) for path, tally in tallies.items()))
+            responses = dict(zip((respondent.name for respondent in self._respondents), tallies, strict=True))
+            return self._sets(responses, account), code
+        finally:
+            lock.release()
+
+    def _chosen(self) -> dict[str, Any]:
+        """Choose people and articles; returns their account."""
+        out = WrittenOnce(self._root / "articles.jsonl", self._order, restart=self._run.overwrite)
+        account = out.finished if out.finished is not None else self._choose(out)
+        people, aside = account["people"], self._root / "people.set_aside.jsonl"
+        if people["chosen"] < self._order.count:
+            say(
+                f"{people['chosen']:,} of the {self._order.count:,} people that were asked for have the articles it"
+                " takes."
+            )
+        if not self._run.quiet:
+            say(
+                f"{people['looked_up']:,} people looked up, {people['chosen']:,} taken; who was not, and what is"
+                f" lacking, stands in {aside}."
+            )
+        if not people["chosen"]:
+            raise _nobody(account, aside)
+        return account
+
+    def _choose(self, out: WrittenOnce) -> dict[str, Any]:
+        """Write articles into `out`, and who they are about beside it."""
+        from veriglot.datasets.factual import ChoiceAccount, choose, in_order
+        from veriglot.wikipedia.api import AnswerCache
+
+        order, account = self._order, ChoiceAccount()
+        told: dict[str, Any] = {}
+        with ExitStack() as stack:
+            candidates, counts = self._candidates(account.set_aside)
+            ordered = in_order(candidates, order.count, spread=order.spread, groups=order.groups, seed=order.seed)
+            if self._options.articles:
+                source = _given(order, self._options.articles, stack, account.set_aside)
+            else:
+                source = self._wikis(stack, stack.enter_context(AnswerCache(self._servers.cache)))
+            bar = stack.enter_context(Bar(shown=not self._run.quiet, total=lambda: order.count))
+            also = [order.cross] if order.cross is not None else []
+
+            def rows() -> Iterator[Reference]:
+                chosen: list[Candidate] = []
+                for choice in choose(
+                    ordered, source, order.languages, order.count, account,
+                    at_least=order.at_least, also=also, min_characters=order.min_characters, seen=bar.advance,
+                ):  # fmt: skip
+                    chosen.append(choice.person)
+                    yield from choice.articles.values()
+                _write(self._root / "people.jsonl", map(_person, chosen))
+                _write(self._root / "people.set_aside.jsonl", account.set_aside)
+                told.update(_told(counts, account))
+
+            out.write(rows(), told)
+        return {"made_by": msgspec.to_builtins(order), **told}
+
+    def _candidates(self, aside: list[RejectedPerson]) -> tuple[list[Candidate], dict[str, int]]:
+        """Who may come into the set, and how many were found and described."""
+        from veriglot.datasets.factual import Candidate, candidate_from
+
+        counts: dict[str, int] = {}
+        files: Sequence[str] = self._options.people
+        if not files:
+            order = self._order.found
+            assert order is not None
+            out = WrittenOnce(self._root / "candidates.jsonl", order, restart=self._run.overwrite)
+            account = out.finished or find_people(out, order, self._servers, quiet=self._run.quiet)
+            counts = {name: account[name] for name in ("found", "described", "without_views")}
+            files = [str(out.path)]
+        candidates: list[Candidate] = []
+        for row in records_of(files, candidate_from):
+            if isinstance(row, Candidate):
+                candidates.append(row)
+            else:
+                aside.append(_unusable(row))
+        return candidates, {**counts, "candidates": len(candidates)}
+
+    def _wikis(self, stack: ExitStack, cache: AnswerCache) -> ArticleSource:
+        from veriglot.datasets.factual import wiki_articles
+
+        return wiki_articles(lambda tag: self._servers.wikipedia(tag, stack, cache), part=self._order.part)
+
+    def _prompts(self) -> int:
+        """A prompt for every person in every language in which there is an article; returns the exit code."""
+        from veriglot.datasets.factual import ArticleStore
+        from veriglot.datasets.prompts import prompt_version
+        from veriglot.datasets.queries import biographies, person_from
+        from veriglot.storage.checkpoint import Checkpoint, FailedRow
+
+        people, articles, output = (self._root / name for name in ("people.jsonl", "articles.jsonl", "prompts.jsonl"))
+
+        def rows(store: ArticleStore) -> Iterator[Sample | FailedRow]:
+            for person in records_of([str(people)], person_from):
+                if isinstance(person, FailedRow):
+                    yield person
+                    continue
+                tags = [tag for tag in self._order.languages if f"{person.id}-{tag}" in store]
+                yield from biographies([person], tags)
+
+        stage = Checkpoint(
+            output,
+            signature=prompt_version("biography"),
+            inputs=[str(people), str(articles)],
+            options={"languages": ",".join(self._order.languages)},
+            restart=self._run.overwrite,
+            maker="prompt",
+        )
+        with ArticleStore(articles) as store:
+            return tell(output, stage.run(rows(store), lambda asked: asked), what="prompts")
+
+    def _sets(self, responses: dict[str, Path], account: dict[str, Any]) -> FactualManifest:
+        """The sets of all responses, and the manifest; what was made from the same is left as it is."""
+        from veriglot.datasets.factual import (
+            ArticleStore,
+            FactualManifest,
+            SetFiles,
+            load_manifest,
+            made_from,
+            write_sets,
+        )
+        from veriglot.scorers.pairwise import with_sisters
+        from veriglot.storage.files import write_json
+
+        root, order, labels = self._root, self._order, self._options.labels
+        path, settings, prices = root / "manifest.json", self._settings(), self._options.cost.prices
+        failed = [output.with_name(f"{output.name}.failed.jsonl") for output in responses.values()]
+        labelled = [Path(name) for name in Queries(labels).paths] if labels else []
+        sources = [root / "articles.jsonl", *responses.values(), *failed, *labelled]
+        key = made_from(sources, {**settings, "order": msgspec.to_builtins(order)})
+        before = load_manifest(path)
+        if before is not None and before.made_from == key and before.describes(root):
+            return before
+        path.unlink(missing_ok=True)  # first: an old account must at no moment stand beside new sets
+        crossed = root / f"{order.cross}.jsonl" if order.cross is not None else None
+        files = SetFiles(root / "reference.jsonl", crossed, root / "pairs.jsonl", root / "rejected.jsonl")
+        with ArticleStore(root / "articles.jsonl") as store:
+            sets = write_sets(
+                files, responses, store, order.languages, with_sisters=with_sisters, cross=order.cross,
+                labels=_labels(labels),
+            )  # fmt: skip
+        manifest = FactualManifest.of(
+            sets,
+            files.all,
+            made_by={**account["made_by"], **settings},
+            made_from=key,
+            people=account["people"],
+            articles=account["articles"],
+            prices=prices,
+        )
+        _example(root / "bench.toml")
+        write_json(path, manifest)
+        return manifest
+
+    def _settings(self) -> dict[str, Any]:
+        """What the sets are made by, beside people and articles."""
+        from veriglot.datasets.prompts import prompt_version
+        from veriglot.datasets.quality import refusals_version
+
+        return {
+            "models": [msgspec.to_builtins(respondent) for respondent in self._respondents],
+            "samples": self._options.samples,
+            "prompt": prompt_version("biography"),
+            "refusals": refusals_version(),
+            "prices": self._options.cost.prices,
+        }
+
+    def plan(self) -> int:
+        """Print how many calls and tokens it would take at most, roughly; asks nothing and writes nothing."""
+        from veriglot.datasets.factual import candidate_from
+        from veriglot.datasets.queries import NamedPerson, biographies
+        from veriglot.datasets.responses import budget
+        from veriglot.storage.checkpoint import FailedRow
+
+        tags, count = self._order.languages, self._order.count
+        rows = list(records_of(self._options.people, candidate_from))
+        named = [row.named for row in rows if not isinstance(row, FailedRow)]
+        bad = len(rows) - len(named)
+        if not self._options.people:  # who they are is not known yet: names of usual length, to count by
+            named = [NamedPerson(str(number), dict.fromkeys(tags, "Maria Example")) for number in range(count)]
+        seeds = self._options.seeds
+        print_json(
+            {
+                respondent.name: budget(biographies(named[:count], tags), respondent, design="runs", seeds=seeds)
+                for respondent in self._respondents
+            }
+        )
+        if bad:
+            say(f"{bad:,} rows of people could not be read.")
+        return EXIT_ROWS_FAILED if bad else 0
+
+
+def _told(counts: dict[str, int], account: ChoiceAccount) -> dict[str, Any]:
+    aside = [person for person in account.set_aside if person.reason in ("articles", "unusable")]
+    reasons = {"too_few_articles": sum(person.reason == "articles" for person in aside)}
+    reasons["unusable_rows"] = len(aside) - reasons["too_few_articles"]
+    people = {**counts, "looked_up": account.looked_up, "chosen": account.chosen, **reasons}
+    return {
+        "people": people,
+        "articles": {tag: dict(sorted(lacking.items())) for tag, lacking in account.lacking.items()},
+    }
+
+
+def _unusable(row: FailedRow) -> RejectedPerson:
+    from veriglot.datasets.factual import RejectedPerson
+
+    position = f"{row.path}, line {row.line}: " if row.line is not None else ""
+    return RejectedPerson("", "unusable", detail=f"{position}{row.message}")
+
+
+def _given(order: _SetOrder, articles: Sequence[str], stack: ExitStack, aside: list[RejectedPerson]) -> ArticleSource:
+    from veriglot.datasets.factual import RejectedPerson, given_articles
+    from veriglot.datasets.queries import Reference
+    from veriglot.wikipedia.api import AnswerCache
+
+    def note(row: FailedRow | Reference) -> None:
+        if not isinstance(row, Reference):
+            aside.append(_unusable(row))
+            return
+        why = "there is one about them in this language already" if "item" in row.meta else "it names no `item`"
+        aside.append(RejectedPerson(row.meta.get("item", ""), "unusable", {}, row.language, f"article {row.id}: {why}"))
+
+    folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="veriglot-")))
+    shelf = stack.enter_context(AnswerCache(folder))
+    return given_articles(references(articles, order.part), shelf, note)
+
+
+def _person(candidate: Candidate) -> dict[str, Any]:
+    named = candidate.named
+    return {"id": named.id, "names": named.names, "titles": candidate.titles, **named.meta}
+
+
+def _write(path: Path, rows: Any) -> None:
+    from veriglot.storage.files import write_whole
+
+    write_whole(path, b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+
+
+def _nobody(told: dict[str, Any], aside: Path) -> InputError:
+    """What to say where there is no set to make: why, in numbers, and where each reason stands."""
+    lacking = [
+        f"{reason} in {tag} {count:,}" for tag, reasons in told["articles"].items() for reason, count in reasons.items()
+    ]
+    if told["people"]["unusable_rows"]:
+        lacking.append(f"rows of people or articles that cannot be used {told['people']['unusable_rows']:,}")
+    why = f" ({', '.join(lacking)})" if lacking else ""
+    return InputError(f"nobody can be taken into the set{why}", remedy=f"See {aside}, mend, and add --overwrite.")
+
+
+def _labels(names: Sequence[str]) -> Labels:
+    """The labels of files in any readable format."""
+    from veriglot.datasets.factual import Labels
+
+    return Labels(readable(Queries(names).rows(), "rows of labels could not be read.") if names else ())
+
+
+def _example(path: Path) -> None:
+    """A bench file beside the sets, unless there is one."""
+    if path.exists():
+        return
+    from importlib.resources import files
+
+    from veriglot.storage.files import write_whole
+
+    write_whole(path, files("veriglot.datasets").joinpath("biographies_bench.toml").read_bytes())
+
+
+def _show(manifest: FactualManifest, root: Path, *, json: bool) -> None:
+    """The counts by model and language on standard output; what was set aside and the cost on standard error."""
+    from veriglot.datasets.factual import cells_table
+    from veriglot.report.tables import Table
+
+    if json:
+        print_json(manifest)
+        return
+    heads, *rows = cells_table(manifest.cells)
+    Table("", "", heads, rows, lead=2).print()
+    total = manifest.total
+    cost = f"{total['tokens_in']:,} tokens of prompts, {total['tokens_out']:,} of replies"
+    if manifest.money is not None:
+        cost += f", {manifest.money:,.2f} at the prices given"
+    say(f"{root}: {total['kept']:,} responses against the article, {total['pairs']:,} pairs of sisters. {cost}.")
+    aside = manifest.files["rejected.jsonl"].rows
+    if aside:
+        say(f"{aside:,} responses were set aside, whole and with the reason, in {root / 'rejected.jsonl'}.")
+    if manifest.without_cross:
+        say(f"{manifest.without_cross:,} responses have no article in the other language to be held against.")
+    labels = manifest.labels
+    if labels["given"]:
+        say(
+            f"{labels['used']:,} of {labels['given']:,} labels used; {labels['of_another_text']:,} are of another text,"
+            f" {labels['of_no_row']:,} of no row."
+        )

@@ -6,17 +6,10 @@ import sys
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
-
-from veriglot.cli.command import Help, Setting, command
-from veriglot.cli.options import (
-    AccountJson,
-    InputFormat,
-    OptionalOutput,
-    Quiet,
-    RowLanguage,
-    Splits,
-)
+from veriglot.cli.command import command
+from veriglot.cli.console import Steps, print_json
+from veriglot.cli.inputs import known_tag
+from veriglot.cli.options import Argument, Help, Option, Setting
 from veriglot.errors import EXIT_FAILED, EXIT_ROWS_FAILED, InputError, UsageError
 
 if TYPE_CHECKING:
@@ -31,37 +24,26 @@ _PAGES = {".html": "html", ".htm": "html", ".md": "markdown", ".json": "json"}
 
 @command
 def check(
-    data: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="DATA...", show_default=False, help="Data sets: files or folders in any readable format, or -."
-        ),
-    ],
+    data: Annotated[list[str], Argument("DATA...", "Data sets: files or folders in any readable format, or -.")],
     *,
     output: Annotated[
-        OptionalOutput,
+        str | None,
         Help(
-            "A cleaned copy: a file (.jsonl, .parquet), or a new folder with a file for each. Rows that are left out"
-            " lie in rejected.jsonl beside it, with their reasons. Default: none."
+            "A cleaned copy: a file (.jsonl, .parquet), or a new folder with a file for each. Rows that are left"
+            " out lie in rejected.jsonl beside it, with their reasons."
         ),
     ] = None,
     report: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--report",
-            metavar="FILE",
-            help="Write the report as .html, .md or .json; may be repeated. Default: none.",
-        ),
+        list[str] | None, Option("Write the report as .html, .md or .json; may be repeated.", "FILE")
     ] = None,
     quality: Annotated[
         bool,
-        typer.Option(
-            "--quality",
-            help="Only account for the quality of responses by model and language, as Table 1 of Kang et al. and more:"
-            " words, sentences, right language, declined, repetitive, cut, empty. Default: off.",
+        Option(
+            "Only account for the quality of responses by model and language, as Table 1 of Kang et al. and"
+            " more: words, sentences, right language, declined, repetitive, cut, empty."
         ),
     ] = False,
-    splits: Splits = "names",
+    splits: Literal["names", "files", "arguments", "none"] = "names",
     near: Annotated[
         float,
         Setting("Jaccard similarity of character n-grams, 0.5 to 1, from which texts are near-duplicates.", 0.5, 1),
@@ -76,14 +58,13 @@ def check(
         ),
     ] = None,
     fail_on: Annotated[
-        Literal["error", "warning", "note", "never"],
-        typer.Option("--fail-on", help="Exit with 1 where a finding is of this level or worse. Default: never."),
+        Literal["error", "warning", "note", "never"], Option("Exit with 1 where a finding is of this level or worse.")
     ] = "never",
-    format_: InputFormat = None,
-    language: RowLanguage = None,
-    json: AccountJson = False,
-    quiet: Quiet = False,
-) -> None:
+    format_: str | None = None,
+    language: Annotated[str | None, Help("Default: told from the text.")] = None,
+    json: Annotated[bool, Help("The account. Default: a table.")] = False,
+    quiet: bool = False,
+) -> int:
     """Check labelled data before anything is trained or measured on it, and write a cleaned copy.
 
     Looks for rows that do not fit their format, wrong offsets, malformed tags, glued spans, garbled references, one
@@ -96,16 +77,16 @@ def check(
     See:    veriglot dataset check mfava/ --report check.html
     Clean:  veriglot dataset check train.jsonl dev.jsonl test.jsonl -o cleaned/
     """
-    from veriglot.cli.inputs import known_tag
-    from veriglot.cli.progress import Steps
     from veriglot.datasets.checks.checker import CleanedCopy
     from veriglot.datasets.checks.checker import check as checked
+    from veriglot.report.checks import render_check
+    from veriglot.report.tables import open_console
 
     if quality:
-        from veriglot.cli.dataset_responses import show
+        from veriglot.cli.dataset_responses import show_quality
 
-        show(data, format_name=format_, language=language, json=json)
-        return
+        show_quality(data, format_name=format_, language=language, json=json)
+        return 0
     pages = [(path, _page_kind(path)) for path in report or ()]
     if output is None and (keep or drop):
         raise UsageError("`keep` and `drop` say what a cleaned copy holds.", remedy="Add --output OUT.")
@@ -122,8 +103,14 @@ def check(
         )
     for path, kind in pages:
         _write(result, path, kind)
-    _show(result, json=json)
-    raise typer.Exit(_code(result, fail_on))
+    if json:
+        print_json(result)
+    else:
+        render_check(result, open_console())
+    worst = () if fail_on == "never" else _LEVELS[: _LEVELS.index(fail_on) + 1]
+    if any(finding.level in worst for finding in result.findings):
+        return EXIT_FAILED
+    return EXIT_ROWS_FAILED if any(file.unreadable for file in result.files) else 0
 
 
 def _page_kind(path: str) -> str:
@@ -134,72 +121,40 @@ def _page_kind(path: str) -> str:
 
 
 def _write(report: CheckReport, path: str, kind: str) -> None:
-    from veriglot.report.checks import check_markdown, write_check
-
-    try:
-        if kind == "html":
-            write_check(report, path)
-        else:
-            Path(path).write_text(check_markdown(report) if kind == "markdown" else _as_json(report), "utf-8")
-    except OSError as error:
-        raise InputError(f"it cannot be written: {error.strerror}", path=path) from error
-
-
-def _as_json(report: CheckReport) -> str:
     import msgspec
 
-    return msgspec.json.format(msgspec.json.encode(report), indent=2).decode() + "\n"
+    from veriglot.report.checks import check_markdown, write_check
 
-
-def _show(report: CheckReport, *, json: bool) -> None:
-    if json:
-        sys.stdout.write(_as_json(report))
-        return
-    from rich.console import Console
-
-    from veriglot.report.checks import render_check
-
-    render_check(report, Console(file=sys.stdout, highlight=False))
-
-
-def _code(report: CheckReport, fail_on: str) -> int:
-    if fail_on != "never" and any(
-        _LEVELS.index(finding.level) <= _LEVELS.index(fail_on) for finding in report.findings
-    ):
-        return EXIT_FAILED
-    return EXIT_ROWS_FAILED if any(file.unreadable for file in report.files) else 0
+    if kind == "markdown":
+        _write_text(path, check_markdown(report))
+    elif kind == "json":
+        _write_text(path, msgspec.json.format(msgspec.json.encode(report), indent=2).decode() + "\n")
+    else:
+        write_check(report, path)
 
 
 @command
 def card(
-    data: Annotated[
-        list[str],
-        typer.Argument(metavar="DATA...", show_default=False, help="Data sets: files or folders in any format."),
-    ],
+    data: Annotated[list[str], Argument("DATA...", "Data sets: files or folders in any format.")],
     *,
-    output: Annotated[OptionalOutput, Help("Markdown. Default: standard output.")] = None,
+    output: Annotated[str | None, Help("Markdown. Default: standard output.")] = None,
     about: Annotated[
         str | None,
-        typer.Option(
-            "--about",
-            metavar="FILE",
-            help="TOML with what no run can know: purpose, contact, licence, uses, prices. Default: it is said to be"
+        Option(
+            "TOML with what no run can know: purpose, contact, licence, uses, prices. Default: it is said to be"
             " unknown.",
+            "FILE",
         ),
     ] = None,
     write_about: Annotated[
         str | None,
-        typer.Option(
-            "--write-about",
-            metavar="FILE",
-            help="Also write this TOML file with every question that --about answers, to be filled in. Default: none.",
-        ),
+        Option("Also write this TOML file with every question that --about answers, to be filled in.", "FILE"),
     ] = None,
-    splits: Splits = "names",
-    format_: InputFormat = None,
-    language: RowLanguage = None,
-    quiet: Quiet = False,
-) -> None:
+    splits: Literal["names", "files", "arguments", "none"] = "names",
+    format_: str | None = None,
+    language: Annotated[str | None, Help("Default: told from the text.")] = None,
+    quiet: bool = False,
+) -> int:
     """Write the data card of a data set from its files and from what the steps that made it left beside them.
 
     Manifests, accounts and rejected rows of `veriglot dataset` and of studies say how it was made, of what, with which
@@ -212,11 +167,8 @@ def card(
     Card:  veriglot dataset card silver.jsonl --about about.toml -o README.md
     Ask:   veriglot dataset card silver.jsonl --write-about about.toml -o README.md
     """
-    from veriglot.cli.inputs import known_tag
-    from veriglot.cli.progress import Steps
-    from veriglot.datasets.cards.card import blank as blank_file
+    from veriglot.datasets.cards.card import blank, read_given
     from veriglot.datasets.cards.card import card as made
-    from veriglot.datasets.cards.card import read_given
     from veriglot.datasets.cards.page import card_page
 
     answers = None if about is None else read_given(Path(about))
@@ -225,13 +177,13 @@ def card(
     with Steps(shown=not quiet) as steps:
         record = made(data, given=answers, format=format_, language=known_tag(language), splits=splits, watch=steps)
     if write_about is not None:
-        _write_text(write_about, blank_file())
+        _write_text(write_about, blank())
     page = card_page(record)
-    if output in {None, "-"}:
+    if output is None or output == "-":
         sys.stdout.write(page)
     else:
         _write_text(output, page)
-    raise typer.Exit(EXIT_ROWS_FAILED if any(file.unreadable for file in record.checks.files) else 0)
+    return EXIT_ROWS_FAILED if any(file.unreadable for file in record.checks.files) else 0
 
 
 def _write_text(path: str, text: str) -> None:

@@ -2,79 +2,61 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
-
-from veriglot.cli.command import Help, Setting, command
-from veriglot.cli.options import (
-    MFAVA_SEEDS,
-    AccountJson,
-    Connection,
-    DryRun,
-    Models,
-    Output,
-    Overwrite,
-    Quiet,
-    Reading,
-    Retry,
-    Revision,
-)
+from veriglot.cli.command import command
+from veriglot.cli.console import print_json
+from veriglot.cli.generation import Connection, Queries, Reading, Run, tell
+from veriglot.cli.inputs import readable
+from veriglot.cli.options import Argument, Help, Option, Setting
 from veriglot.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-    from veriglot.datasets.responses import Respondent
+    from veriglot.datasets.responses import Design, Respondent
     from veriglot.llm.client import Settings
-    from veriglot.records import Sample
+    from veriglot.storage.checkpoint import Tally
 
-__all__ = ["named_models", "responses", "show"]
+__all__ = ["ask", "named_models", "responses", "show_quality"]
 
 
 @command
 def responses(
-    queries: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="QUERIES...", show_default=False, help="Queries in any readable format; files or folders."
-        ),
-    ],
+    queries: Annotated[list[str], Argument("QUERIES...", "Queries in any readable format; files or folders.")],
     *,
-    model: Annotated[Models, Help("NAME=MODEL gives it another name in tables and ids; may be repeated.")],
-    output: Annotated[Output, Help("A file (*.jsonl), or a folder that gets one file a model.")],
+    model: Annotated[list[str], Help("NAME=MODEL gives it another name in tables and ids; may be repeated.")],
+    output: Annotated[str, Help("A file (*.jsonl), or a folder that gets one file a model.")],
     design: Annotated[
         Literal["subsets", "runs"],
-        typer.Option(
-            help="subsets: disjoint subsets of each language's queries, one a seed, every query asked once. runs: every"
-            " query asked with every seed. Default: subsets.",
+        Option(
+            "subsets: disjoint subsets of each language's queries, one a seed, every query asked once. runs:"
+            " every query asked with every seed."
         ),
     ] = "subsets",
     seeds: Annotated[
         str,
-        typer.Option(
-            metavar="LIST",
-            help="Seeds, as 1,2,3 or 1-5; none leaves them to the server. Default: those of mFAVA, 42,43,44,47,49.",
+        Option(
+            "Seeds, as 1,2,3 or 1-5; none leaves them to the server. Default: those of mFAVA, 42,43,44,47,49.", "LIST"
         ),
-    ] = MFAVA_SEEDS,
+    ] = "42,43,44,47,49",
     prompt: Annotated[
         Literal["closed", "instructed", "open"],
-        typer.Option(
-            help="closed: the question alone. instructed: with the wish to be answered in its language. open: with the"
-            " evidence, and the wish to use nothing else. Default: closed.",
+        Option(
+            "closed: the question alone. instructed: with the wish to be answered in its language. open: with"
+            " the evidence, and the wish to use nothing else."
         ),
     ] = "closed",
     completion: Annotated[bool, Setting("The model goes on from a text instead of chatting.")] = False,
-    revision: Revision = None,
+    revision: str | None = None,
     connection: Connection,
     reading: Reading,
-    overwrite: Overwrite = False,
-    retry: Retry = False,
-    dry_run: DryRun = False,
-    json: AccountJson = False,
-    quiet: Quiet = False,
-) -> None:
+    run: Run,
+    dry_run: bool = False,
+    json: Annotated[bool, Help("The account. Default: a table.")] = False,
+) -> int:
     """Ask models every query of a design, and say what their responses are like.
 
     A run that stops, however it stops, goes on when the same command is given again; no finished call is repeated.
@@ -84,52 +66,136 @@ def responses(
     One model:  veriglot dataset responses queries.jsonl -m qwen --base-url http://127.0.0.1:8000/v1 -o qwen.jsonl
     Several:    veriglot dataset responses queries.jsonl -m qwen -m gemma --base-url http://127.0.0.1:8000/v1 -o out/
     """
-    from veriglot.cli.generation import Queries, ask, plan_in_words, print_json, seeds_of, tell
+    from veriglot.datasets.responses import budget
 
     respondents = named_models(model, revision, connection.settings, prompt=prompt, completion=completion)
     source = Queries(queries, format_name=reading.format, language=reading.language)
     asked = seeds_of(seeds)
     if dry_run:
-        print_json(plan_in_words(source.rows, respondents, design=design, seeds=asked))
-        return
-    tallies = ask(
-        source,
-        respondents,
-        connection,
-        Path(output),
-        design=design,
-        seeds=asked,
-        restart=overwrite,
-        retry=retry,
-        quiet=quiet,
-    )
+        plans = {each.name: budget(source.rows(), each, design=design, seeds=asked) for each in respondents}
+        print_json(plans)
+        return 0
+    tallies = ask(source, respondents, connection, Path(output), design=design, seeds=asked, run=run)
     code = max(tell(path, tally) for path, tally in tallies.items())
-    if not quiet:
-        show(list(map(str, tallies)), json=json)
-    if code:
-        raise typer.Exit(code)
+    if not run.quiet:
+        show_quality(list(map(str, tallies)), json=json)
+    return code
 
 
-def show(paths: list[str], *, json: bool, format_name: str | None = None, language: str | None = None) -> None:
+def ask(
+    queries: Queries,
+    respondents: Sequence[Respondent],
+    connection: Connection,
+    output: Path,
+    *,
+    design: Design,
+    seeds: Sequence[int | None],
+    run: Run,
+) -> dict[Path, Tally]:
+    """Ask every model everything; one file a model, in the folder `output` where there are several.
+
+    Returns:
+        What became of the responses, by file.
+    """
+    from veriglot.datasets.responses import responses
+
+    def total() -> int | None:
+        rows = queries.count()
+        return None if rows is None else rows * (len(seeds) if design == "runs" else 1)
+
+    tallies = {}
+    files = _files(respondents, output)
+    revision = respondents[0].revision  # one option of the command line, for all of them
+    with connection.open(output, [respondent.model for respondent in respondents], revision) as client:
+        for respondent, path in zip(respondents, files, strict=True):
+            with run.progress(total) as progress:
+                tallies[path] = responses(
+                    path,
+                    queries.rows(),
+                    respondent,
+                    client,
+                    design=design,
+                    seeds=seeds,
+                    jobs=connection.concurrency,
+                    **queries.made_of,
+                    **progress,
+                )
+    return tallies
+
+
+def _files(respondents: Sequence[Respondent], output: Path) -> list[Path]:
+    if len(respondents) == 1 and output.suffix == ".jsonl":
+        return [output]
+    if output.suffix == ".jsonl":
+        raise UsageError(f"{output} is one file, and there are several models.", remedy="Name a folder with -o.")
+    names = [file_name(respondent.name) for respondent in respondents]
+    if len(set(names)) < len(names):
+        raise UsageError("Two models would write the same file.", remedy="Name each model once.")
+    return [output / f"{name}.jsonl" for name in names]
+
+
+def file_name(model: str) -> str:
+    """A model's name as the name of a file: letters, digits, dots, dashes and underscores."""
+    return re.sub(r"[^\w.-]+", "_", model).strip("._") or "model"
+
+
+def seeds_of(text: str) -> list[int | None]:
+    """Seeds as a list: `42,43,44` or `1-5`; `none` leaves them to the server."""
+    if text.strip().lower() == "none":
+        return [None]
+    seeds: list[int | None] = []
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", part)
+        if match is None:
+            raise UsageError(f"{text!r} are no seeds.", remedy="Write them as 42,43,44 or as 1-5.")
+        first, last = int(match[1]), int(match[2] or match[1])
+        seeds += range(first, last + 1)
+    return seeds
+
+
+def show_quality(
+    paths: Sequence[str], *, json: bool, format_name: str | None = None, language: str | None = None
+) -> None:
     """Print the quality of the responses of some files; rows that cannot be read are counted on standard error."""
-    from veriglot.cli.generation import Queries, say, show_quality
+    import msgspec
+
     from veriglot.datasets.quality import quality as measured
-    from veriglot.storage.checkpoint import FailedRow
+    from veriglot.report.tables import Table
 
-    unreadable = 0
+    rows = Queries(paths, format_name=format_name, language=language).rows()
+    qualities = measured(readable(rows, "rows could not be read and are not in this account."))
+    if json:
+        print_json(
+            [
+                {"model": model, "language": tag, **msgspec.structs.asdict(quality)}
+                for (model, tag), quality in qualities.items()
+            ]
+        )
+        return
+    heads = ("responses", "words", "sentences", "most in", *_SHARES)
+    cells = [
+        (
+            model,
+            tag,
+            f"{quality.responses:,}",
+            f"{quality.words:.1f}",
+            f"{quality.sentences:.2f}",
+            quality.most_frequent_language or "-",
+            *("-" if (share := getattr(quality, name)) is None else f"{share:.1%}" for name in _SHARES.values()),
+        )
+        for (model, tag), quality in qualities.items()
+    ]
+    Table("", "", ("model", "language", *heads), cells, lead=2).print()
 
-    def samples() -> Iterator[Sample]:
-        nonlocal unreadable
-        for row in Queries(paths, format_name=format_name, language=language).rows():
-            if isinstance(row, FailedRow):
-                unreadable += 1
-            else:
-                yield row
 
-    qualities = measured(samples())
-    show_quality(qualities, json=json)
-    if unreadable:
-        say(f"{unreadable:,} rows could not be read and are not in this account.")
+_SHARES = {
+    "detectable": "detectable",
+    "right": "right_language",
+    "refused": "refused",
+    "repetitive": "repetitive",
+    "cut": "truncated",
+    "empty": "empty",
+}
 
 
 def named_models(

@@ -5,24 +5,19 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import sys
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
-
-from veriglot.cli.command import Help, Setting, command
-from veriglot.cli.options import AccountJson, Output, Overwrite, Processes, Quiet, Seed
+from veriglot.cli.command import command
+from veriglot.cli.console import Steps, print_json, say
+from veriglot.cli.options import Argument, Help, Option, Setting
 from veriglot.errors import EXIT_ROWS_FAILED, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from rich.console import Console
-
-    from veriglot.datasets.sampling.filters import Cleaned
-    from veriglot.datasets.sampling.sample import Account, GivenScores, MtSample, SampleAccount, ScorerSource
+    from veriglot.datasets.sampling.sample import Account, GivenScores, ScorerSource
 
 __all__ = ["sample"]
 
@@ -31,21 +26,17 @@ __all__ = ["sample"]
 def sample(
     data: Annotated[
         list[str],
-        typer.Argument(
-            metavar="DATA...",
-            show_default=False,
-            help="Parquet, JSON lines, CSV or TSV with columns source and target; samples of our own; or plain text"
+        Argument(
+            "DATA...",
+            "Parquet, JSON lines, CSV or TSV with columns source and target; samples of our own; or plain text"
             " (.txt), a source a line.",
         ),
     ],
     *,
-    output: Annotated[Output, Help("The folder that gets the sample.")],
-    source: Annotated[str, typer.Option("--source", "-s", metavar="TAG", help="Language of the sources (BCP 47).")],
+    output: Annotated[str, Help("The folder that gets the sample.")],
+    source: Annotated[str, Option("Language of the sources (BCP 47).", "TAG", short="-s")],
     target: Annotated[
-        str | None,
-        typer.Option(
-            "--target", "-t", metavar="TAG", help="Language of the translations. Default: there are none yet."
-        ),
+        str | None, Option("Language of the translations. Default: there are none yet.", "TAG", short="-t")
     ] = None,
     targets: Annotated[
         list[str] | None,
@@ -53,18 +44,17 @@ def sample(
     ] = None,
     scorer: Annotated[
         list[str] | None,
-        typer.Option(
-            "--scorer",
-            metavar="NAME",
-            help='A scorer whose worst lines are chosen, with its options: "top-ngram graded=true"; may be repeated.'
-            " veriglot doctor lists them. Default: none.",
+        Option(
+            'A scorer whose worst lines are chosen, with its options: "top-ngram graded=true"; may be repeated.'
+            " veriglot doctor lists them.",
+            "NAME",
         ),
     ] = None,
     scores: Annotated[
         list[str] | None,
         Setting(
-            'Columns of scores in the data, and which way they go: ["logprob:higher-is-better"] or higher-is-worse.'
-            " Default: none."
+            'Columns of scores in the data, and which way they go: ["logprob:higher-is-better"] or'
+            " higher-is-worse. Default: none."
         ),
     ] = None,
     worst: Annotated[int, Setting("Worst lines of each scorer.", 0)] = 1_000,
@@ -72,42 +62,35 @@ def sample(
     percentile: Annotated[float, Setting("Per cent of the lines that are the worst percentile.")] = 1.0,
     most: Annotated[int, Setting("Most lines altogether.", 1)] = 10_000,
     parts: Annotated[
-        str,
-        Setting("Parts and their sizes; shares, where other than so many lines are chosen."),
+        str, Setting("Parts and their sizes; shares, where other than so many lines are chosen.")
     ] = "train=5000,dev=2000,test=3000",
     near: Annotated[
         float,
         Setting(
-            "Share of character n-grams from which two texts are near-duplicates, 0 to 1: later ones fall out, and"
-            " what is left comes into the same part. 0 keeps them all, and splits by 0.8.",
+            "Share of character n-grams from which two texts are near-duplicates, 0 to 1: later ones fall out,"
+            " and what is left comes into the same part. 0 keeps them all, and splits by 0.8.",
             0,
             1,
         ),
     ] = 0.8,
     unique: Annotated[Literal["source", "pair"], Setting("What may occur once: a source, or a pair.")] = "source",
     min_length: Annotated[
-        int,
-        Setting("Shortest source in visible characters, those of Chinese, Japanese and Korean counted twice.", 0),
+        int, Setting("Shortest source in visible characters, those of Chinese, Japanese and Korean counted twice.", 0)
     ] = 15,
     max_length: Annotated[int, Setting("Longest source, likewise.", 0)] = 1_000,
     min_confidence: Annotated[float, Setting("Least confidence of a source's language, 0 to 1.")] = 0.5,
     cleaned: Annotated[bool, Setting("The data were cleaned before: keep every line.")] = False,
-    rejected: Annotated[
-        Path | None,
-        typer.Option(
-            "--rejected", metavar="FILE", help="Write every line that is left out here, with the reason. Default: none."
-        ),
-    ] = None,
+    rejected: Annotated[Path | None, Option("Write every line that is left out here, with the reason.", "FILE")] = None,
     source_column: Annotated[str, Setting("Column of sources.")] = "source",
     target_column: Annotated[str, Setting("Column of translations.")] = "target",
     id_column: Annotated[str, Setting("Column of ids, if there is one.")] = "id",
-    seed: Annotated[Seed, Help("Default: 0.")] = 0,
-    processes: Annotated[Processes, Help("They tell languages. Default: 0.")] = 0,
+    seed: int = 0,
+    processes: Annotated[int, Help("They tell languages.")] = 0,
     scorer_processes: Annotated[int, Setting("Processes that score, each with scorers of its own.", 1)] = 1,
-    overwrite: Overwrite = False,
-    json: AccountJson = False,
-    quiet: Quiet = False,
-) -> None:
+    overwrite: bool = False,
+    json: Annotated[bool, Help("The account. Default: a table.")] = False,
+    quiet: bool = False,
+) -> int:
     """Sample translations to annotate out of millions, as HAT does: clean, score, choose the worst, split.
 
     Sources without translations are only cleaned: DIR/clean.jsonl is what to translate. Otherwise DIR gets every part
@@ -121,10 +104,11 @@ def sample(
     """
     from veriglot.datasets.sampling.filters import Cleaning
     from veriglot.datasets.sampling.lines import Columns
-    from veriglot.datasets.sampling.sample import MtSample, Sampling
+    from veriglot.datasets.sampling.sample import MtSample, Sampling, mt_sample
     from veriglot.records.languages import get_language
 
-    columns_given = given_scores(scores or [])
+    given = _given_scores(scores or [])
+    labels = tuple(column.label for column in given)
     order = MtSample(
         paths=tuple(data),
         target=None if target is None else get_language(target).tag,
@@ -137,69 +121,36 @@ def sample(
             near=near or None,
             skip=cleaned,
         ),
-        sampling=Sampling(worst, drawn, percentile, most, parts_of(parts), near or 0.8, seed),
-        columns=Columns(
-            source_column,
-            target_column,
-            id_column,
-            tuple(scores.label for scores in columns_given),
-            tuple(targets or ()),
-        ),
-        scorers=scorer_sources(scorer or []),
-        given=columns_given,
+        sampling=Sampling(worst, drawn, percentile, most, _parts(parts), near or 0.8, seed),
+        columns=Columns(source_column, target_column, id_column, labels, tuple(targets or ())),
+        scorers=_scorers(scorer or []),
+        given=given,
     )
-    code = sample_mt(
-        order, Path(output), jobs=processes, scorer_jobs=scorer_processes, restart=overwrite, fallen=rejected,
-        json=json, quiet=quiet,
-    )  # fmt: skip
-    if code:
-        raise typer.Exit(code)
-
-
-_DIRECTIONS = {"higher-is-better": "higher_is_better", "higher-is-worse": "higher_is_worse"}
-
-
-def sample_mt(
-    order: MtSample,
-    output: Path,
-    *,
-    jobs: int,
-    scorer_jobs: int,
-    restart: bool,
-    fallen: Path | None,
-    json: bool,
-    quiet: bool,
-) -> int:
-    """Make the sample and print the account, as JSON or as tables; returns the exit code."""
-    from veriglot.cli.generation import print_json, say
-    from veriglot.cli.progress import Steps
-    from veriglot.datasets.sampling.sample import mt_sample
-
+    folder = Path(output)
     with Steps(shown=not quiet) as watch:
         account = mt_sample(
             order,
-            output,
-            jobs=jobs or os.cpu_count() or 1,
-            scorer_jobs=scorer_jobs,
-            restart=restart,
-            rejected=fallen,
+            folder,
+            jobs=processes or os.cpu_count() or 1,
+            scorer_jobs=scorer_processes,
+            restart=overwrite,
+            rejected=rejected,
             watch=watch,
         )
     if json:
         print_json(account)
     elif not quiet:
         _show(account)
-        for line in account_lines(account, output):
+        for line in _remarks(account, folder):
             say(line)
     return EXIT_ROWS_FAILED if account.cleaned.unreadable else 0
 
 
-def parts_of(text: str) -> dict[str, int]:
-    """Parts as `train=5000,dev=2000`.
+_DIRECTIONS = {"higher-is-better": "higher_is_better", "higher-is-worse": "higher_is_worse"}
 
-    Raises:
-        UsageError: something else, or a name that is no name of a file.
-    """
+
+def _parts(text: str) -> dict[str, int]:
+    """Parts as `train=5000,dev=2000`."""
     parts: dict[str, int] = {}
     for part in text.split(","):
         match = re.fullmatch(r"\s*([\w-]+)\s*=\s*([\d_]+)\s*", part)
@@ -209,12 +160,8 @@ def parts_of(text: str) -> dict[str, int]:
     return parts
 
 
-def given_scores(texts: Sequence[str]) -> tuple[GivenScores, ...]:
-    """Columns of scores as `COLUMN:higher-is-better`.
-
-    Raises:
-        UsageError: no direction, or another.
-    """
+def _given_scores(texts: Sequence[str]) -> tuple[GivenScores, ...]:
+    """Columns of scores as `COLUMN:higher-is-better`."""
     from veriglot.datasets.sampling.sample import GivenScores
     from veriglot.records import Direction
 
@@ -230,13 +177,8 @@ def given_scores(texts: Sequence[str]) -> tuple[GivenScores, ...]:
     return tuple(columns)
 
 
-def scorer_sources(texts: Sequence[str]) -> tuple[ScorerSource, ...]:
-    """Scorers as `NAME option=value ...`, each part quoted where it holds a space.
-
-    Raises:
-        UnknownNameError: no such scorer.
-        UsageError: what follows the name is no option.
-    """
+def _scorers(texts: Sequence[str]) -> tuple[ScorerSource, ...]:
+    """Scorers as `NAME option=value ...`, each part quoted where it holds a space."""
     from veriglot.datasets.sampling.sample import ScorerSource
     from veriglot.plugins import read_settings
     from veriglot.scorers.registry import SCORERS, load_scorer
@@ -253,7 +195,7 @@ def scorer_sources(texts: Sequence[str]) -> tuple[ScorerSource, ...]:
     return tuple(sources)
 
 
-def account_lines(account: Account, output: Path) -> Iterator[str]:
+def _remarks(account: Account, output: Path) -> Iterator[str]:
     """What a person should know besides the tables."""
     cleaned, sample = account.cleaned, account.sample
     if cleaned.unreadable:
@@ -285,55 +227,39 @@ def account_lines(account: Account, output: Path) -> Iterator[str]:
 
 
 def _show(account: Account) -> None:
-    from rich.console import Console
+    from veriglot.report.tables import Table
 
-    console = Console(width=None if sys.stdout.isatty() else 140)
-    _show_cleaned(console, account.cleaned)
-    if account.sample is not None:
-        _show_scorers(console, account.sample)
-        _show_parts(console, account.sample)
-
-
-def _show_cleaned(console: Console, cleaned: Cleaned) -> None:
-    from rich.table import Table
-
-    table = Table("lines", box=None, pad_edge=False, header_style="bold")
-    table.add_column(f"{cleaned.lines:,}", justify="right")
-    for reason, count in cleaned.drop_reasons.items():
-        if count and reason != "kept":
-            table.add_row(reason.replace("_", " "), f"-{count:,}")
-    table.add_row("clean", f"{cleaned.clean:,}", style="bold")
-    console.print(table)
-
-
-def _show_scorers(console: Console, sample: SampleAccount) -> None:
-    from rich.table import Table
-
-    table = Table("scorer", box=None, pad_edge=False, header_style="bold")
-    for name in ("scored", "worst", "up to", "percentile", "up to", "drawn", "in sample"):
-        table.add_column(name, justify="right")
-    for scorer in sample.scorers:
-        counts = f"{scorer.scored:,}", f"{scorer.worst:,}", _border(scorer.worst_border), f"{scorer.percentile:,}"
-        table.add_row(
-            scorer.scorer, *counts, _border(scorer.percentile_border), f"{scorer.drawn:,}", f"{scorer.in_sample:,}"
+    cleaned, sample = account.cleaned, account.sample
+    dropped = [
+        (reason.replace("_", " "), f"-{count:,}")
+        for reason, count in cleaned.drop_reasons.items()
+        if count and reason != "kept"
+    ]
+    Table("", "", ("lines", f"{cleaned.lines:,}"), [*dropped, ("clean", f"{cleaned.clean:,}")], totals=1).print()
+    if sample is None:
+        return
+    rows = [
+        (
+            scorer.scorer,
+            f"{scorer.scored:,}",
+            f"{scorer.worst:,}",
+            _border(scorer.worst_border),
+            f"{scorer.percentile:,}",
+            _border(scorer.percentile_border),
+            f"{scorer.drawn:,}",
+            f"{scorer.in_sample:,}",
         )
-    console.print()
-    console.print(table)
-
-
-def _show_parts(console: Console, sample: SampleAccount) -> None:
-    from rich.table import Table
-
-    table = Table("sample", box=None, pad_edge=False, header_style="bold")
-    table.add_column(f"{sample.sample:,}", justify="right")
-    for name, part in sample.parts.items():
-        table.add_row(name, f"{part.lines:,}")
-    console.print()
-    console.print(
-        f"{sample.worst:,} worst + {sample.drawn:,} drawn = {sample.union:,}; {sample.sample:,} in the sample, in"
+        for scorer in sample.scorers
+    ]
+    print()
+    heads = ("scorer", "scored", "worst", "up to", "percentile", "up to", "drawn", "in sample")
+    Table("", "", heads, rows).print()
+    print(
+        f"\n{sample.worst:,} worst + {sample.drawn:,} drawn = {sample.union:,}; {sample.sample:,} in the sample, in"
         f" {sample.groups:,} groups of near-duplicates, the largest of {sample.largest_group:,}."
     )
-    console.print(table)
+    parts = [(name, f"{part.lines:,}") for name, part in sample.parts.items()]
+    Table("", "", ("sample", f"{sample.sample:,}"), parts).print()
 
 
 def _languages(counts: dict[str, int], shown: int = 10) -> str:

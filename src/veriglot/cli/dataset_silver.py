@@ -5,58 +5,57 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
-
-from veriglot.cli.command import Help, Setting, command
-from veriglot.cli.options import (
-    AccountJson,
+from veriglot.cli.command import command
+from veriglot.cli.console import Bar, say
+from veriglot.cli.generation import (
     Checks,
     Connection,
     Cost,
-    DryRun,
-    InjectedTaxonomy,
-    Model,
-    OptionalCount,
-    Output,
-    Overwrite,
-    Quiet,
+    Queries,
     Reading,
-    Retry,
-    Seed,
+    Run,
+    print_plan,
+    references,
+    show_account,
+    tell,
 )
-from veriglot.errors import UsageError
+from veriglot.cli.inputs import readable
+from veriglot.cli.options import Argument, Help, Setting, parts
+from veriglot.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator
 
-    from veriglot.cli.generation import Queries
+    from veriglot.datasets.queries import Reference
     from veriglot.datasets.rules.material import Articles
     from veriglot.datasets.rules.silver import RuleSettings
+    from veriglot.datasets.silver.injection import Injector, Order
+    from veriglot.records import Sample
+    from veriglot.report.tables import Table
+    from veriglot.storage.checkpoint import FailedRow
 
-__all__ = ["rules", "silver"]
+__all__ = ["rules", "silver", "types_of"]
 
 
 @command
 def rules(
     seeds: Annotated[
         list[str],
-        typer.Argument(
-            metavar="SEEDS...",
-            show_default=False,
-            help="Samples in any readable format, or articles of `veriglot dataset articles`, whose evidence is"
-            " quoted.",
+        Argument(
+            "SEEDS...",
+            "Samples in any readable format, or articles of `veriglot dataset articles`, whose evidence is quoted.",
         ),
     ],
     *,
-    output: Annotated[Output, Help("JSON lines.")],
-    count: Annotated[OptionalCount, Help("Rows, as many in each language. Default: 1000.")] = None,
-    taxonomy: Annotated[InjectedTaxonomy, Help("Default: fava.")] = "fava",
+    output: Annotated[str, Help("JSON lines.")],
+    count: Annotated[int | None, Help("Rows, as many in each language. Default: 1000.")] = None,
+    taxonomy: Literal["fava", "halluverse"] = "fava",
     clean: Annotated[float, Setting("Share of rows that stay without errors.", 0, 1)] = 0.3,
     shares: Annotated[
         str | None,
         Setting(
-            'What part of the errors each type is, such as "entity=2,relation=1"; types that are not named get none.'
-            " Default: all the same."
+            'What part of the errors each type is, such as "entity=2,relation=1"; types that are not named get'
+            " none. Default: all the same."
         ),
     ] = None,
     errors: Annotated[str, Setting('Errors in a row that has any, such as "2" or "1-3", 6 at most.')] = "1-3",
@@ -66,18 +65,19 @@ def rules(
     articles: Annotated[
         int, Setting("Articles of a language that are quoted at the most, drawn by the seed.", 2)
     ] = 1000,
-    seed: Annotated[Seed, Help("Default: 1.")] = 1,
+    seed: int = 1,
     reading: Reading,
-    overwrite: Overwrite = False,
-    json: AccountJson = False,
-    quiet: Quiet = False,
-) -> None:
+    overwrite: bool = False,
+    json: Annotated[bool, Help("The account. Default: a table.")] = False,
+    quiet: bool = False,
+) -> int:
     """Make silver data by rule: quotes from evidence, and errors with exact spans that no model puts into them.
 
     \b
     Such as:  veriglot dataset rules articles.jsonl -n 10000 -o silver.jsonl
     """
-    from veriglot.datasets.rules.silver import RuleSettings
+    from veriglot.datasets.rules.silver import RuleSettings, rule_silver
+    from veriglot.datasets.silver.job import load_account
 
     fewest, most = _range(errors)
     settings = RuleSettings(
@@ -91,65 +91,30 @@ def rules(
         articles=articles,
         seed=seed,
     )
-    code = make_by_rule(
-        seeds, output, settings, format_name=reading.format, language=reading.language, restart=overwrite, json=json,
-        quiet=quiet,
-    )  # fmt: skip
-    if code:
-        raise typer.Exit(code)
-
-
-def make_by_rule(
-    seeds: list[str],
-    output: str,
-    settings: RuleSettings,
-    *,
-    format_name: str | None,
-    language: str | None,
-    restart: bool,
-    json: bool,
-    quiet: bool,
-) -> int:
-    """Make silver rows by rule and say what came of it; returns the exit code."""
-    from veriglot.cli.generation import Queries, say, show_account, tell
-    from veriglot.cli.progress import Bar
-    from veriglot.datasets.rules.silver import rule_silver
-    from veriglot.datasets.silver.job import load_account
-
-    source = Queries(seeds, format_name=format_name, language=language)
-    articles = _articles(source, settings, format_name, language)
+    source = Queries(seeds, format_name=reading.format, language=reading.language)
+    quoted = _articles(source, settings, reading)
     path = Path(output)
     with Bar(shown=not quiet, total=lambda: settings.rows) as bar:
-        tally = rule_silver(
-            path,
-            articles,
-            settings,
-            inputs=source.paths,
-            options={**source.options},
-            restart=restart,
-            seen=lambda _: bar.advance(),
-        )
-    account = load_account(path)
+        tally = rule_silver(path, quoted, settings, restart=overwrite, seen=lambda _: bar.advance(), **source.made_of)
     if not quiet:
-        show_account(account, path, json=json)
-        _say_unsupported(articles, settings)
-    unmade = account.total.seeds - account.total.rows
-    if unmade:
+        _show(path, None, json=json)
+        _say_unsupported(quoted, settings)
+    total = load_account(path).total
+    if total.seeds > total.rows:
+        unmade = total.seeds - total.rows
         say(f"{unmade:,} rows that were planned could not be made; {path}.rejected.jsonl says why.")
     return tell(path, tally, what="planned rows")
 
 
 def _shares(text: str | None) -> dict[str, float]:
     shares: dict[str, float] = {}
-    for part in (text or "").split(","):
-        if not part.strip():
-            continue
+    for part in parts(text or ""):
         name, _, number = part.partition("=")
         try:
             shares[name.strip()] = float(number)
         except ValueError:
             raise UsageError(
-                f"`shares` has {part.strip()!r}.",
+                f"`shares` has {part!r}.",
                 remedy="Write it as entity=2,relation=1, with a number for each type.",
             ) from None
     return shares
@@ -163,28 +128,25 @@ def _range(text: str) -> tuple[int, int]:
         raise UsageError(f"`errors` is {text!r}, which is no range.", remedy="Write it as 2 or as 1-3.") from None
 
 
-def _articles(source: Queries, settings: RuleSettings, format_name: str | None, language: str | None) -> Articles:
+def _articles(source: Queries, settings: RuleSettings, reading: Reading) -> Articles:
     """The passages of the seeds: of samples in any readable format, and of what `veriglot dataset articles` writes."""
-    from veriglot.cli.dataset_queries import references
-    from veriglot.cli.generation import Queries, say
     from veriglot.datasets.queries import Reference
     from veriglot.datasets.rules.material import Articles
-    from veriglot.storage.checkpoint import FailedRow
+    from veriglot.records import Sample
 
     articles = Articles(settings.articles, settings.seed)
-    unreadable = 0
-    for path in source.paths:
-        plain = format_name is None and not _holds_samples(path)
-        queries = Queries([path], format_name=format_name, language=language)
-        for row in references([path], "lead") if plain else queries.rows():
-            if isinstance(row, FailedRow):
-                unreadable += 1
-            elif isinstance(row, Reference):
-                articles.add_reference(row)
-            else:
-                articles.add(row)
-    if unreadable:
-        say(f"{unreadable:,} seeds could not be read.")
+
+    def rows() -> Iterator[Sample | Reference | FailedRow]:
+        for path in source.paths:
+            plain = reading.format is None and not _holds_samples(path)
+            queries = Queries([path], format_name=reading.format, language=reading.language)
+            yield from references([path], "lead") if plain else queries.rows()
+
+    for row in readable(rows(), "seeds could not be read."):
+        if isinstance(row, Sample):
+            articles.add(row)
+        elif isinstance(row, Reference):
+            articles.add_reference(row)
     for reason, number in sorted(articles.left_out.items()):
         say(f"{number:,} seeds are left out: {reason}.")
     return articles
@@ -192,7 +154,6 @@ def _articles(source: Queries, settings: RuleSettings, format_name: str | None, 
 
 def _holds_samples(path: str) -> bool:
     """Whether a file is in a format of samples; JSON lines that are in none may be articles."""
-    from veriglot.errors import InputError
     from veriglot.formats.reader import guess
 
     if not path.endswith(".jsonl"):
@@ -206,7 +167,6 @@ def _holds_samples(path: str) -> bool:
 
 def _say_unsupported(articles: Articles, settings: RuleSettings) -> None:
     """Name the languages that lack types that were asked for, or are left out."""
-    from veriglot.cli.generation import say
     from veriglot.datasets.rules.silver import quotable_languages, supported_types
 
     languages = quotable_languages(articles)
@@ -217,64 +177,58 @@ def _say_unsupported(articles: Articles, settings: RuleSettings) -> None:
         missing.setdefault(types, []).append(tag)
     for types, tags in missing.items():
         if types:
-            say(f"Rules make no errors of {_listed(types)} in {_listed(tags)}: the other types have their share there.")
+            without = f"{', '.join(types)} in {', '.join(tags)}"
+            say(f"Rules make no errors of {without}: the other types have their share there.")
     alone = [tag for tag in articles.languages() if tag not in languages]
     if alone:
-        say(f"No rows in {_listed(alone)}: there is one article only.")
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names)
+        say(f"No rows in {', '.join(alone)}: there is one article only.")
 
 
 @command
 def silver(
     seeds: Annotated[
         list[str],
-        typer.Argument(
-            metavar="SEEDS...",
-            show_default=False,
-            help="Samples in any readable format. The response of one that has a response is the passage that errors"
-            " go into; for one that has none, the model first answers its question, or retells its text, from its"
-            " evidence.",
+        Argument(
+            "SEEDS...",
+            "Samples in any readable format. The response of one that has a response is the passage that errors"
+            " go into; for one that has none, the model first answers its question, or retells its text, from"
+            " its evidence.",
         ),
     ],
     *,
-    output: Annotated[Output, Help("JSON lines.")],
-    model: Annotated[Model, Help("It puts the errors in.")],
+    output: Annotated[str, Help("JSON lines.")],
+    model: Annotated[str, Help("It puts the errors in.")],
     taxonomy: Annotated[
-        InjectedTaxonomy,
+        Literal["fava", "halluverse"],
         Help(
-            "fava: passages that get errors of its six types one after another. halluverse: one sentence a row, with"
-            " one of its three types, drawn at random and balanced. Default: fava."
+            "fava: passages that get errors of its six types one after another. halluverse: one sentence a row,"
+            " with one of its three types, drawn at random and balanced."
         ),
     ] = "fava",
     order: Annotated[
         str | None,
         Setting(
-            'Types in the order they are put in, such as "entity,subjective" (those that are not named are left out);'
-            " or shuffled, drawn for each passage. Default: all types, in the order of the taxonomy."
+            'Types in the order they are put in, such as "entity,subjective" (those that are not named are left'
+            " out); or shuffled, drawn for each passage. Default: all types, in the order of the taxonomy."
         ),
     ] = None,
     form: Annotated[
         Literal["tags", "plain"] | None,
         Setting(
-            "How the model says what it changed. tags: with tags around it. plain: by writing the edited text, and"
-            " spans are where it differs. Default: tags for fava, plain for halluverse."
+            "How the model says what it changed. tags: with tags around it. plain: by writing the edited text,"
+            " and spans are where it differs. Default: tags for fava, plain for halluverse."
         ),
     ] = None,
     clean: Annotated[float, Setting("Share of seeds that stay without errors.", 0, 1)] = 0.0,
     checks: Checks,
-    seed: Annotated[Seed, Help("Default: 1.")] = 1,
+    seed: int = 1,
     cost: Cost,
     connection: Connection,
     reading: Reading,
-    overwrite: Overwrite = False,
-    retry: Retry = False,
-    dry_run: DryRun = False,
-    json: AccountJson = False,
-    quiet: Quiet = False,
-) -> None:
+    run: Run,
+    dry_run: bool = False,
+    json: Annotated[bool, Help("The account. Default: a table.")] = False,
+) -> int:
     """Make silver data: passages, and errors with exact spans that a model puts into them.
 
     Every row is checked: outside its spans it is the passage, nothing is glued, each span says something else than
@@ -286,37 +240,119 @@ def silver(
     Sentences:  veriglot dataset silver facts.jsonl --taxonomy halluverse -m gpt --base-url https://host/v1 -o out.jsonl
     Settings:   veriglot dataset silver --write-config > silver.toml, then --config silver.toml
     """
-    from veriglot.cli.generation import Queries, dry_run_of, inject, support_of, types_of
     from veriglot.datasets.silver.injection import Injector
+    from veriglot.datasets.silver.job import silver as make
 
-    types, way = types_of(order)
-    injector = Injector(
-        model,
-        taxonomy,
-        types,
-        form or ("plain" if taxonomy == "halluverse" else "tags"),
-        connection.settings,
-        seed,
-        checks.attempts,
-    )
+    types, turns = types_of(order)
+    form = form or ("plain" if taxonomy == "halluverse" else "tags")
+    injector = Injector(model, taxonomy, types, form, connection.settings, seed, checks.attempts)
     source = Queries(seeds, format_name=reading.format, language=reading.language)
     if dry_run:
-        dry_run_of(source, injector, order=way, clean=clean, checked=checks.support == "model", prices=cost.prices)
-        return
-    code = inject(
-        source,
-        injector,
-        connection,
-        Path(output),
-        support=support_of(checks, model, seed),
-        also=checks.support_model if checks.support == "model" else None,
-        order=way,
-        clean=clean,
-        restart=overwrite,
-        retry=retry,
+        _plan(source, injector, turns, clean, checked=checks.support == "model", cost=cost)
+        return 0
+    support, path = checks.made(model, seed), Path(output)
+    with connection.open(path, checks.models(model)) as client, run.progress(source.count) as progress:
+        tally = make(
+            path,
+            source.rows(),
+            injector,
+            client,
+            support=support,
+            order=turns,
+            clean=clean,
+            jobs=connection.concurrency,
+            **source.made_of,
+            **progress,
+        )
+    if not run.quiet:
+        _show(path, cost, json=json)
+    return tell(path, tally, what="seeds")
+
+
+def types_of(order: str | None) -> tuple[tuple[str, ...], Order]:
+    """The types that are named, none for all, and how they are ordered; a `UsageError` where the list is empty."""
+    if order is None:
+        return (), "given"
+    if order.strip().lower() == "shuffled":
+        return (), "shuffled"
+    types = tuple(parts(order))
+    if not types:
+        raise UsageError(f"`order` is {order!r}, which names no type.")
+    return types, "given"
+
+
+def _plan(source: Queries, injector: Injector, order: Order, clean: float, *, checked: bool, cost: Cost) -> None:
+    """Calls and tokens, roughly: each error once, no passage longer than what is known of it."""
+    from veriglot.datasets.silver.injection import Edited, Task, tasks
+    from veriglot.llm.client import estimate_request, estimate_tokens
+    from veriglot.text.segmentation import sentences
+
+    calls = unusable = tokens_in = tokens_out = 0
+    turns = injector.per_sentence
+    for row in tasks(source.rows(), injector.all_types, turns=turns, order=order, clean=clean, seed=injector.seed):
+        if not isinstance(row, Task):
+            unusable += 1
+            continue
+        given = row.seed.response.strip()
+        passage = given or " ".join(row.seed.evidence[0].text.split()[:80])  # a passage of usual length, to count by
+        reference = sum(estimate_tokens(evidence.text) for evidence in row.seed.evidence)
+        if not given:
+            calls += 1
+            tokens_in += estimate_request(injector.passage_request(row.seed, 1))
+            tokens_out += estimate_tokens(passage)
+        texts = [passage[s:e] for s, e in sentences(passage, row.seed.language)] if turns else [passage]
+        rounds = [(text, type_) for text in texts for type_ in (row.types[:1] if turns else row.types)]
+        for text, type_ in rounds:
+            calls += 1
+            tokens_in += estimate_request(injector.request(row, Edited(text, text), type_, 1))
+            tokens_out += estimate_tokens(text)
+        if checked:
+            calls += 1 + len(rounds)
+            tokens_in += (1 + len(rounds)) * (reference + estimate_tokens(passage))
+    print_plan(cost.prices, calls=calls, seeds_that_cannot_be_used=unusable, tokens_in=tokens_in, tokens_out=tokens_out)
+
+
+def _show(output: Path, cost: Cost | None, *, json: bool) -> None:
+    """The yield per language and type, and why the rest was rejected."""
+    from veriglot.datasets.generation import rejected_path
+    from veriglot.datasets.silver.job import load_account
+    from veriglot.report.tables import Table
+
+    account = load_account(output)
+    total = account.total
+
+    def table() -> Table:
+        rows = [*account.languages.items()]
+        if len(rows) != 1:
+            rows.append(("all", total))
+        return Table(
+            "",
+            "",
+            ("language", "seeds", "rows", "clean", "passages", *total.types),
+            [
+                (
+                    tag,
+                    *(f"{number:,}" for number in (part.seeds, part.rows, part.clean)),
+                    *(
+                        "-" if each.share is None else f"{each.share:.0%}"
+                        for each in (part.passages, *part.types.values())
+                    ),
+                )
+                for tag, part in rows
+            ],
+        )
+
+    by_type = {type_: each.reasons for type_, each in total.types.items()}
+    reasons = {"passage": total.passages.reasons, **by_type, "row": total.row_reasons}
+    rejected = sum(sum(counts.values()) for counts in reasons.values())
+    show_account(
+        account,
+        table,
+        done=f"{output}: {total.rows:,} rows, {total.clean:,} of them clean.",
+        reasons=reasons,
+        rejected=f"{rejected:,} rejections stand in {rejected_path(output)}:",
+        prices=cost.prices if cost is not None else None,
         json=json,
-        quiet=quiet,
-        prices=cost.prices,
     )
-    if code:
-        raise typer.Exit(code)
+    if not json:
+        say("Percentages: how much of what was tried was taken.")

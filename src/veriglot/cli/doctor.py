@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json as json_text
 import platform
 import re
 import sys
@@ -12,10 +11,9 @@ from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, requires, version
 from typing import Annotated, Any
 
-import typer
-
-from veriglot.cli.command import Help, command
-from veriglot.cli.options import Json
+from veriglot.cli.command import command
+from veriglot.cli.console import print_json
+from veriglot.cli.options import Help
 
 __all__ = ["doctor"]
 
@@ -49,18 +47,18 @@ _FINE = {_OK, _NEEDS_EXTRA, _NEEDS_MODEL, _NEEDS_OPTION}  # what is missing is o
 
 @command
 def doctor(
-    json: Annotated[Json, Help("Default: a table.")] = False,
-) -> None:
+    json: Annotated[bool, Help("Default: a table.")] = False,
+) -> int:
     """Show what is installed, what each extra would add, and which models load.
 
     Leaves with exit code 1 where something that the core needs is missing or a detector does not load.
     """
     report = examine()
     if json:
-        print(json_text.dumps(report, indent=2, ensure_ascii=False))
+        print_json(report)
     else:
         _show(report)
-    raise typer.Exit(0 if report["ok"] else 1)
+    return 0 if report["ok"] else 1
 
 
 def examine() -> dict[str, Any]:
@@ -73,6 +71,7 @@ def examine() -> dict[str, Any]:
         {"folder", "offline", "models": [{"name", "status", "bytes", "path", "third_party", "get"}]} or {"problem"},
         "ok"}`; a package is `{"name", "version", "needs", "status"}`.
     """
+    from veriglot.detectors.registry import DETECTORS
     from veriglot.pipeline.engine import cores
     from veriglot.signatures import __version__
 
@@ -80,7 +79,7 @@ def examine() -> dict[str, Any]:
     core = [package for extra, package in packages if extra is None]
     names = sorted({extra for extra, _ in packages if extra is not None} - _COLLECTIONS)
     extras = {name: _extra(name, [package for extra, package in packages if extra == name]) for name in names}
-    detectors = [_detector(name) for name in _detector_names()]
+    detectors = [_detector(name) for name in DETECTORS.names()]
     weights = _weights()
     return {
         "veriglot": __version__,
@@ -120,28 +119,20 @@ def _extra(name: str, packages: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _detector_names() -> list[str]:
-    from veriglot.detectors.registry import DETECTORS
-
-    return list(DETECTORS.names())
-
-
 def _detector(name: str) -> dict[str, Any]:
     """Make the detector and have it judge one sample: a model that loads but cannot run is no use."""
     from veriglot.cli.detectors import load
-    from veriglot.cli.inputs import pair_sample
     from veriglot.errors import MissingExtraError
     from veriglot.hub.registry import MissingWeightsError
-    from veriglot.records import Status
+    from veriglot.records import Evidence, Sample, Status
 
     began = time.perf_counter()
     try:
         if told := _to_be_told(name):
             return {"name": name, "status": _NEEDS_OPTION, "problem": told}
         detector = load(name, threshold=None, words=False)
-        sample = pair_sample(
-            ["The mill was built in 1874."], "It was built in 1901.", id_="s", question=None, language="en"
-        )
+        evidence = (Evidence("The mill was built in 1874."),)
+        sample = Sample("s", "It was built in 1901.", evidence=evidence, language="en")
         (prediction,) = detector.predict([sample])
     except MissingExtraError as error:
         return {"name": name, "status": _NEEDS_EXTRA, "problem": str(error)}

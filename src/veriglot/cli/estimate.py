@@ -1,95 +1,120 @@
-"""`veriglot estimate`: from predictions and an error profile to rates."""
+"""`veriglot estimate`: from predictions and an error profile to rates, or to a plan, as JSON, CSV and tables."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import sys
+from dataclasses import replace
+from functools import partial
+from itertools import groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
-import typer
+from veriglot.cli.command import Options, command
+from veriglot.cli.console import Account, print_json
+from veriglot.cli.inputs import STDIN, find_inputs, known_tag
+from veriglot.cli.options import Argument, Help, Option
+from veriglot.errors import UnknownNameError, UsageError
 
-from veriglot.cli.command import Help, command
-from veriglot.cli.options import OUTPUT_FORMAT, Annotator, Json, Language, OptionalUnit, Quiet, Seed
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from veriglot.pipeline.engine import Description
+    from veriglot.rates.plan import Plan
+    from veriglot.records import ErrorProfile, Estimator, Prediction, Rate, Sample
+    from veriglot.study.config import StudyEntry
+    from veriglot.study.counts import Gold, Tallying
+    from veriglot.study.rates import Counted, Judging
 
 __all__ = ["estimate"]
 
 
-@command
-def estimate(
+class EstimateOptions(Options):
+    """The options of `veriglot estimate`."""
+
     predictions: Annotated[
-        str, typer.Argument(help="Predictions of one detector: JSON lines or Parquet; - is standard input.")
-    ],
-    *,
+        str, Argument("PREDICTIONS", "Predictions of one detector: JSON lines or Parquet; - is standard input.")
+    ]
     samples: Annotated[
-        list[str],
-        typer.Option(
-            "--samples",
-            metavar="FILE",
-            help="Samples that the predictions are of: a file in any readable format, or a folder; may be repeated."
+        tuple[str, ...],
+        Option(
+            "Samples that the predictions are of: a file in any readable format, or a folder; may be repeated."
             " `generator.name` says whose responses they are, `meta.query` which of them answer one query.",
+            "FILE",
         ),
-    ],
+    ]
     profile: Annotated[
         str | None,
-        typer.Option(
-            "--profile",
-            metavar="FILE",
-            help="Error profile of the detector, as `veriglot evaluate -o` writes it. Default: none, which only raw"
+        Option(
+            "Error profile of the detector, as `veriglot evaluate -o` writes it. Default: none, which only raw"
             " and ppi can do without.",
+            "FILE",
         ),
-    ] = None,
+    ] = None
     estimator: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--estimator",
-            metavar="NAME",
-            help="label-shift, paper, raw, em or ppi; may be repeated. Default: label-shift, or ppi with --labels.",
+        tuple[str, ...],
+        Option(
+            "label-shift, paper, raw, em or ppi; may be repeated. Default: label-shift, or ppi with --labels.", "NAME"
         ),
-    ] = None,
+    ] = ()
     labels: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--labels",
-            metavar="FILE",
-            help="Labelled samples by the ids of some of the responses, drawn at random, for ppi; may be repeated."
-            " Default: none.",
+        tuple[str, ...],
+        Option(
+            "Labelled samples by the ids of some of the responses, drawn at random, for ppi; may be repeated.", "FILE"
         ),
-    ] = None,
-    annotator: Annotated[Annotator, Help("Default: the only annotator's.")] = None,
+    ] = ()
+    annotator: Annotated[str | None, Help("Default: the only annotator's.")] = None
     pooled: Annotated[
         bool,
-        typer.Option(
-            "--pooled",
-            help="In languages that the profile does not hold, or holds fewer than 8 texts of, use its error rates over"
-            " all of its languages. Default: such rates are not made, or unreliable.",
+        Option(
+            "In languages that the profile does not hold, or holds fewer than 8 texts of, use its error rates"
+            " over all of its languages. Default: such rates are not made, or unreliable."
         ),
-    ] = False,
+    ] = False
     by_seed: Annotated[
-        bool,
-        typer.Option("--by-seed", help="Also give one rate for each seed of the responses. Default: all seeds as one."),
-    ] = False,
+        bool, Option("Also give one rate for each seed of the responses. Default: all seeds as one.")
+    ] = False
     plan: Annotated[
         float | None,
-        typer.Option(
-            "--plan",
-            metavar="SHARE",
-            help="Instead of rates, say how many responses or how many labels it would take for intervals of at most"
+        Option(
+            "Instead of rates, say how many responses or how many labels it would take for intervals of at most"
             " this share to either side, above 0 and below 1 (such as 0.01). Default: no plan.",
+            "SHARE",
         ),
-    ] = None,
-    unit: Annotated[OptionalUnit, Help("Default: the profile's, or word.")] = None,
-    confidence: Annotated[
-        float,
-        typer.Option("--confidence", metavar="P", help="Level of the intervals, between 0 and 1. Default: 0.95."),
-    ] = 0.95,
-    seed: Annotated[Seed, Help("Default: 0.")] = 0,
-    draws: Annotated[
-        int,
-        typer.Option("--draws", metavar="N", min=100, help="Number of draws behind the intervals. Default: 4000."),
-    ] = 4000,
-    language: Annotated[Language, Help("Default: the one that was detected.")] = None,
-    to: Annotated[Literal["table", "json", "csv"] | None, OUTPUT_FORMAT, Help("Default: table.")] = None,
-    json: Annotated[Json, Help("The same as --to json. Default: off.")] = False,
-    quiet: Quiet = False,
-) -> None:
+    ] = None
+    unit: Annotated[str | None, Help("Default: the profile's, or word.")] = None
+    confidence: Annotated[float, Option("Level of the intervals, between 0 and 1.", "P")] = 0.95
+    seed: int = 0
+    draws: Annotated[int, Option("Number of draws behind the intervals.", "N", min=100)] = 4000
+    language: Annotated[str | None, Help("Default: the one that was detected.")] = None
+    to: Annotated[Literal["table", "json", "csv"] | None, Help("Default: table.")] = None
+    json: Annotated[bool, Help("The same as --to json.")] = False
+    quiet: bool = False
+
+    @property
+    def estimators(self) -> tuple[Estimator, ...]:
+        """Those that are named, each once, or the usual one.
+
+        Raises:
+            UnknownNameError: no such estimator.
+            UsageError: it needs labels, and there are none.
+        """
+        from veriglot.records import Estimator
+
+        known = [str(each) for each in Estimator]
+        for name in self.estimator:
+            if name not in known:
+                raise UnknownNameError("estimator", name, known)
+        estimators = tuple(dict.fromkeys(Estimator(name) for name in self.estimator))
+        estimators = estimators or ((Estimator.PPI,) if self.labels else (Estimator.LABEL_SHIFT,))
+        if Estimator.PPI in estimators and not self.labels:
+            raise UsageError(
+                "The estimator ppi needs labels of some of the responses.", remedy="Give them with --labels."
+            )
+        return estimators
+
+
+@command
+def estimate(options: EstimateOptions) -> int:
     """Estimate how often models hallucinate, per model and language, with intervals.
 
     veriglot detect answers.jsonl -o marked.jsonl --words
@@ -101,27 +126,311 @@ def estimate(
     A rate is the share of units that the evidence does not support. Where the data cannot support a number, its status
     is `unreliable` and the reason says why.
     """
-    from veriglot.cli.estimation import Request, carry_out
-    from veriglot.errors import UsageError
+    from veriglot.study.config import StudyEntry
+    from veriglot.study.counts import gold_in
+    from veriglot.study.rates import Judging
+    from veriglot.study.run import read_profile
 
-    if json and to not in {None, "json"}:
-        raise UsageError(f"--json and --to {to} exclude each other.")
-    request = Request(
-        predictions=predictions,
-        samples=samples,
-        profile=profile,
-        estimators=tuple(estimator or ()),
-        labels=tuple(labels or ()),
-        annotator=annotator,
-        pooled=pooled,
-        by_seed=by_seed,
-        plan=plan,
-        unit=unit,
-        confidence=confidence,
-        seed=seed,
-        draws=draws,
-        language=language,
-        form="json" if json else to or "table",
-        quiet=quiet,
+    if options.json and options.to not in {None, "json"}:
+        raise UsageError(f"--json and --to {options.to} exclude each other.")
+    estimators = options.estimators
+    for name, value in (("--confidence", options.confidence), ("--plan", options.plan)):
+        if value is not None and not 0.0 < value < 1.0:
+            raise UsageError(f"{name} is a share above 0 and below 1, and not {value}.")
+    profile = read_profile(Path(options.profile)) if options.profile is not None else None
+    _check_profile(options, profile, estimators)
+    study = StudyEntry(
+        unit=options.unit or (profile.unit if profile is not None else "word"),
+        estimator=estimators[0],
+        confidence=options.confidence,
+        seed=options.seed,
+        draws=options.draws,
+        pooled=options.pooled,
     )
-    raise typer.Exit(carry_out(request))
+    gold = gold_in(list(map(Path, options.labels)), unit=study.unit, annotator=options.annotator)
+    account = Account(quiet=options.quiet)
+    seen = _Predictions(options.predictions)
+    tallying = _tally(options, study, seen, account, ids=bool(gold))
+    unused = gold.unused(tallying.groups.values())
+    if unused:
+        account.warn(f"{unused:,} of {len(gold.counts):,} labelled responses are none of those that were judged.")
+    judging = Judging(seen.description(profile), profile, study)
+    _check_detector(profile, seen)
+    cells = list(_cells(tallying, judging, gold))
+    if options.plan is not None:
+        plans = [_planned(cell, estimators[0], options.plan, options.confidence) for cell in cells]
+        _show_plans(plans, options.plan, estimators[0], form="json" if options.json else options.to)
+    else:
+        _show_rates(options, [rate for cell in cells for rate in _rates(cell, estimators, options)])
+    return account.close()
+
+
+def _check_profile(options: EstimateOptions, profile: ErrorProfile | None, estimators: Sequence[Estimator]) -> None:
+    from veriglot.rates.estimators import ESTIMATORS
+
+    needing = [each for each in estimators if ESTIMATORS[each].needs_profile]
+    if profile is None and needing:
+        raise UsageError(
+            f"The estimator {needing[0]} needs an error profile.",
+            remedy="Give it with --profile; `veriglot evaluate LABELLED -o profile.json` measures one.",
+        )
+    if profile is not None and options.unit not in {None, profile.unit}:
+        raise UsageError(
+            f"The profile counts {profile.unit!r}, and the rates would count {options.unit!r}.",
+            remedy=f"Leave --unit out, or measure a profile with: veriglot evaluate ... --unit {options.unit}",
+        )
+
+
+def _check_detector(profile: ErrorProfile | None, seen: _Predictions) -> None:
+    """A profile says nothing of another detector, or of the same one at another threshold."""
+    if profile is None or not seen.detectors:
+        return
+    if seen.detectors != {profile.detector}:
+        raise UsageError(
+            f"The profile is of {profile.detector}, and the predictions are of {', '.join(sorted(seen.detectors))}.",
+            remedy="Measure the detector that made the predictions.",
+        )
+    if seen.thresholds and any(abs(each - profile.threshold) > 1e-9 for each in seen.thresholds):
+        raise UsageError(
+            f"The profile holds at the threshold {profile.threshold}, and the predictions were made at"
+            f" {', '.join(map(str, sorted(seen.thresholds)))}.",
+            remedy="Measure the profile at that threshold: veriglot evaluate ... --threshold",
+        )
+
+
+class _Predictions:
+    """Predictions, and what they say of how they were made."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self.detectors: set[str] = set()
+        self.thresholds: set[float] = set()
+        self._signatures: set[str] = set()
+
+    def __iter__(self) -> Iterator[Prediction]:
+        from veriglot.formats.reader import read_predictions
+
+        for prediction in read_predictions(self._path):
+            self.detectors.add(prediction.asked)
+            line = prediction.signature
+            if line is not None and line not in self._signatures:
+                self._signatures.add(line)
+                self.thresholds |= _threshold_in(line)
+            yield prediction
+
+    def description(self, profile: ErrorProfile | None) -> Description:
+        """Of the detector, as far as the predictions tell."""
+        from veriglot.pipeline.engine import Description
+
+        name = "+".join(sorted(self.detectors)) or (profile.detector if profile else "none")
+        threshold = next(iter(self.thresholds), profile.threshold if profile is not None else float("nan"))
+        return Description(name, "", threshold, "+".join(sorted(self._signatures)))
+
+
+def _threshold_in(line: str) -> set[float]:
+    """The threshold that a prediction's signature states."""
+    values = [part.partition(":")[2] for part in line.split("|") if part.startswith("threshold:")]
+    try:
+        return {float(each) for each in values}
+    except ValueError:
+        return set()
+
+
+def _tally(options: EstimateOptions, study: StudyEntry, seen: _Predictions, account: Account, *, ids: bool) -> Tallying:
+    """Count every response; what has no prediction counts as not judged."""
+    from veriglot.records.languages import UNDETERMINED
+    from veriglot.study.counts import Group, Key, Tallying
+    from veriglot.study.responses import Joining
+
+    tallying = Tallying(study.unit, ids=ids)
+    joining = Joining()
+    for sample, prediction in joining.pairs(_samples(options, account), seen):
+        tallying.add(sample, prediction)
+        account.add(prediction)
+    if joining.without_sample:
+        account.warn(f"{joining.without_sample:,} predictions belong to no sample and are left out.")
+    missing = joining.without_prediction
+    if missing:
+        account.warn(f"{missing.total():,} samples have no prediction; the coverage of the rates counts them.")
+    for (model, language, seed), count in missing.items():
+        key = Key(model, language or UNDETERMINED, seed)
+        group = tallying.groups.setdefault(key, Group())
+        group.statuses["missing"] += count
+    return tallying
+
+
+def _samples(options: EstimateOptions, account: Account) -> Iterator[Sample]:
+    from veriglot.records import Sample
+    from veriglot.study.responses import rows_of
+
+    tag = known_tag(options.language)
+    if STDIN in options.samples:
+        paths = [Path(STDIN)]
+    else:
+        paths = [Path(each.path) for each in find_inputs(options.samples, format_name=None, skipped=account.warn)]
+    for row in rows_of(paths, format_name=None, language=tag):
+        if isinstance(row, Sample):
+            yield row
+        else:
+            account.add_failed(row, written=False)
+
+
+class _Cell(NamedTuple):
+    model: str | None
+    language: str
+    counted: Counted
+
+
+def _cells(tallying: Tallying, judging: Judging, gold: Gold) -> Iterator[_Cell]:
+    from veriglot.study.rates import Counted
+
+    def cell(key: Any) -> tuple[str, str]:
+        return key.model or "", key.language
+
+    keys = sorted(tallying.groups, key=lambda key: (*cell(key), key.seed is None, key.seed or 0))
+    for _, same in groupby(keys, key=cell):
+        part = list(same)
+        groups = {key.seed: tallying.groups[key] for key in part}
+        counted = Counted.of_groups(judging, groups, gold)
+        scored = {seed: tallies for seed, tallies in counted.seeds.items() if len(tallies)}
+        yield _Cell(part[0].model, part[0].language, replace(counted, seeds=scored))
+
+
+def _rates(cell: _Cell, estimators: Sequence[Estimator], options: EstimateOptions) -> Iterator[Rate]:
+    from veriglot.study.rates import cell_rate, replicates
+
+    for estimator in estimators:
+        yield cell_rate(cell.model, cell.language, [cell.counted], estimator).rate
+    if options.by_seed:
+        yield from replicates(cell.model, cell.language, [cell.counted], estimators[0])
+
+
+class _Planned(NamedTuple):
+    """The plans of one model in one language; None where the data are too few to plan with."""
+
+    model: str | None
+    language: str
+    responses: Plan | None
+    labels: Plan | None
+
+
+def _planned(cell: _Cell, estimator: Estimator, half_width: float, confidence: float) -> _Planned:
+    from veriglot.rates.estimators import ESTIMATORS
+    from veriglot.rates.plan import plan_sample_size
+    from veriglot.records import Estimator
+
+    tallies, labels = cell.counted.joined, cell.counted.labels
+    profile, _ = cell.counted.judging.of(cell.language)
+    method = ESTIMATORS[estimator]
+    if (profile is None and method.needs_profile) or (labels is None and method.needs_labels):
+        return _Planned(cell.model, cell.language, None, None)
+    size = partial(
+        plan_sample_size, tallies, profile, half_width, estimator=estimator, confidence=confidence, labels=labels
+    )
+    more = None if estimator is Estimator.RAW else size(of="labels")
+    return _Planned(cell.model, cell.language, size(), more)
+
+
+def _show_plans(plans: Sequence[_Planned], half_width: float, estimator: Estimator, form: str | None) -> None:
+    from veriglot.report.tables import Table
+
+    if form == "json":
+        print_json([{**plan._asdict(), "estimator": str(estimator)} for plan in plans])
+        return
+    if form == "csv":
+        heads = ("model", "language", "estimator", "half_width", "now", "responses", "labelled")
+        rows = [
+            (
+                plan.model,
+                plan.language,
+                str(estimator),
+                half_width,
+                plan.responses and plan.responses.now,
+                *(need and need.responses for need in (plan.responses, plan.labels)),
+            )
+            for plan in plans
+        ]
+        sys.stdout.write(Table("", "", heads, rows).to_csv())
+        return
+    told = [
+        (
+            plan.model or "-",
+            plan.language,
+            f"{plan.responses.now:.2%}" if plan.responses else "-",
+            *map(_needed, (plan.responses, plan.labels)),
+        )
+        for plan in plans
+    ]
+    title = f"Intervals of at most {half_width:.2%} to either side, by {estimator}"
+    Table("", title, ("model", "language", "half-width now", "responses needed", "or labelled"), told, lead=2).print()
+    print(
+        "Responses: with the labels that there are. Labelled: with the responses that there are. Both count those that"
+        " there are already. 'never' says which half-width remains however many are added."
+    )
+
+
+def _needed(plan: Plan | None) -> str:
+    if plan is None:
+        return "too few to say"
+    if plan.responses is None:
+        return f"never: {plan.least:.2%}"
+    return f"{plan.responses:,}"
+
+
+def _show_rates(options: EstimateOptions, rates: Sequence[Rate]) -> None:
+    import msgspec
+
+    from veriglot.records import Rate
+    from veriglot.report.tables import Table
+
+    if options.json or options.to == "json":
+        sys.stdout.buffer.write(b"[\n" + b",\n".join(map(msgspec.json.encode, rates)) + b"\n]\n")
+        sys.stdout.buffer.flush()
+    elif options.to == "csv":
+        fields = Rate.__struct_fields__
+        rows = [[getattr(rate, name) for name in fields] for rate in rates]
+        sys.stdout.write(Table("", "", fields, rows).to_csv())
+    else:
+        _print_rates(rates)
+
+
+def _print_rates(rates: Sequence[Rate]) -> None:
+    """Percentages with intervals; what is unreliable is said beside the number, and why below the table."""
+    from veriglot.report.tables import Table
+
+    names = {
+        "model": [rate.model or "-" for rate in rates],
+        "language": [rate.language for rate in rates],
+        "estimator": [str(rate.estimator) for rate in rates],
+        "seed": ["all" if rate.seed is None else str(rate.seed) for rate in rates],
+    }
+    # A column that says the same of all says it once, above.
+    shown = [name for name, values in names.items() if name == "language" or len(set(values)) > 1]
+    for name in ("model", "estimator"):
+        if name not in shown and rates and names[name][0] != "-":
+            print(f"{name}: {names[name][0]}")
+    heads = (*shown, "rate", "interval, %", f"{rates[0].unit if rates else 'unit'}s", "judged", "")
+    rows = [
+        (*(names[name][index] for name in shown), *_numbers(rate), "" if rate.status == "ok" else "unreliable")
+        for index, rate in enumerate(rates)
+    ]
+    Table("", "", heads, rows, lead=len(shown)).print()
+    for text in dict.fromkeys(f"{rate.model or '-'}, {rate.language}: {rate.reason}." for rate in rates if rate.reason):
+        print(text)
+    for line in dict.fromkeys(_without_language(rate.signature) for rate in rates):
+        print(f"Signature: {line}")
+    if any(rate.status == "unreliable" for rate in rates):
+        print("\nunreliable: the data do not support the number; do not quote it.")
+
+
+def _without_language(line: str) -> str:
+    """The signature without the part that says which language's error rates were used: the table has a row for each."""
+    return "|".join(part for part in line.split("|") if not part.startswith("rates:") or part == "rates:pooled")
+
+
+def _numbers(rate: Rate) -> tuple[str, ...]:
+    sure = "{:.2%}" if rate.status == "ok" else "({:.2%}?)"  # as in the report of a study
+    value = "-" if rate.rate is None else sure.format(rate.rate)
+    interval = "-" if rate.low is None or rate.high is None else f"{100 * rate.low:.2f} to {100 * rate.high:.2f}"
+    given = round(rate.responses / rate.coverage) if rate.coverage else 0
+    return value, interval, f"{rate.units:,}", f"{rate.responses:,} of {given:,}" if given else "0"

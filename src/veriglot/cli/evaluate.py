@@ -2,99 +2,108 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+from veriglot.cli.command import Options, command
+from veriglot.cli.console import Account, Bar, print_json
+from veriglot.cli.detectors import detector_recipe, show_measured
+from veriglot.cli.inputs import STDIN, count_rows, find_inputs, jobs_for, known_tag, rows_of
+from veriglot.cli.options import Argument, Help, Option, Setting
+from veriglot.errors import InputError, UnknownNameError, UsageError
 
-from veriglot.cli.command import Help, Setting, command
-from veriglot.cli.options import (
-    Annotator,
-    CalibrationFile,
-    DetectorName,
-    DetectorSettings,
-    InputFormat,
-    Json,
-    Language,
-    OptionalOutput,
-    OptionalProcesses,
-    PredictionsFile,
-    Quiet,
-    Resamples,
-    Seed,
-    Threshold,
-    Unit,
-)
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from veriglot.bench.evaluation import Evaluation
+    from veriglot.bench.evaluation import Settings as EvaluationSettings
+    from veriglot.cli.inputs import Input
+    from veriglot.detectors.calibration import Calibration
+    from veriglot.metrics.estimate import MetricResult
+    from veriglot.records import Prediction, Sample
+    from veriglot.report.tables import Cell
+    from veriglot.training.confidences import Rows
 
 __all__ = ["evaluate"]
 
+_LEVELS = ("unit", "category", "type", "span", "char", "fact", "sentence", "response")
 
-@command
-def evaluate(
+
+class EvaluateOptions(Options):
+    """The options of `veriglot evaluate`."""
+
     data: Annotated[
         list[str],
-        typer.Argument(
-            metavar="DATA...",
-            help="Labelled samples in any readable format: files, folders, or - for standard input; or the counts"
-            " of an earlier evaluation, for other figures without asking the detector again.",
-            show_default=False,
+        Argument(
+            "DATA...",
+            "Labelled samples in any readable format: files, folders, or - for standard input; or the counts of"
+            " an earlier evaluation, for other figures without asking the detector again.",
         ),
-    ],
-    *,
-    detector: DetectorName = "grounding",
-    set_: DetectorSettings = None,
-    calibration: CalibrationFile = None,
+    ]
+    detector: str = "grounding"
+    set_: tuple[str, ...] = ()
+    calibration: str | None = None
     calibrate: Annotated[
         str | None,
-        typer.Option(
-            "--calibrate",
-            metavar="FILE",
-            help="Fit a calibration of the detector on the data, by script, and write it here, as JSON; it is shown how"
-            " much better the confidences are on texts that a fit did not see. Default: none.",
+        Option(
+            "Fit a calibration of the detector on the data, by script, and write it here, as JSON; it is shown"
+            " how much better the confidences are on texts that a fit did not see.",
+            "FILE",
         ),
-    ] = None,
+    ] = None
     curve: Annotated[
         Literal["platt", "isotonic"],
         Setting(
-            "Shape of the calibration: platt (a line of log odds, for some dozens of texts or more) or isotonic (any"
-            " rising shape, for some hundreds)."
+            "Shape of the calibration: platt (a line of log odds, for some dozens of texts or more) or isotonic"
+            " (any rising shape, for some hundreds)."
         ),
-    ] = "platt",
-    predictions: Annotated[PredictionsFile, Help("No detector is asked. Default: none.")] = None,
-    unit: Annotated[Unit, Help("Default: word.")] = "word",
-    threshold: Annotated[Threshold, Help("Default: the detector's own, or the one that made the predictions.")] = None,
+    ] = "platt"
+    predictions: Annotated[str | None, Help("No detector is asked.")] = None
+    unit: str = "word"
+    threshold: Annotated[float | None, Help("Default: the detector's own, or the one that made the predictions.")] = (
+        None
+    )
     annotator: Annotated[
-        Annotator,
-        Help("Default: the one person's, or gold, or the majority of people, or else the one model's."),
-    ] = None,
+        str | None, Help("Default: the one person's, or gold, or the majority of people, or else the one model's.")
+    ] = None
     taxonomy: Annotated[
         str | None, Setting("Taxonomy to compare types in. Default: the data's, where types lead to it.")
-    ] = None,
+    ] = None
     levels: Annotated[
-        list[str] | None,
+        tuple[str, ...],
         Setting(
             "Give only figures of these levels: unit, category, type, span, char, fact, sentence, response."
             " Default: all."
         ),
-    ] = None,
-    seed: Annotated[Seed, Help("Default: 1.")] = 1,
-    resamples: Annotated[Resamples, Help("Default: 1000.")] = 1000,
-    output: Annotated[OptionalOutput, Help("The error profile, as JSON. Default: none.")] = None,
+    ] = ()
+    seed: int = 1
+    resamples: int = 1000
+    output: Annotated[str | None, Help("The error profile, as JSON.")] = None
     counts: Annotated[
         str | None, Setting("Write the counts of every response into this file, as JSON. Default: none.")
-    ] = None,
-    json: Annotated[Json, Help("Every figure. Default: tables.")] = False,
-    language: Annotated[Language, Help("Default: what the detector identifies.")] = None,
-    format_: InputFormat = None,
-    processes: Annotated[OptionalProcesses, Help("Default: 0, and 1 for less than 1 MiB of input.")] = None,
+    ] = None
+    json: Annotated[bool, Help("Every figure. Default: tables.")] = False
+    language: Annotated[str | None, Help("Default: what the detector identifies.")] = None
+    format_: str | None = None
+    processes: Annotated[int | None, Help("Default: 0, and 1 for less than 1 MiB of input.")] = None
     on_error: Annotated[
         Literal["stop", "skip"],
         Setting(
-            "At a row that cannot be read: stop, or skip it, write it to FILE.failed.jsonl beside the profile (or the"
-            " counts) and exit with 3 in the end."
+            "At a row that cannot be read: stop, or skip it, write it to FILE.failed.jsonl beside the profile"
+            " (or the counts) and exit with 3 in the end."
         ),
-    ] = "skip",
-    quiet: Quiet = False,
-) -> None:
+    ] = "skip"
+    quiet: bool = False
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        """Which figures are given, and how their intervals are made."""
+        return {"seed": self.seed, "resamples": self.resamples, "levels": self.levels or None}
+
+
+@command
+def evaluate(options: EvaluateOptions) -> int:
     """Measure a detector against labels: figures with 95% intervals, and the error profile.
 
     A detector:     veriglot evaluate gold.jsonl --detector grounding -o profile.json
@@ -108,30 +117,449 @@ def evaluate(
     Intervals come from a bootstrap that draws whole texts, within each language. Samples without labels, and samples
     that the detector did not score, are in no figure; how many there are is shown.
     """
-    from veriglot.cli.evaluation import Request, carry_out
+    from veriglot.metrics.counts import CountsFile
+    from veriglot.records.taxonomy import taxonomy
 
-    request = Request(
-        data=data,
-        detector=detector,
-        settings=tuple(set_ or ()),
-        calibration=calibration,
-        calibrate=calibrate,
-        curve=curve,
-        predictions=predictions,
-        unit=unit,
-        threshold=threshold,
-        annotator=annotator,
-        taxonomy=taxonomy,
-        levels=tuple(levels) if levels else None,
-        seed=seed,
-        resamples=resamples,
-        output=output,
-        counts=counts,
-        json=json,
-        language=language,
-        format=format_,
-        jobs=processes,
-        stop=on_error == "stop",
-        quiet=quiet,
+    for name in options.levels:
+        if name not in _LEVELS:
+            raise UnknownNameError("level", name, _LEVELS)
+    if options.taxonomy is not None:
+        taxonomy(options.taxonomy)
+    known_tag(options.language)
+    stored = [name for name in options.data if name != STDIN and CountsFile.is_at(Path(name))]
+    if stored and len(stored) < len(options.data):
+        raise UsageError("Counts and samples cannot be given together.", remedy="Evaluate the samples first.")
+    if stored:
+        if options.calibrate:
+            raise UsageError("Counts hold no confidence of each word.", remedy="Give --calibrate with the samples.")
+        _finish(options, _from_counts(options), None)
+        return 0
+    if options.calibration is not None and options.predictions is not None:
+        raise UsageError(
+            "--calibration calibrates a detector that is asked, and --predictions asks none.",
+            remedy="Give it to veriglot detect when the predictions are made.",
+        )
+    account = Account(quiet=options.quiet)
+    confidences = None
+    if options.calibrate is not None:
+        from veriglot.training.confidences import Rows
+
+        confidences = Rows(options.annotator)
+    evaluation = _measured(options, account, confidences)
+    _finish(options, evaluation, None if confidences is None else _calibration(options, evaluation, confidences))
+    return account.close()
+
+
+def _calibration(options: EvaluateOptions, evaluation: Evaluation, confidences: Rows) -> Calibration:
+    """Fit a calibration on what the detector said, and write it."""
+    from veriglot.storage.files import write_json
+    from veriglot.training.calibration import fit_calibration
+
+    detector, made = str(evaluation.stored.about["detector"]), evaluation.stored.about.get("made")
+    if detector.startswith("calibrated@"):
+        raise UsageError("A detector is calibrated once.", remedy="Leave out --calibration.")
+    calibration = fit_calibration(
+        confidences, detector=detector, made=str(made) if made else None, method=options.curve, seed=options.seed
     )
-    raise typer.Exit(carry_out(request))
+    write_json(Path(options.calibrate or ""), calibration, indent=2)
+    return calibration
+
+
+def _from_counts(options: EvaluateOptions) -> Evaluation:
+    from veriglot.bench.evaluation import measured
+    from veriglot.metrics.counts import Counts, CountsFile, Coverage
+    from veriglot.signatures import digest
+
+    parts = [CountsFile.load(Path(name)) for name in options.data]
+    coverage: dict[str, Coverage] = {}
+    for part in parts:
+        for tag, row in part.coverage.items():
+            coverage[tag] = Coverage.total([coverage.get(tag, Coverage()), row])
+    about = {
+        key: value if all(part.about.get(key) == value for part in parts) else "several"
+        for key, value in parts[0].about.items()
+    }
+    if len(parts) > 1:
+        about["data"] = digest(str(part.about.get("data")) for part in parts)
+    joined = CountsFile(Counts.join([part.counts for part in parts]), coverage, about)
+    return measured(joined, **options.figures)
+
+
+def _measured(options: EvaluateOptions, account: Account, confidences: Rows | None) -> Evaluation:
+    """Judge the samples, or join them with predictions, and measure."""
+    from contextlib import ExitStack
+
+    from veriglot.bench.evaluation import Evaluator
+    from veriglot.pipeline.engine import Engine
+
+    inputs = find_inputs(options.data, format_name=options.format_, skipped=account.warn)
+    rows = _rows(options, inputs, account)
+    with ExitStack() as stack:
+        pairs: Iterable[tuple[Any, Prediction | None]]
+        if options.predictions is not None:
+            source = _Predictions(options, options.predictions)
+            settings = source.settings
+            pairs = ((row, source.take(row.id)) for row in rows)
+            stack.callback(source.warn, account)
+        else:
+            recipe = detector_recipe(
+                options.detector,
+                threshold=options.threshold,
+                words=True,
+                settings=options.set_,
+                calibration=options.calibration,
+            )
+            engine = stack.enter_context(Engine(recipe, jobs=jobs_for(inputs, options.processes)))
+            made = engine.description
+            settings = _settings(
+                options,
+                detector=made.name,
+                detector_signature=made.signature,
+                detector_taxonomy=made.taxonomy,
+                threshold=float(made.threshold),
+            )
+            pairs = engine.run(rows)
+        evaluator = Evaluator(settings)
+        bar = stack.enter_context(Bar(shown=not options.quiet, total=lambda: count_rows(inputs)))
+        for row, prediction in pairs:
+            evaluator.add(row, prediction)
+            if confidences is not None:
+                confidences.add(row, [prediction])
+            if prediction is not None:
+                account.add(prediction)
+            bar.advance()
+    return evaluator.result(**options.figures)
+
+
+def _settings(options: EvaluateOptions, **made: Any) -> EvaluationSettings:
+    from veriglot.bench.evaluation import Settings
+
+    return Settings(unit=options.unit, annotator=options.annotator, taxonomy=options.taxonomy, **made)
+
+
+def _rows(options: EvaluateOptions, inputs: Sequence[Input], account: Account) -> Iterator[Sample]:
+    """The samples of all inputs; what cannot be read is told and kept, or ends the run."""
+    from veriglot.formats.reader import SeenIds
+    from veriglot.records import Sample, encode
+
+    seen = SeenIds() if options.predictions is not None else None  # which are joined by id
+    beside = options.output or options.counts
+    failures = Path(f"{beside}.failed.jsonl") if beside else None
+    if failures is not None:
+        failures.unlink(missing_ok=True)
+    tag = known_tag(options.language)
+    for row in rows_of(inputs, format_name=options.format_, language=tag, report=account.report, seen=seen):
+        if isinstance(row, Sample):
+            yield row
+            continue
+        if options.on_error == "stop":
+            raise row.as_error()
+        if failures is not None:
+            with failures.open("ab") as file:
+                file.write(encode(row) + b"\n")
+        account.add_failed(row, written=failures is not None)
+
+
+class _Predictions:
+    """Predictions of a file, by id, and what they say of how they were made."""
+
+    def __init__(self, options: EvaluateOptions, path: str) -> None:
+        from veriglot.formats.reader import read_predictions
+
+        self._path = path
+        self._waiting: dict[str, Prediction] = {}
+        for prediction in read_predictions(path):
+            if prediction.id in self._waiting:
+                raise InputError(f"the id {prediction.id!r} occurs twice", path=self._path, field="id")
+            self._waiting[prediction.id] = prediction
+        predictions = list(self._waiting.values())
+        stated = {_part(prediction, "threshold") for prediction in predictions}
+        threshold = options.threshold
+        if threshold is None and len(stated) == 1:
+            threshold = _share(stated.pop())
+        if threshold is None and options.output is not None:
+            raise UsageError(
+                "An error profile holds at one threshold, and these predictions do not say theirs.",
+                remedy="Give it with --threshold.",
+            )
+        self._spans_alone = 0
+        if options.threshold is not None:
+            self._refuse_to_lower(predictions, options.threshold)
+            self._spans_alone = sum(bool(prediction.spans) and prediction.words is None for prediction in predictions)
+        made = {prediction.signature for prediction in predictions}
+        self.settings = _settings(
+            options,
+            detector="+".join(sorted({prediction.asked for prediction in predictions})) or "none",
+            detector_signature=made.pop() if len(made) == 1 else None,
+            detector_types=frozenset(s.type for p in predictions for s in p.spans or () if s.type is not None),
+            threshold=threshold,
+            refilter=options.threshold is not None,
+        )
+
+    def _refuse_to_lower(self, predictions: Sequence[Prediction], threshold: float) -> None:
+        """Spans between a lower threshold and the one that made the predictions are not in them; words would be."""
+        for prediction in predictions:
+            made_at = _share(_part(prediction, "threshold"))
+            if (
+                prediction.spans is not None
+                and prediction.words is None
+                and made_at is not None
+                and threshold < made_at
+            ):
+                raise UsageError(
+                    f"--threshold {threshold} is below {made_at}, at which {self._path} was made without words: what"
+                    " lies between the two is not in it.",
+                    remedy="Make the predictions again with --words, or at this threshold.",
+                )
+
+    def take(self, id_: str) -> Prediction | None:
+        """The prediction of a sample; None where the file has none."""
+        return self._waiting.pop(id_, None)
+
+    def warn(self, account: Account) -> None:
+        """Say how many predictions belong to no sample, and where the threshold is held against spans alone."""
+        if self._waiting:
+            account.warn(f"{len(self._waiting):,} predictions of {self._path} belong to no sample of the data.")
+        if self._spans_alone:
+            account.warn(
+                f"{self._spans_alone:,} predictions carry no words: at --threshold spans are kept or dropped whole,"
+                " where the detector would mark word by word."
+            )
+
+
+def _part(prediction: Prediction, key: str) -> str | None:
+    """One part of a prediction's signature."""
+    for part in (prediction.signature or "").split("|"):
+        name, _, value = part.partition(":")
+        if name == key:
+            return value
+    return None
+
+
+def _share(text: str | None) -> float | None:
+    try:
+        value = float(text) if text is not None else None
+    except ValueError:
+        return None
+    return value if value is not None and 0.0 <= value <= 1.0 else None
+
+
+def _finish(options: EvaluateOptions, evaluation: Evaluation, calibration: Calibration | None) -> None:
+    """Write what was asked for, and show the figures."""
+    from veriglot.records import encode
+
+    profile = evaluation.profile() if options.output else None
+    if options.counts:
+        evaluation.stored.save(Path(options.counts))
+    if profile is not None and options.output:
+        Path(options.output).write_bytes(encode(profile) + b"\n")
+    if options.json:
+        print_json(_plain(evaluation, calibration))
+        return
+    _show_figures(evaluation, options.levels)
+    if calibration is not None:
+        show_measured(
+            calibration.quality,
+            f"Calibration of {calibration.detector} ({calibration.method}), in {options.calibrate}",
+            [
+                "given: the confidences as they came; calibrated: by fits that did not see the text; change: of the"
+                " two, on the same resamples of whole texts. 95% intervals; those of ECE lie high in small data.",
+                f"Calibrated, F1 of words is best from {calibration.threshold:.4f} on: the threshold of the file.",
+                calibration.signature,
+            ],
+        )
+
+
+_SHOWN = {"detector", "source", "method", "threshold", "quality", "data", "signature"}  # of a calibration: no curves
+
+
+def _plain(evaluation: Evaluation, calibration: Calibration | None) -> dict[str, Any]:
+    import msgspec
+
+    rows = {
+        tag: [row._asdict() for row in table]
+        for tag, table in evaluation.reliability().items()
+        if any(r.units for r in table)
+    }
+    coverage = {tag: {**msgspec.structs.asdict(row), "share": row.share} for tag, row in evaluation.coverage.items()}
+    plain = {
+        "signature": evaluation.signature,
+        "about": evaluation.stored.about,
+        "notes": evaluation.notes,
+        "coverage": coverage,
+        "figures": [msgspec.structs.asdict(figure) for figure in evaluation.figures],
+        "reliability": rows,
+    }
+    if calibration is not None:
+        fitted = msgspec.to_builtins(calibration)
+        plain["calibration"] = {name: value for name, value in fitted.items() if name in _SHOWN}
+    return plain
+
+
+# Tables of figures by language.
+
+
+_LEGEND = (
+    "n: responses that were labelled and scored; scored: their share of the labelled ones. mean: over languages;"
+    " pooled: all counts added. prevalence: share that the labels call unsupported; figures at one prevalence do not"
+    " carry over to another."
+)
+_INTERVALS = " Under each value: its 95% interval, from a bootstrap that draws whole texts."
+_GAP = re.compile(r"undefined in \d+ of (\d+) resamples")
+_RATES = {"precision": "precision", "recall": "recall", "F1": "f1", "FPR": "fpr"}
+_RANKING = {"AP": "average_precision", "AUROC": "auroc"}
+_SUPPORTED = {"AP, supported": "average_precision_supported"}
+_ECE = {"ECE": "ece"}
+# Title, what is counted, level, and the names of figures by their heads; {} is the unit.
+_LAYOUTS: tuple[tuple[str, str, str, dict[str, str]], ...] = (
+    ("Units ({}), unsupported or not", "{}", "unit", {**_RATES, "MCC": "mcc", "accuracy": "accuracy"}),
+    (
+        "Confidence of units ({})",
+        "{}",
+        "unit",
+        {**_RANKING, **_ECE, "ECE, equal mass": "ece_equal_mass", "Brier": "brier"},
+    ),
+    (
+        "Units ({}) with their type, F1",
+        "{}",
+        "category",
+        {"macro": "f1_macro", "micro": "f1_micro", "type right": "type_accuracy"},
+    ),
+    (
+        "Spans, F1",
+        "spans",
+        "span",
+        {"exact": "exact_f1", "overlap": "overlap_f1", "partial": "partial_f1", "typed": "typed_overlap_f1"},
+    ),
+    ("Characters", "characters", "char", {"IoU": "iou", "soft-label correlation": "soft_correlation"}),
+    ("Atomic facts", "facts", "fact", {**_RATES, **_RANKING, **_SUPPORTED, **_ECE}),
+    (
+        "Share of a response's facts that is supported",
+        "responses",
+        "fact",
+        {
+            "by labels": "support",
+            "not marked": "support_found",
+            "by scores": "support_expected",
+            "mean error": "support_error",
+            "correlation": "support_correlation",
+        },
+    ),
+    ("Sentences", "sentences", "sentence", {**_RATES, **_RANKING, **_SUPPORTED}),
+    ("Responses", "responses", "response", {**_RATES, **_RANKING, **_ECE}),
+)
+
+
+def _show_figures(evaluation: Evaluation, levels: Sequence[str]) -> None:
+    """Print the tables of an evaluation; `levels` are those that were asked for, none for all."""
+    from veriglot.metrics.estimate import POOLED
+
+    shown: list[MetricResult] = []
+    unit = evaluation.counts.unit
+    # Where nothing was labelled, every table would be empty.
+    if any(figure.coverage is not None for figure in evaluation.figures):
+        for title, counted, level, names in _LAYOUTS:
+            if not levels and level == "category" and len(evaluation.counts.types) == 1:
+                continue  # one type says what "unsupported or not" said
+            figures = [f for f in evaluation.figures if f.level == level and f.name in names.values()]
+            _print_figures(figures, title.format(unit), counted.format(unit), names)
+            if any(figure.language == POOLED for figure in figures):
+                shown += figures
+            if level == "category":
+                _print_types(evaluation)
+        if not levels or "unit" in levels:
+            _print_reliability(evaluation)
+        print(_LEGEND + (_INTERVALS if any(figure.low is not None for figure in shown) else ""))
+    for line in (*evaluation.notes, *_reasons(shown)):
+        print(f"Note: {line}")
+    print(f"Signature: {evaluation.signature}")
+
+
+def _print_figures(figures: Sequence[MetricResult], title: str, counted: str, names: dict[str, str]) -> None:
+    from veriglot.report.tables import Table
+
+    languages = list(dict.fromkeys(figure.language for figure in figures))
+    if len(languages) == 3:  # of one language, the mean and the pooled figures say the same once more
+        languages = languages[:1]
+    by_key = {(figure.name, figure.language): figure for figure in figures}
+    present = {head: name for head, name in names.items() if any((name, tag) in by_key for tag in languages)}
+    rows = []
+    for tag in languages if present else ():
+        first = by_key[next(iter(present.values())), tag]
+        cells = [_cell(by_key.get((name, tag))) for name in present.values()]
+        counts = (f"{first.n_responses:,}", _percent(first.coverage), f"{first.n_units:,}", _percent(first.prevalence))
+        rows.append((tag, *counts, *cells))
+    if rows:
+        heads = ("language", "n", "scored", counted, "prevalence", *present)
+        Table("", title, heads, rows, totals=2 if len(rows) > 1 else 0, lead=5).print()
+
+
+def _print_types(evaluation: Evaluation) -> None:
+    """A row per type: one against the rest, over all languages."""
+    from veriglot.metrics.estimate import MEAN, POOLED
+    from veriglot.report.tables import Table
+
+    by_key = {(figure.level, figure.name, figure.language): figure for figure in evaluation.figures}
+    rows = []
+    for name in evaluation.counts.types:
+        level = f"type:{name}"
+        f1 = by_key.get((level, "f1", POOLED))
+        if f1 is not None:
+            cells = [_cell(by_key[level, measure, POOLED]) for measure in _RATES.values()]
+            row = (name, f"{f1.n_units:,}", _percent(f1.prevalence), *cells, _cell(by_key[level, "f1", MEAN]))
+            rows.append(row)
+    if rows:
+        unit = evaluation.counts.unit
+        heads = ("type", unit, "prevalence", *_RATES, "mean F1")
+        Table("", f"Units ({unit}), each type against the rest, pooled", heads, rows).print()
+
+
+def _print_reliability(evaluation: Evaluation) -> None:
+    from veriglot.metrics.estimate import POOLED
+    from veriglot.report.tables import Table
+
+    unit = evaluation.counts.unit
+    rows = [
+        (f"{row.low:.3f}", f"{row.high:.3f}", f"{row.units:,}", *map(_number, (row.confidence, row.positive)))
+        for row in evaluation.reliability()[POOLED]
+        if row.units
+    ]
+    if rows:
+        heads = ("from", "below", unit, "mean confidence", "unsupported")
+        Table("", f"Confidence of units ({unit}) against labels, pooled", heads, rows).print()
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{100 * value:.1f}%"
+
+
+def _short(value: float) -> str:
+    """Two digits without the zero in front: `.34`, `-.02`, `1.0`."""
+    text = f"{value:.2f}"
+    return {"1.00": "1.0", "-0.00": ".00"}.get(text, text.replace("0.", ".", 1))
+
+
+def _cell(figure: MetricResult | None) -> Cell:
+    from veriglot.report.tables import Cell
+
+    if figure is None or figure.value is None:
+        return Cell("-")
+    if figure.low is None or figure.high is None:
+        return Cell(_number(figure.value))
+    return Cell(_number(figure.value), f"\n{_short(figure.low)} {_short(figure.high)}")
+
+
+def _reasons(shown: Sequence[MetricResult]) -> Iterator[str]:
+    """Why values or intervals are missing, each reason once; with few texts most resamples differ in the count."""
+    by_reason: dict[str, list[str]] = {}
+    for figure in shown:
+        if figure.reason:
+            reason = _GAP.sub(r"undefined in part of the \1 resamples; --json says in how many", figure.reason)
+            by_reason.setdefault(reason, []).append(f"{figure.level}.{figure.name} ({figure.language})")
+    for reason, places in by_reason.items():
+        more = f" and {len(places) - 3} more" if len(places) > 3 else ""
+        yield f"{', '.join(places[:3])}{more}: {reason}"

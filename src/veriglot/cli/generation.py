@@ -1,48 +1,255 @@
-"""What the data commands share: queries asked of models, quality, errors injected by a model, and accounts."""
+"""What the commands that make data share: options, inputs, models asked, plans and accounts."""
 
 from __future__ import annotations
 
-import re
-import sys
-from typing import TYPE_CHECKING, Any, TypeVar
+import os
+from contextlib import contextmanager
+from dataclasses import field
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 
+from veriglot.cli.command import Options
+from veriglot.cli.console import Bar, listed, print_json, say
 from veriglot.cli.inputs import STDIN, count_rows, find_inputs, known_tag, rows_of
-from veriglot.cli.progress import Bar
-from veriglot.errors import EXIT_ROWS_FAILED, InputError, UsageError
+from veriglot.cli.options import Help, Option, Setting
+from veriglot.errors import EXIT_ROWS_FAILED, InputError, UnknownNameError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from veriglot.cli.inputs import Input
-    from veriglot.cli.options import Checks, Connection, Prices
-    from veriglot.datasets.generation import Account
-    from veriglot.datasets.quality import Quality
-    from veriglot.datasets.responses import Budget, Design, Respondent
-    from veriglot.datasets.silver.injection import Injector, Order
-    from veriglot.datasets.silver.job import LanguageAccount, Support
+    from veriglot.datasets.queries import Part, Reference
+    from veriglot.datasets.silver.job import Support
+    from veriglot.llm.client import Client, Settings
     from veriglot.records import Sample
+    from veriglot.report.tables import Table
     from veriglot.storage.checkpoint import FailedRow, Row, Tally
 
 __all__ = [
+    "Checks",
+    "Connection",
+    "Cost",
     "Queries",
-    "ask",
-    "dry_run_of",
-    "inject",
-    "plan_in_words",
-    "print_json",
+    "Reading",
+    "Run",
+    "print_plan",
     "records_of",
-    "say",
-    "seeds_of",
+    "references",
     "show_account",
-    "show_quality",
-    "support_of",
     "tell",
-    "types_of",
 ]
 
-
 T = TypeVar("T", bound="Row")
+
+
+class Reading(Options):
+    """How the rows of a data set are read."""
+
+    language: Annotated[str | None, Help("Default: told from the text.")] = None
+    format: Annotated[str | None, Setting("Format of the input. Default: recognised from the content.")] = None
+
+
+class Run(Options):
+    """How a run goes on, and what it says."""
+
+    overwrite: bool = False
+    retry: bool = False
+    quiet: bool = False
+
+    @contextmanager
+    def progress(self, total: Callable[[], int | None] = lambda: None) -> Iterator[dict[str, Any]]:
+        """A bar of so many rows, with what a job is told to go on by, as its keyword arguments."""
+        with Bar(shown=not self.quiet, total=total) as bar:
+            yield {"restart": self.overwrite, "retry": self.retry, "seen": lambda _: bar.advance()}
+
+
+class Checks(Options):
+    """How it is checked that the evidence supports passages and not errors."""
+
+    support: Annotated[
+        Literal["none", "detector", "model"],
+        Setting(
+            "How it is checked that the evidence supports a passage and not its errors. detector: a detector has to"
+            " mark the errors, and little of the passage. model: a model is asked. none: each row says so."
+        ),
+    ] = "none"
+    detector: Annotated[str, Setting("The detector of `support`.")] = "grounding"
+    support_model: Annotated[str | None, Setting("The model of `support`. Default: the one that edits.")] = None
+    attempts: int = 2
+
+    def models(self, model: str) -> list[str]:
+        """The models that are going to be asked, where `model` edits."""
+        return [model, *([self.support_model] if self.support == "model" and self.support_model else [])]
+
+    def made(self, model: str, seed: int) -> Support | None:
+        """The check that is asked for; `model` makes it where no other is named."""
+        from veriglot.datasets.silver.job import DetectorSupport, ModelSupport
+
+        if self.support == "none":
+            return None
+        if self.support == "model":
+            return ModelSupport(self.support_model or model, seed=seed)
+        from veriglot.detectors.registry import load_detector
+
+        return DetectorSupport(load_detector(self.detector))
+
+
+class _Prices(NamedTuple):
+    tokens_in: float
+    tokens_out: float
+
+
+class Cost(Options):
+    """What tokens cost."""
+
+    price_in: Annotated[float | None, Setting("What a million tokens of prompts cost, in any currency.", 0)] = None
+    price_out: Annotated[float | None, Setting("What a million tokens of replies cost.", 0)] = None
+
+    @property
+    def prices(self) -> _Prices | None:
+        """What a million tokens of prompts and of replies cost, or None where neither is given.
+
+        Raises:
+            UsageError: one is given without the other.
+        """
+        if self.price_in is None and self.price_out is None:
+            return None
+        if self.price_in is None or self.price_out is None:
+            raise UsageError("A cost needs both prices.", remedy="Set price_in and price_out.")
+        return _Prices(self.price_in, self.price_out)
+
+
+class Connection(Options):
+    """Whom to ask, and what may be spent."""
+
+    base_url: Annotated[
+        str | None,
+        Option(
+            "Address of a server with OpenAI's API, with the version: http://127.0.0.1:8000/v1. Its key, if it wants"
+            " one, is read from VERIGLOT_API_KEY.",
+            "URL",
+        ),
+    ] = None
+    mock_rules: Annotated[
+        str | None, Option("Rehearse without a model: replies by the rules of this TOML or JSON file.", "FILE")
+    ] = None
+    concurrency: Annotated[int, Option("Calls at the same time.", "N", min=1)] = 8
+    client: Annotated[
+        str | None,
+        Setting(
+            "How the model is reached: openai (a server with OpenAI's API), transformers (in this process) or scripted"
+            " (replies by rules). Default: scripted with mock_rules, else openai."
+        ),
+    ] = None
+    key: Annotated[
+        str | None,
+        Setting(
+            "Name of the environment variable that holds the server's key; the key itself is never written down."
+            " Default: VERIGLOT_API_KEY, where it is set."
+        ),
+    ] = None
+    cache: Annotated[
+        str | None,
+        Setting(
+            "Folder of finished calls, which are never paid for twice; several runs may share one."
+            " Default: OUTPUT.calls."
+        ),
+    ] = None
+    max_calls: Annotated[int | None, Setting("Stop before the call after so many paid ones. Default: none.", 0)] = None
+    max_tokens_spent: Annotated[
+        int | None, Setting("Stop before prompts and replies of this run pass so many tokens. Default: none.", 0)
+    ] = None
+    client_options: Annotated[
+        dict[str, Any],
+        Setting("Further options of the client, such as rate = 2 (requests a second) or timeout = 120 (seconds)."),
+    ] = field(default_factory=dict)
+    generation: Annotated[
+        dict[str, Any],
+        Setting(
+            'How the model generates: preset = "mfava-llama-3", and over it max_tokens = 256, temperature = 0.6, top_p,'
+            " top_k, min_p, repetition_penalty, stop. Default: as the server does."
+        ),
+    ] = field(default_factory=dict)
+
+    @property
+    def settings(self) -> Settings:
+        """How the model generates: the settings given, over those of the preset that is named.
+
+        Raises:
+            UnknownNameError: no such preset or setting; the error suggests the nearest.
+            UsageError: a value out of range, or of the wrong kind.
+        """
+        import msgspec
+
+        from veriglot.llm.client import Settings, preset
+
+        values = dict(self.generation)
+        name = values.pop("preset", None)
+        for key in values:
+            if key not in Settings.__struct_fields__:
+                raise UnknownNameError("generation setting", key, ["preset", *Settings.__struct_fields__])
+        if isinstance(values.get("stop"), str):
+            values["stop"] = [values["stop"]]
+        try:
+            settings = msgspec.convert(values, Settings)
+        except msgspec.ValidationError as error:
+            raise UsageError(f"A generation setting cannot be used: {error}.") from error
+        return settings if name is None else settings.over(preset(str(name)))
+
+    def _reached(self) -> tuple[str, dict[str, Any]]:
+        """The name of the client, and its options."""
+        name = self.client or ("scripted" if self.mock_rules is not None else "openai")
+        options = {"base_url": self.base_url, "rules": self.mock_rules}
+        if name == "openai":
+            options["key"] = self.key or ("VERIGLOT_API_KEY" if os.environ.get("VERIGLOT_API_KEY") else None)
+        given = {option: value for option, value in options.items() if value is not None} | self.client_options
+        if name == "openai" and "base_url" not in given:
+            raise UsageError("Which server is to be asked?", remedy="Add --base-url http://HOST:PORT/v1.")
+        if name == "scripted" and "rules" not in given:
+            raise UsageError("The scripted client needs its rules.", remedy="Add --mock-rules FILE.")
+        return name, given
+
+    def check(self) -> None:
+        """Raise a `UsageError` where an option that the client needs is missing."""
+        self._reached()
+
+    @contextmanager
+    def open(self, output: Path, models: Iterable[str], revision: str | None = None) -> Iterator[Client]:
+        """The client, with the cache that belongs to `output` where none was named.
+
+        Args:
+            output: what is made.
+            models: the names of all models that are going to be asked.
+            revision: of the models; calls of another one are not used again.
+
+        Raises:
+            UsageError: several models of a client that runs a single one, or an option that is missing.
+            UnknownNameError: no such client or option.
+            MissingExtraError: its packages are not installed.
+        """
+        from veriglot.llm.registry import Limits, connect
+
+        name, options = self._reached()
+        if name == "transformers":
+            first, *others = dict.fromkeys(models)
+            if others:
+                raise UsageError(
+                    f"The client transformers runs one model, and {first!r} and {others[0]!r} are named.",
+                    remedy="Give the command once for each.",
+                )
+            options.setdefault("model", first)
+        if revision is not None and name != "scripted":
+            options.setdefault("revision", revision)
+        limits = None
+        if self.max_calls is not None or self.max_tokens_spent is not None:
+            limits = Limits(self.max_calls, self.max_tokens_spent)
+        output = output.resolve()  # `.` has no name
+        folder = self.cache or str(output.with_name(output.name + ".calls"))
+        client = connect(name, cache=folder, limits=limits, **options)
+        try:
+            yield client
+        finally:
+            client.close()
 
 
 class Queries:
@@ -63,31 +270,29 @@ class Queries:
             raise UsageError(
                 "Standard input cannot be read again when the run goes on.", remedy="Write it to a file first."
             )
-        self._format = format_name
-        self._language = known_tag(language)
-        self.options = {"language": self._language, "format": format_name}  # other ones, other rows
+        self._options = {"language": known_tag(language), "format": format_name}  # other ones, other rows
         self.inputs: list[Input] = find_inputs(names, format_name=format_name, skipped=say)
+
+    @property
+    def made_of(self) -> dict[str, Any]:
+        """What a job is told of its inputs, as its keyword arguments."""
+        return {"inputs": self.paths, "options": dict(self._options)}
 
     @property
     def paths(self) -> list[str]:
         """The files."""
         return [file.path for file in self.inputs]
 
+    def count(self) -> int | None:
+        """How many rows there are, where that is quick to know."""
+        return count_rows(self.inputs)
+
     def rows(self) -> Iterator[Sample | FailedRow]:
         """Every row, in order; ids that occur twice are failed rows."""
-        from veriglot.formats.base import Report
         from veriglot.formats.reader import SeenIds
 
-        seen, report = SeenIds(), Report()
-        for file in self.inputs:
-            yield from rows_of(
-                file,
-                format_name=self._format,
-                language=self._language,
-                report=report,
-                alone=len(self.inputs) == 1,
-                seen=seen,
-            )
+        language, format_name = self._options["language"], self._options["format"]
+        return rows_of(self.inputs, format_name=format_name, language=language, seen=SeenIds())
 
 
 def records_of(paths: Sequence[str], make: Callable[[Any], T]) -> Iterator[T | FailedRow]:
@@ -113,98 +318,13 @@ def records_of(paths: Sequence[str], make: Callable[[Any], T]) -> Iterator[T | F
                 )
 
 
-def ask(
-    queries: Queries,
-    respondents: Sequence[Respondent],
-    connection: Connection,
-    output: Path,
-    *,
-    design: Design,
-    seeds: Sequence[int | None],
-    restart: bool,
-    retry: bool,
-    quiet: bool,
-) -> dict[Path, Tally]:
-    """Ask every model everything; one file a model, in the folder `output` where there are several.
+def references(paths: Sequence[str], part: Part) -> Iterator[Reference | FailedRow]:
+    """The articles of JSON lines as references; those that cannot be used, and repeated ids, as failed rows."""
+    from functools import partial
 
-    Returns:
-        What became of the responses, by file.
-    """
-    from veriglot.datasets.responses import responses
+    from veriglot.datasets.queries import reference_from
 
-    files = _files(respondents, output)
-    tallies = {}
-    revision = respondents[0].revision  # one option of the command line, for all of them
-    with connection.open(output, [respondent.model for respondent in respondents], revision) as client:
-        for respondent, path in zip(respondents, files, strict=True):
-
-            def total() -> int | None:
-                rows = count_rows(queries.inputs)
-                return None if rows is None else rows * (len(seeds) if design == "runs" else 1)
-
-            with Bar(shown=not quiet, total=total) as bar:
-                tallies[path] = responses(
-                    path,
-                    queries.rows(),
-                    respondent,
-                    client,
-                    design=design,
-                    seeds=seeds,
-                    inputs=queries.paths,
-                    options=queries.options,
-                    jobs=connection.concurrency,
-                    restart=restart,
-                    retry=retry,
-                    seen=lambda _: bar.advance(),
-                )
-    return tallies
-
-
-def plan_in_words(
-    rows: Callable[[], Iterator[Sample | FailedRow]],
-    respondents: Sequence[Respondent],
-    *,
-    design: Design,
-    seeds: Sequence[int | None],
-) -> dict[str, Budget]:
-    """What each model would be asked, by the model's name."""
-    from veriglot.datasets.responses import budget
-
-    return {respondent.name: budget(rows(), respondent, design=design, seeds=seeds) for respondent in respondents}
-
-
-def _files(respondents: Sequence[Respondent], output: Path) -> list[Path]:
-    if len(respondents) == 1 and output.suffix == ".jsonl":
-        return [output]
-    if output.suffix == ".jsonl":
-        raise UsageError(f"{output} is one file, and there are several models.", remedy="Name a folder with -o.")
-    names = [file_name(respondent.name) for respondent in respondents]
-    if len(set(names)) < len(names):
-        raise UsageError("Two models would write the same file.", remedy="Name each model once.")
-    return [output / f"{name}.jsonl" for name in names]
-
-
-def file_name(model: str) -> str:
-    """A model's name as the name of a file: letters, digits, dots, dashes and underscores."""
-    return re.sub(r"[^\w.-]+", "_", model).strip("._") or "model"
-
-
-def seeds_of(text: str) -> list[int | None]:
-    """Seeds as a list: `42,43,44` or `1-5`; `none` leaves them to the server.
-
-    Raises:
-        UsageError: something else.
-    """
-    if text.strip().lower() == "none":
-        return [None]
-    seeds: list[int | None] = []
-    for part in text.split(","):
-        match = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", part)
-        if match is None:
-            raise UsageError(f"{text!r} are no seeds.", remedy="Write them as 42,43,44 or as 1-5.")
-        first, last = int(match[1]), int(match[2] or match[1])
-        seeds += range(first, last + 1)
-    return seeds
+    return records_of(paths, partial(reference_from, part=part))
 
 
 def tell(path: Path, tally: Tally, what: str = "responses") -> int:
@@ -218,234 +338,50 @@ def tell(path: Path, tally: Tally, what: str = "responses") -> int:
     return EXIT_ROWS_FAILED if tally.failed else 0
 
 
-def show_quality(qualities: dict[tuple[str, str], Quality], *, json: bool) -> None:
-    """The account of quality, as a table or as JSON, on standard output."""
-    import msgspec
-
-    if json:
-        rows = [
-            {"model": model, "language": tag, **msgspec.structs.asdict(quality)}
-            for (model, tag), quality in qualities.items()
-        ]
-        sys.stdout.write(msgspec.json.format(msgspec.json.encode(rows), indent=2).decode() + "\n")
-        return
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for name in ("model", "language"):
-        table.add_column(name)
-    for name in _COLUMNS:
-        table.add_column(name, justify="right")
-    for (model, tag), quality in qualities.items():
-        table.add_row(model, tag, *_cells(quality))
-    Console(width=None if sys.stdout.isatty() else 140).print(table)
+def print_plan(prices: _Prices | None = None, **plan: int) -> None:
+    """Print calls and tokens that it would take, with what `tokens_in` and `tokens_out` cost where prices are given."""
+    money = {}
+    if prices is not None:
+        spent = plan["tokens_in"] * prices.tokens_in + plan["tokens_out"] * prices.tokens_out
+        money["money"] = round(spent / 1e6, 4)
+    print_json({**plan, **money})
 
 
-_COLUMNS = (
-    "responses", "words", "sentences", "detectable", "most in", "right", "refused", "repetitive", "cut", "empty",
-)  # fmt: skip
-
-
-def _cells(quality: Quality) -> list[str]:
-    return [
-        f"{quality.responses:,}",
-        f"{quality.words:.1f}",
-        f"{quality.sentences:.2f}",
-        _percent(quality.detectable),
-        quality.most_frequent_language or "-",
-        _percent(quality.right_language),
-        _percent(quality.refused),
-        _percent(quality.repetitive),
-        _percent(quality.truncated),
-        _percent(quality.empty),
-    ]
-
-
-def _percent(share: float | None) -> str:
-    return "-" if share is None else f"{share:.1%}"
-
-
-def say(text: str) -> None:
-    """One line on standard error."""
-    print(f"veriglot: {text}", file=sys.stderr)
-
-
-def print_json(data: Any) -> None:
-    """Any record as indented JSON on standard output."""
-    import msgspec
-
-    sys.stdout.write(msgspec.json.format(msgspec.json.encode(data), indent=2).decode() + "\n")
-
-
-def types_of(order: str | None) -> tuple[tuple[str, ...], Order]:
-    """The types that are named, none for all, and how they are ordered.
-
-    Raises:
-        UsageError: the list is empty.
-    """
-    if order is None:
-        return (), "given"
-    if order.strip().lower() == "shuffled":
-        return (), "shuffled"
-    types = tuple(part.strip() for part in order.split(",") if part.strip())
-    if not types:
-        raise UsageError(f"`order` is {order!r}, which names no type.")
-    return types, "given"
-
-
-def support_of(checks: Checks, model: str, seed: int) -> Support | None:
-    """The check that is asked for; `model` makes it where no other is named."""
-    from veriglot.datasets.silver.job import DetectorSupport, ModelSupport
-
-    if checks.support == "none":
-        return None
-    if checks.support == "model":
-        return ModelSupport(checks.support_model or model, seed=seed)
-    from veriglot.detectors.registry import load_detector
-
-    return DetectorSupport(load_detector(checks.detector))
-
-
-def inject(
-    source: Queries,
-    injector: Injector,
-    connection: Connection,
-    output: Path,
+def show_account(
+    account: Any,
+    table: Callable[[], Table],
     *,
-    support: Support | None,
-    also: str | None,
-    order: Order,
-    clean: float,
-    restart: bool,
-    retry: bool,
+    done: str,
+    reasons: Mapping[str, Mapping[str, int]],
+    rejected: str,
+    prices: _Prices | None = None,
     json: bool,
-    quiet: bool,
-    prices: Prices | None,
-) -> int:
-    """Make the silver rows, and say what came of it.
+) -> None:
+    """An account with a `total`: a table on standard output; what was spent, and why the rest fell out, beside it.
 
     Args:
-        also: another model that is going to be asked, or None.
-
-    Returns:
-        The exit code.
+        account: the record, which is printed whole as JSON.
+        table: makes the table.
+        done: what was made, in a sentence.
+        reasons: why things were not taken and how often, by what they are.
+        rejected: what is said before the reasons, where there are any.
+        prices: of tokens.
+        json: print the record instead of everything else.
     """
-    from veriglot.datasets.silver.job import load_account, silver
-
-    models = [injector.model, *([also] if also else [])]
-    with (
-        connection.open(output, models) as client,
-        Bar(shown=not quiet, total=lambda: count_rows(source.inputs)) as bar,
-    ):
-        tally = silver(
-            output,
-            source.rows(),
-            injector,
-            client,
-            support=support,
-            order=order,
-            clean=clean,
-            inputs=source.paths,
-            options={**source.options},
-            jobs=connection.concurrency,
-            restart=restart,
-            retry=retry,
-            seen=lambda _: bar.advance(),
-        )
-    if not quiet:
-        show_account(load_account(output), output, json=json, prices=prices)
-    return tell(output, tally, what="seeds")
-
-
-def dry_run_of(
-    source: Queries, injector: Injector, *, order: Order, clean: float, checked: bool, prices: Prices | None
-) -> None:
-    """Calls and tokens, roughly: each error once, no passage longer than what is known of it."""
-    from veriglot.datasets.silver.injection import Edited, Task, tasks
-    from veriglot.llm.client import estimate_request, estimate_tokens
-    from veriglot.text.segmentation import sentences
-
-    calls = unusable = tokens_in = tokens_out = 0
-    turns = injector.per_sentence
-    for row in tasks(source.rows(), injector.all_types, turns=turns, order=order, clean=clean, seed=injector.seed):
-        if not isinstance(row, Task):
-            unusable += 1
-            continue
-        given = row.seed.response.strip()
-        passage = given or " ".join(row.seed.evidence[0].text.split()[:80])  # a passage of usual length, to count by
-        reference = sum(estimate_tokens(evidence.text) for evidence in row.seed.evidence)
-        if not given:
-            calls += 1
-            tokens_in += estimate_request(injector.passage_request(row.seed, 1))
-            tokens_out += estimate_tokens(passage)
-        texts = [passage[s:e] for s, e in sentences(passage, row.seed.language)] if turns else [passage]
-        rounds = [(text, type_) for text in texts for type_ in (row.types[:1] if turns else row.types)]
-        for text, type_ in rounds:
-            calls += 1
-            tokens_in += estimate_request(injector.request(row, Edited(text, text), type_, 1))
-            tokens_out += estimate_tokens(text)
-        if checked:
-            calls += 1 + len(rounds)
-            tokens_in += (1 + len(rounds)) * (reference + estimate_tokens(passage))
-    plan: dict[str, Any] = {
-        "calls": calls,
-        "seeds_that_cannot_be_used": unusable,
-        "tokens_in": tokens_in,
-        "tokens_out": tokens_out,
-    }
-    if prices is not None:
-        plan["money"] = round((tokens_in * prices.tokens_in + tokens_out * prices.tokens_out) / 1e6, 4)
-    print_json(plan)
-
-
-def show_account(account: Account[LanguageAccount], output: Path, *, json: bool, prices: Prices | None = None) -> None:
-    """The yield per language and type on standard output; why the rest was rejected on standard error."""
-    from veriglot.datasets.generation import rejected_path
-
+    total = account.total
     if json:
         import msgspec
 
-        data = msgspec.to_builtins(account)
-        if prices is not None:
-            data["money"] = round(account.total.money(*prices), 4)
-        print_json(data)
+        money = {} if prices is None else {"money": round(total.money(*prices), 4)}
+        print_json({**msgspec.to_builtins(account), **money})
         return
-    _table(account)
-    total = account.total
+    table().print()
     spent = f" {total.calls:,} calls, {total.tokens_in:,} tokens of prompts, {total.tokens_out:,} of replies"
     if prices is not None:
-        spent += f", {account.total.money(*prices):,.2f} at the prices given"
-    say("Percentages: how much of what was tried was taken.")
-    say(f"{output}: {total.rows:,} rows, {total.clean:,} of them clean.{f'{spent}.' if total.calls else ''}")
-    rejected = sum(sum(reasons.values()) for reasons in _reasons(total).values())
-    if rejected:
-        say(f"{rejected:,} rejections stand in {rejected_path(output)}:")
-    for what, reasons in _reasons(total).items():
-        if reasons:
-            say(f"  {what}: " + ", ".join(f"{reason} {number:,}" for reason, number in reasons.items()))
-
-
-def _reasons(account: LanguageAccount) -> dict[str, dict[str, int]]:
-    reasons = {"passage": account.passages.reasons, **{type_: each.reasons for type_, each in account.types.items()}}
-    return {**reasons, "row": account.row_reasons}
-
-
-def _table(account: Account[LanguageAccount]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("language")
-    for name in ("seeds", "rows", "clean", "passages", *account.total.types):
-        table.add_column(name, justify="right")
-    rows = [*account.languages.items()]
-    if len(rows) != 1:
-        rows.append(("all", account.total))
-    for tag, language in rows:
-        counts = [f"{number:,}" for number in (language.seeds, language.rows, language.clean)]
-        yields = [
-            "-" if each.share is None else f"{each.share:.0%}" for each in (language.passages, *language.types.values())
-        ]
-        table.add_row(tag, *counts, *yields)
-    Console(width=None if sys.stdout.isatty() else 140).print(table)
+        spent += f", {total.money(*prices):,.2f} at the prices given"
+    say(f"{done}{f'{spent}.' if total.calls else ''}")
+    if any(reasons.values()):
+        say(rejected)
+    for what, counts in reasons.items():
+        if counts:
+            say(f"  {what}: {listed(counts)}")

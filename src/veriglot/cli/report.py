@@ -6,11 +6,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
-
-from veriglot.cli.command import Help, command
-from veriglot.cli.options import OUTPUT_FORMAT, OptionalOutput, TableName
-from veriglot.errors import VeriglotError
+from veriglot.cli.command import command
+from veriglot.cli.options import Argument, Help
+from veriglot.errors import InputError, UnknownNameError, UsageError, VeriglotError
 
 if TYPE_CHECKING:
     from veriglot.study.results import StudyResults
@@ -18,41 +16,37 @@ if TYPE_CHECKING:
 __all__ = ["report"]
 
 _SUFFIXES = {".html": "html", ".htm": "html", ".csv": "csv", ".json": "json", ".md": "markdown", ".tex": "latex"}
-_ALL = "all"
 
 
 @command
 def report(
     run: Annotated[
-        Path,
-        typer.Argument(
-            metavar="RUN", help="Folder of `veriglot study run` or `veriglot bench run`, or its results.json."
-        ),
+        Path, Argument("RUN", "Folder of `veriglot study run` or `veriglot bench run`, or its results.json.")
     ],
     *,
     to: Annotated[
         Literal["html", "csv", "json", "markdown", "latex", "terminal"] | None,
-        OUTPUT_FORMAT,
         Help(
-            "One self-contained page, tables, or a view for the terminal. Default: by the suffix of --output (.html,"
-            " .csv, .json, .md, .tex), html without one; terminal for a bench."
+            "One self-contained page, tables, or a view for the terminal. Default: by the suffix of --output"
+            " (.html, .csv, .json, .md, .tex), html without one; terminal for a bench."
         ),
     ] = None,
     output: Annotated[
-        OptionalOutput,
+        str | None,
         Help(
-            "A file, or the folder for `--table all`. Default: report.html in RUN for html, standard output for the"
-            " rest."
+            "A file, or the folder for `--table all`. Default: report.html in RUN for html, standard output for"
+            " the rest."
         ),
     ] = None,
     table: Annotated[
-        TableName,
+        str | None,
         Help(
             "Of a bench, for csv: leaderboard_LEVEL, languages, wins, comparisons, answers, correlations,"
-            " type_confusions, cells, coverage, thresholds, data, systems or figures (the default). Of a study, for"
-            " csv, json, markdown and latex: rates, models, languages, ranks, comparisons, correlations, types,"
-            " coverage, quality, cells, replicates, settings, examples; `all` writes each as CSV into the folder"
-            " --output. Default: rates for csv, every table for json, languages by models for markdown and latex."
+            " type_confusions, cells, coverage, thresholds, data, systems or figures (the default). Of a study,"
+            " for csv, json, markdown and latex: rates, models, languages, ranks, comparisons, correlations,"
+            " types, coverage, quality, cells, replicates, settings, examples; `all` writes each as CSV into the"
+            " folder --output. Default: rates for csv, every table for json, languages by models for markdown"
+            " and latex."
         ),
     ] = None,
 ) -> None:
@@ -70,21 +64,20 @@ def report(
 
     A rate that the data do not support is marked as unreliable in each of them, and is in no mean.
     """
-    from veriglot.errors import UsageError
-
     if _is_bench(run):
         from veriglot.cli.bench import show_results
 
         show_results(run, to or _kind(output, "csv" if table else "terminal"), table, output or "-")
         return
-    results = read_results(run)
-    if table == _ALL:
+    results = _read_results(run)
+    if table == "all":
         _write_all(results, to, output)
         return
     kind = to or _kind(output, "csv" if table else "html")
     if table and kind in {"html", "terminal"}:
         raise UsageError(f"--table goes with csv, json, markdown and latex, not with {kind}.")
-    _show(results, kind, output or _default(run, kind), table)
+    page = str((run if run.is_dir() else run.parent) / "report.html")
+    _show(results, kind, output or (page if kind == "html" else "-"), table)
 
 
 def _is_bench(run: Path) -> bool:
@@ -99,13 +92,8 @@ def _is_bench(run: Path) -> bool:
     return isinstance(results, dict) and "rank_by" in results
 
 
-def read_results(run: Path) -> StudyResults:
-    """The results of a study from the folder of its run, or from their file.
-
-    Raises:
-        InputError: there are none, or the file does not hold any.
-    """
-    from veriglot.errors import InputError
+def _read_results(run: Path) -> StudyResults:
+    """The results of a study from the folder of its run, or from their file."""
     from veriglot.records import decode_json, from_mapping
     from veriglot.study.results import StudyResults
 
@@ -125,8 +113,6 @@ def read_results(run: Path) -> StudyResults:
 
 
 def _kind(output: str | None, default: str) -> str:
-    from veriglot.errors import UnknownNameError
-
     if output is None or output == "-":
         return default
     suffix = Path(output).suffix.lower()
@@ -135,14 +121,7 @@ def _kind(output: str | None, default: str) -> str:
     return _SUFFIXES[suffix]
 
 
-def _default(run: Path, kind: str) -> str:
-    if kind != "html":
-        return "-"
-    return str((run if run.is_dir() else run.parent) / "report.html")
-
-
 def _write_all(results: StudyResults, format_: str | None, output: str | None) -> None:
-    from veriglot.errors import UsageError
     from veriglot.report.study import study_tables
     from veriglot.report.tables import write_csv
 

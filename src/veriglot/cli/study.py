@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from dataclasses import dataclass
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from veriglot.cli.command import Help, command
-from veriglot.cli.options import BatchSize, DryRun, Json, OptionalOutput, Overwrite, Processes, Quiet
-from veriglot.cli.progress import Steps
+from veriglot.cli.command import command, new_app
+from veriglot.cli.console import Steps, print_json, say
+from veriglot.cli.options import Argument, Help
 from veriglot.errors import EXIT_ROWS_FAILED
 
 if TYPE_CHECKING:
@@ -19,13 +16,14 @@ if TYPE_CHECKING:
 
     from veriglot.pipeline.engine import Recipe
     from veriglot.records import ErrorProfile
-    from veriglot.study.config import Config, Folder
+    from veriglot.study.config import Folder
     from veriglot.study.results import StudyResults
+    from veriglot.study.run import Rehearsal, Status
 
-__all__ = ["app"]
+__all__ = ["app", "measure", "render"]
 
 
-app = typer.Typer(add_completion=False, rich_markup_mode=None, no_args_is_help=True)
+app = new_app()
 
 
 @app.callback()
@@ -34,24 +32,24 @@ def _study() -> None:
 
 
 @app.command("run")
+@app.command("run")
 @command
 def run(
-    study: Annotated[str, typer.Argument(metavar="STUDY", show_default=False, help="The study file, as TOML.")],
+    study: Annotated[str, Argument("STUDY", "The study file, as TOML.")],
     *,
     output: Annotated[
-        OptionalOutput,
+        str | None,
         Help("Folder of the run; one that was begun goes on. Default: beside the study file, named after it."),
     ] = None,
     processes: Annotated[
-        Processes,
-        Help("They judge responses; calls at the same time are set in the study file (limits.jobs). Default: 0."),
+        int, Help("They judge responses; calls at the same time are set in the study file (limits.jobs).")
     ] = 0,
-    batch_size: BatchSize = 32,
-    overwrite: Overwrite = False,
-    dry_run: DryRun = False,
-    json: Annotated[Json, Help("The results, or the plan of --dry-run. Default: a table.")] = False,
-    quiet: Quiet = False,
-) -> None:
+    batch_size: int = 32,
+    overwrite: bool = False,
+    dry_run: bool = False,
+    json: Annotated[bool, Help("The results, or the plan of --dry-run. Default: a table.")] = False,
+    quiet: bool = False,
+) -> int:
     """Make a study: ask the models (or take given responses), judge every response, estimate the rates, write a report.
 
     A run that stops, however it stops, goes on when the same command is given again: no finished call is repeated, no
@@ -60,149 +58,130 @@ def run(
 
     Leaves with 3 where rows came to nothing.
     """
+    from veriglot.cli.detectors import detector_recipe
+    from veriglot.report.study import render_study
+    from veriglot.report.tables import open_console
+    from veriglot.study.config import Folder, load
+    from veriglot.study.run import Tools, rehearse
+    from veriglot.study.run import run as run_study
 
-    request = Request(
-        study=Path(study),
-        output=None if output is None else Path(output),
-        jobs=processes,
-        batch_size=batch_size,
-        restart=overwrite,
-        dry_run=dry_run,
-        json=json,
-        quiet=quiet,
-    )
-    raise typer.Exit(carry_out(request))
+    config = load(Path(study))
+    folder = Folder(Path(output) if output is not None else Path(study).with_suffix(""))
+    if dry_run:
+        rehearsal = rehearse(config, folder)
+        if json:
+            print_json(rehearsal)
+        else:
+            _print_rehearsal(rehearsal)
+        return 0
+    with Steps(shown=not quiet, resumes=True) as watch:
+        outcome = run_study(
+            config,
+            folder,
+            Tools(detector_recipe, measure, render),
+            jobs=processes,
+            batch_size=batch_size,
+            restart=overwrite,
+            watch=watch,
+        )
+    if json:
+        print_json(outcome.results)
+    else:
+        render_study(outcome.results, open_console())
+    if not quiet:
+        say(f"the report is {folder.report}")
+        if outcome.failed:
+            rows = "1 row" if outcome.failed == 1 else f"{outcome.failed:,} rows"
+            say(
+                f"{rows} came to nothing: see *.failed.jsonl in {folder.path / 'responses'}, and predictions with the"
+                " status failed. The same command tries again."
+            )
+    return EXIT_ROWS_FAILED if outcome.failed else 0
 
 
 @app.command("status")
+@app.command("status")
 @command
 def status(
-    folder: Annotated[str, typer.Argument(metavar="FOLDER", show_default=False, help="The folder of the run.")],
-    json: Annotated[Json, Help("Default: a table.")] = False,
+    folder: Annotated[str, Argument("FOLDER", "The folder of the run.")],
+    json: Annotated[bool, Help("Default: a table.")] = False,
 ) -> None:
     """Say how far a run is: responses and predictions that are done, failed and planned, by model and detector.
 
     Reads the folder only, so it may be asked while the run is at work.
-    """
-
-    show_status(Path(folder), json=json)
-
-
-@dataclass(frozen=True)
-class Request:
-    """The options of `veriglot study run`."""
-
-    study: Path
-    output: Path | None
-    jobs: int
-    batch_size: int
-    restart: bool
-    dry_run: bool
-    json: bool
-    quiet: bool
-
-
-def carry_out(request: Request) -> int:
-    """Run the study, or say what it would take.
-
-    Returns:
-        The exit code: 0, or 3 where rows came to nothing.
-
-    Raises:
-        VeriglotError: anything that ends the run.
-    """
-    from veriglot.study.config import Folder, load
-
-    config = load(request.study)
-    folder = Folder(request.output or request.study.with_suffix(""))
-    if request.dry_run:
-        return _rehearse(config, folder, json=request.json)
-    return _run(request, config, folder)
-
-
-def show_status(path: Path, *, json: bool) -> None:
-    """Print how far a run is.
-
-    Raises:
-        InputError: the folder is not that of a run.
     """
     import msgspec
 
     from veriglot.study.config import Folder
     from veriglot.study.run import status
 
-    progress = status(Folder(path))
+    progress = status(Folder(Path(folder)))
     if json:
-        _print_json({**msgspec.to_builtins(progress), "finished": progress.finished})
-        return
-    from veriglot.cli.tables import print_status
-
-    print_status(progress)
-
-
-def _run(request: Request, config: Config, folder: Folder) -> int:
-    import msgspec
-
-    from veriglot.cli.detectors import detector_recipe
-    from veriglot.study.run import Tools, run
-
-    with Steps(shown=not request.quiet) as watch:
-        try:
-            outcome = run(
-                config,
-                folder,
-                Tools(detector_recipe, measure, render),
-                jobs=request.jobs,
-                batch_size=request.batch_size,
-                restart=request.restart,
-                watch=watch,
-            )
-        except KeyboardInterrupt:
-            watch.say("Interrupted. What is done is kept: the same command goes on from there.")
-            raise
-    if request.json:
-        _print_json(msgspec.to_builtins(outcome.results))
+        print_json({**msgspec.to_builtins(progress), "finished": progress.finished})
     else:
-        _show(outcome.results)
-    if not request.quiet:
-        print(f"veriglot: the report is {folder.report}", file=sys.stderr)
-        if outcome.failed:
-            rows = "1 row" if outcome.failed == 1 else f"{outcome.failed:,} rows"
-            print(
-                f"veriglot: {rows} came to nothing: see *.failed.jsonl in {folder.path / 'responses'}, and predictions"
-                " with the status failed. The same command tries again.",
-                file=sys.stderr,
-            )
-    return EXIT_ROWS_FAILED if outcome.failed else 0
+        _print_status(progress)
 
 
-def _rehearse(config: Config, folder: Folder, *, json: bool) -> int:
-    import msgspec
+def _print_status(status: Status) -> None:
+    """One line for each output of a run, then what is still missing."""
+    from veriglot.report.tables import Table
 
-    from veriglot.study.run import rehearse
+    rows = [
+        (
+            step.what,
+            step.model if step.detector is None else f"{step.model}, by {step.detector}",
+            f"{step.done:,}",
+            "?" if step.planned is None else f"{step.planned:,}",
+            f"{step.failed:,}" if step.failed else "",
+            "finished" if step.finished else "not begun" if not step.done else "under way",
+        )
+        for step in status.steps
+    ]
+    for name, there in (("rates", status.rates), ("results", status.results), ("report", status.report)):
+        rows.append((name, "", "", "", "", "finished" if there else "not made yet"))
+    Table("", status.title, ("", "of", "done", "planned", "failed", ""), rows).print()
+    if status.running:
+        print("A process is at work in the folder.")
+    elif not status.finished:
+        print("No process is at work: `veriglot study run` with the same study file and folder goes on.")
 
-    rehearsal = rehearse(config, folder)
-    if json:
-        _print_json(msgspec.to_builtins(rehearsal))
-    else:
-        from veriglot.cli.tables import print_rehearsal
 
-        print_rehearsal(rehearsal)
-    return 0
+def _print_rehearsal(rehearsal: Rehearsal) -> None:
+    """What each model would take, and all together."""
+    from veriglot.report.tables import Table
 
-
-def _show(results: StudyResults) -> None:
-    from rich.console import Console
-
-    from veriglot.report.study import render_study
-
-    render_study(results, Console())
+    rows = [
+        (
+            model.model,
+            f"{sum(model.languages.values()):,}",
+            f"{max(0, model.calls - model.done):,}",
+            f"about {model.tokens_in:,}" if model.calls else "",
+            ("no bound" if model.tokens_out is None else f"{model.tokens_out:,}") if model.calls else "",
+            "" if model.cost is None else f"{model.cost:,.2f}",
+        )
+        for model in rehearsal.models
+    ]
+    heads = ("model", "responses", "calls to make", "prompt tokens", "reply tokens at most", "cost at most")
+    Table("", rehearsal.title, heads, rows).print()
+    languages = sorted({tag for model in rehearsal.models for tag in model.languages})
+    print(
+        f"{rehearsal.calls:,} calls to make, {rehearsal.judgements:,} judgements,"
+        f" {len(languages)} {'language' if len(languages) == 1 else 'languages'}:"
+        f" {', '.join(languages)}. Prompt tokens are estimated from the length of the texts."
+    )
+    impossible = sum(model.impossible for model in rehearsal.models)
+    if impossible:
+        print(f"{impossible:,} planned queries cannot be asked; the run says why.")
+    if rehearsal.unreadable:
+        print(f"{rehearsal.unreadable:,} rows cannot be read.")
+    if rehearsal.enough is False:
+        print("The limits of the study file stop it before it is finished.")
+    elif rehearsal.enough is None:
+        print("Whether the token limit lasts is not known: set max_tokens in the settings of every model.")
 
 
 def render(results: StudyResults, folder: Folder) -> None:
     """Write tables and report into the folder of a run, so that a kill leaves the old ones or the new ones."""
-    import shutil
-
     from veriglot.report.study import study_tables
     from veriglot.report.study_page import write_study
     from veriglot.report.tables import write_csv
@@ -233,10 +212,3 @@ def measure(paths: Sequence[Path], recipe: Recipe, *, unit: str) -> ErrorProfile
     if not profile.languages:
         raise InputError("it holds no labelled samples that the detector could judge", path=str(paths[0]))
     return profile
-
-
-def _print_json(data: object) -> None:
-    import msgspec
-
-    sys.stdout.buffer.write(msgspec.json.format(msgspec.json.encode(data), indent=2) + b"\n")
-    sys.stdout.buffer.flush()

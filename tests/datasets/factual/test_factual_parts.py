@@ -11,7 +11,7 @@ from misbehaving import Faults
 from wiki_server import WikiPage, WikiServer
 
 from veriglot import read
-from veriglot.cli.wikipedia import WikiServers
+from veriglot.cli.dataset_articles import WikiServers
 from veriglot.datasets.factual import (
     ArticleStore,
     Candidate,

@@ -1,17 +1,16 @@
-"""Progress on standard error: bars with rate and time left, steps, and an account of the rows that failed."""
+"""What commands print: lines and progress on standard error, JSON on standard output, an account of failed rows."""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from veriglot.errors import EXIT_ROWS_FAILED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from types import TracebackType
+    from collections.abc import Callable, Mapping, Sequence
 
     from rich.progress import Progress, TaskID
 
@@ -19,9 +18,28 @@ if TYPE_CHECKING:
     from veriglot.records import Prediction
     from veriglot.storage.checkpoint import Checkpoint, FailedRow, Tally
 
-__all__ = ["Account", "Bar", "Steps"]
+__all__ = ["INTERRUPTED", "Account", "Bar", "Steps", "listed", "print_json", "say"]
 
 
+def say(text: str) -> None:
+    """One line on standard error."""
+    print(f"veriglot: {text}", file=sys.stderr)
+
+
+def print_json(data: Any) -> None:
+    """Any record as indented JSON on standard output."""
+    import msgspec
+
+    sys.stdout.write(msgspec.json.format(msgspec.json.encode(data), indent=2).decode() + "\n")
+    sys.stdout.flush()
+
+
+def listed(counts: Mapping[str, int]) -> str:
+    """Counts by name, as they come: `glued 3, empty 1`."""
+    return ", ".join(f"{name} {count:,}" for name, count in counts.items())
+
+
+INTERRUPTED = "Interrupted. What is done is kept: the same command goes on from there."
 _PATIENCE = 1.0  # seconds; shorter work shows no bar, and does not load what draws it
 
 
@@ -49,9 +67,7 @@ class Bar:
     def __enter__(self) -> Bar:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._bar is not None:
             self._bar.stop()
 
@@ -96,24 +112,28 @@ class Steps:
 
     Args:
         shown: whether to show anything.
+        resumes: whether a run that is interrupted goes on when it is started again.
     """
 
-    def __init__(self, *, shown: bool) -> None:
+    def __init__(self, *, shown: bool, resumes: bool = False) -> None:
         self._shown = shown
+        self._resumes = resumes
         self._bar: Bar | None = None
 
     def __enter__(self) -> Steps:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._close()
+        if kind is KeyboardInterrupt and self._resumes:
+            self.say(INTERRUPTED)
 
     def begin(self, step: str, total: int | None) -> None:
         """A step begins."""
         self._close()
         if self._shown and sys.stderr.isatty():
-            print(f"veriglot: {step}", file=sys.stderr)
-        self._bar = Bar(shown=self._shown, total=lambda: total).__enter__()
+            say(step)
+        self._bar = Bar(shown=self._shown, total=lambda: total)
 
     def advance(self) -> None:
         """One more row is done."""
@@ -123,11 +143,11 @@ class Steps:
     def say(self, text: str) -> None:
         """One sentence for a person."""
         if self._shown:
-            print(f"veriglot: {text}", file=sys.stderr)
+            say(text)
 
     def _close(self) -> None:
         if self._bar is not None:
-            self._bar.__exit__(None, None, None)
+            self._bar.__exit__()
             self._bar = None
 
 
@@ -168,7 +188,7 @@ class Account:
     def warn(self, text: str) -> None:
         """Say `text`, unless quiet."""
         if not self._quiet:
-            print(f"veriglot: {text}", file=sys.stderr)
+            say(text)
 
     def add(self, prediction: Prediction) -> None:
         """One more row with a prediction."""
@@ -180,7 +200,7 @@ class Account:
         if written and (self._quiet or self._told == _SHOWN):
             return
         self._told += 1
-        print(f"veriglot: {row.as_error()}", file=sys.stderr)
+        say(str(row.as_error()))
         if written and self._told == _SHOWN:
             self.warn("further rows that cannot be read are not shown, only written to the file of failed rows.")
 
@@ -213,18 +233,14 @@ class Account:
         repaired = [(file, _notes(file)) for file in self._report.files.values()]
         repaired = [(file, notes) for file, notes in repaired if notes]
         for file, notes in repaired[:_FILES_SHOWN]:
-            self.warn(f"{file.path} was read as {file.format} with {_listed(notes)}.")
+            self.warn(f"{file.path} was read as {file.format} with {listed(dict(notes.most_common()))}.")
         rest = repaired[_FILES_SHOWN:]
         if rest:
             together = sum((notes for _, notes in rest), Counter[str]())
-            self.warn(f"{len(rest)} more files were read with {_listed(together)}.")
+            self.warn(f"{len(rest)} more files were read with {listed(dict(together.most_common()))}.")
 
 
 def _notes(file: FileReport) -> Counter[str]:
     """Repairs and observations of reading one file, by kind."""
     tags = file.all_tags()
     return file.notes + tags.repaired + tags.reported
-
-
-def _listed(notes: Counter[str]) -> str:
-    return ", ".join(f"{kind} {count:,}" for kind, count in notes.most_common())

@@ -10,6 +10,7 @@ from own_registry import content
 
 from veriglot import hub as weights
 from veriglot.errors import WeightsError
+from veriglot.hub.registry import DamagedWeightsError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -84,7 +85,7 @@ def test_a_change_is_hashed_again(here: Path) -> None:
 @pytest.mark.parametrize("wrong", [bytes(len(DATA)), DATA[:-1], b""], ids=["other bytes", "cut short", "empty"])
 def test_damage_is_found_and_mended(here: Path, wrong: bytes) -> None:
     here.write_bytes(wrong)
-    with pytest.raises(weights.DamagedWeightsError) as caught:
+    with pytest.raises(DamagedWeightsError) as caught:
         weights.find("own")
     assert caught.value.remedy == "Type: veriglot models get own"
     assert weights.get("own") == here
@@ -119,7 +120,7 @@ def test_files_in_place_are_neither_copied_nor_removed(registry: OwnRegistry, co
     weights.remove("own")
     assert copy.exists()
     copy.write_bytes(bytes(len(DATA)))
-    with pytest.raises(weights.DamagedWeightsError):
+    with pytest.raises(DamagedWeightsError):
         weights.find("own")
 
 

@@ -11,7 +11,7 @@ from own_registry import MIT, content
 
 from veriglot import hub as weights
 from veriglot.errors import InputError, UnknownNameError, UsageError
-from veriglot.hub.registry import Carrier, Local
+from veriglot.hub.registry import Carrier, Local, permissive
 from veriglot.records.languages import get_language
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ SHIPPED = [one for one in weights.models().values() if not one.third_party]
 def test_the_encoder_has_a_name() -> None:
     encoder = weights.model("use-multilingual")
     assert encoder.licence.name == "Apache-2.0"
-    assert weights.permissive(encoder.licence)
+    assert permissive(encoder.licence)
     assert encoder.origin == "veriglot"
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from veriglot.errors import UsageError, WeightsError
 from veriglot.hub.cache import offline
-from veriglot.hub.cards import agree
+from veriglot.hub.registry import agree
 from veriglot.judging.base import (
     DIGITS,
     BaseDetector,

@@ -12,18 +12,13 @@ from __future__ import annotations
 
 from veriglot.hub.cache import find, folder, get, listing, offline, remove
 from veriglot.hub.registry import (
-    DamagedWeightsError,
-    LicenceError,
     MissingWeightsError,
     Model,
     model,
     models,
-    permissive,
 )
 
 __all__ = [
-    "DamagedWeightsError",
-    "LicenceError",
     "MissingWeightsError",
     "Model",
     "find",
@@ -33,6 +28,5 @@ __all__ = [
     "model",
     "models",
     "offline",
-    "permissive",
     "remove",
 ]

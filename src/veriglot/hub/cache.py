@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sys
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -12,8 +11,15 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from veriglot.errors import UnknownNameError, WeightsError
-from veriglot.hub.download import Arrivals, fetch_hub, fetch_urls
-from veriglot.hub.local import fetch_carrier, fetch_installed, fetch_local, in_place
+from veriglot.hub.download import (
+    Arrivals,
+    fetch_carrier,
+    fetch_hub,
+    fetch_installed,
+    fetch_local,
+    fetch_urls,
+    in_place,
+)
 from veriglot.hub.registry import (
     Carrier,
     DamagedWeightsError,
@@ -25,6 +31,7 @@ from veriglot.hub.registry import (
     model,
     models,
     permissive,
+    to_stderr,
     writing,
 )
 from veriglot.signatures import digest, file_sha256
@@ -33,7 +40,7 @@ from veriglot.storage.files import Lock
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from veriglot.hub.registry import Model, ModelFile, Place
+    from veriglot.hub.registry import Model, Place
 
 __all__ = ["OFFLINE", "Listed", "find", "folder", "get", "listing", "offline", "remove"]
 
@@ -89,34 +96,22 @@ class Places:
 # the same, opening a model costs a look at the file system; otherwise the files are hashed again.
 
 
-class _Seen(msgspec.Struct, frozen=True):
-    path: str
-    bytes: int
-    changed_ns: int
-    sha256: str
-
-
-def present(model: Model, root: Path) -> bool:
+def _present(model: Model, root: Path) -> bool:
     """Whether every file of the model is below `root`, whatever is in it."""
     return all((root / file.name).is_file() for file in model.files)
 
 
-def looks_verified(model: Model, root: Path, marker: Path) -> bool:
+def _looks_verified(model: Model, root: Path, marker: Path) -> bool:
     """Whether the files are as they were when their hashes were found right; reads no file but the marker."""
     try:
-        return _read(marker) == _look(model, root)
+        return bool(msgspec.json.decode(marker.read_bytes()) == _look(model, root))
     except (OSError, msgspec.MsgspecError):
         return False
 
 
-def verify(model: Model, root: Path, marker: Path) -> None:
-    """Hold the files below `root` against the registry, and remember that they were right.
-
-    Raises:
-        MissingWeightsError: a file is not there.
-        DamagedWeightsError: a file's size or hash is another.
-    """
-    if looks_verified(model, root, marker):
+def _verify(model: Model, root: Path, marker: Path) -> None:
+    """Hold the files below `root` against the registry, and remember that they were right."""
+    if _looks_verified(model, root, marker):
         return
     for file in model.files:
         path = root / file.name
@@ -128,13 +123,11 @@ def verify(model: Model, root: Path, marker: Path) -> None:
         sha256 = file_sha256(path)
         if sha256 != file.sha256:
             raise DamagedWeightsError(f"{path} has the SHA-256 {sha256}, and should have {file.sha256}.")
-    with suppress(
-        OSError
-    ):  # a folder that others keep for us: it is then hashed at every start, and right all the same
-        mark(model, root, marker)
+    with suppress(OSError):  # a folder that others keep for us: it is hashed at every start, and right all the same
+        _mark(model, root, marker)
 
 
-def mark(model: Model, root: Path, marker: Path) -> None:
+def _mark(model: Model, root: Path, marker: Path) -> None:
     """Remember what the verified files look like now. The marker appears whole or not at all."""
     marker.parent.mkdir(parents=True, exist_ok=True)
     draft = marker.with_name(f"{marker.name}.{os.getpid()}")
@@ -145,22 +138,13 @@ def mark(model: Model, root: Path, marker: Path) -> None:
         draft.unlink(missing_ok=True)
 
 
-def _look(model: Model, root: Path) -> list[_Seen]:
-    seen = []
+def _look(model: Model, root: Path) -> list[dict[str, str | int]]:
+    seen: list[dict[str, str | int]] = []
     for file in model.files:
         path = root / file.name
         state = path.stat()
-        seen.append(_Seen(str(path), state.st_size, state.st_mtime_ns, file.sha256))
+        seen.append({"path": str(path), "bytes": state.st_size, "changed_ns": state.st_mtime_ns, "sha256": file.sha256})
     return seen
-
-
-def _read(marker: Path) -> list[_Seen]:
-    return msgspec.json.decode(marker.read_bytes(), type=list[_Seen])
-
-
-def to_stderr(line: str) -> None:
-    """What is said goes to standard error."""
-    print(line, file=sys.stderr)
 
 
 def find(name: str) -> Path:
@@ -178,16 +162,15 @@ def find(name: str) -> Path:
         DamagedWeightsError: its files are not what their hashes say.
         WeightsError: they cannot be read.
     """
-    return located(model(name))
+    return _located(model(name))
 
 
-def located(model: Model) -> Path:
-    """As `find`, for a model of the registry."""
+def _located(model: Model) -> Path:
     places = Places(model)
     try:
         root = _root(model, places)
         if root is not None:
-            verify(model, root, places.marker)
+            _verify(model, root, places.marker)
             return _entry(model, root)
     except OSError as error:
         raise WeightsError(f"{error.filename} cannot be read: {error.strerror}.") from error
@@ -230,19 +213,22 @@ def get(
     """
     wanted = model(name)
     try:
-        return located(wanted)
+        return _located(wanted)
     except DamagedWeightsError as error:
         say(f"{error.message} Getting it again.")
     except MissingWeightsError:
         pass
     _agree(wanted, accept, say)
     places = Places(wanted)
-    with writing(places.root), Lock(places.lock, waiting=lambda: say(_waiting(wanted))):
+    with (
+        writing(places.root),
+        Lock(places.lock, waiting=lambda: say(f"Another process is getting {name}; waiting for it.")),
+    ):
         try:
-            return located(wanted)  # another process was faster
+            return _located(wanted)  # another process was faster
         except WeightsError:
             pass
-        _bring(wanted, places, source, say, progress or _nobody)
+        _bring(wanted, places, source, say, progress or (lambda _held, _total: None))
     say(f"{name} is verified and lies in {places.files}.")
     return _entry(wanted, places.files)
 
@@ -268,7 +254,7 @@ def _bring(
                 say(f"Not got. {_told(origin, error)}")
             continue
         arrivals.settle(places.files)
-        mark(model, places.files, places.marker)
+        _mark(model, places.files, places.marker)
         return
     raise _nowhere(model, failures)
 
@@ -294,11 +280,7 @@ def _fetch(arrivals: Arrivals, origin: Place, say: Callable[[str], None]) -> Non
         fetch_hub(arrivals, origin)
     else:
         base = origin.base.rstrip("/")
-
-        def address(file: ModelFile) -> str:
-            return f"{base}/{file.name}"
-
-        fetch_urls(arrivals, address)
+        fetch_urls(arrivals, lambda file: f"{base}/{file.name}")
 
 
 def _agree(model: Model, accept: Callable[[Model], bool] | None, say: Callable[[str], None]) -> None:
@@ -332,10 +314,8 @@ def _have_room(places: Places, arrivals: Arrivals, tried: tuple[Place, ...]) -> 
 
 
 def _nowhere(model: Model, failures: list[tuple[Place, PlaceError]]) -> WeightsError:
-    if not failures:
-        reasons = "The registry names no place to get it from."
-    else:
-        reasons = " ".join(_told(origin, error) for origin, error in failures)
+    told = [_told(origin, error) for origin, error in failures]
+    reasons = " ".join(told or ["The registry names no place to get it from."])
     unavailable = WeightsError(f"The model {model.name!r} could not be got. {reasons}", remedy=_next(model, failures))
     unavailable.retryable = any(error.retryable for _, error in failures)
     return unavailable
@@ -373,16 +353,8 @@ def _command(model: Model) -> str:
     return f"Type: veriglot models get {model.name}"
 
 
-def _waiting(model: Model) -> str:
-    return f"Another process is getting {model.name}; waiting for it."
-
-
 def _entry(model: Model, root: Path) -> Path:
     return root / model.files[0].name if len(model.files) == 1 else root
-
-
-def _nobody(held: int, total: int) -> None:
-    """Progress that nobody wants to see."""
 
 
 # What is on this machine: the list of models, and their removal.
@@ -431,30 +403,21 @@ def _listed(model: Model) -> Listed:
     root = _root(model, places)
     state: State = "missing"
     if root is not None:
-        state = "here" if looks_verified(model, root, places.marker) else "unverified"
+        state = "here" if _looks_verified(model, root, places.marker) else "unverified"
     return Listed(
-        name=model.name,
-        title=model.title,
-        state=state,
-        path=None if root is None else str(root),
-        bytes=model.bytes,
-        languages=model.languages,
-        licence=model.licence.name,
-        licence_url=model.licence.url,
-        url=model.url,
-        origin=model.origin,
-        third_party=model.third_party,
-    )
+        model.name, model.title, state, None if root is None else str(root), model.bytes, model.languages,
+        model.licence.name, model.licence.url, model.url, model.origin, model.third_party,
+    )  # fmt: skip
 
 
 def _root(model: Model, places: Places) -> Path | None:
     """The folder below which all files of a model are: ours, or one that a registry uses in place."""
-    if present(model, places.files):
+    if _present(model, places.files):
         return places.files
     for origin in model.places:
         if isinstance(origin, Local) and origin.in_place:
             root = in_place(model, Path(origin.path))
-            if root is not None and present(model, root):
+            if root is not None and _present(model, root):
                 return root
     return None
 

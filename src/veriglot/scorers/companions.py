@@ -9,7 +9,7 @@ import msgspec
 
 from veriglot.errors import UsageError
 from veriglot.hub.cache import offline
-from veriglot.hub.cards import agree
+from veriglot.hub.registry import agree
 from veriglot.judging.base import NotScored
 from veriglot.pipeline.companion import Companion, python_of
 from veriglot.records import Direction, Status

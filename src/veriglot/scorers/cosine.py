@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from veriglot.encoders.base import load_encoder
-from veriglot.hub.cards import agree
+from veriglot.hub.registry import agree
 from veriglot.judging.base import NotScored
 from veriglot.records import Status
 from veriglot.scorers.base import Measured, Pair, PairScorer

@@ -13,8 +13,8 @@ import torch
 import transformers
 
 from veriglot.errors import UsageError, WeightsError
-from veriglot.hub.cards import agree
 from veriglot.hub.checkpoints import checkpoint, device_for, hub_options, in_batches, loading, positions, room_for
+from veriglot.hub.registry import agree
 from veriglot.judging.base import NotScored
 from veriglot.judging.classifiers import Tokens
 from veriglot.records import Direction, Status

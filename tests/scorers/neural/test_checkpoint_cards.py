@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from veriglot.hub.cards import ACCEPTED, agree, card_of
-from veriglot.hub.registry import LicenceError
+from veriglot.hub.registry import ACCEPTED, LicenceError, agree, card_of
 from veriglot.scorers.registry import load_scorer
 
 if TYPE_CHECKING:

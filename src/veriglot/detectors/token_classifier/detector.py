@@ -21,8 +21,8 @@ import transformers
 
 from veriglot.encoders.base import fast_tokenizer
 from veriglot.errors import UnknownNameError, WeightsError
-from veriglot.hub.cards import agree
 from veriglot.hub.checkpoints import batches, checkpoint, device_for, hub_options, loading, positions, room_for
+from veriglot.hub.registry import agree
 from veriglot.judging.base import (
     BaseDetector,
     NotScored,

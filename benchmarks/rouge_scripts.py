@@ -25,8 +25,8 @@ import figures
 import veriglot
 from ranking import auc, draws_of
 from veriglot.records import Evidence, Sample
-from veriglot.scorers.overlap import ascii_tokens, tokens
 from veriglot.scorers.registry import load_scorer
+from veriglot.scorers.rouge import ascii_tokens, tokens
 from veriglot.text.segmentation import sentences
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from veriglot.scorers.overlap import tokens
+from veriglot.scorers.rouge import tokens
 
 _DATA = Path(__file__).parents[1] / "src" / "veriglot" / "scorers"
 # spaCy's Vietnamese is joined by underscores, its Korean are stems, its Chinese and Thai go far beyond function words.

@@ -15,8 +15,8 @@ from rouge_score.tokenizers import Tokenizer
 
 from veriglot.errors import UsageError
 from veriglot.records import Direction, Evidence, Sample, Score, Scorer, Status
-from veriglot.scorers.overlap import longest_common_subsequence, tokens
 from veriglot.scorers.registry import load_scorer
+from veriglot.scorers.rouge import longest_common_subsequence, tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

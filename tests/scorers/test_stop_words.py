@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from veriglot.records.languages import get_language, languages
-from veriglot.scorers.overlap import stop_words, stop_words_languages, tokens
+from veriglot.scorers.rouge import stop_words, stop_words_languages, tokens
 
 
 def test_every_language_of_the_papers_has_a_list() -> None:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     from veriglot.hub.registry import Model, Place
 
-__all__ = ["OFFLINE", "Listed", "find", "folder", "get", "listing", "offline", "remove"]
+__all__ = ["OFFLINE", "find", "folder", "get", "listing", "offline", "remove"]
 
 
 # Where models lie on this machine, and whether the network may be used.

@@ -28,7 +28,6 @@ __all__ = [
     "Carrier",
     "DamagedWeightsError",
     "Hub",
-    "Licence",
     "LicenceError",
     "Local",
     "MissingWeightsError",

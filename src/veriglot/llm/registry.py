@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from veriglot.llm.client import Client
 
-__all__ = ["CLIENTS", "Cached", "Limited", "Limits", "Store", "connect"]
+__all__ = ["CLIENTS", "Limits", "Store", "connect"]
 
 CLIENTS = Table(
     "client",

@@ -5,24 +5,24 @@ from __future__ import annotations
 import os
 from itertools import islice
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rich.text import Text
 
 from veriglot.datasets.checks.findings import checks
 from veriglot.report.html import macro
-from veriglot.report.pages import Section, write_report
-from veriglot.report.tables import PLAIN_WIDTH, Table, escape_markdown
+from veriglot.report.pages import Fold, Section, markdown_report, write_report
+from veriglot.report.tables import PLAIN_WIDTH, Table
 from veriglot.report.text_layout import count, language_with_tag, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from markupsafe import Markup
     from rich.console import Console
 
     from veriglot.datasets.checks.findings import CheckReport, Finding, LabelSet
+    from veriglot.report.pages import Part
 
 __all__ = ["check_markdown", "render_check", "write_check"]
 
@@ -236,52 +236,45 @@ def _number(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}"
 
 
-def check_markdown(report: CheckReport) -> str:
-    """Everything that was found, as a page."""
-    view = _View(report)
-    grids = view.grids()
-    lines = [f"# {escape_markdown(view.title())}", "", f"{escape_markdown(view.summary())}.", ""]
-    for text in view.cleaned():
-        lines += [escape_markdown(text), ""]
-    if "findings" in grids:
-        lines.append(grids.pop("findings").to_markdown())
-    for finding in report.findings:
-        lines += _finding(view, finding)
-    for grid in grids.values():
-        lines += [f"## {escape_markdown(grid.title)}", "", grid.to_markdown()]
-    passed = ", ".join(checks()[name].title for name in report.passed)
-    lines += ["## Looked for and not found", "", f"{escape_markdown(passed)}.", ""] if passed else []
-    return "\n".join([*lines, f"Signature: `{report.signature.replace('`', '')}`", ""])
-
-
-def _finding(view: _View, finding: Finding) -> Iterator[str]:
-    yield f"## {escape_markdown(checks()[finding.check].title)}"
-    yield ""
-    headline = escape_markdown(view.headline(finding))
-    yield f"**{finding.level}**: {headline}. In a cleaned copy: {view.cleaning(finding)}."
-    yield ""
-    yield escape_markdown(view.meaning(finding))
-    yield ""
-    if len(finding.layers) > 1:
-        yield f"By: {escape_markdown(view.layers(finding))}."
-        yield ""
-    if finding.kinds:
-        yield f"Kinds: {escape_markdown(view.kinds(finding))}."
-        yield ""
-    yield view.by_file(finding).to_markdown()
-    for example in view.examples(finding):
-        location, detail, text = map(escape_markdown, example)
-        yield f"- {location}: {detail}{f' — {text}' if text else ''}"
-    yield ""
-
-
-# A check as one HTML file that needs nothing beside it and asks the network for nothing.
-
-
 _SHORT = {
     "agreement": "Agreement", "labels": "Labels", "types": "Types", "shared": "Shared references", "leaks": "Leaks",
     "files": "Files", "skipped": "Not looked for", "unread": "Left aside",
 }  # fmt: skip
+
+
+def _sections(view: _View, grids: dict[str, Table]) -> Iterator[Section]:
+    report = view.report
+    findings = grids.get("findings")
+    saved = ("findings",) if findings is not None else ()
+    signature = macro("signature")(report.signature)
+    yield Section(
+        "findings", "Findings", "Findings", (*view.cleaned(), findings or "Nothing was found.", signature), saved
+    )
+    if report.findings:
+        yield Section("details", "Each finding", "Each finding", [_details(view, each) for each in report.findings])
+    for name, grid in grids.items():
+        if name != "findings":
+            yield Section(name, grid.title, _SHORT[name], (grid,), (name,))
+    passed = [checks()[name].title for name in report.passed]
+    part = passed or "Every check that was made found something."
+    yield Section("passed", "Looked for and not found", "Not found", (part,))
+
+
+def _details(view: _View, finding: Finding) -> Fold:
+    parts: list[Part] = [view.meaning(finding), f"In a cleaned copy: {view.cleaning(finding)}."]
+    parts += [f"By: {view.layers(finding)}."] if len(finding.layers) > 1 else []
+    parts += [f"Kinds: {view.kinds(finding)}."] if finding.kinds else []
+    examples = view.examples(finding)
+    items = [f"{place}: {detail}{f' — {text}' if text else ''}" for place, detail, text in examples]
+    parts += [items] if items else []
+    title = f"{finding.level}: {view.headline(finding)}"
+    return Fold(title, [*parts, view.by_file(finding)], opened=finding.level == "error")
+
+
+def check_markdown(report: CheckReport) -> str:
+    """Everything that was found, as a page."""
+    view = _View(report)
+    return markdown_report(view.title(), _sections(view, view.grids()), report.signature, lead=f"{view.summary()}.")
 
 
 def write_check(report: CheckReport, path: str | Path) -> None:
@@ -292,21 +285,8 @@ def write_check(report: CheckReport, path: str | Path) -> None:
     """
     view = _View(report)
     grids = view.grids()
-    passed = [checks()[name].title for name in report.passed]
-    saved = [name for name in ("findings",) if name in grids]
-    sections = [Section("findings", "Findings", "Findings", (_html("findings", view, grids.get("findings")),), saved)]
-    if report.findings:
-        sections.append(Section("details", "Each finding", "Each finding", (_html("details", view),)))
-    sections += [
-        Section(name, grid.title, _SHORT[name], (grid,), (name,)) for name, grid in grids.items() if name != "findings"
-    ]
-    sections.append(Section("passed", "Looked for and not found", "Not found", (_html("passed", passed),)))
     subtitle = (view.summary(), f"Veriglot {report.version}")
-    write_report(path, title=view.title(), subtitle=subtitle, sections=sections, tables=grids)
-
-
-def _html(name: str, *values: Any) -> Markup:
-    return macro(name, "checks.html")(*values)
+    write_report(path, title=view.title(), subtitle=subtitle, sections=list(_sections(view, grids)), tables=grids)
 
 
 # A check on the terminal: each finding with where it is and an example; what was not looked for; the copy.

@@ -49,9 +49,9 @@ class Section(NamedTuple):
     tables: Sequence[str] = ()
 
 
-def markdown_report(title: str, sections: Iterable[Section], signature: str) -> str:
-    """A report whose sections hold no markup of their own, as a page of Markdown."""
-    lines = [f"# {escape_markdown(title)}", ""]
+def markdown_report(title: str, sections: Iterable[Section], signature: str, lead: str = "") -> str:
+    """A report as a page of Markdown; markup of its sections is for pages of HTML alone."""
+    lines = [f"# {escape_markdown(title)}", "", *([escape_markdown(lead), ""] if lead else [])]
     for section in sections:
         lines += [f"## {escape_markdown(section.title)}", "", *_markdown(section.parts, section.title)]
     return "\n".join([*lines, f"Signature: {_code(signature)}", ""])
@@ -65,10 +65,10 @@ def _markdown(parts: Iterable[Part], title: str) -> Iterator[str]:
         elif isinstance(part, Fold):
             yield from (f"### {escape_markdown(part.title)}", "")
             yield from _markdown(part.parts, part.title)
-        elif isinstance(part, str):
-            yield from (escape_markdown(part), "")
-        else:
+        elif isinstance(part, list):
             yield from (*(f"- {escape_markdown(text)}" for text in part), "")
+        elif not isinstance(part, Markup):
+            yield from (escape_markdown(part), "")
 
 
 def _code(text: str) -> str:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from veriglot.records import Pointer, Prediction, Sample, Span
 
 __all__ = [
-    "Direction",
     "any_cross",
     "direction",
     "excerpt",

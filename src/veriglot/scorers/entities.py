@@ -15,7 +15,7 @@ from veriglot.judging.base import NotScored
 from veriglot.records import Status
 from veriglot.records.languages import get_language
 from veriglot.scorers.base import SampleScorer, response_language
-from veriglot.scorers.overlap import Overlap, Value, agreement, check_options, tokens
+from veriglot.scorers.rouge import Overlap, Value, agreement, check_options, tokens
 from veriglot.signatures import digest, file_sha256, signature
 from veriglot.text.segmentation import sentences
 from veriglot.text.unicode import without_surrogates
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from veriglot.records import Sample
     from veriglot.scorers.base import Measured
 
-__all__ = ["EntityOverlap", "entities"]
+__all__ = ["EntityOverlap"]
 
 
 _RECOGNISERS = frozenset({"ner", "entity_ruler", "span_ruler"})
@@ -177,7 +177,7 @@ def _short(text: str) -> Iterator[tuple[int, int]]:
 class EntityOverlap(SampleScorer):
     """The share of the response's named entities that are entities of the evidence too, 0 to 1 (NEO of Kang et al.).
 
-    Entities are compared as sets of texts, in the form of `veriglot.scorers.overlap.tokens`. They are found by a
+    Entities are compared as sets of texts, in the form of `veriglot.scorers.rouge.tokens`. They are found by a
     pipeline of spaCy that is installed for the language; where there is none, the status is `unsupported_language`. A
     response without entities has no precision: it is not scored, unless `empty` says what it is worth.
 

@@ -13,7 +13,7 @@ from veriglot.judging.base import NotScored
 from veriglot.records import Status
 from veriglot.records.languages import find_language
 from veriglot.scorers.base import Measured, SampleScorer, response_language
-from veriglot.scorers.overlap import check_options, stop_words, tokens_with_places
+from veriglot.scorers.rouge import check_options, stop_words, tokens_with_places
 from veriglot.signatures import signature
 from veriglot.text.segmentation import sentences
 from veriglot.text.unicode import script_of

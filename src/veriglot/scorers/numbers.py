@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from veriglot.scorers.base import SampleScorer
-from veriglot.scorers.overlap import Overlap, Value, agreement, check_options
+from veriglot.scorers.rouge import Overlap, Value, agreement, check_options
 from veriglot.signatures import signature
 from veriglot.text.normalization import normalise
 

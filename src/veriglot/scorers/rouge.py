@@ -1,32 +1,216 @@
-"""ROUGE-1, ROUGE-2 and ROUGE-L in every script, and as the common implementations count it (Lin 2004)."""
+"""Words in common: tokens, stop words and overlaps, and ROUGE-1, ROUGE-2 and ROUGE-L in every script (Lin 2004)."""
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
-from typing import TYPE_CHECKING, ClassVar, Literal, get_args
+from collections import Counter
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, get_args
+
+import msgspec
 
 from veriglot.errors import UsageError
+from veriglot.judging.base import NotScored
+from veriglot.records import Status
+from veriglot.records.languages import find_language
 from veriglot.scorers.base import Measured, SampleScorer, one_of, response_language
-from veriglot.scorers.overlap import (
-    Overlap,
-    Value,
-    ascii_tokens,
-    longest_common_subsequence,
-    n_gram_overlap,
-    stop_words,
-    stop_words_revision,
-    tokens,
-    tokens_with_places,
-)
 from veriglot.signatures import digest, signature
+from veriglot.text.normalization import fold, normalise
+from veriglot.text.segmentation import word_bounds
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from veriglot.judging.base import NotScored
     from veriglot.records import Sample
 
-__all__ = ["Passages", "Rouge1", "Rouge2", "RougeL"]
+__all__ = [
+    "Overlap",
+    "Passages",
+    "Rouge1",
+    "Rouge2",
+    "RougeL",
+    "Value",
+    "agreement",
+    "check_options",
+    "stop_words",
+    "tokens",
+    "tokens_with_places",
+]
+
+
+Value = Literal["precision", "recall", "f1"]
+
+
+class Overlap(NamedTuple):
+    """What a response and its evidence have in common, in counts.
+
+    Attributes:
+        matched: units that both hold.
+        response: units of the response.
+        evidence: units of the evidence.
+    """
+
+    matched: int
+    response: int
+    evidence: int
+
+    @property
+    def precision(self) -> float:
+        """The share of the response's units that the evidence holds, 0 to 1; 0 where it has none."""
+        return self.matched / self.response if self.response else 0.0
+
+    @property
+    def recall(self) -> float:
+        """The share of the evidence's units that the response holds, 0 to 1; 0 where it has none."""
+        return self.matched / self.evidence if self.evidence else 0.0
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of precision and recall; 0 where nothing is in common."""
+        both = self.response + self.evidence
+        return 2 * self.matched / both if both else 0.0
+
+    def parts(self) -> dict[str, float]:
+        """P, R and F1, and the counts that they are made of."""
+        shares = {"precision": self.precision, "recall": self.recall, "f1": self.f1}
+        return shares | {name: float(count) for name, count in self._asdict().items()}
+
+
+def _n_gram_overlap(response: Sequence[str], evidence: Sequence[Sequence[str]], n: int) -> Overlap:
+    """N-grams in common, each as often as both sides hold it (Lin 2004, section 2); none crosses between passages."""
+    response_counts = Counter(_n_grams(response, n))
+    evidence_counts = Counter(gram for passage in evidence for gram in _n_grams(passage, n))
+    matched = sum(min(count, evidence_counts[gram]) for gram, count in response_counts.items())
+    return Overlap(matched, response_counts.total(), evidence_counts.total())
+
+
+def _n_grams(words: Sequence[str], n: int) -> Iterator[tuple[str, ...]]:
+    return zip(*(words[i:] for i in range(n)), strict=False)
+
+
+def longest_common_subsequence(first: Sequence[str], second: Sequence[str]) -> int:
+    """The length of the longest common subsequence of words.
+
+    A row of the table of dynamic programming is one integer with a bit a word of the shorter side (Hyyrö 2004), so
+    that a step costs an addition: about a microsecond for a response of some hundred words.
+    """
+    shorter, longer = sorted((first, second), key=len)
+    places: dict[str, int] = {}
+    for index, word in enumerate(shorter):
+        places[word] = places.get(word, 0) | 1 << index
+    full = (1 << len(shorter)) - 1
+    row = full  # a zero stands where the length grows
+    for word in longer:
+        met = places.get(word)
+        if met is not None:
+            met &= row
+            row = ((row + met) | (row - met)) & full
+    return len(shorter) - row.bit_count()
+
+
+def check_options(value: str, empty: float | None) -> None:
+    """Refuse what is no value of an agreement, or no number for a response that names nothing of the kind.
+
+    Raises:
+        UsageError: `value` is neither precision nor recall nor F1, or `empty` is not between 0 and 1.
+    """
+    one_of("value", value, get_args(Value))
+    if empty is not None and not 0 <= empty <= 1:
+        raise UsageError(f"empty is the value where there is nothing to compare, between 0 and 1, not {empty}.")
+
+
+def agreement(
+    overlap: Overlap, which: Value, empty: float | None, kind: str, language: str | None
+) -> Measured | NotScored:
+    """Precision, recall or F1 of what was looked for, with its parts; what is a share of nothing has no number.
+
+    That is `empty` then, or, where that is None, the sample is not scored: there was nothing of that `kind`.
+    """
+    sides = {"precision": overlap.response, "recall": overlap.evidence, "f1": overlap.response + overlap.evidence}
+    if sides[which]:
+        return Measured(getattr(overlap, which), overlap.parts(), language)
+    if empty is not None:
+        return Measured(empty, overlap.parts(), language)
+    where = {"precision": "the response", "recall": "the evidence", "f1": "either text"}[which]
+    reason = f"no {kind} in {where}, so there is nothing to compare (empty= sets a value)"
+    return NotScored(Status.NOTHING_TO_COMPARE, reason)
+
+
+# The lists stand in `stop_words.json`; `tools/build_stop_words.py` says where they are from. Their
+# lengths differ as their sources do, from some 30 words to 1,300.
+
+
+@cache
+def _data() -> bytes:
+    return files(__package__).joinpath("stop_words.json").read_bytes()
+
+
+@cache
+def _table() -> dict[str, frozenset[str]]:
+    return {tag: frozenset(words.split()) for tag, words in msgspec.json.decode(_data(), type=dict[str, str]).items()}
+
+
+@cache
+def stop_words(tag: str) -> frozenset[str] | None:
+    """The stop words of a language, in the form of `veriglot.scorers.rouge.tokens`; None where there is no list.
+
+    Args:
+        tag: a BCP 47 tag or another name of the language; a script of its own (`sr-Latn`) has its own list.
+    """
+    entry = find_language(tag)
+    return None if entry is None else _table().get(entry.tag) or _table().get(entry.base)
+
+
+def stop_words_languages() -> tuple[str, ...]:
+    """The tags of the languages that have a list, sorted."""
+    return tuple(sorted(_table()))
+
+
+@cache
+def _stop_words_revision() -> str:
+    """Eight hexadecimal digits that change with any list."""
+    return digest([_data()])[:8]
+
+
+_ASCII = re.compile("[a-z0-9]+")
+
+
+@lru_cache(maxsize=32)  # the sisters of a response, or the samples of one article
+def tokens(text: str, language: str | None = None) -> tuple[str, ...]:
+    """The words of a text in one form for all ways of writing them.
+
+    Composition, case, width, digits, Arabic and Hebrew letter forms, vowel marks, invisible characters and
+    traditional or simplified characters make no difference; accents do.
+
+    Args:
+        text: any text.
+        language: a BCP 47 tag, or None; see `veriglot.text.word_bounds`.
+    """
+    plain = normalise(text, fold_case=False).text
+    folded = fold(plain)
+    return tuple(folded[start:end] for start, end in word_bounds(plain, language).tolist())
+
+
+def tokens_with_places(text: str, language: str | None = None) -> list[tuple[str, int, int]]:
+    """The words of a text as `tokens` writes them, each with its place in the text: half-open, in code points."""
+    places = word_bounds(text, language).tolist()
+    return [(_form(text[start:end]), start, end) for start, end in places]
+
+
+@lru_cache(maxsize=1 << 16)
+def _form(word: str) -> str:
+    return fold(normalise(word, fold_case=False).text)
+
+
+def ascii_tokens(text: str) -> tuple[str, ...]:
+    """Runs of a-z and 0-9 of the text in lower case, as `rouge-score` and `torchmetrics` cut it without a stemmer.
+
+    Every other character parts words: `für` is `f` and `r`, and a Thai text has none.
+    """
+    return tuple(_ASCII.findall(text.lower()))
+
 
 Mode = Literal["unicode", "paper"]
 Passages = Literal["joined", "best"]
@@ -67,7 +251,7 @@ class _Rouge(SampleScorer):
         self.stopwords = self.stopwords_by_default if stopwords is None else stopwords
         own = None if isinstance(self.stopwords, bool) else self.stopwords
         self._own = None if own is None else frozenset(form for word in own for form in tokens(word))
-        left_out = stop_words_revision() if self.stopwords is True else None
+        left_out = _stop_words_revision() if self.stopwords is True else None
         if self._own is not None:
             left_out = f"own-{digest(sorted(self._own))[:8]}"
         self.signature = signature(
@@ -126,7 +310,7 @@ class Rouge1(_Rouge):
     stopwords_by_default = True
 
     def _overlap(self, response: Sequence[str], evidence: Sequence[Sequence[str]]) -> Overlap:
-        return n_gram_overlap(response, evidence, 1)
+        return _n_gram_overlap(response, evidence, 1)
 
 
 class Rouge2(_Rouge):
@@ -138,7 +322,7 @@ class Rouge2(_Rouge):
     name = "rouge-2@1"
 
     def _overlap(self, response: Sequence[str], evidence: Sequence[Sequence[str]]) -> Overlap:
-        return n_gram_overlap(response, evidence, 2)
+        return _n_gram_overlap(response, evidence, 2)
 
 
 class RougeL(_Rouge):

@@ -28,15 +28,7 @@ _EXCERPT = 300
 
 
 def reply_of(answer: Any, parameters: dict[str, Any]) -> Reply:
-    """The first choice of an answer, of `chat/completions` or `completions`.
-
-    Args:
-        answer: the decoded JSON.
-        parameters: what was sent beside the text, kept in the reply.
-
-    Raises:
-        ModelError: an error in the clothes of a success, or a shape that is none of theirs.
-    """
+    """The first choice of an answer of either path; `parameters` is what was sent beside the text."""
     if isinstance(answer, dict) and "error" in answer and not answer.get("choices"):
         raise _error_inside(answer["error"])
     try:

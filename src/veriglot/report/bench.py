@@ -14,7 +14,7 @@ from veriglot.errors import UnknownNameError
 from veriglot.report.bench_view import ALL, FEW_TEXTS, SEEN, View, ends, findings, number, ranks, reading, taken
 from veriglot.report.html import macro
 from veriglot.report.pages import Fold, Section, markdown_report, write_report
-from veriglot.report.tables import BOOKTABS, PLAIN_WIDTH, Cell, Table, escape_latex, latex_row
+from veriglot.report.tables import PLAIN_WIDTH, Cell, Table, escape_latex, latex_float, latex_row
 from veriglot.report.text_layout import count, printable
 
 if TYPE_CHECKING:
@@ -453,10 +453,7 @@ def _latex_board(view: View, board: Board) -> str:
     """A `table*`: values over their intervals, the best value of a column in bold."""
     best = {data.name: _best(board, data.name) for data in board.data}
     heads = ["System", *(escape_latex(data.name) for data in board.data), "Mean", "Wins (\\%)"]
-    lines = [
-        BOOKTABS, r"\begin{table*}", r"\centering", r"\small",
-        rf"\begin{{tabular}}{{l{'c' * (len(board.data) + 2)}}}", r"\toprule", latex_row(heads), r"\midrule",
-    ]  # fmt: skip
+    lines = []
     for row in board.rows:
         figures = [row.cells[name] for name in best]
         values = [_latex_value(figure, best[name]) for figure, name in zip(figures, best, strict=True)]
@@ -473,11 +470,8 @@ def _latex_board(view: View, board: Board) -> str:
         caption += f" {escape_latex(FEW_TEXTS)}"
     if any(figure.seen for figure in shown):
         caption += r" $\dagger$: the system was trained on the data, which is in no mean and win."
-    lines += [
-        r"\bottomrule", r"\end{tabular}", rf"\caption{{{caption}}}", rf"\label{{tab:bench-{board.level}}}",
-        r"\end{table*}", f"% {view.results.signature}", "",
-    ]  # fmt: skip
-    return "\n".join(lines)
+    lines = latex_float(heads, lines, caption=caption, label=f"tab:bench-{board.level}")
+    return "\n".join([*lines, f"% {view.results.signature}", ""])
 
 
 def _best(board: Board, data: str) -> str | None:

@@ -38,18 +38,7 @@ class _Slot(msgspec.Struct, frozen=True):
     terminal: _TerminalShades
 
 
-class Palette(msgspec.Struct, frozen=True):
-    """Colours of the two kinds of page, and of marks.
-
-    Attributes:
-        pages: `light` and `dark`, each from the name of a use (paper, ink, line ...) to `#rrggbb`.
-        heat: `light` and `dark`, each the steps of the scale of a heat map, lowest first.
-        slots: the colours of marks, by name.
-        types: the slot of each known span type.
-        untyped: the slot of spans without a type.
-        spare: the slots that unknown types share.
-    """
-
+class _Palette(msgspec.Struct, frozen=True):
     pages: dict[str, dict[str, str]]
     heat: dict[str, tuple[_Shades, ...]]
     slots: dict[str, _Slot]
@@ -59,9 +48,9 @@ class Palette(msgspec.Struct, frozen=True):
 
 
 @cache
-def palette() -> Palette:
+def palette() -> _Palette:
     """The shipped palette."""
-    return msgspec.json.decode(files(__package__).joinpath("palette.json").read_bytes(), type=Palette)
+    return msgspec.json.decode(files(__package__).joinpath("palette.json").read_bytes(), type=_Palette)
 
 
 def slot_of(type_: str | None) -> str:

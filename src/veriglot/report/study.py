@@ -18,11 +18,11 @@ from veriglot.errors import UnknownNameError
 from veriglot.rates.estimators import ESTIMATORS
 from veriglot.records import Estimator, Rate, Reliability
 from veriglot.report.tables import (
-    BOOKTABS,
     PLAIN_WIDTH,
     Table,
     escape_latex,
     escape_markdown,
+    latex_float,
     latex_row,
     markdown_row,
 )
@@ -430,18 +430,15 @@ def _markdown_mean(average: Average | None) -> str:
 def _latex(view: View) -> str:
     """A `table*` for a paper (needs the package booktabs): rates over their intervals and coverage."""
     heads = ["Language", *(escape_latex(name) for name in view.models), "Mean"]
-    lines = [
-        BOOKTABS, r"\begin{table*}", r"\centering", r"\small",
-        rf"\begin{{tabular}}{{l{'c' * len(heads[1:])}}}", r"\toprule", latex_row(heads), r"\midrule",
-    ]  # fmt: skip
+    rows = []
     for tag in view.languages:
         rates = [_latex_rate(view.rate(name, tag)) for name in view.models]
-        lines += _latex_rows(view.language(tag), [*rates, _latex_mean(view.average(tag))])
+        rows += _latex_rows(view.language(tag), [*rates, _latex_mean(view.average(tag))])
     means = [_latex_mean(average) for average in (*map(view.average, view.models), view.results.overall)]
-    lines += [r"\midrule", *_latex_rows("Mean", means), r"\bottomrule", r"\end{tabular}"]
+    rows += [r"\midrule", *_latex_rows("Mean", means)]
     caption = f"{view.results.title}. {_caption(view)} Rates in %; under each its interval and coverage."
     caption = escape_latex(caption) + (_LATEX_DOUBT if view.unreliable else "")
-    lines += [rf"\caption{{{caption}}}", r"\label{tab:rates}", r"\end{table*}"]
+    lines = latex_float(heads, rows, caption=caption, label="tab:rates")
     lines += [f"% {' '.join(printable(text).split())}" for text in (*_notes(view), view.results.signature)]
     return "\n".join([*lines, ""])
 

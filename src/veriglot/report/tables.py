@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 __all__ = [
-    "BOOKTABS",
     "PLAIN_WIDTH",
     "Cell",
     "Table",
     "Value",
     "escape_latex",
     "escape_markdown",
+    "latex_float",
     "latex_row",
     "markdown_row",
     "write_csv",
@@ -139,7 +139,7 @@ class Table:
         """A `tabular` for the package booktabs."""
         head, *rows = (latex_row([_latex_cell(value) for value in row]) for row in (self.columns, *self.rows))
         lines = [
-            BOOKTABS, rf"\begin{{tabular}}{{{'l' * len(self.columns)}}}", r"\toprule", head, r"\midrule", *rows,
+            _BOOKTABS, rf"\begin{{tabular}}{{{'l' * len(self.columns)}}}", r"\toprule", head, r"\midrule", *rows,
             r"\bottomrule", r"\end{tabular}", "",
         ]  # fmt: skip
         return "\n".join(lines)
@@ -278,7 +278,7 @@ _LATEX = {
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
     "\N{MINUS SIGN}": "$-$", "–": "--", "†": r"$^\dagger$", "‡": r"$^\ddagger$",
 }  # fmt: skip
-BOOKTABS = r"% needs \usepackage{booktabs}"
+_BOOKTABS = r"% needs \usepackage{booktabs}"
 
 
 def escape_markdown(text: str) -> str:
@@ -299,6 +299,15 @@ def escape_latex(text: str) -> str:
 def latex_row(cells: Iterable[str]) -> str:
     """A row of a `tabular` from cells that are LaTeX already."""
     return " & ".join(cells) + r" \\"
+
+
+def latex_float(heads: Sequence[str], rows: Iterable[str], *, caption: str, label: str) -> list[str]:
+    """The lines of a `table*` of centred columns for the package booktabs, from what is LaTeX already."""
+    return [
+        _BOOKTABS, r"\begin{table*}", r"\centering", r"\small", rf"\begin{{tabular}}{{l{'c' * len(heads[1:])}}}",
+        r"\toprule", latex_row(heads), r"\midrule", *rows, r"\bottomrule", r"\end{tabular}", rf"\caption{{{caption}}}",
+        rf"\label{{{label}}}", r"\end{table*}",
+    ]  # fmt: skip
 
 
 def _latex_cell(value: Value | Cell) -> str:

@@ -78,12 +78,10 @@ def misfits(sample: Sample, prediction: Prediction) -> list[str]:
                 f"span [{span.start}, {span.end}) ends beyond the response of {len(sample.response)} code points"
             )
         problems.extend(_lost(span, lengths))
-    wrong = sum(word.end > len(sample.response) for word in prediction.words or ())
-    if wrong:
-        problems.append(f"{wrong} words end beyond the response of {len(sample.response)} code points")
-    beyond = sum(unit.end > len(sample.response) for unit in prediction.units or ())
-    if beyond:
-        problems.append(f"{beyond} units end beyond the response of {len(sample.response)} code points")
+    for what, pieces in (("words", prediction.words), ("units", prediction.units)):
+        beyond = sum(piece.end > len(sample.response) for piece in pieces or ())
+        if beyond:
+            problems.append(f"{beyond} {what} end beyond the response of {len(sample.response)} code points")
     lost = sum(not fits(p, lengths.get(p.id)) for word in prediction.words or () for p in word.evidence)
     if lost:
         problems.append(f"{lost} pointers of words lead outside of the evidence")

@@ -26,7 +26,6 @@ __all__ = [
     "codes_of",
     "one_of",
     "pair_languages",
-    "response_language",
 ]
 
 
@@ -80,11 +79,6 @@ class SampleScorer(BaseScorer):
     def _measured(self, samples: Sequence[Sample]) -> Iterable[Measured | NotScored]:
         missing = NotScored(Status.NO_EVIDENCE, self.no_evidence)
         return (self.measure(sample) if has_evidence(sample) else missing for sample in samples)
-
-
-def response_language(sample: Sample) -> str | None:
-    """The language of the response, as it is given or else identified; None where it cannot be identified."""
-    return text_language(sample.response, sample.language)
 
 
 class Pair(NamedTuple):

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import spacy
 
 from veriglot.errors import UnknownNameError, UsageError
-from veriglot.judging.base import NotScored
+from veriglot.judging.base import NotScored, text_language
 from veriglot.records import Status
 from veriglot.records.languages import get_language
-from veriglot.scorers.base import SampleScorer, response_language
+from veriglot.scorers.base import SampleScorer
 from veriglot.scorers.rouge import Overlap, Value, agreement, check_options, tokens
 from veriglot.signatures import digest, file_sha256, signature
 from veriglot.text.segmentation import sentences
@@ -37,16 +37,7 @@ _PIECE = 50_000  # code points at once; spaCy refuses a million
 
 
 class Pipeline(NamedTuple):
-    """A pipeline of spaCy.
-
-    Attributes:
-        name: of the installed package, or the folder.
-        language: BCP 47 tag.
-        revision: what a signature calls it: name and version, and a digest of the files where it is a folder.
-        licence: as its author states it, or `not stated`.
-        quality: its author's own F1 of entities, 0 to 1, or 0 where none is stated.
-        components: what it is made of, in order.
-    """
+    """A pipeline of spaCy, by its package or folder; `revision` is what a signature calls it, `quality` its own F1."""
 
     name: str
     language: str
@@ -215,7 +206,7 @@ class EntityOverlap(SampleScorer):
 
     def measure(self, sample: Sample) -> Measured | NotScored:
         """P, R and F1 of the sets of entities, with their sizes."""
-        tag = response_language(sample)
+        tag = text_language(sample.response, sample.language)
         asked = [tag, *(passage.language or tag for passage in sample.evidence)]
         first, *others = pipelines = [self._pipeline(wanted) for wanted in asked]
         if first is None or None in pipelines:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from anyascii import anyascii
 
-from veriglot.judging.base import NotScored
+from veriglot.judging.base import NotScored, text_language
 from veriglot.records import Status
 from veriglot.records.languages import find_language
-from veriglot.scorers.base import Measured, SampleScorer, response_language
+from veriglot.scorers.base import Measured, SampleScorer
 from veriglot.scorers.rouge import check_options, stop_words, tokens_with_places
 from veriglot.signatures import signature
 from veriglot.text.segmentation import sentences
@@ -70,7 +70,7 @@ class NameAgreement(SampleScorer):
 
     def measure(self, sample: Sample) -> Measured | NotScored:
         """The share, and the counts of distinct names: `matched` and `response`."""
-        tag = response_language(sample)
+        tag = text_language(sample.response, sample.language)
         passages = [passage.text for passage in sample.evidence]
         refused = _refused(tag, sample.response, passages)
         if refused is not None:
@@ -86,13 +86,7 @@ class NameAgreement(SampleScorer):
 
 
 def names_of(response: str, passages: Sequence[str], tag: str | None) -> frozenset[str]:
-    """The distinct names of a response, folded.
-
-    Args:
-        response: the text whose names are asked for.
-        passages: other texts, which tell whether a word has its capital only from beginning a sentence.
-        tag: the language of the response, for its stop words.
-    """
+    """The distinct names of a response, folded; the passages tell which words have a capital inside sentences."""
     inside, first, lower = _by_case(response)
     capital = set(inside)
     for passage in passages:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from veriglot.errors import UnknownNameError, UsageError
-from veriglot.judging.base import UNKNOWN_LANGUAGE, NotScored, has_evidence, has_fact_rules
+from veriglot.judging.base import UNKNOWN_LANGUAGE, NotScored, has_evidence, has_fact_rules, text_language
 from veriglot.judging.nli import ClaimReader
 from veriglot.records import Direction, Status
-from veriglot.scorers.base import BaseScorer, Measured, response_language
+from veriglot.scorers.base import BaseScorer, Measured
 from veriglot.signatures import digest, signature
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class NLI(BaseScorer):
         if not sample.response.strip():
             return NotScored(Status.NOTHING_TO_COMPARE, "the response is empty")
         try:
-            tag = response_language(sample)
+            tag = text_language(sample.response, sample.language)
             claims = UNKNOWN_LANGUAGE if tag is None else self._reader.read(sample, tag)
         except Exception as error:  # one sample's failure must not lose the batch
             return NotScored.failed(error)

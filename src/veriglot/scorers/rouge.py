@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple, get_args
 import msgspec
 
 from veriglot.errors import UsageError
-from veriglot.judging.base import NotScored
+from veriglot.judging.base import NotScored, text_language
 from veriglot.records import Status
 from veriglot.records.languages import find_language
-from veriglot.scorers.base import Measured, SampleScorer, one_of, response_language
+from veriglot.scorers.base import Measured, SampleScorer, one_of
 from veriglot.signatures import digest, signature
 from veriglot.text.normalization import fold, normalise
 from veriglot.text.segmentation import word_bounds
@@ -260,7 +260,7 @@ class _Rouge(SampleScorer):
 
     def measure(self, sample: Sample) -> Measured | NotScored:
         """P, R and F1 as parts, with the counts; all are 0 where nothing is in common, as in an empty response."""
-        language = response_language(sample) if self.stopwords is True else sample.language
+        language = text_language(sample.response, sample.language) if self.stopwords is True else sample.language
         without = self._left_out(language)
         response = self._words(sample.response, language, without)
         evidence = [self._words(passage.text, language, without) for passage in sample.evidence]

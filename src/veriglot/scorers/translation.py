@@ -45,10 +45,6 @@ def usual_ratio(source: str, target: str) -> float | None:
 
     Lengths are code points but white space. The table was measured on the Universal Declaration of Human Rights
     (median over its articles); other kinds of text differ from it by up to a fifth in most languages.
-
-    Args:
-        source: BCP 47 tag.
-        target: BCP 47 tag.
     """
     lengths = [_length(tag) for tag in (source, target)]
     return lengths[1] / lengths[0] if lengths[0] and lengths[1] else None

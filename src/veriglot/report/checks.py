@@ -265,7 +265,7 @@ def _details(view: _View, finding: Finding) -> Fold:
     parts += [f"By: {view.layers(finding)}."] if len(finding.layers) > 1 else []
     parts += [f"Kinds: {view.kinds(finding)}."] if finding.kinds else []
     examples = view.examples(finding)
-    items = [f"{place}: {detail}{f' — {text}' if text else ''}" for place, detail, text in examples]
+    items = [f"{where}: {detail}{f' — {text}' if text else ''}" for where, detail, text in examples]
     parts += [items] if items else []
     title = f"{finding.level}: {view.headline(finding)}"
     return Fold(title, [*parts, view.by_file(finding)], opened=finding.level == "error")

@@ -87,7 +87,7 @@ class BenchData(msgspec.Struct, frozen=True):
         seen: systems whose own training held this data: it is in no mean over data sets and in no win rate.
         sha256: of the samples as read, test and dev.
         note: what the bench file says that a reader must know of it.
-        statistics: see `bench.data.DataStatistics`, as names to numbers.
+        statistics: see `bench.data.statistics_row`, as names to numbers.
         labelled: whether it has labels; without them it is in no figure, and `nonfactual` is empty.
     """
 

@@ -29,7 +29,7 @@ from veriglot.bench.results import BenchCell, BenchData, BenchResults
 from veriglot.bench.systems import imported_answers, imported_system, judge, load_system, with_statuses
 from veriglot.bench.type_confusion import type_confusions
 from veriglot.detectors.registry import load_detector
-from veriglot.errors import InputError, MissingExtraError, VeriglotError
+from veriglot.errors import MissingExtraError, VeriglotError
 from veriglot.metrics.estimate import Resampling
 from veriglot.metrics.measures import CORRELATIONS
 from veriglot.pipeline.engine import Silent
@@ -62,12 +62,10 @@ def assembled(config: Config, state: State) -> BenchResults:
             compared += comparisons(board, baseline, config.bench.rank_by, config.bench.correction)
         for method in METHODS:
             try:
-                matrix = correlations(board, method)
+                matrices.append(correlations(board, method))
             except MissingExtraError as error:
                 notes.append(f"Correlations are not tested: {error}")
-                continue
-            if matrix is not None:
-                matrices.append(matrix)
+    done = [result for board in state.boards.values() for result in board.measured.values()]
     bench = config.bench
     return BenchResults(
         title=config.title,
@@ -80,15 +78,11 @@ def assembled(config: Config, state: State) -> BenchResults:
         data=tuple(_described(state, data) for data in state.data),
         systems=tuple(system.about for system in state.systems),
         cells=tuple(state.cells),
-        figures=tuple(
-            record for board in state.boards.values() for done in board.measured.values() for record in done.figures
-        ),
-        thresholds=tuple(
-            record for board in state.boards.values() for done in board.measured.values() for record in done.thresholds
-        ),
+        figures=tuple(figure for result in done for figure in result.figures),
+        thresholds=tuple(threshold for result in done for threshold in result.thresholds),
         wins=tuple(record for board in state.boards.values() for record in wins(board, groups)),
         comparisons=tuple(compared),
-        correlations=tuple(matrices),
+        correlations=tuple(matrix for matrix in matrices if matrix is not None),
         groups=groups,
         notes=(*dict.fromkeys(notes), *_notes(config, state)),
         signature=_signature(config, state),
@@ -116,7 +110,8 @@ def _described(state: State, data: DataSet) -> BenchData:
     entry = data.entry
     boards = {level: board.tables[data.name] for level, board in state.boards.items() if data.name in board.tables}
     languages = {tag: [sample for sample in data.test if tag_of(sample.language) == tag] for tag in data.pairs()}
-    counts = statistics_of(data.test, annotator=entry.annotator).row() if data.labelled else {}
+    counts = statistics_of(data.test, annotator=entry.annotator) if data.labelled else {}
+    silver = f"LABELS BY A MODEL: {entry.annotator}" if data.makers else None
     return BenchData(
         name=data.name,
         levels=tuple(boards),
@@ -134,18 +129,13 @@ def _described(state: State, data: DataSet) -> BenchData:
         split=data.split,
         seen=entry.seen,
         sha256=data.hashed(),
-        note="; ".join(filter(None, (_silver(data), entry.note))) or None,
+        note="; ".join(filter(None, (silver, entry.note))) or None,
         statistics={name: value for name, value in counts.items() if value is not None},
         labelled=data.labelled,
     )
 
 
-def _silver(data: DataSet) -> str | None:
-    """What stands in the row of a data set whose labels a model made."""
-    return f"LABELS BY A MODEL: {data.entry.annotator}" if data.makers else None
-
-
-def about_models(data: DataSet) -> list[str]:
+def _about_models(data: DataSet) -> list[str]:
     """What a reader must know of the models that labelled a data set, a sentence each."""
     notes = []
     if data.makers:
@@ -167,7 +157,7 @@ def _notes(config: Config, state: State) -> list[str]:
     for data in state.data:
         if not data.labelled:
             notes.append(f"{data.name} has no labels: nobody is ranked by it.")
-        notes += about_models(data)
+        notes += _about_models(data)
         own = dict.fromkeys(cell.system for cell in state.cells if cell.data == data.name and cell.reason == OWN_MARKS)
         notes += [f"{name} is not judged on {data.name}: {OWN_MARKS}." for name in own]
         if data.bad_rows:
@@ -223,16 +213,7 @@ class Options:
 
 @dataclass
 class State:
-    """What a bench has so far.
-
-    Attributes:
-        systems: in the order of the bench file.
-        data: data sets, in the same order.
-        boards: by level, those that any data set is judged at.
-        cells: what became of every system on every data set at every level.
-        confusions: which types detectors take for which.
-        answers: what systems said of data without labels.
-    """
+    """What a bench has so far: boards by level, and what became of every system on every data set at every level."""
 
     systems: list[System]
     data: list[DataSet] = field(default_factory=list)
@@ -277,7 +258,7 @@ def run(
             state.data.append(data)
             if not data.labelled:
                 watch.say(f"{data.name} has no labels: what systems say of it is shown, and nobody is ranked by it")
-            for note in about_models(data):
+            for note in _about_models(data):
                 watch.say(note.removesuffix("."))
             _judge_all(config, folder, state, data, options, watch)
         for system in state.systems:
@@ -368,7 +349,7 @@ class _Work:
         self._folder, self._data, self._options, self._watch = folder, data, options, watch
         self._config = config
         self._hash = data.hashed()
-        self._said: dict[tuple[str, str], SystemOutput | VeriglotError] = {}
+        self._outputs: dict[tuple[str, str], SystemOutput | VeriglotError] = {}
         self._rows: dict[str, list[Sample]] = {}
         self.span_figures: list[BenchFigure] = []
         self.confusions: dict[str, list[BenchConfusion]] = {}
@@ -379,13 +360,9 @@ class _Work:
         cell = BenchCell(system.name, self._data.name, level, "done", seen=seen)
         if not system.available:
             return msgspec.structs.replace(cell, status="unavailable", reason=system.about.unavailable), None
-        if not system.entry.judges(self._data.name):
-            why = f"the bench file asks it about {', '.join(system.entry.data)} alone"
+        why = self._unsuited(system, level)
+        if why is not None:
             return msgspec.structs.replace(cell, status="unsuited", reason=why), None
-        if same_maker(self._data.makers, _names(system)):
-            return msgspec.structs.replace(cell, status="unsuited", reason=OWN_MARKS), None
-        if system.scorer is not None and level == "word":
-            return msgspec.structs.replace(cell, status="unsuited", reason="a scorer says nothing of words"), None
         grain: Grain = "sentence" if system.scorer is not None and level == "sentence" else "response"
         output = self._answers(system, grain, test, dev)
         if isinstance(output, VeriglotError):
@@ -408,40 +385,43 @@ class _Work:
         judgement = Judgement(system.name, system.about.direction or "", opinions[0], opinions[1], seen, output.key)
         return msgspec.structs.replace(cell, notes=opinions[0].notes), judgement
 
+    def _unsuited(self, system: System, level: Level) -> str | None:
+        """Why a system is not asked."""
+        if not system.entry.judges(self._data.name):
+            return f"the bench file asks it about {', '.join(system.entry.data)} alone"
+        if same_maker(self._data.makers, _names(system)):
+            return OWN_MARKS
+        return "a scorer says nothing of words" if system.scorer is not None and level == "word" else None
+
     def _answers(self, system: System, grain: Grain, test: ItemTable, dev: ItemTable) -> SystemOutput | VeriglotError:
         key = (system.name, grain)
-        if key not in self._said:
+        if key not in self._outputs:
             rows = self._rows.setdefault(grain, self._questions(grain, test, dev))
-            if system.imported is not None:
-                self._said[key] = self._kept(system, rows)
-                return self._said[key]
-            self._watch.begin(f"{system.name} on {self._data.name} ({len(rows):,} {grain}s)", len(rows))
             try:
-                self._said[key] = judge(
-                    system,
-                    self._data.name,
-                    rows,
-                    self._folder,
-                    data_hash=self._hash,
-                    grain=grain,
-                    jobs=self._options.jobs,
-                    batch_size=self._options.batch_size,
-                    restart=self._options.restart,
-                    retry=self._options.retry,
-                    seen=self._watch.advance,
-                )
+                self._outputs[key] = self._judged(system, grain, rows)
             except VeriglotError as error:
-                self._watch.say(f"{system.name} broke off on {self._data.name}: {error}")
-                self._said[key] = error
-        return self._said[key]
+                became = "broke off on" if system.imported is None else "cannot be joined with"
+                self._watch.say(f"{system.name} {became} {self._data.name}: {error}")
+                self._outputs[key] = error
+        return self._outputs[key]
 
-    def _kept(self, system: System, rows: Sequence[Sample]) -> SystemOutput | VeriglotError:
-        assert system.imported is not None
-        try:
+    def _judged(self, system: System, grain: Grain, rows: Sequence[Sample]) -> SystemOutput:
+        if system.imported is not None:
             return imported_answers(system, self._data.name, rows, data_hash=self._hash)
-        except InputError as error:
-            self._watch.say(f"{system.name} cannot be joined with {self._data.name}: {error}")
-            return error
+        self._watch.begin(f"{system.name} on {self._data.name} ({len(rows):,} {grain}s)", len(rows))
+        return judge(
+            system,
+            self._data.name,
+            rows,
+            self._folder,
+            data_hash=self._hash,
+            grain=grain,
+            jobs=self._options.jobs,
+            batch_size=self._options.batch_size,
+            restart=self._options.restart,
+            retry=self._options.retry,
+            seen=self._watch.advance,
+        )
 
     def _questions(self, grain: Grain, test: ItemTable, dev: ItemTable) -> list[Sample]:
         """What is judged: without labels, and with the sisters that self-consistency needs."""

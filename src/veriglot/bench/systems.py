@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from veriglot.records import Detector, Sample, Scorer
 
 __all__ = [
-    "HIGHER_IS_WORSE",
     "Grain",
     "LoadDetector",
     "System",
@@ -45,8 +44,7 @@ __all__ = [
 ]
 
 
-HIGHER_IS_WORSE = "higher_is_worse"
-"""The direction of detectors' numbers: they are probabilities of being unsupported."""
+_HIGHER_IS_WORSE = "higher_is_worse"  # the direction of detectors' numbers: probabilities of being unsupported
 
 
 class LoadDetector(Protocol):
@@ -88,14 +86,9 @@ class System:
 
     @property
     def maker(self) -> Detector | Scorer:
-        """The detector or scorer.
-
-        Raises:
-            ValueError: it has neither.
-        """
+        """The detector or scorer, of a system that has one."""
         maker = self.detector or self.scorer
-        if maker is None:
-            raise ValueError(f"{self.name} is made by nothing that could be asked")
+        assert maker is not None
         return maker
 
     @property
@@ -145,7 +138,7 @@ def load_system(entry: SystemEntry, load: LoadDetector = load_detector) -> Syste
         kind="detector" if entry.detector is not None else "scorer",
         made_by=entry.made_by,
         options={key: msgspec.json.encode(value).decode() for key, value in sorted(entry.options.items())},
-        direction=HIGHER_IS_WORSE if entry.detector is not None else (scorer.direction.value if scorer else None),
+        direction=_HIGHER_IS_WORSE if entry.detector is not None else (scorer.direction.value if scorer else None),
         description=system.name if system else None,
         signature=system.signature if system else None,
         unavailable=why,
@@ -189,9 +182,12 @@ class SystemOutput:
     signature: str
 
 
-def cell_key(system: System, data_hash: str, grain: Grain) -> str:
-    """What a cell depends on, as a digest."""
-    return digest([data_hash, system.about.signature or "", system.about.kind, grain, __version__])
+def _signed(system: System, data_hash: str, grain: Grain) -> tuple[str, str]:
+    """What a cell depends on, as a digest, and the line that says so."""
+    about = system.about
+    key = digest([data_hash, about.signature or "", about.kind, grain, __version__])
+    named = (about.signature or "").replace("|", ";")
+    return key, signature(cell=key[:16], data=data_hash[:16], grain=grain, system=named, version=__version__)
 
 
 def judge(
@@ -206,7 +202,7 @@ def judge(
     batch_size: int = 32,
     restart: bool = False,
     retry: bool = False,
-    seen: Callable[[], None] | None = None,
+    seen: Callable[[], None],
 ) -> SystemOutput:
     """Have a system judge all samples, or those that it has not judged yet.
 
@@ -226,18 +222,11 @@ def judge(
     Raises:
         VeriglotError: the system broke off. What it had judged is kept.
     """
-    key = cell_key(system, data_hash, grain)
+    key, made = _signed(system, data_hash, grain)
     cell = folder.cell(data, system.name, key)
     output = cell / "answers.jsonl"
     again = restart or (retry and _any_failed(output, system))
     cell.mkdir(parents=True, exist_ok=True)
-    made = signature(
-        cell=key[:16],
-        data=data_hash[:16],
-        grain=grain,
-        system=(system.about.signature or "").replace("|", ";"),
-        version=__version__,
-    )
     stage = Checkpoint(output, signature=made, restart=again, maker="system")
     clock = _Clock(cell / "costs.jsonl", system)
     if again:
@@ -246,26 +235,13 @@ def judge(
     def work(rows: Iterator[Sample]) -> Iterable[Prediction | Score]:
         return clock.timed(_answers(system, rows, jobs, batch_size))
 
-    def tell(_: object) -> None:
-        if seen is not None:
-            seen()
-
     try:
-        stage.run(samples, work, seen=tell)
+        stage.run(samples, work, seen=lambda _: seen())
     finally:
         clock.write()
-    write_json(cell / "cell.json", _Card(data, system.name, grain, len(samples), made))
+    about = {"data": data, "system": system.name, "grain": grain, "rows": len(samples), "signature": made}
+    write_json(cell / "cell.json", about)  # for people who look into the folder
     return SystemOutput(_read(output, system), clock.total(), key, made)
-
-
-class _Card(msgspec.Struct, frozen=True):
-    """What the folder of a cell holds, for people who look into it."""
-
-    data: str
-    system: str
-    grain: str
-    rows: int
-    signature: str
 
 
 def _answers(system: System, rows: Iterator[Sample], jobs: int, batch_size: int) -> Iterator[Prediction | Score]:
@@ -292,11 +268,8 @@ def _any_failed(output: Path, system: System) -> bool:
 
 
 def _read(output: Path, system: System) -> tuple[Prediction, ...] | tuple[Score, ...]:
-    if system.scorer is not None:
-        scores = msgspec.json.Decoder(Score)
-        return tuple(scores.decode(line) for line in JsonLines(output).lines())
-    predictions = msgspec.json.Decoder(Prediction)
-    return tuple(predictions.decode(line) for line in JsonLines(output).lines())
+    decoder: msgspec.json.Decoder[Any] = msgspec.json.Decoder(Prediction if system.scorer is None else Score)
+    return tuple(decoder.decode(line) for line in JsonLines(output).lines())
 
 
 class _Clock:
@@ -331,19 +304,12 @@ class _Clock:
     def total(self) -> Cost:
         self._journal.repair()
         costs = [msgspec.json.decode(line, type=Cost) for line in self._journal.lines()]
-        entry = self._system.entry
-        tokens_in, tokens_out = sum(cost.tokens_in for cost in costs), sum(cost.tokens_out for cost in costs)
-        priced = entry.price_in is not None or entry.price_out is not None
-        money = (tokens_in * (entry.price_in or 0.0) + tokens_out * (entry.price_out or 0.0)) / 1e6
-        return Cost(
-            sum(cost.rows for cost in costs),
-            sum(cost.wall for cost in costs),
-            sum(cost.cpu for cost in costs),
-            sum(cost.calls for cost in costs),
-            tokens_in,
-            tokens_out,
-            money if priced else None,
-        )
+        summed = {name: sum(getattr(cost, name) for cost in costs) for name in Cost.__struct_fields__[:-1]}
+        price_in, price_out = self._system.entry.price_in, self._system.entry.price_out
+        if price_in is None and price_out is None:
+            return Cost(**summed)
+        spent = summed["tokens_in"] * (price_in or 0.0) + summed["tokens_out"] * (price_out or 0.0)
+        return Cost(**summed, money=spent / 1e6)
 
 
 def _cpu() -> float:
@@ -360,8 +326,7 @@ def _spent(system: System) -> tuple[int, int, int]:
 # Systems that are predictions made elsewhere: read from files, joined with the samples by id, signed by the files.
 
 
-MISSING = "missing"
-"""Stands in the notes of an answer, and in place of its status, where the files hold no prediction of a sample."""
+MISSING = "missing"  # in the notes of an answer, and in place of its status, where the files hold no prediction
 
 
 @dataclass
@@ -417,7 +382,7 @@ def imported_system(entry: SystemEntry, paths: Sequence[Path]) -> System:
         name=entry.name,
         kind="predictions",
         made_by=entry.made_by,
-        direction=HIGHER_IS_WORSE,
+        direction=_HIGHER_IS_WORSE,
         description=names,
         signature=signature(predictions=hashed[:16], detector=names, threshold=threshold),
     )
@@ -426,46 +391,27 @@ def imported_system(entry: SystemEntry, paths: Sequence[Path]) -> System:
 
 def _threshold(prediction: Prediction) -> float | None:
     """The threshold that a prediction's signature states; None where it states none."""
-    for part in (prediction.signature or "").split("|"):
-        name, _, value = part.partition(":")
-        if name == "threshold":
-            try:
-                threshold = float(value)
-            except ValueError:
-                return None
-            return threshold if 0.0 <= threshold <= 1.0 else None
-    return None
+    stated = dict(part.partition(":")[::2] for part in (prediction.signature or "").split("|")).get("threshold", "")
+    try:
+        threshold = float(stated)
+    except ValueError:
+        return None
+    return threshold if 0.0 <= threshold <= 1.0 else None
 
 
 def imported_answers(system: System, data: str, samples: Sequence[Sample], *, data_hash: str) -> SystemOutput:
-    """The predictions of a data set's samples, in order.
+    """The predictions of a data set's samples, in order, by a system that imports them.
 
     A sample that the files do not hold has an answer that was not scored, with `MISSING` in its notes. It cost nothing
     here; what it cost where it was made is not known.
 
-    Args:
-        system: one of `kept_system`.
-        data: name of the data set.
-        samples: what would be judged, in order.
-        data_hash: of the data set.
-
     Raises:
         InputError: marks that are not of the response, or a prediction that was joined with another data set before.
-        ValueError: the system holds no predictions.
     """
     files = system.imported
-    if files is None:
-        raise ValueError(f"{system.name} holds no predictions")
+    assert files is not None
     answers = tuple(_joined(files, data, sample) for sample in samples)
-    key = cell_key(system, data_hash, "response")
-    made = signature(
-        cell=key[:16],
-        data=data_hash[:16],
-        grain="response",
-        system=(system.about.signature or "").replace("|", ";"),
-        version=__version__,
-    )
-    return SystemOutput(answers, Cost(), key, made)
+    return SystemOutput(answers, Cost(), *_signed(system, data_hash, "response"))
 
 
 def _joined(files: ImportedPredictions, data: str, sample: Sample) -> Prediction:

@@ -154,7 +154,6 @@ def _write(results: BenchResults, kind: str, table: str | None, output: str) -> 
 
 
 @app.command("statistics")
-@app.command("statistics")
 @command
 def statistics(
     data: Annotated[list[str], Argument("DATA...", "Labelled samples: files or folders.")],
@@ -183,10 +182,7 @@ def statistics(
                 yield FailedRow.of(row.error, row.raw) if isinstance(row, BadRow) else row
 
     samples = readable(rows(), "rows could not be read and are in no figure")
-    by_language = {
-        tag: statistics.row()
-        for tag, statistics in statistics_by_language(samples, unit=unit, annotator=annotator).items()
-    }
+    by_language = statistics_by_language(samples, unit=unit, annotator=annotator)
     if json:
         print_json(by_language)
         return

@@ -36,12 +36,7 @@ __all__ = ["Evaluation", "Evaluator", "Settings", "evaluate", "measured"]
 
 
 def language_profile(counts: Counts, language: str | None = None) -> LanguageProfile:
-    """Error rates at the level of units in one language, or in all.
-
-    Args:
-        counts: of an evaluation.
-        language: BCP 47 tag; None for all together.
-    """
+    """Error rates at the level of units in one language, or in all."""
     chosen = np.array([language is None or tag == language for tag in counts.languages], dtype=bool)
     indices = np.flatnonzero(chosen)
     names: dict[str, int] = {}

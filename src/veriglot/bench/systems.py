@@ -331,14 +331,7 @@ MISSING = "missing"  # in the notes of an answer, and in place of its status, wh
 
 @dataclass
 class ImportedPredictions:
-    """Predictions that were made elsewhere.
-
-    Attributes:
-        paths: the files.
-        predictions: by the id of their samples.
-        threshold: what all of them were made at, as their signatures state it; None where they do not agree on one.
-        used: id to the data set that it was joined with, so that no prediction stands for samples of two.
-    """
+    """Predictions that were made elsewhere."""
 
     paths: tuple[Path, ...]
     predictions: dict[str, Prediction]

@@ -163,9 +163,6 @@ def type_confusion(
 
     Level `response` holds its one type against the type that most of the detector's marked characters have; `mark` the
     type of each mark of the reference against the type of most of its characters that the detector marks.
-
-    Raises:
-        UsageError: no labels, or types that cannot be compared.
     """
     rows = [_row(sample, prediction, annotator) for sample, prediction in zip(samples, predictions, strict=True)]
     name = next((row.labels.taxonomy for row in rows if row.labels is not None and row.labels.taxonomy), None)

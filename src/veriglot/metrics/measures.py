@@ -71,12 +71,7 @@ _CLUSTERS = 1024  # clusters laid out densely at a time: about 70 MB
 
 @dataclass(frozen=True)
 class Sums:
-    """Summed counts: the data in draw 0, resamples after it.
-
-    Attributes:
-        blocks: name of a block of `Counts` to sums, shape `(draws, k)`.
-        histograms: level to sums, shape `(draws, 4, BINS)`; the four are those of `Histogram.values`.
-    """
+    """Summed counts: the data in draw 0, resamples after it."""
 
     blocks: dict[str, Array]
     histograms: dict[str, Array]
@@ -334,11 +329,7 @@ def _support() -> Iterator[Measure]:
 
 
 def measures(types: Sequence[str]) -> list[Measure]:
-    """Every measure, in the order in which figures are listed.
-
-    Args:
-        types: the types at level `category`; where empty, category figures are undefined.
-    """
+    """Every measure, in the order in which figures are listed."""
     return [
         *_confusion("unit", _block("unit"), "tpr", "accuracy", "mcc"),
         *_confidences("unit"),

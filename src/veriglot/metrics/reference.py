@@ -187,14 +187,7 @@ Array = NDArray[np.float64]
 
 
 class Answer(NamedTuple):
-    """What a scored prediction says of its response.
-
-    Attributes:
-        marks: the marked spans.
-        probability: of each code point, from the words; None where the prediction has no words.
-        soft: of each code point, for the correlation with soft labels: as `probability`, or else the confidence of the
-            span it lies in and 0 elsewhere (as in the shared task); None where neither is given.
-    """
+    """What a scored prediction says of its response."""
 
     marks: Marks
     probability: Array | None

@@ -42,15 +42,7 @@ def statistics(what: str) -> Any:
 
 
 class Mean(Interval, frozen=True):
-    """An unweighted mean over cells, as in mFAVA's Figure 4: each language or model counts the same.
-
-    Attributes:
-        mean: of the cells that have a value; None where none has.
-        sd: their sample standard deviation (ddof 1): how much the cells differ, not how sure the mean is. None for
-            fewer than two.
-        cells: cells that the mean is of.
-        left_out: cells without a value.
-    """
+    """An unweighted mean over cells, as in mFAVA's Figure 4: each language or model counts the same."""
 
     mean: float | None
     sd: float | None
@@ -174,14 +166,7 @@ _PERMUTED = 9  # up to so many points every order is tried (362,880 of them)
 
 
 class Correlated(Interval, frozen=True):
-    """A correlation; for fewer than four points without an interval.
-
-    Attributes:
-        r: the coefficient, between -1 and 1.
-        p: two-sided p-value for no relation.
-        points: number of points.
-        method: `pearson` or `spearman`.
-    """
+    """A correlation; for fewer than four points without an interval."""
 
     r: float
     p: float

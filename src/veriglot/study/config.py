@@ -63,14 +63,7 @@ class StudyEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class QueriesEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`[queries]`: what the models are asked.
-
-    Attributes:
-        path: files of samples with a question and no response.
-        design: `subsets` or `runs`; see `build.plan`.
-        seeds: of the responses; the default is mFAVA's (section A.6).
-        format: of the files; None to recognise it.
-    """
+    """`[queries]`: what the models are asked."""
 
     path: Paths
     design: Design = "subsets"
@@ -79,13 +72,7 @@ class QueriesEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ResponsesEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`[responses]`: responses that exist already.
-
-    Attributes:
-        path: files of samples; `generator.name` says whose response it is, `meta.query` what it answers.
-        format: of the files; None to recognise it.
-        language: of samples that state none; None to leave that to the detector.
-    """
+    """`[responses]`: responses that exist already."""
 
     path: Paths
     format: str | None = None
@@ -153,13 +140,7 @@ class DetectorEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LabelsEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`[labels]`: gold labels of some of the study's own responses, for the estimator `ppi`.
-
-    Attributes:
-        path: files of samples with annotations, by the ids of the responses.
-        annotator: whose labels count; None where one only labelled.
-        format: of the files; None to recognise it.
-    """
+    """`[labels]`: gold labels of some of the study's own responses, for the estimator `ppi`."""
 
     path: Paths
     annotator: str | None = None
@@ -167,13 +148,7 @@ class LabelsEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class LimitsEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """`[limits]`: what may be spent, and what runs at the same time.
-
-    Attributes:
-        calls: the most calls of all models together; None for no bound.
-        tokens: the most tokens, prompts and replies together; None for no bound.
-        jobs: calls at the same time.
-    """
+    """`[limits]`: what may be spent, and what runs at the same time."""
 
     calls: int | None = None
     tokens: int | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 
 from veriglot.bench.config import SystemEntry
-from veriglot.bench.systems import load_system
+from veriglot.bench.run import load_system
 from veriglot.scorers.neural import MetricX
 from veriglot.scorers.nli import NLI
 from veriglot.scorers.pairwise import Pairwise

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
     from veriglot.bench.items import ItemTable, Opinion
     from veriglot.bench.results import At
-    from veriglot.bench.systems import System
     from veriglot.metrics.estimate import MetricResult, Resampling
     from veriglot.metrics.measures import Items
     from veriglot.records import Prediction, Sample
@@ -430,13 +429,12 @@ class _Work:
 
 
 def span_figures(
-    system: System,
+    system: str,
     data: str,
     samples: Sequence[Sample],
     predictions: Sequence[Prediction],
+    settings: Settings,
     *,
-    annotator: str | None,
-    unit: str,
     seed: int,
     resamples: int,
     seen: bool,
@@ -445,32 +443,21 @@ def span_figures(
     """The figures of one detector on one data set, by language and as the mean over languages.
 
     Args:
-        system: one that marks.
-        data: name of the data set.
+        system, data: names.
         samples: test samples, with labels.
         predictions: of these, in order.
-        annotator: whose labels; see `metrics.reference`.
-        unit: `word`, `char` or `hf:<tokenizer>`.
+        settings: what is measured, against which labels.
         seed, resamples: of the bootstrap, which draws texts as `veriglot evaluate` does.
         seen: whether the system's own training held the data.
         suffix: what signatures end with.
     """
-    settings = Settings(
-        system.about.description or system.name,
-        system.about.signature,
-        system.taxonomy,
-        system.imported.types if system.imported is not None else frozenset(),
-        threshold=system.threshold,
-        unit=unit,
-        annotator=annotator,
-    )
     evaluator = Evaluator(settings)
     for sample, prediction in zip(samples, predictions, strict=True):
         evaluator.add(sample, prediction)
     levels = sorted(set(SPAN_MEASURES.values()))
     results = evaluated(evaluator.stored(), seed=seed, resamples=resamples, levels=levels).figures
     return [
-        _span_figure(system.name, data, result, seen=seen, suffix=suffix)
+        _span_figure(system, data, result, seen=seen, suffix=suffix)
         for result in results
         if SPAN_MEASURES.get(result.name) == result.level and result.language != POOLED
     ]

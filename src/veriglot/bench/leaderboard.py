@@ -15,24 +15,30 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec.structs import replace
 
+from veriglot.bench.config import scopes
+from veriglot.bench.data import statistics_of
 from veriglot.bench.figures import bench_draws
-from veriglot.bench.results import MEAN, BenchComparison, BenchCorrelations, BenchWin
+from veriglot.bench.items import OWN_MARKS, tag_of
+from veriglot.bench.results import MEAN, BenchComparison, BenchCorrelations, BenchData, BenchResults, BenchWin
 from veriglot.detectors.auto import RECORDED, Recorded, RecordedFigure
-from veriglot.errors import UnknownNameError, UsageError
+from veriglot.errors import MissingExtraError, UnknownNameError, UsageError
 from veriglot.metrics.agreement import kappa
 from veriglot.metrics.estimate import mean_of_draws, percentile, too_few
-from veriglot.metrics.measures import AT_THRESHOLD
+from veriglot.metrics.measures import AT_THRESHOLD, CORRELATIONS
 from veriglot.rates.significance import adjust, correlate
-from veriglot.records import Interval
+from veriglot.records import Interval, encode
+from veriglot.signatures import __version__, digest, signature
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from veriglot.bench.config import Config
+    from veriglot.bench.data import DataSet
     from veriglot.bench.figures import DataMeasurements, Judgement
     from veriglot.bench.items import ItemTable
-    from veriglot.bench.results import At, BenchData, BenchFigure, BenchResults, Level
+    from veriglot.bench.results import At, BenchAnswers, BenchCell, BenchConfusion, BenchFigure, BenchSystem, Level
     from veriglot.detectors.auto import Setting
     from veriglot.metrics.estimate import Resampling
     from veriglot.metrics.measures import Items
@@ -40,7 +46,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Mask = NDArray[np.bool_]
 
-__all__ = ["METHODS", "Board", "Contender", "comparisons", "correlations", "difference", "recorded", "wins"]
+__all__ = ["Board", "State", "about_models", "assembled", "recorded"]
 
 
 @dataclass
@@ -351,6 +357,161 @@ def _pair(first: Array, second: Array, method: str) -> tuple[float, float] | Non
 
 def _number(value: float) -> float | None:
     return None if math.isnan(value) else value
+
+
+# The results of a bench, from everything that was judged and measured.
+
+
+@dataclass
+class State:
+    """What a bench has so far: boards by level, and what became of every system on every data set at every level."""
+
+    systems: list[BenchSystem]
+    data: list[DataSet] = field(default_factory=list)
+    boards: dict[Level, Board] = field(default_factory=dict)
+    cells: list[BenchCell] = field(default_factory=list)
+    confusions: list[BenchConfusion] = field(default_factory=list)
+    answers: list[BenchAnswers] = field(default_factory=list)
+
+
+def assembled(config: Config, state: State) -> BenchResults:
+    """Everything that views show; the same answers give the same record."""
+    notes: list[str] = []
+    groups = _groups(config, state)
+    baseline = _baseline(config, state)
+    matrices, compared = [], []
+    for board in state.boards.values():
+        if baseline is not None:
+            compared += comparisons(board, baseline, config.bench.rank_by, config.bench.correction)
+        for method in METHODS:
+            try:
+                matrices.append(correlations(board, method))
+            except MissingExtraError as error:
+                notes.append(f"Correlations are not tested: {error}")
+    done = [result for board in state.boards.values() for result in board.measured.values()]
+    bench = config.bench
+    return BenchResults(
+        title=config.title,
+        measures={level: config.measures(level) for level in state.boards},
+        rank_by=bench.rank_by,
+        baseline=baseline,
+        seed=bench.seed,
+        resamples=bench.resamples,
+        correction=bench.correction,
+        data=tuple(_described(state, data) for data in state.data),
+        systems=tuple(state.systems),
+        cells=tuple(state.cells),
+        figures=tuple(figure for result in done for figure in result.figures),
+        thresholds=tuple(threshold for result in done for threshold in result.thresholds),
+        wins=tuple(record for board in state.boards.values() for record in wins(board, groups)),
+        comparisons=tuple(compared),
+        correlations=tuple(matrix for matrix in matrices if matrix is not None),
+        groups=groups,
+        notes=(*dict.fromkeys(notes), *_notes(config, state)),
+        signature=_signature(config, state),
+        version=__version__,
+        confusions=tuple(state.confusions),
+        answers=tuple(state.answers),
+    )
+
+
+def _groups(config: Config, state: State) -> dict[str, tuple[str, ...]]:
+    """Scope to its cells, over all data sets."""
+    labelled = [data for data in state.data if data.labelled]
+    cells = {f"{data.name}/{tag}": pair for data in labelled for tag, pair in data.pairs().items()}
+    return scopes(cells, config.bench.groups, config.entries.groups)
+
+
+def _baseline(config: Config, state: State) -> str | None:
+    """The baseline that the file names, or the first system that can be made."""
+    if config.bench.baseline is not None:
+        return config.bench.baseline
+    return next((system.name for system in state.systems if system.unavailable is None), None)
+
+
+def _described(state: State, data: DataSet) -> BenchData:
+    entry = data.entry
+    boards = {level: board.tables[data.name] for level, board in state.boards.items() if data.name in board.tables}
+    languages = {tag: [sample for sample in data.test if tag_of(sample.language) == tag] for tag in data.pairs()}
+    counts = statistics_of(data.test, annotator=entry.annotator) if data.labelled else {}
+    silver = f"LABELS BY A MODEL: {entry.annotator}" if data.makers else None
+    return BenchData(
+        name=data.name,
+        levels=tuple(boards),
+        languages={
+            tag: (len(samples), len({data.texts[sample.id] for sample in samples}))
+            for tag, samples in languages.items()
+        },
+        pairs=data.pairs(),
+        dev=len(data.dev),
+        bad_rows=data.bad_rows,
+        unlabelled=data.unlabelled,
+        items={level: len(table) for level, table in boards.items()},
+        nonfactual={level: int(table.nonfactual.sum()) for level, table in boards.items() if table.labelled},
+        license=entry.license,
+        split=data.split,
+        seen=entry.seen,
+        sha256=data.hashed(),
+        note="; ".join(filter(None, (silver, entry.note))) or None,
+        statistics={name: value for name, value in counts.items() if value is not None},
+        labelled=data.labelled,
+    )
+
+
+def about_models(data: DataSet) -> list[str]:
+    """What a reader must know of the models that labelled a data set, a sentence each."""
+    notes = []
+    if data.makers:
+        notes.append(
+            f"{data.name}: its labels were made by a model, {data.entry.annotator}, and by no person: figures say how"
+            " far systems agree with it, not how often they are right."
+        )
+    if data.aside:
+        notes.append(
+            f"{data.name}: annotations of models ({', '.join(data.aside)}) are no labels where nobody else labelled a"
+            " sample; `annotator` in the bench file makes them labels by name."
+        )
+    return notes
+
+
+def _notes(config: Config, state: State) -> list[str]:
+    """What a reader of the tables must know, in words."""
+    notes = []
+    for data in state.data:
+        if not data.labelled:
+            notes.append(f"{data.name} has no labels: nobody is ranked by it.")
+        notes += about_models(data)
+        own = dict.fromkeys(cell.system for cell in state.cells if cell.data == data.name and cell.reason == OWN_MARKS)
+        notes += [f"{name} is not judged on {data.name}: {OWN_MARKS}." for name in own]
+        if data.bad_rows:
+            notes.append(f"{data.name}: {data.bad_rows} rows could not be read and are in no figure.")
+        if data.entry.seen:
+            notes.append(f"{data.name} was in the training of {', '.join(data.entry.seen)}.")
+    related = any(measure in CORRELATIONS for level in state.boards for measure in config.measures(level))
+    if related and any(data.labelled for data in state.data):
+        notes.append(
+            "Correlations have the sign that makes a good system positive: its opinion of how good an item is with the"
+            " support rate, of how bad it is with the unverified rate."
+        )
+    return notes
+
+
+def _signature(config: Config, state: State) -> str:
+    """What was judged by what, and how: not where the files lie."""
+    bench = config.bench
+    limits = [f"{entry.name}: {', '.join(entry.data)}" for entry in config.systems if entry.data]
+    return signature(
+        bench=digest(data.hashed() for data in state.data)[:16],
+        systems=digest(encode(system) for system in state.systems)[:16],
+        asked=digest(limits)[:16] if limits else None,
+        measures=digest(measure for level in state.boards for measure in config.measures(level))[:16],
+        rank_by=bench.rank_by,
+        thresholds=bench.thresholds,
+        unit=bench.unit,
+        seed=bench.seed,
+        resamples=bench.resamples,
+        version=__version__,
+    )
 
 
 # From the results of a bench to the figures that the detector `auto` chooses by.

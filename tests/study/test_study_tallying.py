@@ -11,7 +11,7 @@ from veriglot.errors import InputError, UnknownNameError
 from veriglot.metrics.scores import bin_of, coarse_bin
 from veriglot.rates.proportion import BINS
 from veriglot.records import Evidence, Generator, Prediction, Sample, Span, Status, Word
-from veriglot.study.counts import Group, Key, Tallying, histogram_of, query_of, together
+from veriglot.study.rates import Group, Key, Tallying, histogram_of, query_of, together
 
 TEXT = "The bridge opened in 1897, they say."
 WORDS = [(0, 3), (4, 10), (11, 17), (18, 20), (21, 25), (27, 31), (32, 35)]

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from veriglot.rates.plan import Plan
     from veriglot.records import ErrorProfile, Estimator, Prediction, Rate, Sample
     from veriglot.study.config import StudyEntry
-    from veriglot.study.counts import Gold, Tallying
-    from veriglot.study.rates import Counted, Judging
+    from veriglot.study.rates import Counted, Gold, Judging, Tallying
 
 __all__ = ["estimate"]
 
@@ -127,8 +126,7 @@ def estimate(options: EstimateOptions) -> int:
     is `unreliable` and the reason says why.
     """
     from veriglot.study.config import StudyEntry
-    from veriglot.study.counts import gold_in
-    from veriglot.study.rates import Judging
+    from veriglot.study.rates import Judging, gold_in
     from veriglot.study.run import read_profile
 
     if options.json and options.to not in {None, "json"}:
@@ -239,7 +237,7 @@ def _threshold_in(line: str) -> set[float]:
 def _tally(options: EstimateOptions, study: StudyEntry, seen: _Predictions, account: Account, *, ids: bool) -> Tallying:
     """Count every response; what has no prediction counts as not judged."""
     from veriglot.records.languages import UNDETERMINED
-    from veriglot.study.counts import Group, Key, Tallying
+    from veriglot.study.rates import Group, Key, Tallying
     from veriglot.study.responses import Joining
 
     tallying = Tallying(study.unit, ids=ids)

@@ -18,7 +18,6 @@ from veriglot.records import ErrorProfile, Sample, decode_json, encode, from_map
 from veriglot.signatures import digest, file_sha256
 from veriglot.storage.checkpoint import Checkpoint, Manifest, Progress
 from veriglot.storage.files import Lock, is_locked, write_json, write_whole
-from veriglot.study.counts import survey_all
 from veriglot.study.rates import Judging, estimate_all
 from veriglot.study.responses import (
     Plan,
@@ -133,8 +132,7 @@ def run(
         watch.begin("estimating rates", total)
         estimated = estimate_all(config, folder, plan, judgings, watch)
         watch.begin("surveying responses", total // len(judgings))
-        survey = survey_all(config, folder, plan.models, judgings[0].label, watch)
-        results = assemble(config, plan, estimated, survey, lost)
+        results = assemble(config, folder, plan, estimated, lost, watch)
         write_whole(folder.results, encode(results) + b"\n")
         watch.begin("writing the report", None)
         tools.render(results, folder)

@@ -3,34 +3,132 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from dataclasses import dataclass, field
 from itertools import combinations
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 
+from veriglot.datasets.quality import Quality, QualityTally
 from veriglot.errors import MissingExtraError
+from veriglot.metrics.spans import ranges, segmenter
 from veriglot.rates.comparison import Difference, compare, compare_draws, compare_over, rank_intervals
 from veriglot.rates.estimators import ESTIMATORS
 from veriglot.rates.significance import adjust, average, correlate, t_test
-from veriglot.records import ErrorProfile, Estimator, Kind, Reliability, encode
+from veriglot.records import ErrorProfile, Estimator, Kind, Reliability, Status, encode
 from veriglot.records.languages import languages as known_languages
 from veriglot.signatures import __version__, digest, signature
-from veriglot.study.responses import data_hashes, respondent_of
-from veriglot.study.results import Average, Cell, Comparison, Correlation, Coverage, Model, RankInterval, StudyResults
+from veriglot.study.rates import language_of
+from veriglot.study.responses import data_hashes, pairs, respondent_of
+from veriglot.study.results import (
+    Average,
+    Cell,
+    Comparison,
+    Correlation,
+    Coverage,
+    Example,
+    Model,
+    RankInterval,
+    StudyResults,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from veriglot.study.config import Config, ModelEntry
-    from veriglot.study.counts import Survey
+    from veriglot.pipeline.engine import Watch
+    from veriglot.records import Prediction, Sample
+    from veriglot.study.config import Config, Folder, ModelEntry
     from veriglot.study.rates import Estimated, Rated
     from veriglot.study.responses import Plan
-    from veriglot.study.results import Quality
 
     Cells = dict[tuple[str, str], Rated]
 
 __all__ = ["assemble"]
+
+
+# What a pass over responses and predictions sees beside the counts of units: status, quality, types, examples.
+
+
+_UNTYPED = "unsupported"
+NOTHING = Quality(0, 0.0, 0.0, 0.0, None, None, 0.0, 0.0, None, 0.0, 0)
+_EXAMPLES = 3  # of a language
+
+
+@dataclass
+class _Seen:
+    """One model in one language: statuses, marked units by type, quality, and the most confident mark."""
+
+    statuses: Counter[str] = field(default_factory=Counter)
+    types: Counter[str] = field(default_factory=Counter)
+    quality: QualityTally = field(default_factory=QualityTally)
+    best: tuple[float, Example] | None = None
+
+
+class _Survey:
+    """Takes each response with what the first detector said of it; memory grows with models and languages only.
+
+    Args:
+        unit: what types are counted in.
+    """
+
+    def __init__(self, unit: str) -> None:
+        self._segment = segmenter(unit)
+        self._by_words = unit == "word"
+        self.cells: dict[tuple[str, str], _Seen] = {}
+
+    def add(self, model: str, sample: Sample, prediction: Prediction) -> None:
+        """Count one response."""
+        tag = language_of(sample, prediction)
+        cell = self.cells.setdefault((model, tag), _Seen())
+        cell.statuses[prediction.status] += 1
+        cell.quality.add(sample)
+        if prediction.status is Status.SCORED and prediction.spans:
+            self._add_marks(cell, tag, sample, prediction)
+
+    def quality(self, model: str, language: str) -> Quality:
+        """The quality of the responses of one model in one language; of no responses where there are none."""
+        cell = self.cells.get((model, language))
+        quality = cell.quality.quality() if cell is not None else None
+        return quality if quality is not None else NOTHING
+
+    def examples(self, languages: Iterable[str]) -> tuple[Example, ...]:
+        """The most confident marks of each language, of different models."""
+        chosen: list[Example] = []
+        for tag in languages:
+            best = [cell.best for (_, language), cell in self.cells.items() if language == tag and cell.best]
+            best.sort(key=lambda pair: (-pair[0], pair[1].sample.id))
+            chosen += [example for _, example in best[:_EXAMPLES]]
+        return tuple(chosen)
+
+    def _add_marks(self, cell: _Seen, tag: str, sample: Sample, prediction: Prediction) -> None:
+        spans = prediction.spans
+        assert spans
+        if self._by_words and prediction.words is not None:
+            bounds = ranges(prediction.words)
+        else:
+            bounds = self._segment(sample.response, tag)
+        marks = ranges(spans)
+        first = np.searchsorted(bounds[:, 1], marks[:, 0], side="right")
+        last = np.searchsorted(bounds[:, 0], marks[:, 1], side="left")
+        for span, count in zip(spans, (last - first).tolist(), strict=True):
+            cell.types[span.type or _UNTYPED] += max(0, count)
+        most = max(span.confidence or 0.0 for span in spans)
+        if cell.best is None or (-most, sample.id) < (-cell.best[0], cell.best[1].sample.id):
+            shown = msgspec.structs.replace(prediction, words=None)
+            cell.best = (most, Example(sample, shown))
+
+
+def _survey(config: Config, folder: Folder, models: Iterable[str], detector: str, watch: Watch) -> _Survey:
+    """Look at every response and at what one detector (by its label) said of it."""
+    survey = _Survey(config.study.unit)
+    for model in models:
+        for sample, prediction in pairs(folder.responses(model), folder.predictions(detector, model)):
+            survey.add(model, sample, prediction)
+            watch.advance()
+    return survey
 
 
 # Models held against each other, and rates held against size, languages and length (mFAVA, section 4.2).
@@ -371,8 +469,12 @@ def _count(number: int, noun: str) -> str:
 _PLAIN = (str, int, float, bool)
 
 
-def assemble(config: Config, plan: Plan, estimated: Estimated, survey: Survey, lost: int) -> StudyResults:
-    """Everything that the report shows; the same rates give the same record. `lost` rows came to nothing."""
+def assemble(config: Config, folder: Folder, plan: Plan, estimated: Estimated, lost: int, watch: Watch) -> StudyResults:
+    """Everything that the report shows; the same rates give the same record. `lost` rows came to nothing.
+
+    `watch` is told of every response that is looked at, with what the first detector said of it.
+    """
+    survey = _survey(config, folder, plan.models, estimated.judgings[0].label, watch)
     models = _models(config, plan)
     names = [model.name for model in models]
     languages = estimated.languages
@@ -423,7 +525,7 @@ def _model(config: Config, entry: ModelEntry | None, name: str) -> Model:
     return Model(name, entry.family, entry.parameters, entry.languages, settings)
 
 
-def _cell(plan: Plan, estimated: Estimated, survey: Survey, model: str, tag: str) -> Cell:
+def _cell(plan: Plan, estimated: Estimated, survey: _Survey, model: str, tag: str) -> Cell:
     rated = estimated.cells[model, tag]
     seen = survey.cells.get((model, tag))
     answered = seen.statuses.total() if seen is not None else 0

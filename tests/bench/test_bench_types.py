@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from small_bench import BENCH, loading, ran, samples, written
 
-from veriglot.bench.type_confusion import grain_of_types, type_confusions
+from veriglot.bench.evaluation import grain_of_types, type_confusions
 from veriglot.records import Annotation, Kind, Prediction, Sample, Span, Status
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ import pytest
 from absent_words import REFUSED, AbsentWords
 from labelled_texts import annotation, samples
 
-from veriglot.bench.evaluation import Evaluator, Settings, evaluate
-from veriglot.bench.type_confusion import compare_types
+from veriglot.bench.evaluation import Evaluator, Settings, compare_types, evaluate
 from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.records import Kind, LanguageProfile, Prediction, Sample, Span, Status, encode
 from veriglot.text.segmentation import word_bounds

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from veriglot.bench.type_confusion import type_confusion
+from veriglot.bench.evaluation import type_confusion
 from veriglot.errors import InputError, UsageError
 from veriglot.records import Annotation, Kind, Prediction, Sample, Span, Status, Unit
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from veriglot.bench.type_confusion import NO_ANSWER, confusion_matrix
+from veriglot.bench.evaluation import NO_ANSWER, confusion_matrix
 from veriglot.errors import UsageError
 
 if TYPE_CHECKING:

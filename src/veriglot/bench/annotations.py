@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from veriglot.bench.evaluation import holding
 from veriglot.bench.items import OF_OTHERS, check_marks, quoted, tag_of
-from veriglot.bench.type_confusion import holding
 from veriglot.errors import InputError, UsageError
 from veriglot.formats.base import Losses
 from veriglot.records import Annotation, Kind, Sample, Status

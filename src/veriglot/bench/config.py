@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from veriglot.records.languages import Language
 
-__all__ = ["Config", "DataEntry", "Folder", "SystemEntry", "load", "resources", "scopes"]
+__all__ = ["Config", "DataEntry", "Folder", "SystemEntry", "load", "scopes"]
 
 
 # The tables of a bench file, as records: what may stand in it, with its defaults.
@@ -225,28 +225,25 @@ def script_group(*tags: str) -> str | None:
 def resources(*tags: str) -> str | None:
     """`high`, `middle` or `low` after Kang et al., the lowest of the languages; None where one is not among its 19."""
     groups = groupings()["resources"].groups
-    levels = [_group_of(tag, groups) for tag in tags]
-    if not levels or None in levels:
-        return None
     order = list(groups)
-    return max((name for name in levels if name is not None), key=order.index)
+    levels = [
+        next((order.index(name) for name, bases in groups.items() if entry and entry.base in bases), None)
+        for entry in map(_known, tags)
+    ]
+    known = [level for level in levels if level is not None]
+    return order[max(known)] if levels and len(known) == len(levels) else None
 
 
-def _script(*tags: str) -> str | None:
-    names = sorted({entry.script for tag in tags if (entry := _known(tag))})
-    return f"script:{'+'.join(names)}" if names else None
-
-
-def _family(*tags: str) -> str | None:
-    names = sorted({entry.family.partition(" (")[0] for tag in tags if (entry := _known(tag))})
-    return f"family:{'+'.join(names)}" if names else None
+def _named(kind: str, tags: Sequence[str], part: Callable[[Language], str]) -> str | None:
+    names = sorted({part(entry) for tag in tags if (entry := _known(tag))})
+    return f"{kind}:{'+'.join(names)}" if names else None
 
 
 GROUPINGS: dict[str, Callable[..., str | None]] = {
     "latin": script_group,
     "resources": resources,
-    "script": _script,
-    "family": _family,
+    "script": lambda *tags: _named("script", tags, lambda entry: entry.script),
+    "family": lambda *tags: _named("family", tags, lambda entry: entry.family.partition(" (")[0]),
 }
 
 
@@ -270,11 +267,10 @@ def scopes(
     Raises:
         UnknownNameError: no such grouping, or no such language in `own`.
     """
-    unknown = next((name for name in by if name not in GROUPINGS), None)
-    if unknown is not None:
-        raise UnknownNameError("grouping of languages", unknown, GROUPINGS)
     result: dict[str, tuple[str, ...]] = {ALL: tuple(cells)}
     for name in by:
+        if name not in GROUPINGS:
+            raise UnknownNameError("grouping of languages", name, GROUPINGS)
         members: dict[str, list[str]] = {}
         for cell, tags in cells.items():
             group = GROUPINGS[name](*tags)
@@ -304,23 +300,12 @@ def _tag(tag: str) -> str:
     return entry.tag if entry else tag
 
 
-def _group_of(tag: str, groups: Mapping[str, tuple[str, ...]]) -> str | None:
-    entry = _known(tag)
-    return next((name for name, bases in groups.items() if entry and entry.base in bases), None)
-
-
-USUAL = {
-    "word": ("f1", "precision", "recall", "mcc", "auroc", "auc_pr_nonfactual"),
-    "sentence": (
-        "f1", "precision", "recall", "mcc", "accuracy", "auroc", "auc_pr_factual", "auc_pr_nonfactual",
-        "pearson_support", "spearman_support", "pearson_unverified", "spearman_unverified",
-    ),
-    "response": (
-        "f1", "precision", "recall", "mcc", "accuracy", "auroc", "auc_pr_factual", "auc_pr_nonfactual",
-        "pearson_support", "spearman_support", "pearson_unverified", "spearman_unverified",
-    ),
-}  # fmt: skip
-"""Level to the measures that are taken where the file names none: HAT's and Kang et al.'s, and AUROC."""
+# The measures that are taken where the file names none: HAT's and Kang et al.'s, and AUROC.
+_OF_WORDS = ("f1", "precision", "recall", "mcc", "auroc", "auc_pr_nonfactual")
+_OF_RESPONSES = (
+    "f1", "precision", "recall", "mcc", "accuracy", "auroc", "auc_pr_factual", "auc_pr_nonfactual", "pearson_support",
+    "spearman_support", "pearson_unverified", "spearman_unverified",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -360,7 +345,7 @@ class Config:
     def measures(self, level: str) -> tuple[str, ...]:
         """The measures at a level; the one that systems are sorted by is always among them."""
         rank_by = self.bench.rank_by
-        names = self.bench.measures or USUAL[level]
+        names = self.bench.measures or (_OF_WORDS if level == "word" else _OF_RESPONSES)
         return names if rank_by in names else (rank_by, *names)
 
     def places(self, paths: str | tuple[str, ...]) -> list[Path]:
@@ -381,8 +366,6 @@ def load(path: Path, *, data_root: Path | None = None, limit: int | None = None)
         InputError: it is no TOML, a key is unknown (with the nearest that are known), missing or of a wrong kind, or
             values do not go together; a file that it names does not exist.
     """
-    import msgspec
-
     try:
         entries = read_toml_records(path, Entries, "bench")
         if limit is not None:

@@ -329,7 +329,7 @@ class BenchCorrelations(msgspec.Struct, frozen=True):
 
 
 class BenchConfusion(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
-    """Which types a detector takes for which on one data set; see `bench.type_confusion`.
+    """Which types a detector takes for which on one data set; see `bench.evaluation`.
 
     Attributes:
         system, data: of what.

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import msgspec
 
 from veriglot.bench.data import read_data
-from veriglot.bench.evaluation import Settings
+from veriglot.bench.evaluation import Settings, type_confusions
 from veriglot.bench.figures import Judgement, measured, span_figures, unlabelled_answers
 from veriglot.bench.items import (
     OWN_MARKS,
@@ -30,7 +30,6 @@ from veriglot.bench.items import (
 )
 from veriglot.bench.leaderboard import Board, State, about_models, assembled
 from veriglot.bench.results import BenchCell, BenchSystem, Cost
-from veriglot.bench.type_confusion import type_confusions
 from veriglot.detectors.registry import load_detector
 from veriglot.errors import InputError, UnknownNameError, VeriglotError
 from veriglot.formats.reader import read_predictions

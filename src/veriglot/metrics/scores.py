@@ -34,14 +34,10 @@ __all__ = [
     "bin_of",
     "coarse_bin",
     "ece_equal_mass",
-    "ece_equal_width",
     "f1",
     "mid_ranks",
-    "pearson",
-    "prevalence",
     "ratio",
     "reliability",
-    "spearman",
 ]
 
 

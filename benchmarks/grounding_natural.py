@@ -22,10 +22,18 @@ import torch
 
 from veriglot.detectors.grounding.document import Lexicon
 from veriglot.records import Prediction, Span, Status, Word, encode
-from veriglot.training.grounding.calibration import calibrate, script_of_tag
 from veriglot.training.grounding.examples import read_labelled
 from veriglot.training.grounding.network import predict
-from veriglot.training.grounding.pipeline import first_stage, folds_of, is_answer, is_held_out, rows_of, second_stage
+from veriglot.training.grounding.pipeline import (
+    calibrate,
+    first_stage,
+    folds_of,
+    is_answer,
+    is_held_out,
+    rows_of,
+    script_of_tag,
+    second_stage,
+)
 from veriglot.training.grounding.synthetic_data import count_words, made_by_rule
 
 if TYPE_CHECKING:
@@ -34,7 +42,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from veriglot.detectors.grounding.detector import ScriptCalibration as Calibration
-    from veriglot.training.grounding.dataset import Row
+    from veriglot.training.grounding.examples import Row
     from veriglot.training.grounding.network import Network
 
 SETS = ("mfava/silver", "mfava/queries", "mu_shroom_val", "wice/non_supported_tokens", "xsum", "xquad")

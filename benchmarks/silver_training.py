@@ -37,8 +37,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from veriglot.training.grounding.dataset import Row
-    from veriglot.training.grounding.examples import Example
+    from veriglot.training.grounding.examples import Example, Row
 SETS = ("mfava/silver", "mfava/queries", "mu_shroom_val", "wice/non_supported_tokens", "xsum", "xquad")
 DRAWS = 500
 BEGINNING = 500  # code points by which evidence is known again

@@ -15,8 +15,7 @@ from veriglot.detectors.grounding.features import extract
 from veriglot.detectors.semantic.detector import FILES, Calibrations, Manifest, shared_folder, shared_hash
 from veriglot.detectors.semantic.features import READING_VERSION
 from veriglot.signatures import file_sha256
-from veriglot.training.semantic.network import SemanticNetwork
-from veriglot.training.semantic.pipeline import COLUMNS, export
+from veriglot.training.semantic.pipeline import COLUMNS, SemanticNetwork, export
 
 if TYPE_CHECKING:
     from pathlib import Path

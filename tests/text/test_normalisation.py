@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import unicodedata
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,7 +8,7 @@ from tricky_texts import TEXTS, TRICKY
 
 from veriglot.text.normalization import normalise
 
-OPTIONS = ["fold_case", "compatibility", "digits", "letters", "marks", "punctuation", "invisible", "spaces"]
+OPTIONS = ["fold_case", "compatibility", "punctuation", "spaces"]
 NOTHING = dict.fromkeys(OPTIONS, False)
 
 
@@ -45,17 +43,21 @@ def test_normalise(text: str, expected: str, starts: list[int], ends: list[int])
     [
         ("fold_case", "ÀẞI", "àssi"),
         ("compatibility", "ﬁＡ²", "fiA2"),
-        ("digits", "٣x", "3x"),
-        ("letters", "أةץё", "اهצе"),
-        ("marks", "مُحَـمد שָׁ", "محمد ש"),
         ("punctuation", "“x”—’", '"x"-\''),
-        ("invisible", "a\u200bb\u00adc\ufeff", "abc"),
         ("spaces", "a \r\n\u3000b", "a b"),
     ],
 )
 def test_each_option_alone(option: str, text: str, expected: str) -> None:
     assert normalise(text, **{**NOTHING, option: True}).text == expected
-    assert normalise(text, **NOTHING).text == unicodedata.normalize("NFC", text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("٣x", "3x"), ("أةץё", "اهצе"), ("مُحَـمد שָׁ", "محمد ש"), ("a\u200bb\u00adc\ufeff", "abc")],
+    ids=["digits", "letters", "marks", "invisible"],
+)
+def test_what_needs_no_option(text: str, expected: str) -> None:
+    assert normalise(text, **NOTHING).text == expected
 
 
 def test_original_range() -> None:
@@ -75,12 +77,6 @@ def test_tricky(text: str) -> None:
 @given(TEXTS, st.dictionaries(st.sampled_from(OPTIONS), st.booleans()))
 def test_map_is_monotone_and_covers(text: str, options: dict[str, bool]) -> None:
     check(text, options)
-
-
-@pytest.mark.fuzz
-@given(TEXTS)
-def test_without_options_it_is_nfc(text: str) -> None:
-    assert normalise(text, **NOTHING).text == unicodedata.normalize("NFC", text)
 
 
 def check(text: str, options: dict[str, bool]) -> None:

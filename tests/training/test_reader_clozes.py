@@ -14,7 +14,7 @@ from veriglot.formats.writer import write
 from veriglot.text.segmentation import words
 from veriglot.training.grounding.examples import Answer, read_labelled
 from veriglot.training.grounding.synthetic_data import count_words
-from veriglot.training.reader.examples import Gaps, clozes, gaps
+from veriglot.training.reader.pipeline import Gaps, clozes, gaps
 from veriglot.training.semantic.examples import Paragraph, paragraphs
 
 if TYPE_CHECKING:

@@ -47,7 +47,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def folders(base: Path, encoder_file: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Path], list[str]]:
     """Two folders of weights, trained alike, and what was said of it."""
-    from veriglot.training.reader import train
+    from veriglot.training.reader.pipeline import train
 
     data = tmp_path_factory.mktemp("data") / "parallel.jsonl"
     write(parallel_samples(12), data)
@@ -101,7 +101,7 @@ def test_the_weights_judge_across_languages(
 def test_a_reader_is_trained_anew_over_an_old_one(
     folders: tuple[list[Path], list[str]], encoder_file: Path, tmp_path: Path
 ) -> None:
-    from veriglot.training.reader import train
+    from veriglot.training.reader.pipeline import train
 
     data = tmp_path / "parallel.jsonl"
     write(parallel_samples(12), data)
@@ -115,7 +115,7 @@ def test_a_reader_is_trained_anew_over_an_old_one(
 
 
 def test_data_without_parallel_articles_is_refused(base: Path, encoder_file: Path, tmp_path: Path) -> None:
-    from veriglot.training.reader import train
+    from veriglot.training.reader.pipeline import train
 
     data = tmp_path / "one.jsonl"
     write([sample for sample in parallel_samples(30) if sample.language == "en"], data)

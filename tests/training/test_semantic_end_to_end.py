@@ -27,7 +27,7 @@ import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from hashed_encoder import HashedEncoder
-from veriglot.training.semantic import train
+from veriglot.training.semantic.pipeline import train
 if __name__ == "__main__":
     train([Path(sys.argv[2])], Path(sys.argv[3]), seed=3, encoder=HashedEncoder(), epochs=1, jobs=int(sys.argv[4]),
           say=print)
@@ -135,7 +135,7 @@ def test_equal_seeds_give_equal_weights_whatever_the_processes(folders: list[Pat
 
 
 def test_nothing_to_learn_from_is_said(tmp_path: Path) -> None:
-    from veriglot.training.semantic import train
+    from veriglot.training.semantic.pipeline import train
 
     write([Sample("x", "No evidence here.", language="en")], tmp_path / "data.jsonl")
     with pytest.raises(InputError, match="nothing to train on"):

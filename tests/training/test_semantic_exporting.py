@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from veriglot.training.semantic.network import SemanticNetwork
+    from veriglot.training.semantic.pipeline import SemanticNetwork
 
 torch = pytest.importorskip("torch", reason="training needs PyTorch: install the extra `train`")
 pytest.importorskip("onnxscript", reason="training writes ONNX: install the extra `train`")
@@ -47,7 +47,7 @@ READINGS = {
 
 @pytest.fixture(scope="module")
 def network() -> SemanticNetwork:
-    from veriglot.training.semantic.network import SemanticNetwork
+    from veriglot.training.semantic.pipeline import SemanticNetwork
 
     features = reading("Wool.", "Wool.")
     torch.manual_seed(1)

@@ -14,8 +14,7 @@ from training_data import article_samples, counted
 from veriglot.formats.writer import write
 from veriglot.records import Evidence, Sample
 from veriglot.text.normalization import fold
-from veriglot.training.grounding.dataset import Labels
-from veriglot.training.grounding.examples import Answer, Example, Labelled, read_labelled, share_of
+from veriglot.training.grounding.examples import Answer, Example, Labelled, Labels, read_labelled, share_of
 from veriglot.training.semantic.examples import (
     aligned,
     answers_across,
@@ -48,7 +47,7 @@ def rows(examples: list[Example]) -> list[Labels]:
     import numpy as np
 
     empty = np.zeros(0, np.float32)
-    return [Labels(example, empty, empty.reshape(0, 6), empty) for example in examples]
+    return [Labels(example, empty, empty, empty.reshape(0, 6)) for example in examples]
 
 
 def test_versions_of_a_paragraph_are_found_by_the_ids_of_its_questions(labelled: Labelled) -> None:

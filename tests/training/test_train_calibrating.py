@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from veriglot.detectors.calibration import sigmoid
-from veriglot.training.grounding.calibration import calibrate
-from veriglot.training.grounding.dataset import TYPES, Row
-from veriglot.training.grounding.examples import Example
+from veriglot.training.grounding.examples import TYPES, Example, Row
+from veriglot.training.grounding.pipeline import calibrate
 
 if TYPE_CHECKING:
     from veriglot.detectors.grounding.detector import ScriptCalibration as Calibration
@@ -22,8 +21,8 @@ def row_of(language: str, target: np.ndarray, weight: np.ndarray, kind: str) -> 
     example = Example(kind, "own", language, language, "x", ("x",))
     places = np.zeros(len(target), np.int32)
     return Row(
-        example, np.zeros((len(target), 1), np.float16), places, places, np.zeros((len(target), 2), np.int32),
-        target.astype(np.float32), np.zeros((len(target), len(TYPES)), np.float32), weight.astype(np.float32),
+        example, target.astype(np.float32), weight.astype(np.float32), np.zeros((len(target), len(TYPES)), np.float32),
+        np.zeros((len(target), 1), np.float16), places, places,
     )  # fmt: skip
 
 

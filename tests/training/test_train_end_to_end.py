@@ -100,7 +100,7 @@ def test_the_same_seed_gives_the_same_predictions_in_two_processes(folders: list
 
 
 def test_nothing_to_learn_from_is_said(tmp_path: Path) -> None:
-    from veriglot.training.grounding import train
+    from veriglot.training.grounding.pipeline import train
 
     write([Sample("x", "No evidence here.", language="en")], tmp_path / "data.jsonl")
     with pytest.raises(InputError, match="nothing to train on"):

@@ -53,10 +53,12 @@ def grounding(
 
     For example: veriglot train grounding silver/ checked.jsonl -o weights/
     """
-    from veriglot.training.grounding import train
+    from pathlib import Path
 
-    train(
-        list(map(Path, data)),
+    from veriglot.training import load_trainer
+
+    load_trainer("grounding")(
+        [Path(path) for path in data],
         Path(output),
         seed=seed,
         encoder=Path(encoder) if encoder is not None else None,
@@ -84,10 +86,10 @@ def semantic(
     import os
 
     os.environ.setdefault("OMP_NUM_THREADS", "1")  # before NumPy comes: small products are slower on more
-    from veriglot.training.semantic import train
+    from veriglot.training import load_trainer
 
-    train(
-        list(map(Path, data)),
+    load_trainer("semantic")(
+        [Path(path) for path in data],
         Path(output),
         seed=seed,
         encoder=Path(encoder) if encoder is not None else None,
@@ -116,10 +118,12 @@ def reader(
 
     For example: veriglot train reader xquad/ -o weights/
     """
-    from veriglot.training.reader import train
+    from pathlib import Path
 
-    train(
-        list(map(Path, data)),
+    from veriglot.training import load_trainer
+
+    load_trainer("reader")(
+        [Path(path) for path in data],
         Path(output),
         weights=Path(weights) if weights is not None else None,
         seed=seed,

@@ -32,6 +32,7 @@ __all__ = [
     "TooLongError",
     "iter_lines",
     "look_at",
+    "parquet_module",
     "read_container",
 ]
 
@@ -187,18 +188,14 @@ def iter_lines(stream: BinaryIO, max_line_bytes: int = MAX_LINE_BYTES) -> Iterat
     while chunk := stream.readline(max_line_bytes + 2):
         number += 1
         if number == 1:
-            chunk = _without_bom(chunk)
+            if chunk.startswith(_UTF16_BOMS):
+                raise InputError("this is UTF-16, not UTF-8", remedy="Convert the file to UTF-8 first.", line=1)
+            chunk = chunk.removeprefix(_UTF8_BOM)
         if len(chunk) > max_line_bytes and not chunk.endswith(b"\n"):
             _skip_line(stream)
             yield number, TooLongError(chunk[:_KEPT_OF_TOO_LONG], max_line_bytes, number)
         else:
             yield number, chunk
-
-
-def _without_bom(chunk: bytes) -> bytes:
-    if chunk.startswith(_UTF16_BOMS):
-        raise InputError("this is UTF-16, not UTF-8", remedy="Convert the file to UTF-8 first.", line=1)
-    return chunk.removeprefix(_UTF8_BOM)
 
 
 def _skip_line(stream: BinaryIO) -> None:
@@ -295,11 +292,6 @@ Records: TypeAlias = "Iterator[Record | BadRow]"
 _BATCH = 256
 
 
-def read_container(kind: str, source: Source, max_line_bytes: int) -> Records:
-    """The records of a source, read as the container `kind`."""
-    return CONTAINERS[kind](source, max_line_bytes)
-
-
 def _bad(source: Source, line: int, error: InputError, raw: bytes | str = "") -> BadRow:
     text = raw.decode("utf-8", "replace") if isinstance(raw, bytes) else raw
     return BadRow(source.path, line, error.at(path=source.path, line=line or None), text)
@@ -317,43 +309,33 @@ def _lines(source: Source, max_line_bytes: int) -> Iterator[tuple[int, bytes] | 
             yield _bad(source, error.line or 0, error)
 
 
-def _jsonl(source: Source, max_line_bytes: int) -> Records:
+def _records(
+    source: Source, max_line_bytes: int, strip: Callable[[bytes], bytes], decode: Callable[[bytes], Any]
+) -> Records:
+    """A record for each line that is not empty."""
     for item in _lines(source, max_line_bytes):
         if isinstance(item, BadRow):
             yield item
             continue
         number, line = item
-        line = line.strip()
-        if not line:
-            continue
-        try:
-            yield Record(number, decode_json(line), line)
-        except InputError as error:
-            yield _bad(source, number, _utf8_fault(line) or error, line)
-
-
-def _utf8_fault(line: bytes) -> InputError | None:
-    """The first byte of the line that is not UTF-8, counted from the line's beginning."""
-    try:
-        line.decode("utf-8")
-    except UnicodeDecodeError as error:
-        return _not_utf8(error.start, line[error.start])
-    return None
-
-
-def _text(source: Source, max_line_bytes: int) -> Records:
-    for item in _lines(source, max_line_bytes):
-        if isinstance(item, BadRow):
-            yield item
-            continue
-        number, line = item
-        line = line.rstrip(b"\r\n")
+        line = strip(line)
         if not line.strip():
             continue
         try:
-            yield Record(number, line.decode("utf-8"), line)
+            line.decode("utf-8")
+            yield Record(number, decode(line), line)
         except UnicodeDecodeError as error:
             yield _bad(source, number, _not_utf8(error.start, line[error.start]), line)
+        except InputError as error:
+            yield _bad(source, number, error, line)
+
+
+def _jsonl(source: Source, max_line_bytes: int) -> Records:
+    return _records(source, max_line_bytes, bytes.strip, decode_json)
+
+
+def _text(source: Source, max_line_bytes: int) -> Records:
+    return _records(source, max_line_bytes, lambda line: line.rstrip(b"\r\n"), bytes.decode)
 
 
 def _not_utf8(position: int, byte: int) -> InputError:
@@ -406,40 +388,37 @@ class _DecodedLines:
         return fault
 
 
-def _delimited(delimiter: str) -> Callable[[Source, int], Records]:
-    def read(source: Source, max_line_bytes: int) -> Records:
-        csv.field_size_limit(max(csv.field_size_limit(), max_line_bytes))
-        lines = _DecodedLines(source, max_line_bytes)
-        reader = csv.reader(lines, delimiter=delimiter)
-        header: list[str] | None = None
-        start = 1
-        while True:
-            fault: BadRow | InputError | None
-            try:
-                row = next(reader)
-                fault = lines.take_fault()
-            except StopIteration:
-                return
-            except csv.Error as error:
-                row, fault = [], InputError(f"this is not a row of {delimiter!r}-separated values: {error}")
-            start, line = lines.number + 1, start
-            if isinstance(fault, BadRow):
-                yield fault
-            elif fault is not None:
-                yield _bad(source, line, fault, delimiter.join(row))
-            elif not row or row == [""]:
-                continue
-            elif header is None:
-                header = row
-            elif len(row) != len(header):
-                wrong = InputError(
-                    f"the row has {len(row)} columns, but the header {len(header)}", remedy="Is a quote left open?"
-                )
-                yield _bad(source, line, wrong, delimiter.join(row)[:4096])
-            else:
-                yield Record(line, dict(zip(header, row, strict=True)))
-
-    return read
+def _delimited(delimiter: str, source: Source, max_line_bytes: int) -> Records:
+    csv.field_size_limit(max(csv.field_size_limit(), max_line_bytes))
+    lines = _DecodedLines(source, max_line_bytes)
+    reader = csv.reader(lines, delimiter=delimiter)
+    header: list[str] | None = None
+    start = 1
+    while True:
+        fault: BadRow | InputError | None
+        try:
+            row = next(reader)
+            fault = lines.take_fault()
+        except StopIteration:
+            return
+        except csv.Error as error:
+            row, fault = [], InputError(f"this is not a row of {delimiter!r}-separated values: {error}")
+        start, line = lines.number + 1, start
+        if isinstance(fault, BadRow):
+            yield fault
+        elif fault is not None:
+            yield _bad(source, line, fault, delimiter.join(row))
+        elif not row or row == [""]:
+            continue
+        elif header is None:
+            header = row
+        elif len(row) != len(header):
+            wrong = InputError(
+                f"the row has {len(row)} columns, but the header {len(header)}", remedy="Is a quote left open?"
+            )
+            yield _bad(source, line, wrong, delimiter.join(row)[:4096])
+        else:
+            yield Record(line, dict(zip(header, row, strict=True)))
 
 
 def _parquet(source: Source, _max_line_bytes: int) -> Records:
@@ -470,15 +449,12 @@ def parquet_module() -> Any:
     return pyarrow.parquet
 
 
-CONTAINERS: dict[str, Callable[[Source, int], Records]] = {
-    "jsonl": _jsonl,
-    "json": _json,
-    "csv": _delimited(","),
-    "tsv": _delimited("\t"),
-    "parquet": _parquet,
-    "text": _text,
-}
-"""Name of a container to its reader."""
+def read_container(kind: str, source: Source, max_line_bytes: int) -> Records:
+    """The records of a source, read as the container `kind`."""
+    if kind in {"csv", "tsv"}:
+        return _delimited("," if kind == "csv" else "\t", source, max_line_bytes)
+    readers = {"jsonl": _jsonl, "json": _json, "parquet": _parquet, "text": _text}
+    return readers[kind](source, max_line_bytes)
 
 
 # Where bytes come from: a file or standard input, with a look at its beginning that consumes nothing.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from veriglot.formats.base import Reading
     from veriglot.formats.containers import Head
 
-__all__ = ["align"]
+__all__ = []
 
 
 # Two copies of one text that differ a little: where each code point of one stands in the other.
@@ -88,47 +88,34 @@ _SPACE = -2
 def align(first: str, second: str) -> _Alignment:
     """Align `first` onto `second`. Time is linear where only white space differs."""
     places = [_SPACE if char.isspace() else -1 for char in first]
-    solid = sum(index == -1 for index in places)
-    here = [i for i, index in enumerate(places) if index == -1]
+    here = [i for i, char in enumerate(first) if not char.isspace()]
     there = [i for i, char in enumerate(second) if not char.isspace()]
-    if len(here) == len(there) and all(first[i] == second[j] for i, j in zip(here, there, strict=True)):
-        for i, j in zip(here, there, strict=True):
-            places[i] = j
-        return _Alignment(first, second, places, solid, solid)
-    matched = _align_words(first, second, places)
-    return _Alignment(first, second, places, solid, matched)
+    same = [first[i] for i in here] == [second[j] for j in there]
+    for i, j in zip(here, there, strict=True) if same else _pairs(first, second):
+        places[i] = j
+    return _Alignment(first, second, places, len(here), sum(index >= 0 for index in places))
 
 
-def _align_words(first: str, second: str, places: list[int]) -> int:
+def _pairs(first: str, second: str) -> Iterator[tuple[int, int]]:
+    """Letters of two texts that are the same: words are matched first, then letters inside stretches that differ."""
     ours, others = list(_TOKEN.finditer(first)), list(_TOKEN.finditer(second))
-    matcher = SequenceMatcher(None, [m.group() for m in ours], [m.group() for m in others], autojunk=False)
-    matched = 0
-    for operation, a, b, c, d in matcher.get_opcodes():
-        if operation == "equal":
-            for mine, other in zip(ours[a:b], others[c:d], strict=True):
-                matched += _pair(places, mine.start(), other.start(), mine.end() - mine.start())
-        elif operation == "replace":
-            matched += _align_letters(_letters(ours[a:b]), _letters(others[c:d]), first, second, places)
-    return matched
+    for equal, a, b, c, d in _blocks([m.group() for m in ours], [m.group() for m in others]):
+        here, there = (
+            [index for token in tokens for index in range(*token.span())] for tokens in (ours[a:b], others[c:d])
+        )
+        if equal:
+            yield from zip(here, there, strict=True)
+            continue
+        for alike, start, end, low, high in _blocks([first[i] for i in here], [second[j] for j in there]):
+            if alike:
+                yield from zip(here[start:end], there[low:high], strict=True)
 
 
-def _letters(tokens: Sequence[re.Match[str]]) -> list[int]:
-    return [index for token in tokens for index in range(token.start(), token.end())]
-
-
-def _align_letters(ours: list[int], others: list[int], first: str, second: str, places: list[int]) -> int:
-    matcher = SequenceMatcher(None, [first[i] for i in ours], [second[i] for i in others], autojunk=False)
-    matched = 0
-    for a, c, size in matcher.get_matching_blocks():
-        for offset in range(size):
-            matched += _pair(places, ours[a + offset], others[c + offset], 1)
-    return matched
-
-
-def _pair(places: list[int], mine: int, other: int, size: int) -> int:
-    for offset in range(size):
-        places[mine + offset] = other + offset
-    return size
+def _blocks(first: Sequence[str], second: Sequence[str]) -> Iterator[tuple[bool, int, int, int, int]]:
+    """Ranges of two sequences that are equal, or replaced by each other."""
+    for operation, a, b, c, d in SequenceMatcher(None, first, second, autojunk=False).get_opcodes():
+        if operation in {"equal", "replace"}:
+            yield operation == "equal", a, b, c, d
 
 
 _LAYERS = (("gold", Kind.HUMAN), ("silver", Kind.MODEL))
@@ -160,12 +147,7 @@ class Mfava(Format):
         unusable; `meta.glued` lists the silver spans that show a seam.
         """
         language = reading.language_of_file()
-        generated = parse_tags(need(data, "generated_text", str), _types())
-        response = generated.text
-        if generated.report.seen:
-            reading.report.layer("response").add(generated.report)
-            if reading.strict:
-                generated.refuse_faults("generated_text")
+        response = _parsed(need(data, "generated_text", str), "response", "generated_text", reading).text
         annotations = []
         for name, kind in _LAYERS:
             tagged = optional(data, f"{name}_annotations", str)
@@ -216,10 +198,6 @@ def _with_fava_types(annotation: Annotation) -> list[Span]:
     return spans
 
 
-def _types() -> tuple[str, ...]:
-    return tuple(taxonomy("fava").types)
-
-
 def _group(response: str) -> str:
     """The same for texts that differ in white space only."""
     return hashlib.sha256("".join(response.split()).encode("utf-8", "surrogatepass")).hexdigest()[:16]
@@ -238,11 +216,7 @@ def _glued(annotations: list[Annotation], response: str, references: str) -> lis
 
 
 def _layer(name: str, kind: Kind, text: str, response: str, reading: Reading) -> Annotation:
-    tagged = parse_tags(text, _types())
-    report = reading.report
-    report.layer(name).add(tagged.report)
-    if reading.strict:
-        tagged.refuse_faults(f"{name}_annotations")
+    tagged, report = _parsed(text, name, f"{name}_annotations", reading), reading.report
     alignment = align(tagged.text, response)
     if alignment.matched < _SAME_TEXT * alignment.solid:
         raise InputError("the annotated text is not the generated text", field=f"{name}_annotations")
@@ -340,9 +314,13 @@ def _taxonomy_of(tagged: str) -> str:
     return best if counts[best] else "fava"
 
 
-def _parsed(text: str, taxonomy_name: str, edits: Edits, field: str, reading: Reading) -> Tagged:
-    tagged = parse_tags(text, tuple(taxonomy(taxonomy_name).types), edits=edits)
-    reading.report.layer("tagged").add(tagged.report)
+def _parsed(
+    text: str, layer: str, field: str, reading: Reading, *, types: str = "fava", edits: Edits = "strip"
+) -> Tagged:
+    """A tagged text, its tags in the account of a layer if there are any, and refused where faults are."""
+    tagged = parse_tags(text, tuple(taxonomy(types).types), edits=edits)
+    if tagged.report.seen or layer != "response":
+        reading.report.layer(layer).add(tagged.report)
     if reading.strict:
         tagged.refuse_faults(field)
     return tagged
@@ -357,15 +335,15 @@ class Inline(Format):
     name = "inline"
     summary = "inline tags: a response a line, or records with `tagged`"
     containers = ("jsonl", "text", "json", "csv", "parquet")
+    keys = ("tagged",)
+    confidence = 0.9
 
     def sniff(self, head: Head) -> Sniff | None:
         """By the key `tagged`, or by tags of a known type in a text."""
-        if head.has("tagged"):
-            return Sniff(0.9, "the key `tagged`")
         known = {type_ for each in taxonomies().values() for type_ in each.types}
         if head.container == "text" and any(tag.lower() in known for tag in _TAG.findall(head.text)):
             return Sniff(0.7, "text with tags of known types")
-        return None
+        return super().sniff(head)
 
     def samples(self, data: Any, line: int, reading: Reading) -> Iterator[Sample]:
         """One sample a line or record."""
@@ -376,7 +354,7 @@ class Inline(Format):
             raise InputError(
                 f"there is no taxonomy {name!r}", field="taxonomy", remedy=f"Known: {', '.join(taxonomies())}."
             )
-        tagged = _parsed(text, name, "strip", "tagged", reading)
+        tagged = _parsed(text, "tagged", "tagged", reading, types=name)
         language = reading.stated_language(record) or reading.language_of_file()
         passages = record.get("evidence")
         passages = [passages] if isinstance(passages, str) else optional(record, "evidence", list) or []
@@ -440,7 +418,7 @@ class Fava(Format):
             (each for each in self._fields if isinstance(data, dict) and isinstance(data.get(each[0]), str)),
             self._fields[0],
         )
-        tagged = _parsed(need(data, key, str), "fava", edits, key, reading)
+        tagged = _parsed(need(data, key, str), "tagged", key, reading, edits=edits)
         prompt = optional(data, "prompt", str) or ""
         match = _PROMPT.match(prompt)
         evidence = match.group(1) if match else optional(data, "evidence", str)

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SeenIds",
-    "companion_of",
     "files_in",
     "guess",
     "read",
     "read_predictions",
     "read_rows",
+    "readable_files",
 ]
 
 
@@ -65,13 +65,7 @@ def guess(path: str | Path) -> Guess:
 def _guess_folder(folder: Path) -> Guess:
     counts: Counter[str] = Counter()
     example: dict[str, tuple[Path, Guess]] = {}
-    for file in files_in(folder):
-        if companion_of(file):
-            continue
-        try:
-            guessed = _guess_source(Source(file))
-        except InputError:
-            continue
+    for file, guessed in readable_files(folder, {}):
         counts[guessed.format] += 1
         example.setdefault(guessed.format, (file, guessed))
     if not counts:
@@ -114,12 +108,17 @@ def files_in(folder: Path) -> list[Path]:
     )
 
 
-def companion_of(file: Path) -> str | None:
-    """The format with whose files this one is read, without being of it itself; None for most files."""
-    for name in FORMATS.names():
-        if load_format(name).reads_beside(file):
-            return name
-    return None
+def readable_files(folder: Path, unread: dict[str, str]) -> Iterator[tuple[Path, Guess]]:
+    """The files of a folder that are in a known format; of the others `unread` is told why they are left aside."""
+    for file in files_in(folder):
+        owner = next((name for name in FORMATS.names() if load_format(name).reads_beside(file)), None)
+        if owner is not None:
+            unread[str(file)] = f"it is read with the files of the format {owner}"
+            continue
+        try:
+            yield file, _guess_source(Source(file))
+        except InputError as error:
+            unread[str(file)] = error.detail
 
 
 def _remedy() -> str:
@@ -228,33 +227,20 @@ def read_rows(
 
 
 def _sources(path: str | Path, name: str | None, report: Report) -> Iterator[tuple[Source, Guess]]:
-    if str(path) != "-" and Path(path).is_dir():
-        yield from _folder_sources(Path(path), name, report)
+    if str(path) == "-" or not Path(path).is_dir():
+        source = Source(path)
+        yield source, _as_named(source, name) if name else _guess_source(source)
         return
-    source = Source(path)
-    yield source, _as_named(source, name) if name else _guess_source(source)
-
-
-def _folder_sources(folder: Path, name: str | None, report: Report) -> Iterator[tuple[Source, Guess]]:
     any_read = False
-    for file in files_in(folder):
-        source = Source(file)
-        if owner := companion_of(file):
-            report.unread[source.path] = f"it is read with the files of the format {owner}"
-            continue
-        try:
-            guessed = _guess_source(source)
-        except InputError as error:
-            report.unread[source.path] = error.detail
-            continue
+    for file, guessed in readable_files(Path(path), report.unread):
         if name and guessed.format != name:
-            report.unread[source.path] = f"it is in the format {guessed.format}"
+            report.unread[str(file)] = f"it is in the format {guessed.format}"
             continue
         any_read = True
-        yield source, guessed
+        yield Source(file), guessed
     if not any_read:
         wanted = f"in the format {name!r}" if name else "in a known format"
-        raise InputError(f"no file of this folder is {wanted}", path=str(folder), remedy="Name a file, or --from.")
+        raise InputError(f"no file of this folder is {wanted}", path=str(path), remedy="Name a file, or --from.")
 
 
 def _as_named(source: Source, name: str) -> Guess:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from veriglot.formats.base import Reading
     from veriglot.formats.containers import Head, Records
 
-__all__ = ["ADDITION", "HALLUCINATIONS"]
+__all__ = []
 
 _TYPE = "hallucination"
 _LINES_LOOKED_AT = 20

@@ -261,11 +261,7 @@ _NATIVE = ("jsonl", "parquet")
 
 
 def _format_for(path: str | Path) -> str:
-    """The format that a file's suffix says: `jsonl` or `parquet`; `jsonl` for standard output.
-
-    Raises:
-        UsageError: the suffix says none.
-    """
+    """The format that a file's suffix says: `jsonl` or `parquet`; `jsonl` for standard output."""
     if str(path) == "-":
         return "jsonl"
     name = _BY_SUFFIX.get(Path(path).suffix.lower())

@@ -1,5 +1,1 @@
-"""Scripts, language identification, sentences, words and normalisation, with offsets exact in code points."""
-
-from veriglot.text.facts import facts
-
-__all__ = ["facts"]
+"""Scripts, language identification, sentences, words, facts and normalisation, with offsets exact in code points."""

@@ -1,9 +1,9 @@
 """Atomic facts: the units of a response that can be checked one by one, found by rules and without a language model.
 
-A sentence is parted into clauses and what is set into them (`fact_clauses`), and each clause into what it says and its
-dates, numbers and names (`fact_values`), by words and marks of each language (`fact_rules`). Every word stands in
-exactly one fact, the one whose truth hangs on it: in "Ada was born in Paris in 1901" the date is a fact of its own
-(`in 1901`), whose context (`Ada was born`) belongs to the fact before it. So a wrong year is one wrong fact, not two.
+A sentence is parted into clauses and what is set into them, and each clause into what it says and its dates, numbers
+and names, by words and marks of each language. Every word stands in exactly one fact, the one whose truth hangs on it:
+in "Ada was born in Paris in 1901" the date is a fact of its own (`in 1901`), whose context (`Ada was born`) belongs to
+the fact before it. So a wrong year is one wrong fact, not two.
 
 After Kang et al. (Kang, Blevins, Zettlemoyer 2024, section 5.1 and Table 5: single simple facts, and "each date is
 counted as one fact, except for birthdates and death dates, which are counted as two") and FActScore (Min et al. 2023).
@@ -13,27 +13,357 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.resources import files
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import msgspec
 
 from veriglot.text.segmentation import sentences, words
-from veriglot.text.values import (
-    CLOSING,
-    OPENING,
-    SentenceWords,
-    dates,
-    joined_runs,
-    languages_with_rules,
-    rules_of,
-    values,
-)
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from veriglot.text.values import Rules, Run
+__all__ = ["Fact", "SentenceWords", "dates", "fact_languages", "facts", "rules_of"]
 
-__all__ = ["Fact", "fact_languages", "facts"]
+
+# The words by which the facts of a sentence are told apart, language by language.
+#
+# `fact_rules.json` was written for Veriglot; `tools/build_month_names.py` makes `months.json` from the Unicode Common
+# Locale Data Repository. All words are casefolded.
+
+
+_ENUMERATING = frozenset({"zh", "yue"})  # where the ideographic comma parts the items of a list, and no clauses
+
+
+class _Entry(msgspec.Struct, forbid_unknown_fields=True):
+    """One language as it stands in the data file; see `_Rules`."""
+
+    perhaps: str = ""
+    always: str = ""
+    verbs: str = ""
+    pronouns: str = ""
+    before: str = ""
+    of: str = ""
+    after: str = ""
+    dates: str = ""
+    topics: str = ""
+    topic_endings: str = ""
+    names: bool = True
+    spaces: bool = False
+    short: int = 3
+
+
+@dataclass(frozen=True)
+class _Rules:
+    """What is known of one language, as words unless it is said otherwise."""
+
+    # words that begin a clause where both sides of them are long, or a verb or pronoun follows
+    perhaps: frozenset[str]
+    always: frozenset[str]  # words that begin a clause wherever they stand
+    verbs: frozenset[str]  # copulas and auxiliaries; after an apposition they take the sentence up again
+    pronouns: frozenset[str]  # subjects that begin a clause after one of `perhaps`
+    before: frozenset[str]  # prepositions that make an adjunct of the date, number or name after them
+    of: frozenset[str]  # those of `before` that tie a name to the noun before it instead
+    after: frozenset[str]  # postpositions and the like that belong to the date or number before them
+    months: frozenset[str]  # names of months
+    dates: frozenset[str]  # other words of a date: year, century, era
+    topics: frozenset[str]  # particles after which the sentence goes on, whatever the comma says
+    topic_endings: tuple[str, ...]  # the same, as endings of words
+    names: bool  # whether a capital letter tells a name from a noun
+    spaces: bool  # whether a space may part clauses (Thai)
+    commas: str  # the marks that may part clauses
+    short: int  # words that a clause has at the least
+
+    @property
+    def long(self) -> int:
+        """Words on each side of one of `perhaps` that make two clauses of them."""
+        return self.short + 2
+
+    def in_date(self, word: str) -> bool:
+        """Whether a casefolded word may stand in a date."""
+        return word in self.months or word in self.dates
+
+
+@cache
+def _entries() -> dict[str, _Entry]:
+    data = files(__package__).joinpath("fact_rules.json").read_bytes()
+    return msgspec.json.decode(data, type=dict[str, _Entry])
+
+
+@cache
+def _months() -> dict[str, str]:
+    return msgspec.json.decode(files(__package__).joinpath("months.json").read_bytes(), type=dict[str, str])
+
+
+def rules_of(language: str | None) -> _Rules | None:
+    """The rules of a language by its tag (`zh-Hant`, `sr-Latn`, `pt-BR`); None where there are none."""
+    return _rules(language.partition("-")[0].lower()) if language else None
+
+
+@cache
+def _rules(base: str) -> _Rules | None:
+    entry = _entries().get(base)
+    if entry is None:
+        return None
+    sets = {
+        name: frozenset(getattr(entry, name).split())
+        for name in ("perhaps", "always", "verbs", "pronouns", "before", "of", "after", "topics")
+    }
+    return _Rules(
+        **sets,
+        months=frozenset(_months().get(base, "").split()),
+        dates=frozenset(entry.dates.casefold().split()),
+        topic_endings=tuple(entry.topic_endings.split()),
+        names=entry.names,
+        spaces=entry.spaces,
+        commas=",，،" if base in _ENUMERATING else ",，،、",
+        short=entry.short,
+    )
+
+
+# One sentence as words and the gaps between them: what the rules of facts look at.
+
+
+_Run = tuple[int, int]  # half-open, counted in words of the sentence
+
+_OPENING = frozenset("([{（［【〔")
+_CLOSING = frozenset(")]}）］】〕")
+_PLAIN = re.compile(r"[\s'’\u00a0\-]*")
+
+
+@dataclass(frozen=True)
+class SentenceWords:
+    """The words of one sentence, half-open in code points of the whole text, and casefolded.
+
+    `gaps` holds what stands before each word, since the word before it or the beginning of the sentence.
+    """
+
+    text: str
+    bounds: list[tuple[int, int]]
+    folded: list[str]
+    gaps: list[str]
+
+    @classmethod
+    def of(cls, text: str, start: int, bounds: list[tuple[int, int]]) -> SentenceWords:
+        """The words `bounds` of the sentence that begins at `start`."""
+        ends = [start, *(end for _, end in bounds)]
+        gaps = [text[ends[index] : first] for index, (first, _) in enumerate(bounds)]
+        return cls(text, bounds, [text[first:end].casefold() for first, end in bounds], gaps)
+
+    def __len__(self) -> int:
+        return len(self.bounds)
+
+    def capitalised(self, index: int) -> bool:
+        """Whether a word begins with a capital letter."""
+        first = self.text[self.bounds[index][0]]
+        return first.isupper() or first.istitle()
+
+    def has_digit(self, index: int) -> bool:
+        """Whether a word holds a decimal digit of any script."""
+        return any(char.isdecimal() for char in self.folded[index])
+
+    def joined(self, index: int) -> bool:
+        """Whether nothing but space, an apostrophe or a hyphen parts a word from the one before it."""
+        return _PLAIN.fullmatch(self.gaps[index]) is not None
+
+    def glued(self, index: int) -> bool:
+        """Whether a word is written together with the one before it, as a suffix is: `1921'de`, `1921-ben`."""
+        gap = self.gaps[index]
+        return gap != "" and not any(char.isspace() for char in gap) and _PLAIN.fullmatch(gap) is not None
+
+    def places(self, runs: Iterable[_Run]) -> tuple[tuple[int, int], ...]:
+        """Runs of words as half-open ranges of code points; runs that follow on each other become one."""
+        return tuple((self.bounds[first][0], self.bounds[end - 1][1]) for first, end in joined_runs(runs))
+
+
+def joined_runs(runs: Iterable[_Run]) -> tuple[_Run, ...]:
+    """Disjoint runs in order; those that follow on each other become one."""
+    merged: list[_Run] = []
+    for first, end in sorted(runs):
+        if merged and merged[-1][1] == first:
+            merged[-1] = (merged[-1][0], end)
+        else:
+            merged.append((first, end))
+    return tuple(merged)
+
+
+# Dates, numbers and names of a sentence.
+
+
+_IN_DATE = re.compile(r"[\s.,/'’·º°ª\-–]*")
+_SPACED_DASH = re.compile(r"\s[-–—]+\s")
+_YEAR = re.compile(r"\d{4}")
+_ARTICLE = 3  # letters that an article has at the most
+
+
+class _Value(NamedTuple):
+    """A date, a number or a name with the words that tie it to its sentence, as a run of words."""
+
+    run: _Run
+    kind: Literal["date", "number", "name"]
+
+
+def dates(words: SentenceWords, rules: _Rules) -> list[_Run]:
+    """The dates of a sentence as runs of words, without prepositions: a year, a day, a range of years without spaces.
+
+    A word for a month or a year is in a date only beside a number.
+    """
+    result: list[_Run] = []
+    index = 0
+    while index < len(words):
+        if not _part_of_date(words, rules, index):
+            index += 1
+            continue
+        end = _end_of_date(words, rules, index)
+        if _is_date(words, rules, index, end):
+            result.append((index, end))
+        index = end
+    return result
+
+
+def _part_of_date(words: SentenceWords, rules: _Rules, index: int) -> bool:
+    return words.has_digit(index) or rules.in_date(words.folded[index])
+
+
+def _end_of_date(words: SentenceWords, rules: _Rules, start: int) -> int:
+    end = start + 1
+    while end < len(words):
+        if _follows(words, end) and _part_of_date(words, rules, end):
+            if "," in words.gaps[end] and (_is_year(words, end - 1) or not _is_year(words, end)):
+                break  # `1914, 1918` are two; `March 14, 1879` is one
+            end += 1
+        elif _bridged(words, rules, end):
+            end += 2
+        elif words.glued(end) and words.has_digit(end - 1):  # `4-an de majo`
+            end += 1
+        else:
+            break
+    return end
+
+
+def _follows(words: SentenceWords, index: int) -> bool:
+    gap = words.gaps[index]
+    return _IN_DATE.fullmatch(gap) is not None and _SPACED_DASH.search(gap) is None
+
+
+def _bridged(words: SentenceWords, rules: _Rules, index: int) -> bool:
+    """Whether a word such as the `de` of `14 de marzo de 1879` stands between two parts of a date."""
+    return (
+        index + 1 < len(words)
+        and words.folded[index] in rules.of | rules.before
+        and words.joined(index)
+        and words.joined(index + 1)
+        and _part_of_date(words, rules, index + 1)
+        and (words.folded[index - 1] in rules.months or words.folded[index + 1] in rules.months)
+    )
+
+
+def _is_year(words: SentenceWords, index: int) -> bool:
+    word = words.folded[index]
+    return _YEAR.fullmatch(word) is not None and 1000 <= int(word) <= 2100
+
+
+def _is_date(words: SentenceWords, rules: _Rules, start: int, end: int) -> bool:
+    numbers = [index for index in range(start, end) if words.has_digit(index)]
+    if numbers and any(rules.in_date(words.folded[index]) for index in range(start, end)):
+        return True
+    return any(_is_year(words, index) or _ends_as_date(words.folded[index], rules) for index in numbers)
+
+
+def _ends_as_date(word: str, rules: _Rules) -> bool:
+    """Whether a number is written together with a word of a date, as in `1879년`."""
+    tail = word.lstrip("0123456789")
+    return tail != word and tail in rules.dates
+
+
+def values(words: SentenceWords, rules: _Rules, runs: Sequence[_Run], date_runs: Sequence[_Run]) -> list[_Value]:
+    """The values of one clause, given as runs of words, each with its prepositions and postpositions; disjoint."""
+    result: list[_Value] = []
+    for first, last in runs:
+        index = first
+        while index < last:
+            value = _value_at(words, rules, index, (result[-1].run[1] if result else first, last), date_runs)
+            if value is None:
+                index += 1
+                continue
+            start, end = max(first, value.run[0]), value.run[1]
+            if result and result[-1].run[1] == start - 1 >= first and words.folded[start - 1] in rules.perhaps:
+                start -= 1  # `1918 and 1922`
+            result.append(value._replace(run=(start, end)))
+            index = end
+    return result
+
+
+def _value_at(
+    words: SentenceWords, rules: _Rules, index: int, bounds: _Run, date_runs: Sequence[_Run]
+) -> _Value | None:
+    """The value whose first number, word of a date or capital letter stands at `place`; `bounds` is its clause."""
+    low, high = bounds
+    for start, end in date_runs:
+        if start == index:
+            return _Value(_extended(words, rules, (start, min(end, high)), bounds), "date")
+    if words.has_digit(index):
+        return _Value(_extended(words, rules, _with_unit(words, rules, index, high), bounds), "number")
+    if rules.names and words.capitalised(index):
+        lead = _lead(words, rules.before - rules.of, index, low)
+        if lead < index:
+            return _Value((lead, _end_of_name(words, rules, index, high)), "name")
+    return None
+
+
+def _with_unit(words: SentenceWords, rules: _Rules, index: int, high: int) -> _Run:
+    """A number with the word that says of what, where one follows."""
+    end = index + 1
+    while end < high and words.has_digit(end) and words.joined(end):
+        end += 1
+    taken = rules.before | rules.verbs | rules.perhaps | rules.always | rules.after
+    for spaced in (False, True):  # a second word, as in `58 square kilometres`, only where words have spaces
+        if end >= high or not words.joined(end) or words.folded[end] in taken or (spaced and not words.gaps[end]):
+            break
+        end += 1
+    return index, end
+
+
+def _extended(words: SentenceWords, rules: _Rules, run: _Run, bounds: _Run) -> _Run:
+    """A date or number with the prepositions before it and the suffix or postposition after it."""
+    low, high = bounds
+    start, end = run
+    if end < high and (words.glued(end) or (words.folded[end] in rules.after and words.joined(end))):
+        end += 1
+    return _lead(words, rules.before, start, low), end
+
+
+def _lead(words: SentenceWords, prepositions: frozenset[str], index: int, low: int) -> int:
+    """Where the prepositions begin that stand before `place`, an article between them and it or not."""
+    start = index
+    if (
+        start - 2 >= low
+        and words.folded[start - 1] not in prepositions
+        and words.folded[start - 2] in prepositions
+        and len(words.folded[start - 1]) <= _ARTICLE
+        and not words.capitalised(start - 1)
+        and words.joined(start)
+    ):
+        start -= 1
+    while start > low and start > index - 3 and words.folded[start - 1] in prepositions and words.joined(start):
+        start -= 1
+    return start if start == index or words.folded[start] in prepositions else index
+
+
+def _end_of_name(words: SentenceWords, rules: _Rules, index: int, high: int) -> int:
+    end = index + 1
+    while end < high:
+        step = 1 if words.capitalised(end) else 2
+        if end + step > high or not words.capitalised(end + step - 1):
+            break
+        if step == 2 and (words.folded[end] not in rules.of or not words.joined(end + 1)):
+            break
+        if not words.joined(end) and words.gaps[end].strip() not in (",", "."):  # `Brescia, Italy`, `J. F. Kennedy`
+            break
+        end += step
+    return end
 
 
 # The clauses of a sentence and what is set into them: by punctuation, conjunctions and relative pronouns.
@@ -47,44 +377,33 @@ _Cut = Literal["start", "comma", "mark", "open", "close", "word"]
 
 
 @dataclass(frozen=True)
-class Clause:
-    """A clause as runs of words of its sentence.
+class _Clause:
+    """A clause as runs of words of its sentence; several runs where something is set into it.
 
-    Attributes:
-        runs: its words; several runs where something is set into it.
-        aside: whether it is set into another clause: in brackets, or as an apposition.
-        cut: how it is parted from what stands before it.
-        depth: how many brackets it stands in.
-        host: the clause that an aside stands in, or None.
+    An `aside` is set into another clause, its `host`: in brackets, or as an apposition.
     """
 
-    runs: tuple[Run, ...]
+    runs: tuple[_Run, ...]
     aside: bool = False
     cut: _Cut = "start"
     depth: int = 0
-    host: tuple[Run, ...] = field(default=())
+    host: tuple[_Run, ...] = field(default=())
 
     @property
     def size(self) -> int:
         """Words."""
         return sum(end - start for start, end in self.runs)
 
-    def with_runs(self, other: Clause) -> Clause:
+    def with_runs(self, other: _Clause) -> _Clause:
         """This clause and another as one."""
         return replace(self, runs=joined_runs((*self.runs, *other.runs)))
 
 
-def clauses(words: SentenceWords, rules: Rules, dates: Sequence[Run]) -> list[Clause]:
-    """The clauses of a sentence; each word stands in exactly one.
-
-    Args:
-        words: the sentence, with one word at the least.
-        rules: of its language.
-        dates: runs of words that are never cut.
-    """
+def clauses(words: SentenceWords, rules: _Rules, dates: Sequence[_Run]) -> list[_Clause]:
+    """The clauses of a sentence, which has a word at the least; each word stands in exactly one. No date is cut."""
     segments = _segments(words, rules, dates)
-    outer: list[Clause] = []
-    asides: list[Clause] = []
+    outer: list[_Clause] = []
+    asides: list[_Clause] = []
     for segment in segments:
         if segment.depth:
             _add_aside(words, segment, outer, asides, rules)
@@ -97,13 +416,15 @@ def clauses(words: SentenceWords, rules: Rules, dates: Sequence[Run]) -> list[Cl
     return sorted([*merged, *hosted], key=lambda clause: clause.runs)
 
 
-def _host(aside: Clause, outer: Sequence[Clause]) -> tuple[Run, ...]:
+def _host(aside: _Clause, outer: Sequence[_Clause]) -> tuple[_Run, ...]:
     """The last clause that begins before an aside."""
     before = [clause for clause in outer if clause.runs[0][0] < aside.runs[0][0]]
     return before[-1].runs if before else ()
 
 
-def _add_aside(words: SentenceWords, segment: Clause, outer: list[Clause], asides: list[Clause], rules: Rules) -> None:
+def _add_aside(
+    words: SentenceWords, segment: _Clause, outer: list[_Clause], asides: list[_Clause], rules: _Rules
+) -> None:
     """Keep what stands in brackets, unless it is one word, such as an abbreviation: that goes with what it explains."""
     start, end = segment.runs[0]
     digits = any(words.has_digit(index) for index in range(start, end))
@@ -115,27 +436,27 @@ def _add_aside(words: SentenceWords, segment: Clause, outer: list[Clause], aside
         asides.append(replace(segment, aside=True))
 
 
-def _segments(words: SentenceWords, rules: Rules, dates: Sequence[Run]) -> list[Clause]:
+def _segments(words: SentenceWords, rules: _Rules, dates: Sequence[_Run]) -> list[_Clause]:
     """The sentence cut at every mark and word that may part clauses."""
     cuts: dict[int, tuple[_Cut, int]] = {}
     inside = {index for start, end in dates for index in range(start + 1, end)}
-    depth = sum((char in OPENING) - (char in CLOSING) for char in words.gaps[0])
+    depth = sum((char in _OPENING) - (char in _CLOSING) for char in words.gaps[0])
     depth = max(depth, 0)
     cuts[0] = ("start", depth)
     for index in range(1, len(words)):
         gap = words.gaps[index]
         before = depth
         for char in gap:
-            depth = max(depth + (char in OPENING) - (char in CLOSING), 0)
+            depth = max(depth + (char in _OPENING) - (char in _CLOSING), 0)
         cut = _cut_of(words, rules, gap, before, depth, index) if index not in inside else None
         if cut is not None:
             cuts[index] = (cut, depth)
     _cut_at_words(words, rules, cuts, inside)
     bounds = [*sorted(cuts), len(words)]
-    return [Clause(((start, end),), cut=cuts[start][0], depth=cuts[start][1]) for start, end in pairwise(bounds)]
+    return [_Clause(((start, end),), cut=cuts[start][0], depth=cuts[start][1]) for start, end in pairwise(bounds)]
 
 
-def _cut_of(words: SentenceWords, rules: Rules, gap: str, before: int, after: int, index: int) -> _Cut | None:
+def _cut_of(words: SentenceWords, rules: _Rules, gap: str, before: int, after: int, index: int) -> _Cut | None:
     if after > before:
         return "open"
     numeric = words.has_digit(index) and words.has_digit(index - 1)
@@ -143,12 +464,12 @@ def _cut_of(words: SentenceWords, rules: Rules, gap: str, before: int, after: in
         return "mark"
     if any(mark in gap for mark in rules.commas):
         return "comma"
-    if after < before or any(char in CLOSING for char in gap):
+    if after < before or any(char in _CLOSING for char in gap):
         return "close"
     return "comma" if rules.spaces and any(char.isspace() for char in gap) else None
 
 
-def _cut_at_words(words: SentenceWords, rules: Rules, cuts: dict[int, tuple[_Cut, int]], inside: set[int]) -> None:
+def _cut_at_words(words: SentenceWords, rules: _Rules, cuts: dict[int, tuple[_Cut, int]], inside: set[int]) -> None:
     """Add a cut before each conjunction and relative pronoun that begins a clause."""
     last = 0
     for index in range(1, len(words)):
@@ -164,7 +485,7 @@ def _cut_at_words(words: SentenceWords, rules: Rules, cuts: dict[int, tuple[_Cut
 
 
 def _clause_begins(
-    words: SentenceWords, rules: Rules, cuts: dict[int, tuple[_Cut, int]], last: int, index: int
+    words: SentenceWords, rules: _Rules, cuts: dict[int, tuple[_Cut, int]], last: int, index: int
 ) -> int | None:
     """Where the clause begins whose conjunction or pronoun stands at `place`; None where it is none."""
     word = words.folded[index]
@@ -182,10 +503,10 @@ def _clause_begins(
     return index if left >= rules.long and right >= rules.long else None
 
 
-def _merged(words: SentenceWords, rules: Rules, segments: list[Clause]) -> list[Clause]:
+def _merged(words: SentenceWords, rules: _Rules, segments: list[_Clause]) -> list[_Clause]:
     """Segments that are too short to be clauses put to their neighbours: to the one before, or where the sentence
     has only begun or a topic particle says that it goes on, to the one after."""
-    result: list[Clause] = []
+    result: list[_Clause] = []
     for index, segment in enumerate(segments):
         alone = len(result) > 1 and _takes_up(words, rules, result, segment)
         if len(result) == 1 and index + 1 < len(segments) and segment.cut == "comma":
@@ -199,14 +520,14 @@ def _merged(words: SentenceWords, rules: Rules, segments: list[Clause]) -> list[
     return result
 
 
-def _goes_on(words: SentenceWords, rules: Rules, clause: Clause) -> bool:
+def _goes_on(words: SentenceWords, rules: _Rules, clause: _Clause) -> bool:
     last = words.folded[clause.runs[-1][1] - 1]
     if clause.size >= 2 * rules.short:
         return False
     return last in rules.topics or (bool(rules.topic_endings) and last.endswith(rules.topic_endings))
 
 
-def _takes_up(words: SentenceWords, rules: Rules, before: Sequence[Clause], segment: Clause) -> bool:
+def _takes_up(words: SentenceWords, rules: _Rules, before: Sequence[_Clause], segment: _Clause) -> bool:
     """Whether a segment goes on with the beginning of its sentence after something that was set into it."""
     return (
         segment.cut == "comma"
@@ -216,11 +537,11 @@ def _takes_up(words: SentenceWords, rules: Rules, before: Sequence[Clause], segm
     )
 
 
-def _has_verb(words: SentenceWords, rules: Rules, clause: Clause) -> bool:
+def _has_verb(words: SentenceWords, rules: _Rules, clause: _Clause) -> bool:
     return any(words.folded[index] in rules.verbs for start, end in clause.runs for index in range(start, end))
 
 
-def _resumed(words: SentenceWords, rules: Rules, outer: list[Clause]) -> list[Clause]:
+def _resumed(words: SentenceWords, rules: _Rules, outer: list[_Clause]) -> list[_Clause]:
     """The beginning of a sentence and the verb that takes it up again as one clause, and what lies between as asides.
 
     A beginning that is too short for a clause and that nothing takes up goes with what follows it.
@@ -237,7 +558,7 @@ def _resumed(words: SentenceWords, rules: Rules, outer: list[Clause]) -> list[Cl
     return outer
 
 
-Range = tuple[int, int]
+_Range = tuple[int, int]
 FactKind = Literal["sentence", "clause", "aside", "date", "number", "name"]
 
 _OWN_WORDS = {"date": 4, "name": 4, "number": 6}  # words that a clause needs so that a value may leave it
@@ -259,8 +580,8 @@ class Fact:
     start: int
     end: int
     kind: FactKind
-    parts: tuple[Range, ...]
-    context: tuple[Range, ...] = ()
+    parts: tuple[_Range, ...]
+    context: tuple[_Range, ...] = ()
 
     def text(self, response: str) -> str:
         """The fact with its context in the order of the response, as a claim that can be read by itself."""
@@ -269,7 +590,7 @@ class Fact:
 
 def fact_languages() -> tuple[str, ...]:
     """The primary subtags of the languages whose sentences can be parted; in all others each sentence is one fact."""
-    return languages_with_rules()
+    return tuple(sorted(_entries()))
 
 
 def facts(text: str, language: str | None = None) -> list[Fact]:
@@ -293,13 +614,13 @@ def facts(text: str, language: str | None = None) -> list[Fact]:
     return result
 
 
-def _sentences(text: str, language: str | None, rules: Rules | None) -> list[tuple[int, list[Range]]]:
+def _sentences(text: str, language: str | None, rules: _Rules | None) -> list[tuple[int, list[_Range]]]:
     """Each sentence that holds a word: where it begins, and its words.
 
     A full stop after the sign of an era ends none (`พ.ศ. 2464`).
     """
     every = words(text, language)
-    result: list[tuple[int, list[Range]]] = []
+    result: list[tuple[int, list[_Range]]] = []
     index = 0
     for start, end in sentences(text, language):
         inside = []
@@ -316,12 +637,12 @@ def _sentences(text: str, language: str | None, rules: Rules | None) -> list[tup
     return result
 
 
-def _whole(bounds: list[Range]) -> Fact:
+def _whole(bounds: list[_Range]) -> Fact:
     start, end = bounds[0][0], bounds[-1][1]
     return Fact(start, end, "sentence", ((start, end),))
 
 
-def _facts_of(sentence: SentenceWords, rules: Rules) -> list[Fact]:
+def _facts_of(sentence: SentenceWords, rules: _Rules) -> list[Fact]:
     found_dates = dates(sentence, rules)
     result = [
         fact
@@ -333,7 +654,7 @@ def _facts_of(sentence: SentenceWords, rules: Rules) -> list[Fact]:
     return sorted(result, key=lambda fact: fact.parts)
 
 
-def _facts_in(sentence: SentenceWords, rules: Rules, clause: Clause, found_dates: list[Run]) -> list[Fact]:
+def _facts_in(sentence: SentenceWords, rules: _Rules, clause: _Clause, found_dates: list[_Run]) -> list[Fact]:
     """The clause without those of its values that leave it, and these."""
     leaving = values(sentence, rules, clause.runs, found_dates)
     taken = {index for value in leaving for index in range(*value.run)}
@@ -351,6 +672,6 @@ def _facts_in(sentence: SentenceWords, rules: Rules, clause: Clause, found_dates
     ]
 
 
-def _fact(sentence: SentenceWords, runs: tuple[Run, ...], kind: FactKind, context: tuple[Range, ...]) -> Fact:
+def _fact(sentence: SentenceWords, runs: tuple[_Run, ...], kind: FactKind, context: tuple[_Range, ...]) -> Fact:
     parts = sentence.places(runs)
     return Fact(parts[0][0], parts[-1][1], kind, parts, context)

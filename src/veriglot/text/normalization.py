@@ -21,7 +21,7 @@ from veriglot.text.unicode import Kind, code_points, kind_table, text_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Normalised", "fold", "fold_codes", "normalise"]
+__all__ = ["fold", "fold_codes", "normalise"]
 
 
 # `fold`: letters that differ only in how they are written become one, and no offset moves.
@@ -97,84 +97,52 @@ _SEMITIC_MARKS = (
 
 @dataclass(frozen=True)
 class Normalised:
-    """A normalised text and where each of its code points comes from.
-
-    Attributes:
-        text: the normalised text.
-        starts: per code point of `text`, the first original code point; int32, never decreasing.
-        ends: per code point of `text`, one past the last original code point; int32, never decreasing. What was
-            removed belongs to the code point before it, so the ranges cover the original without a gap. Ranges
-            overlap where one original character is written as several.
-    """
+    """A normalised text and where each of its code points comes from."""
 
     text: str
     starts: NDArray[np.int32]
     ends: NDArray[np.int32]
 
     def original(self, start: int, end: int) -> tuple[int, int]:
-        """The original range of the normalised range `[start, end)`, which must not be empty.
-
-        Raises:
-            IndexError: the range is empty or leaves the text.
-        """
+        """The original range of the normalised range `[start, end)`, which must not be empty."""
         if not 0 <= start < end <= len(self.text):
             raise IndexError(f"[{start}, {end}) is no range of a text of {len(self.text)} code points")
         return int(self.starts[start]), int(self.ends[end - 1])
 
 
-class _Options(msgspec.Struct, frozen=True):
-    fold_case: bool
-    compatibility: bool
-    digits: bool
-    letters: bool
-    marks: bool
-    punctuation: bool
-    invisible: bool
-
-
 class _Forms(dict[str, str]):
     """The normalised form of each cluster (a character and what joins it), found once."""
 
-    def __init__(self, options: _Options) -> None:
+    def __init__(self, *, fold_case: bool, compatibility: bool, punctuation: bool) -> None:
         super().__init__()
-        self._options = options
-        self._replaced = {
-            **(letter_forms("letters") if options.letters else {}),
-            **(letter_forms("punctuation") if options.punctuation else {}),
-            **({"İ": "i", "ı": "i"} if options.fold_case else {}),
-        }
+        self._fold_case = fold_case
+        self._composed: Literal["NFC", "NFKC"] = "NFKC" if compatibility else "NFC"
+        self._replaced = letter_forms("letters")
+        if punctuation:
+            self._replaced = self._replaced | letter_forms("punctuation")
+        if fold_case:
+            self._replaced = self._replaced | {"İ": "i", "ı": "i"}
 
     def __missing__(self, cluster: str) -> str:
         if len(self) > _CACHED_FORMS:
             self.clear()
-        form = self[cluster] = self._form(cluster)
+        plain = unicodedata.normalize(self._composed, "".join(self._replaced.get(c, c) for c in cluster))
+        if self._fold_case:
+            plain = unicodedata.normalize(self._composed, plain.casefold())
+        form = self[cluster] = "".join(map(self._char, plain))
         return form
 
-    def _form(self, cluster: str) -> str:
-        composed: Literal["NFC", "NFKC"] = "NFKC" if self._options.compatibility else "NFC"
-        plain = unicodedata.normalize(composed, "".join(self._replaced.get(c, c) for c in cluster))
-        if self._options.fold_case:
-            plain = unicodedata.normalize(composed, plain.casefold())
-        chars = (self._replaced.get(c, c) for c in plain if not self._removed(c))
-        return "".join(self._digit(c) for c in chars)
-
-    def _removed(self, char: str) -> bool:
-        code = ord(char)
-        if self._options.marks and any(first <= code < last for first, last in _SEMITIC_MARKS):
-            return True
-        if not self._options.invisible:
-            return False
-        return unicodedata.category(char) == "Cf" or 0xFE00 <= code < 0xFE10 or code == 0x034F
-
-    def _digit(self, char: str) -> str:
-        if self._options.digits and unicodedata.category(char) == "Nd":
-            return str(unicodedata.decimal(char))
-        return char
+    def _char(self, char: str) -> str:
+        code, category = ord(char), unicodedata.category(char)
+        if any(first <= code < last for first, last in _SEMITIC_MARKS):
+            return ""
+        if category == "Cf" or 0xFE00 <= code < 0xFE10 or code == 0x034F:
+            return ""
+        char = self._replaced.get(char, char)
+        return str(unicodedata.decimal(char)) if unicodedata.category(char) == "Nd" else char
 
 
-@lru_cache(maxsize=16)
-def _forms(options: _Options) -> _Forms:
-    return _Forms(options)
+_forms = lru_cache(maxsize=8)(_Forms)
 
 
 @lru_cache(maxsize=_CACHED_FORMS)
@@ -189,34 +157,31 @@ def normalise(
     *,
     fold_case: bool = True,
     compatibility: bool = True,
-    digits: bool = True,
-    letters: bool = True,
-    marks: bool = True,
     punctuation: bool = True,
-    invisible: bool = True,
     spaces: bool = True,
 ) -> Normalised:
     """The text in one form for all its ways of writing, with a map back to the original code points.
+
+    Decimal digits of every script become ASCII ones by value; Arabic alef, yeh, kaf and heh forms, Hebrew finals and
+    Cyrillic yo are folded as in `fold`; Arabic vowel marks and tatweel, Hebrew niqqud and cantillation, format
+    characters (bidirectional marks, joiners, soft hyphens) and variation selectors are removed.
 
     Args:
         text: any text.
         fold_case: full case folding; dotted and dotless i meet at `i`.
         compatibility: NFKC (full and half width, ligatures, presentation forms); NFC where False.
-        digits: decimal digits of every script to ASCII, by value.
-        letters: Arabic alef, yeh, kaf and heh forms, Hebrew finals, Cyrillic yo, as in `fold`.
-        marks: removes Arabic vowel marks and tatweel, Hebrew niqqud and cantillation.
         punctuation: apostrophes, quotation marks, dashes, commas and full stops to ASCII.
-        invisible: removes format characters (bidirectional marks, joiners, soft hyphens) and variation selectors.
         spaces: every run of white space to one space.
     """
-    options = _Options(fold_case, compatibility, digits, letters, marks, punctuation, invisible)
     codes = code_points(text)
     if text.isascii():
         result = code_points(text.lower()) if fold_case else codes
         starts = np.arange(len(codes), dtype=np.int32)
         ends = starts + np.int32(1)
     else:
-        result, starts, ends = _by_cluster(text, codes, _forms(options))
+        result, starts, ends = _by_cluster(
+            text, codes, _forms(fold_case=fold_case, compatibility=compatibility, punctuation=punctuation)
+        )
     if spaces and result.size:
         result, starts, ends = _single_spaces(result, starts, ends)
     return Normalised(text_of(result), starts, ends)

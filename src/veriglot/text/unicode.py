@@ -34,7 +34,6 @@ __all__ = [
     "script_sample_of",
     "script_shares",
     "script_table",
-    "scripts",
     "text_of",
     "to_utf16",
     "without_surrogates",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -20,8 +20,17 @@ from veriglot.detectors.calibration import (
 from veriglot.errors import UsageError
 from veriglot.metrics.estimate import percentile
 from veriglot.signatures import __version__, signature
-from veriglot.training.confidences import FOLDS, Judged, ScriptFits, best_threshold, check_texts, judged
-from veriglot.training.regression import fit_isotonic, logistic_rising
+from veriglot.training.confidences import (
+    FOLDS,
+    Judged,
+    ScriptFits,
+    Units,
+    best_threshold,
+    check_texts,
+    fit_isotonic,
+    judged,
+    logistic_rising,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -37,31 +46,10 @@ __all__ = ["Method", "fit_calibration"]
 
 Method = Literal["platt", "isotonic"]
 
-METHODS: tuple[Method, ...] = ("platt", "isotonic")
 FEWEST = 10  # texts, for anything at all
 _FOR_A_SCRIPT = {"platt": 30, "isotonic": 200}  # texts that a script needs for a curve of its own
 _PULL_OF_WORDS, _PULL_OF_RESPONSES = 500.0, 100.0  # towards the default curve, as so many units
 _SHOWN = {"ece", "brier"}
-
-
-class Units(NamedTuple):
-    """Words or responses with one confidence each.
-
-    Attributes:
-        given: confidences, NaN where there is none, shape (n,).
-        inside: whether a span overlaps it, shape (n,).
-        target: whether it is unsupported, shape (n,).
-        row: the place of its response, shape (n,).
-    """
-
-    given: Array
-    inside: NDArray[np.bool_]
-    target: NDArray[np.bool_]
-    row: NDArray[np.int64]
-
-    def of(self, mask: NDArray[np.bool_]) -> Units:
-        """Some of them."""
-        return Units(self.given[mask], self.inside[mask], self.target[mask], self.row[mask])
 
 
 def fit_calibration(
@@ -86,8 +74,8 @@ def fit_calibration(
     rows.check()
     texts = rows.texts()
     source = _source(rows)
-    words, responses = _words(rows.rows), _responses(rows.rows)
     check_texts(rows, texts, FEWEST, f"A calibration takes at least {FEWEST} labelled texts that were scored")
+    words, responses = Units.words(rows.rows), Units.responses(rows.rows)
     fitting = _Fitting(rows.rows, texts, seed, method)
     crossed = fitting.calibrated(words, _PULL_OF_WORDS, source)
     quality = _quality(fitting, "word", words, crossed, seed)
@@ -126,21 +114,6 @@ def _source(rows: Rows) -> Source:
     return "spans" if kinds == {True} else "words"
 
 
-def _words(rows: Sequence[Row]) -> Units:
-    return Units(
-        np.concatenate([row.confidences[:, 0] for row in rows] or [np.zeros(0)]),
-        np.concatenate([row.inside[:, 0] for row in rows] or [np.zeros(0, dtype=bool)]),
-        np.concatenate([row.target for row in rows] or [np.zeros(0, dtype=bool)]),
-        np.repeat(np.arange(len(rows)), [len(row.target) for row in rows]),
-    )
-
-
-def _responses(rows: Sequence[Row]) -> Units:
-    wrong = np.array([row.wrong for row in rows], dtype=bool)
-    scores = np.array([row.scores[0] for row in rows], dtype=np.float64)
-    return Units(scores, np.ones(len(rows), dtype=bool), wrong, np.arange(len(rows)))
-
-
 class _Fitting(ScriptFits[WordCurve]):
     """Fits curves by script on any part of the responses."""
 
@@ -163,20 +136,20 @@ class _Fitting(ScriptFits[WordCurve]):
         return self.crossed(
             units,
             self.curves(units, pull, source),
-            lambda curve, here, _: curve.probabilities(units.given[here], units.inside[here], source),
+            lambda curve, here, _: curve.probabilities(units.given[here, 0], units.inside[here, 0], source),
         )
 
     def _curve(
         self, units: Units, source: Source, default: WordCurve | None, pull: float, languages: tuple[str, ...] = ()
     ) -> WordCurve:
-        given = ~np.isnan(units.given)
-        some = units.of(given)
+        some = units.of(~np.isnan(units.given[:, 0]))
         curve = default.curve if default is not None else None
         if len(some.target):
-            curve = self._fitted(logit(some.given), some.target, curve, pull)
+            curve = self._fitted(logit(some.given[:, 0]), some.target, curve, pull)
         if source == "words":
             return WordCurve(curve, languages=languages)
-        return WordCurve(curve, _share(units.target[~units.inside]), _share(units.target[units.inside]), languages)
+        inside = units.inside[:, 0]
+        return WordCurve(curve, _share(units.target[~inside]), _share(units.target[inside]), languages)
 
     def _fitted(self, logits: Array, target: NDArray[np.bool_], default: Curve | None, pull: float) -> Curve:
         if self._method == "isotonic":
@@ -211,7 +184,7 @@ def _compared(fitting: _Fitting, level: str, script: str, units: Units, crossed:
     rows = [Measured.of(level, script, "calibrated", figure.name, figure, size, count) for figure in after]
     if np.isnan(units.given).any():
         return rows
-    before = [figure for figure in judged(units.given, units.target, texts, seed=seed) if figure.name in _SHOWN]
+    before = [figure for figure in judged(units.given[:, 0], units.target, texts, seed=seed) if figure.name in _SHOWN]
     given = [Measured.of(level, script, "given", figure.name, figure, size, count) for figure in before]
     change = [
         Measured.of(level, script, "change", figure.name, _difference(figure, other), size, count)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
 from veriglot.datasets.near_duplicates import UnionFind
-from veriglot.detectors.calibration import predicted_language, read_words
+from veriglot.detectors.calibration import Isotonic, predicted_language, read_words, sigmoid
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.metrics.estimate import percentile, stream, weights
 from veriglot.metrics.reference import COMBINED, labelled, reference
@@ -26,14 +26,27 @@ if TYPE_CHECKING:
     from veriglot.detectors.calibration import Reading
     from veriglot.records import Prediction, Sample
 
-__all__ = ["ALL", "FOLDS", "Judged", "Row", "Rows", "ScriptFits", "best_threshold", "check_texts", "judged"]
+    Array = NDArray[np.float64]
+    Mask = NDArray[np.bool_]
+
+__all__ = [
+    "ALL",
+    "FOLDS",
+    "Judged",
+    "Row",
+    "Rows",
+    "ScriptFits",
+    "Units",
+    "best_threshold",
+    "check_texts",
+    "fit_isotonic",
+    "judged",
+    "logistic",
+    "logistic_rising",
+]
 
 
 # How well probabilities do on labels, with intervals over whole texts.
-
-
-if TYPE_CHECKING:
-    Floats = NDArray[np.float64]
 
 
 RESAMPLES = 1000
@@ -44,16 +57,16 @@ class Judged(Estimate, frozen=True):
     """One figure with its interval, and its value in every resample, shape (resamples,)."""
 
     name: str
-    drawn: Floats
+    drawn: Array
 
 
 def judged(
-    confidences: Floats,
-    targets: NDArray[np.bool_],
+    confidences: Array,
+    targets: Mask,
     texts: NDArray[np.int64],
     *,
     seed: int,
-    threshold: float | Floats | None = None,
+    threshold: float | Array | None = None,
 ) -> list[Judged]:
     """Figures of probabilities held against labels.
 
@@ -84,20 +97,20 @@ def judged(
     return [_figure(name, value) for name, value in values.items()]
 
 
-def _figure(name: str, drawn: Floats) -> Judged:
+def _figure(name: str, drawn: Array) -> Judged:
     if np.isnan(drawn[0]):
         return Judged(name, drawn[1:], value=None)
     low, high, _ = percentile(drawn[1:])
     return Judged(name, drawn[1:], value=float(drawn[0]), low=low, high=high)
 
 
-def _draws(count: int, seed: int) -> Floats:
+def _draws(count: int, seed: int) -> Array:
     """How often each text is there: once in the data (row 0), and as drawn in each resample after it."""
     once = np.ones((1, count))
     return np.concatenate([once, weights(count, RESAMPLES, stream(seed, "quality"))]) if count > 1 else once
 
 
-def _histograms(confidences: Floats, targets: NDArray[np.bool_], number: NDArray[np.int64], drawn: Floats) -> Floats:
+def _histograms(confidences: Array, targets: Mask, number: NDArray[np.int64], drawn: Array) -> Array:
     """Histograms of every draw, shape (4, draws, BINS)."""
     bins = bin_of(confidences)
     values = (targets, ~targets, confidences, (confidences - targets) ** 2)
@@ -112,14 +125,14 @@ def _histograms(confidences: Floats, targets: NDArray[np.bool_], number: NDArray
     return np.moveaxis(sums.reshape(len(drawn), len(values), BINS), 1, 0)
 
 
-def _f1(marked: NDArray[np.bool_], targets: NDArray[np.bool_], number: NDArray[np.int64], drawn: Floats) -> Floats:
+def _f1(marked: Mask, targets: Mask, number: NDArray[np.int64], drawn: Array) -> Array:
     table = np.zeros((drawn.shape[1], 4))
     for part, kind in enumerate((marked & targets, marked & ~targets, ~marked & targets, ~marked & ~targets)):
         np.add.at(table[:, part], number[kind], 1.0)
     return f1(drawn @ table)
 
 
-def best_threshold(confidences: Floats, targets: NDArray[np.bool_]) -> float:
+def best_threshold(confidences: Array, targets: Mask) -> float:
     """The confidence from which marking gives the best F1; the highest of several equals, and 0.5 without positives."""
     if not targets.any():
         return 0.5
@@ -137,14 +150,7 @@ FOLDS = 5
 
 
 def texts_of(keys: Sequence[Sequence[str]]) -> NDArray[np.int64]:
-    """The number of the text of each response, in order of first appearance; a shared key makes two of one text.
-
-    Args:
-        keys: of each response: what it says, what it was held against, the group that its source names.
-
-    Returns:
-        Shape (n,).
-    """
+    """The number of the text of each response, in order of first appearance; a shared key makes two of one text."""
     groups = UnionFind[int]()
     first: dict[str, int] = {}
     for response, own in enumerate(keys):
@@ -156,13 +162,7 @@ def texts_of(keys: Sequence[Sequence[str]]) -> NDArray[np.int64]:
 
 
 def folds_of(texts: NDArray[np.int64], strata: Sequence[str | None], seed: int) -> NDArray[np.int64]:
-    """The fold of each response, 0 to `FOLDS` - 1: whole texts, spread evenly inside each stratum.
-
-    Args:
-        texts: of each response, shape (n,).
-        strata: of each response, such as its script; a text belongs to that of its first response.
-        seed: of the draw.
-    """
+    """The fold of each response, 0 to `FOLDS` - 1: whole texts, spread evenly inside each stratum."""
     home: dict[int, str | None] = {}
     for text, stratum in zip(texts.tolist(), strata, strict=True):
         home.setdefault(text, stratum)
@@ -177,10 +177,6 @@ def folds_of(texts: NDArray[np.int64], strata: Sequence[str | None], seed: int) 
         start += len(own)  # small strata do not all begin in the first fold
     placed: NDArray[np.int64] = fold[texts]
     return placed
-
-
-if TYPE_CHECKING:
-    Array = NDArray[np.float64]
 
 
 _KINDS = {Kind.HUMAN: "gold", Kind.MODEL: "silver"}
@@ -206,8 +202,8 @@ class Row:
     language: str | None
     script: str | None
     confidences: Array
-    inside: NDArray[np.bool_]
-    target: NDArray[np.bool_]
+    inside: Mask
+    target: Mask
     scores: Array
     wrong: bool
     spans_alone: tuple[bool, ...]
@@ -309,14 +305,42 @@ F = TypeVar("F")
 ALL = "all"  # scripts together
 
 
-class Units(Protocol):
-    """Words or responses: whether each is unsupported, and the place of its response, both of shape (n,)."""
+@dataclass(frozen=True)
+class Units:
+    """Words or responses with what each of m detectors says of them.
 
-    @property
-    def target(self) -> NDArray[np.bool_]: ...
+    Attributes:
+        given: confidences, NaN where there is none, shape (n, m).
+        inside: whether a span overlaps it, shape (n, m).
+        target: whether it is unsupported, shape (n,).
+        row: the place of its response, shape (n,).
+    """
 
-    @property
-    def row(self) -> NDArray[np.int64]: ...
+    given: Array
+    inside: Mask
+    target: Mask
+    row: NDArray[np.int64]
+
+    @classmethod
+    def words(cls, rows: Sequence[Row]) -> Units:
+        """The words of responses."""
+        return cls(
+            np.concatenate([row.confidences for row in rows]),
+            np.concatenate([row.inside for row in rows]),
+            np.concatenate([row.target for row in rows]),
+            np.repeat(np.arange(len(rows)), [len(row.target) for row in rows]),
+        )
+
+    @classmethod
+    def responses(cls, rows: Sequence[Row]) -> Units:
+        """The responses themselves, by their scores."""
+        scores = np.stack([row.scores for row in rows])
+        wrong = np.array([row.wrong for row in rows], dtype=bool)
+        return cls(scores, np.ones_like(scores, dtype=bool), wrong, np.arange(len(rows)))
+
+    def of(self, mask: Mask) -> Units:
+        """Some of them."""
+        return Units(self.given[mask], self.inside[mask], self.target[mask], self.row[mask])
 
 
 def check_texts(rows: Rows, texts: NDArray[np.int64], fewest: int, needs: str) -> None:
@@ -361,8 +385,8 @@ class ScriptFits(Generic[F]):
     def fit(
         self,
         units: Units,
-        fitted: Callable[[NDArray[np.bool_], F | None, tuple[str, ...]], F],
-        mask: NDArray[np.bool_] | None = None,
+        fitted: Callable[[Mask, F | None, tuple[str, ...]], F],
+        mask: Mask | None = None,
     ) -> tuple[F, dict[str, F]]:
         """The fit for everything, and those by script.
 
@@ -386,8 +410,8 @@ class ScriptFits(Generic[F]):
     def crossed(
         self,
         units: Units,
-        fitted: Callable[[NDArray[np.bool_], F | None, tuple[str, ...]], F],
-        confidences: Callable[[F, NDArray[np.bool_], NDArray[np.bool_]], Array | np.floating[Any]],
+        fitted: Callable[[Mask, F | None, tuple[str, ...]], F],
+        confidences: Callable[[F, Mask, Mask], Array | np.floating[Any]],
     ) -> Array:
         """The confidence of each unit, by a fit that saw no response of its text; shape (n,).
 
@@ -405,9 +429,95 @@ class ScriptFits(Generic[F]):
                 result[here] = confidences(scripts.get(script, default), here, ~held[units.row])
         return result
 
-    def parts(self, units: Units) -> list[tuple[str, NDArray[np.bool_]]]:
+    def parts(self, units: Units) -> list[tuple[str, Mask]]:
         """All units, and where there are several scripts those of each, by name."""
         scripts = self.scripts[units.row]
         known = sorted(set(scripts.tolist()) - {""})
         parts = [(ALL, np.ones(len(scripts), dtype=bool))]
         return parts + [(script, scripts == script) for script in known if len(known) > 1]
+
+
+# Logistic regression by Newton's method, and isotonic regression.
+
+
+_STEPS = 50
+_RIDGE = 1e-3
+
+
+def logistic(
+    features: Array, targets: Array, weights: Array, *, start: Array | None = None, pull: float = 0.0
+) -> Array:
+    """The weights of a logistic regression, drawn towards `start` by a quadratic penalty.
+
+    Args:
+        features: shape (n, k); the constant is one of them.
+        targets: 0 to 1, shape (n,).
+        weights: of the rows, not negative, shape (n,).
+        start: where the penalty is 0, shape (k,); None for the origin.
+        pull: the strength of the penalty, as so many rows' worth.
+
+    Returns:
+        Shape (k,).
+    """
+    centre = np.zeros(features.shape[1]) if start is None else start
+    coefficients = centre.copy()
+    ridge = np.eye(features.shape[1]) * (_RIDGE + 0.01 * pull)
+    for _ in range(_STEPS):
+        chances = sigmoid(features @ coefficients)
+        slope = features.T @ (weights * (chances - targets)) + ridge @ (coefficients - centre)
+        bend = (features * (weights * chances * (1 - chances))[:, None]).T @ features + ridge
+        step = np.linalg.solve(bend, slope)
+        coefficients = coefficients - np.clip(step, -1, 1)
+    return coefficients
+
+
+def logistic_rising(
+    features: Array, targets: Array, weights: Array, *, start: Array | None = None, pull: float = 0.0
+) -> Array:
+    """The same, but no weight other than the last, the constant's, is negative: more suspicion is never less.
+
+    Features whose weight comes out negative are left out, the most negative first, and the rest fitted again.
+    """
+    rising = list(range(features.shape[1]))
+    while True:
+        centre = None if start is None else start[rising]
+        coefficients = logistic(features[:, rising], targets, weights, start=centre, pull=pull)
+        worst = int(coefficients[:-1].argmin()) if len(rising) > 1 else 0
+        if len(rising) == 1 or coefficients[worst] >= 0:
+            whole = np.zeros(features.shape[1])
+            whole[rising] = coefficients
+            return whole
+        del rising[worst]
+
+
+# Isotonic regression: the never-falling map that fits labels best.
+
+
+def fit_isotonic(logits: Array, targets: Mask) -> Isotonic:
+    """A point for each block of pooled adjacent violators, at its mean logit.
+
+    A block of n units of which k are unsupported has the value (k + 1/2) / (n + 1): a few units at the end of the
+    scale do not make a certainty.
+
+    Args:
+        logits: shape (n,), n at least 1.
+        targets: shape (n,).
+    """
+    sizes, positives, sums = pooled_blocks(logits, targets)
+    values = np.maximum.accumulate((positives + 0.5) / (sizes + 1.0))
+    return Isotonic(tuple((sums / sizes).tolist()), tuple(values.tolist()))
+
+
+def pooled_blocks(logits: Array, targets: Mask) -> tuple[Array, Array, Array]:
+    """Blocks by the pool-adjacent-violators algorithm: their units, unsupported units, and sums of logits."""
+    points, positions = np.unique(logits, return_inverse=True)
+    sizes = np.bincount(positions).astype(np.float64)
+    positives = np.bincount(positions, weights=targets.astype(np.float64))
+    blocks: list[list[float]] = []
+    for block in zip(sizes.tolist(), positives.tolist(), (sizes * points).tolist(), strict=True):
+        blocks.append(list(block))
+        while len(blocks) > 1 and blocks[-2][1] * blocks[-1][0] >= blocks[-1][1] * blocks[-2][0]:
+            last = blocks.pop()
+            blocks[-1] = [a + b for a, b in zip(blocks[-1], last, strict=True)]
+    table = np.array(blocks)
+    return table[:, 0], table[:, 1], table[:, 2]

@@ -14,50 +14,34 @@ from veriglot.pipeline.engine import judge
 from veriglot.records import Status
 from veriglot.signatures import __version__, signature
 from veriglot.text.segmentation import word_bounds
-from veriglot.training.confidences import ALL, FOLDS, Rows, ScriptFits, best_threshold, check_texts, judged
-from veriglot.training.regression import logistic_rising
+from veriglot.training.confidences import (
+    ALL,
+    FOLDS,
+    Rows,
+    ScriptFits,
+    Units,
+    best_threshold,
+    check_texts,
+    judged,
+    logistic_rising,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
     from veriglot.detectors.calibration import Source
     from veriglot.detectors.ensemble import Member
     from veriglot.records import Detector, Prediction, Sample
-    from veriglot.training.confidences import Row
 
-__all__ = ["batches", "train"]
-
-
-# From samples and several detectors' predictions to rows over common words.
-
-
-_BATCH = 64
-
-
-def batches(samples: Iterable[Sample]) -> Iterator[list[Sample]]:
-    """Samples by the batch, in order."""
-    source = iter(samples)
-    while batch := list(islice(source, _BATCH)):
-        yield batch
-
-
-def row_of(rows: Rows, sample: Sample, predictions: Sequence[Prediction]) -> None:
-    """Add one response with what several detectors say of its words; one that a detector did not score is left out."""
-    if any(prediction.status is not Status.SCORED for prediction in predictions):
-        rows.add(sample, predictions)
-        return
-    tag, _ = predicted_language(sample, predictions[0])
-    bounds = word_bounds(sample.response, tag)
-    rows.add(sample, predictions, [read_over(sample, prediction, bounds) for prediction in predictions])
-
-
-if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Mask = NDArray[np.bool_]
 
+__all__ = ["train"]
 
+
+_BATCH = 64
 FEWEST = 20  # texts, for anything at all
 _FOR_A_SCRIPT = 50  # texts that a script needs for weights of its own
 _PULL = 500.0  # towards the default, as so many words
@@ -86,11 +70,22 @@ def train(
     """
     detectors = [made(member, threshold=None) for member in members]
     rows = Rows(annotator)
-    for batch in batches(samples):
+    source = iter(samples)
+    while batch := list(islice(source, _BATCH)):
         answers = [judge(detector, batch) for detector in detectors]
         for index, sample in enumerate(batch):
-            row_of(rows, sample, [predictions[index] for predictions in answers])
+            _add_row(rows, sample, [predictions[index] for predictions in answers])
     return fit_stacking(rows, members, detectors, seed=seed), rows
+
+
+def _add_row(rows: Rows, sample: Sample, predictions: Sequence[Prediction]) -> None:
+    """Add one response with what several detectors say of its words; one that a detector did not score is left out."""
+    if any(prediction.status is not Status.SCORED for prediction in predictions):
+        rows.add(sample, predictions)
+        return
+    tag, _ = predicted_language(sample, predictions[0])
+    bounds = word_bounds(sample.response, tag)
+    rows.add(sample, predictions, [read_over(sample, prediction, bounds) for prediction in predictions])
 
 
 def fit_stacking(rows: Rows, members: Sequence[Member], detectors: Sequence[Detector], *, seed: int = 1) -> Stacking:
@@ -98,22 +93,18 @@ def fit_stacking(rows: Rows, members: Sequence[Member], detectors: Sequence[Dete
 
     Each script of at least 50 texts has weights of its own, drawn towards the default's. The quality is that of five
     fits of the same kind, each measured on the texts that it did not see, beside each member alone and their mean.
-
-    Raises:
-        UsageError: too few texts, or nothing or everything in them is unsupported.
-        UnknownNameError: no sample has labels of the annotator.
     """
     rows.check()
     texts = rows.texts()
     check_texts(rows, texts, FEWEST, f"Weights take at least {FEWEST} labelled texts that every member scored")
     read = rows.rows
     fitting = _Fitting(read, texts, seed, _FOR_A_SCRIPT)
-    words = _Units.of_words(read)
+    words = Units.words(read)
     crossed = fitting.combined(words, _PULL)
     threshold = best_threshold(crossed, words.target)
     names = [detector.name for detector in detectors]
     quality = _quality(fitting, words, crossed, names, [detector.threshold for detector in detectors], seed)
-    responses = _Units.of_responses(read)
+    responses = Units.responses(read)
     both = responses.target.any() and not responses.target.all()
     return Stacking(
         format=STACKING,
@@ -138,58 +129,28 @@ def _stacked(index: int, member: Member, detector: Detector, rows: Rows) -> Stac
     return Stacked(member, detector.name, settings or "", source)
 
 
-class _Units:
-    """Words or responses with what each member says of them.
-
-    Attributes:
-        given: shape (n, m), NaN where a member gave no confidence.
-        inside: shape (n, m).
-        target: shape (n,).
-        row: the place of the response, shape (n,).
-    """
-
-    def __init__(self, given: Array, inside: Mask, target: Mask, row: NDArray[np.int64]) -> None:
-        self.given, self.inside, self.target, self.row = given, inside, target, row
-        self.values = features(given, inside)
-
-    @classmethod
-    def of_words(cls, rows: Sequence[Row]) -> _Units:
-        return cls(
-            np.concatenate([row.confidences for row in rows]),
-            np.concatenate([row.inside for row in rows]),
-            np.concatenate([row.target for row in rows]),
-            np.repeat(np.arange(len(rows)), [len(row.target) for row in rows]),
-        )
-
-    @classmethod
-    def of_responses(cls, rows: Sequence[Row]) -> _Units:
-        scores = np.stack([row.scores for row in rows])
-        wrong = np.array([row.wrong for row in rows], dtype=bool)
-        return cls(scores, np.ones_like(scores, dtype=bool), wrong, np.arange(len(rows)))
-
-
 class _Fitting(ScriptFits[Mix]):
     """Fits weights by script on any part of the responses."""
 
-    def mixes(self, units: _Units, pull: float) -> ByScript[Mix]:
+    def mixes(self, units: Units, pull: float) -> ByScript[Mix]:
         """Weights from all responses."""
         return ByScript(*self.fit(units, self._fits(units, pull)))
 
-    def combined(self, units: _Units, pull: float) -> Array:
+    def combined(self, units: Units, pull: float) -> Array:
         """The combined confidence of each unit, by weights that no response of its text had a part in; shape (n,)."""
         everyone = np.ones(units.given.shape[1], dtype=bool)
 
         def confidences(mix: Mix, here: Mask, learned: Mask) -> Array | np.floating[Any]:
-            probabilities = mix.probabilities(units.values[here], everyone)
+            probabilities = mix.probabilities(features(units.given[here], units.inside[here]), everyone)
             return units.target[learned].mean() if probabilities is None else probabilities
 
         return self.crossed(units, self._fits(units, pull), confidences)
 
     @staticmethod
-    def _fits(units: _Units, pull: float) -> Callable[[Mask, Mix | None, tuple[str, ...]], Mix]:
+    def _fits(units: Units, pull: float) -> Callable[[Mask, Mix | None, tuple[str, ...]], Mix]:
         return lambda here, default, languages: _fitted(units, here, default, pull, languages)
 
-    def thresholds(self, units: _Units, crossed: Array) -> Array:
+    def thresholds(self, units: Units, crossed: Array) -> Array:
         """From where each unit is marked: where F1 is best in the other folds, shape (n,)."""
         fold = self.folds[units.row]
         result = np.zeros(len(fold))
@@ -198,22 +159,23 @@ class _Fitting(ScriptFits[Mix]):
         return result
 
 
-def _fitted(units: _Units, mask: Mask, default: Mix | None, pull: float, languages: tuple[str, ...]) -> Mix:
-    features_ = np.column_stack([units.values[mask], np.ones(int(mask.sum()))])
-    members = units.values.shape[1]
+def _fitted(units: Units, mask: Mask, default: Mix | None, pull: float, languages: tuple[str, ...]) -> Mix:
+    some = units.of(mask)
+    rows = np.column_stack([features(some.given, some.inside), np.ones(len(some.target))])
+    members = some.given.shape[1]
     start = np.append(np.full(members, 1.0 / members), 0.0)
     if default is not None:
         start = np.append(default.weights, default.offset)
-    target = units.target[mask].astype(np.float64)
+    target = some.target.astype(np.float64)
     coefficients = logistic_rising(
-        features_, target, np.ones(len(target)), start=start, pull=0.0 if default is None else pull
+        rows, target, np.ones(len(target)), start=start, pull=0.0 if default is None else pull
     )
     return Mix(tuple(coefficients[:-1].tolist()), float(coefficients[-1]), languages)
 
 
 def _quality(
     fitting: _Fitting,
-    words: _Units,
+    words: Units,
     crossed: Array,
     names: Sequence[str],
     thresholds: Sequence[float],

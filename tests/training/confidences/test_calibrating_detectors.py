@@ -12,8 +12,16 @@ from told_words import ToldWords, drawn, told
 from veriglot.detectors.calibration import Isotonic, Platt
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.training.calibration import fit_calibration
-from veriglot.training.confidences import FOLDS, Rows, best_threshold, folds_of, judged, texts_of
-from veriglot.training.regression import fit_isotonic, pooled_blocks
+from veriglot.training.confidences import (
+    FOLDS,
+    Rows,
+    best_threshold,
+    fit_isotonic,
+    folds_of,
+    judged,
+    pooled_blocks,
+    texts_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

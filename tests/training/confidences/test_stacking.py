@@ -14,7 +14,7 @@ from veriglot.cli.train import app
 from veriglot.detectors.ensemble import Ensemble, Member, read_stacking
 from veriglot.errors import UsageError
 from veriglot.formats.writer import write
-from veriglot.training.regression import logistic_rising
+from veriglot.training.confidences import logistic_rising
 from veriglot.training.stacking import train
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from veriglot.datasets.checks.rows import Fault, Index, kind_of_error, row_fault
 from veriglot.datasets.checks.seams import Glue
 from veriglot.errors import InputError, UnknownNameError
 from veriglot.formats.containers import BadRow
-from veriglot.formats.reader import files_in, read_rows
+from veriglot.formats.reader import read_rows, readable_files
 from veriglot.metrics.spans import covered
 from veriglot.records import Sample, encode
 from veriglot.records.languages import languages
@@ -343,8 +343,6 @@ def find_files(names: Sequence[str], report: Report) -> list[DataFile]:
     Raises:
         InputError: there is no such file or folder, or a folder holds no file that can be read.
     """
-    from veriglot.formats.reader import companion_of, guess
-
     files = []
     for name in names:
         path = Path(name)
@@ -354,15 +352,7 @@ def find_files(names: Sequence[str], report: Report) -> list[DataFile]:
         if not path.is_dir():
             raise InputError("there is no such file or folder", path=name, remedy="Check the path.")
         before = len(files)
-        for file in files_in(path):
-            try:
-                if owner := companion_of(file):
-                    report.unread[str(file)] = f"it is read with the files of the format {owner}"
-                    continue
-                guess(file)
-            except InputError as error:
-                report.unread[str(file)] = error.detail
-                continue
+        for file, _ in readable_files(path, report.unread):
             files.append(DataFile(str(file), name, PurePath(path.resolve().name) / file.relative_to(path)))
         if len(files) == before:
             raise InputError("this folder holds no file that can be read", path=name)

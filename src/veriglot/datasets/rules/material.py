@@ -34,12 +34,12 @@ import msgspec
 
 from veriglot.records import Task
 from veriglot.records.languages import find_language
+from veriglot.text.facts import SentenceWords, dates, rules_of
 from veriglot.text.identification import identify
 from veriglot.text.noise import garbled
 from veriglot.text.normalization import fold
 from veriglot.text.segmentation import sentences, space_of, words
 from veriglot.text.unicode import script_of
-from veriglot.text.values import SentenceWords, dates, rules_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

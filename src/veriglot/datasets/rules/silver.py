@@ -26,9 +26,9 @@ from veriglot.datasets.silver.injection import rebuilt
 from veriglot.datasets.silver.job import CHECK_VERSION, PASSAGE, ROW, Made, SilverRejection, generate_silver
 from veriglot.errors import InputError, UsageError
 from veriglot.records import Annotation, Generator, Kind, Sample
+from veriglot.text.facts import rules_of
 from veriglot.text.normalization import fold
 from veriglot.text.segmentation import words
-from veriglot.text.values import rules_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

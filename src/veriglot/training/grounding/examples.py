@@ -16,6 +16,9 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from veriglot.detectors.grounding.features import extract
 from veriglot.formats.reader import read
 from veriglot.records import Kind, Task
 from veriglot.records.taxonomy import taxonomy
@@ -25,9 +28,15 @@ from veriglot.text.segmentation import words
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from numpy.typing import NDArray
+
+    from veriglot.detectors.grounding.features import Lexicon
     from veriglot.records import Annotation, Sample
 
-__all__ = ["Answer", "Article", "Example", "Labelled", "Mark", "majority", "read_labelled", "share_of"]
+__all__ = [
+    "TYPES", "Answer", "Article", "Example", "Labelled", "Labels", "Mark", "Row", "WordLabels", "labels_of", "majority",
+    "read_labelled", "row_of", "share_of",
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -106,12 +115,7 @@ def _folded(text: str, start: int, end: int) -> str:
 
 
 def unglue(example: Example, vocabulary: Counter[str]) -> Example | None:
-    """The example with its glued spans repaired or ignored; None where spans cross, so that no repair is safe.
-
-    Args:
-        example: a silver example; types other than entity and relation are left alone.
-        vocabulary: folded words of the language with their counts (`vocabulary_of`).
-    """
+    """The example with its glued spans repaired or ignored; None where spans cross, so that no repair is safe."""
     parts: list[str] = []
     marks: list[Mark] = []
     ignored: list[tuple[int, int]] = []
@@ -165,8 +169,10 @@ def _trust(span: str, split: int, vocabulary: Counter[str], reference: str) -> f
     return trust
 
 
+TYPES = tuple(taxonomy("fava").types)
+"""The span types that are learned, in the order of the network's outputs."""
+
 _MAX_PASSAGE = 3000  # code points of a passage of clean text: articles can be books
-_FAVA = frozenset(taxonomy("fava").types)
 
 
 @dataclass(frozen=True)
@@ -259,7 +265,7 @@ def _sort(
 
 
 def _silver(sample: Sample, layer: Annotation, passages: tuple[str, ...]) -> Example:
-    marks = tuple(Mark(s.start, s.end, s.type if s.type in _FAVA else None) for s in layer.spans or ())
+    marks = tuple(Mark(s.start, s.end, s.type if s.type in TYPES else None) for s in layer.spans or ())
     group = _group(sample)
     return Example(
         "silver", "silver", group, sample.language, sample.response, passages, sample.question, marks,
@@ -301,7 +307,7 @@ def _add_natural(sample: Sample, passages: tuple[str, ...], labelled: Labelled) 
         )  # fmt: skip
         return
     if gold is not None:
-        marks = tuple(Mark(s.start, s.end, s.type if s.type in _FAVA else None) for s in gold.spans or ())
+        marks = tuple(Mark(s.start, s.end, s.type if s.type in TYPES else None) for s in gold.spans or ())
         shares = tuple((u.start, u.end, u.probability) for u in gold.units or () if u.probability is not None)
     elif layers:
         marks, shares = majority(sample, layers), ()
@@ -341,3 +347,106 @@ def majority(sample: Sample, layers: Sequence[Annotation]) -> tuple[Mark, ...]:
             marks.append(Mark(start, index))
             start = None
     return tuple(marks)
+
+
+# Examples as arrays: features, labels and weights of every word.
+
+
+# A replaced word is one of ten in its sentence and most are noise-free only after repair; without weight the network
+# learns to mark whole sentences alone.
+_REPLACED_WEIGHT = 2.0
+
+
+@dataclass(frozen=True)
+class WordLabels:
+    """An example with how unsupported each of its words is.
+
+    Attributes:
+        example: where it comes from.
+        target: 1 for unsupported words, 0 for supported ones, between for divided annotators, shape (n,).
+        weight: what each word counts for, 0 for words that teach nothing, shape (n,).
+    """
+
+    example: Example
+    target: NDArray[np.float32]
+    weight: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.target)
+
+
+@dataclass(frozen=True)
+class Labels(WordLabels):
+    """All that is known of each word of an example: `types` too, of FAVA, shape (n, 6)."""
+
+    types: NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Row(Labels):
+    """One example as arrays.
+
+    Attributes:
+        values: features, float16, shape (n, f).
+        vector: the row of each word in the lexicon's vectors, or -1, shape (n,).
+        sentence: the sentence of each word, shape (n,).
+    """
+
+    values: NDArray[np.float16]
+    vector: NDArray[np.int32]
+    sentence: NDArray[np.int32]
+
+
+def row_of(example: Example, lexicon: Lexicon) -> Row | None:
+    """The arrays of an example; None where response or evidence hold no word."""
+    extract_result = extract(example.response, example.passages, example.question, example.language, lexicon)
+    if extract_result is None:
+        return None
+    labels = labels_of(example, extract_result.response.bounds, extract_result.markup)
+    return Row(
+        example,
+        labels.target,
+        labels.weight,
+        labels.types,
+        extract_result.values.astype(np.float16),
+        extract_result.vector_place.astype(np.int32),
+        extract_result.sentence.astype(np.int32),
+    )
+
+
+def labels_of(example: Example, bounds: NDArray[np.int64], markup: NDArray[np.bool_]) -> Labels:
+    """The labels of words.
+
+    Args:
+        example: what is known of the response.
+        bounds: its words, half-open in code points, shape (n, 2).
+        markup: words that are no part of what is said, shape (n,).
+    """
+    target = np.zeros(len(bounds), np.float32)
+    types = np.zeros((len(bounds), len(TYPES)), np.float32)
+    weight = np.ones(len(bounds), np.float32)
+    for mark in example.marks:
+        inside = (bounds[:, 0] < mark.end) & (bounds[:, 1] > mark.start)
+        target[inside] = 1
+        if mark.type is not None:
+            types[inside, TYPES.index(mark.type)] = 1
+        if mark.type in _REPLACING and example.kind == "silver":
+            weight[inside] = _REPLACED_WEIGHT
+    if example.shares is not None:
+        target = _mean_share(example.shares, bounds, len(example.response))
+    weight[markup] = 0
+    for start, end in example.ignored:
+        weight[(bounds[:, 0] < end) & (bounds[:, 1] > start)] = 0
+    return Labels(example, target, weight, types)
+
+
+def _mean_share(
+    shares: tuple[tuple[int, int, float], ...], bounds: NDArray[np.int64], length: int
+) -> NDArray[np.float32]:
+    by_place = np.zeros(length, np.float64)
+    for start, end, share in shares:
+        by_place[start:end] = share
+    sums = np.concatenate([[0.0], np.cumsum(by_place)])
+    mean = (sums[bounds[:, 1]] - sums[bounds[:, 0]]) / (bounds[:, 1] - bounds[:, 0])
+    shares_of_words: NDArray[np.float32] = mean.astype(np.float32)
+    return shares_of_words

@@ -12,19 +12,25 @@ from collections import Counter, defaultdict
 from importlib.resources import files
 from pathlib import Path
 from random import Random
+from string import Template
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import torch
 
-from veriglot.detectors.grounding.document import MEANING, VECTOR_SCALE, Document, Lexicon, vector_key
-from veriglot.errors import InputError, MissingExtraError
+from veriglot.detectors.grounding.detector import FILES, Line, Manifest, response_evidence
+from veriglot.detectors.grounding.detector import ScriptCalibration as Calibration
+from veriglot.detectors.grounding.document import Document
+from veriglot.detectors.grounding.features import FEATURES_VERSION, MEANING, VECTOR_SCALE, Lexicon, extract, vector_key
+from veriglot.errors import InputError, MissingExtraError, UnknownNameError, WeightsError
+from veriglot.records.languages import get_language
+from veriglot.signatures import file_sha256
+from veriglot.storage.files import whole_folder, write_json
 from veriglot.text.normalization import fold
 from veriglot.text.segmentation import words
-from veriglot.training.grounding.dataset import Row, WordLabels, row_of
-from veriglot.training.grounding.examples import read_labelled, share_of
-from veriglot.training.grounding.export import ship
-from veriglot.training.grounding.network import Network, Plan, WithLearnedVectors, fit, predict, statistics
+from veriglot.training.confidences import logistic
+from veriglot.training.grounding.examples import TYPES, Row, WordLabels, read_labelled, row_of, share_of
+from veriglot.training.grounding.network import Network, Plan, WithLearnedVectors, export, fit, predict, statistics
 from veriglot.training.grounding.synthetic_data import clean_texts, count_words, made_by_rule
 
 if TYPE_CHECKING:
@@ -35,7 +41,150 @@ if TYPE_CHECKING:
     from veriglot.training.grounding.examples import Example, Labelled
     from veriglot.training.grounding.synthetic_data import Commonness
 
-__all__ = ["by_folds", "is_answer", "run"]
+__all__ = [
+    "HELD_OUT",
+    "by_folds",
+    "calibrate",
+    "counts_table",
+    "figures_table",
+    "is_answer",
+    "languages_line",
+    "left_out_list",
+    "train",
+]
+
+
+# Fitting the lines that turn logits into probabilities, on responses that no weight was fitted on.
+
+
+_MIN_WORDS = 1500  # held-out words that a script needs for a line of its own
+_PRIOR = 500.0  # words' worth of pull towards the default line
+
+
+def calibrate(rows: Sequence[WordLabels], logits: Sequence[NDArray[np.float32]]) -> Calibration:
+    """Lines by script, the default, and the weights of the response score.
+
+    Rows labelled by people fit the lines. Held-out rows that were made like the training rows, by a model or by
+    rule, are far easier than what users bring, and lines fitted on them would promise too much; they serve only
+    where there is nothing else. The response score needs clean responses and is fitted on all.
+
+    Args:
+        rows: held-out rows.
+        logits: what a network that did not see them says of them, each of shape (n, 7).
+    """
+    chosen = [i for i, row in enumerate(rows) if row.example.kind == "natural"] or list(range(len(rows)))
+    default = logistic(*_words([rows[i] for i in chosen], [logits[i] for i in chosen]))
+    by_script: dict[str, list[int]] = defaultdict(list)
+    for i in chosen:
+        script = script_of_tag(rows[i].example.language)
+        if script is not None:
+            by_script[script].append(i)
+    lines, tags = {}, set()
+    for script, members in by_script.items():
+        if sum(len(rows[i]) for i in members) >= _MIN_WORDS:
+            some = _words([rows[i] for i in members], [logits[i] for i in members])
+            lines[script] = _line(logistic(*some, start=default, pull=_PRIOR))
+            tags |= {(rows[i].example.language or "").split("-")[0] for i in members}
+    return Calibration(lines, tuple(sorted(tags)), _line(default), _response_weights(rows, logits))
+
+
+def script_of_tag(tag: str | None) -> str | None:
+    """The script of a language, or None where the language table does not hold it."""
+    try:
+        return get_language(tag or "").script
+    except UnknownNameError:
+        return None
+
+
+def _words(
+    rows: Sequence[WordLabels], logits: Sequence[NDArray[np.float32]]
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Logits and ones, targets, and weights of every word."""
+    values = np.concatenate([row[:, 0] for row in logits]).astype(np.float64)
+    targets = np.concatenate([row.target for row in rows]).astype(np.float64)
+    weights = np.concatenate([(row.weight > 0).astype(np.float64) for row in rows])
+    return np.stack([values, np.ones_like(values)], axis=1), targets, weights
+
+
+def _line(weights: NDArray[np.float64]) -> Line:
+    return Line(slope=float(weights[0]), offset=float(weights[1]))
+
+
+def _response_weights(rows: Sequence[WordLabels], logits: Sequence[NDArray[np.float32]]) -> tuple[float, ...]:
+    evidence = np.array([np.append(response_evidence(row[:, 0]), 1.0) for row in logits])
+    any_marked = np.array([float((row.target >= 0.5).any()) for row in rows])
+    return tuple(logistic(evidence, any_marked, np.ones(len(rows))).tolist())
+
+
+_GROUPS = 15
+
+
+def counts_table(rows: Sequence[WordLabels]) -> str:
+    """Responses and words of each kind and source, as a Markdown table."""
+    counts: Counter[tuple[str, str]] = Counter()
+    words: Counter[tuple[str, str]] = Counter()
+    for row in rows:
+        counts[row.example.kind, row.example.source] += 1
+        words[row.example.kind, row.example.source] += len(row)
+    lines = [f"| {kind} | {source} | {n} | {words[kind, source]} |" for (kind, source), n in sorted(counts.items())]
+    return "\n".join(["| kind | source | responses | words |", "|---|---|---|---|", *lines])
+
+
+def figures_table(
+    held_out: Sequence[WordLabels],
+    logits: Sequence[NDArray[np.float32]],
+    calibration: Calibration,
+    threshold: float,
+) -> str:
+    """How well held-out words of each kind and source were told apart, as a Markdown table.
+
+    Args:
+        held_out: what trained nothing.
+        logits: what a network that did not see them says of them, each of shape (n, 7).
+        calibration: what makes probabilities of the logits.
+        threshold: probability from which a word is marked.
+    """
+    lines = [
+        "| kind | source | words | unsupported | marked | F1 | calibration error |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for kind, source in sorted({(row.example.kind, row.example.source) for row in held_out}):
+        chosen = [i for i, row in enumerate(held_out) if (row.example.kind, row.example.source) == (kind, source)]
+        truth = np.concatenate([held_out[i].target >= 0.5 for i in chosen])
+        chances = np.concatenate([_confidences(held_out[i], logits[i], calibration) for i in chosen])
+        marked = chances >= threshold
+        both = int((marked & truth).sum())
+        f1 = f"{2 * both / (marked.sum() + truth.sum()):.3f}" if truth.any() else "-"
+        lines.append(
+            f"| {kind} | {source} | {len(truth)} | {truth.mean():.3f} | {marked.mean():.3f} | {f1} |"
+            f" {_calibration_error(truth, chances):.3f} |"
+        )
+    return "\n".join(lines)
+
+
+def _confidences(row: WordLabels, logits: NDArray[np.float32], calibration: Calibration) -> NDArray[np.float64]:
+    tag = row.example.language or ""
+    return calibration.confidences(logits[:, 0], tag, script_of_tag(tag))
+
+
+def _calibration_error(truth: NDArray[np.bool_], chances: NDArray[np.float64]) -> float:
+    """Expected calibration error over groups of equal width."""
+    group = np.minimum((chances * _GROUPS).astype(int), _GROUPS - 1)
+    total = 0.0
+    for g in np.unique(group):
+        inside = group == g
+        total += float(inside.mean() * abs(truth[inside].mean() - chances[inside].mean()))
+    return total
+
+
+def languages_line(rows: Sequence[WordLabels]) -> str:
+    """The base tags of all responses, in order."""
+    return " ".join(sorted({(row.example.language or "").split("-")[0] for row in rows}))
+
+
+def left_out_list(left_out: Counter[str]) -> str:
+    """What was not used, by reason, as a Markdown list."""
+    return "\n".join(f"- {reason}: {count}" for reason, count in sorted(left_out.items()) if count) or "- none"
 
 
 # Distilling word vectors from a multilingual sentence encoder.
@@ -57,12 +206,7 @@ _MEAN_SQUARE_EDGE = 4.0  # learned numbers beyond four standard deviations are c
 
 
 class Distilled:
-    """A vocabulary with its vectors, sorted by key.
-
-    Attributes:
-        keys: shape (v,).
-        full: centred unit vectors of the encoder, float16, shape (v, 512).
-    """
+    """A vocabulary with its vectors, sorted by key."""
 
     def __init__(self, keys: NDArray[np.uint64], full: NDArray[np.float16]) -> None:
         self.keys, self.full = keys, full
@@ -80,12 +224,7 @@ class Distilled:
         return self._principal[:, MEANING : MEANING + LEARNED]
 
     def lexicon(self, frequencies: NDArray[np.uint8], learned: NDArray[np.float32] | None) -> Lexicon:
-        """The lexicon that ships.
-
-        Args:
-            frequencies: the frequency table.
-            learned: a learned projection, shape (512, l), or None to leave that part out.
-        """
+        """The lexicon that ships."""
         full = self.full.astype(np.float32)
         meaning = full @ self.directions
         meaning /= np.linalg.norm(meaning, axis=1, keepdims=True) + 1e-9
@@ -98,14 +237,7 @@ class Distilled:
 
 
 def vocabulary(texts: Iterable[tuple[str, str]]) -> list[str]:
-    """Folded words to distil: the commonest of each of the encoder's languages, and what the texts repeat.
-
-    Args:
-        texts: pairs of language tag and text; those in languages far from the encoder's are passed over.
-
-    Raises:
-        MissingExtraError: the package with the word lists is not installed.
-    """
+    """Folded words to distil: the commonest of each of the encoder's languages, and what the texts repeat."""
     try:
         import wordfreq
     except ModuleNotFoundError as error:
@@ -126,15 +258,7 @@ def vocabulary(texts: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def distil(vocabulary: list[str], encoder: Path) -> Distilled:
-    """Embed a vocabulary.
-
-    Args:
-        vocabulary: folded words; those that the segmenter would part are left out, for nobody would look them up.
-        encoder: the encoder's ONNX file: one input of strings, one output of 512 numbers each.
-
-    Raises:
-        MissingExtraError: the package with the encoder's tokenizer operators is not installed.
-    """
+    """Embed a vocabulary."""
     try:
         import onnxruntime
         from onnxruntime_extensions import get_library_path
@@ -178,10 +302,32 @@ _MADE_SCALE = 0.7
 _WITH_VECTORS_SCALE = 1.8
 
 
-def run(
-    paths: Sequence[Path], out: Path, *, seed: int, encoder: Path | None, epochs: int, say: Callable[[str], None]
+def train(
+    paths: Sequence[Path],
+    out: Path,
+    *,
+    seed: int = 1,
+    encoder: Path | None = None,
+    epochs: int = 6,
+    say: Callable[[str], None] = lambda _: None,
 ) -> None:
-    """Train and write a folder of weights; see `veriglot.training.grounding.train`."""
+    """Train from labelled files to a folder of weights that `load_detector("grounding", weights=...)` takes.
+
+    Equal data, seed and versions give equal weights on one kind of processor.
+
+    Args:
+        paths: files and folders in any readable format.
+        out: the folder for the weights.
+        seed: of everything that is drawn.
+        encoder: the sentence encoder's ONNX file, to distil word vectors from; None keeps the shipped vectors.
+        epochs: passes of the first stage.
+        say: told of progress, a line at a time.
+
+    Raises:
+        InputError: a file cannot be read, or nothing in it can be learned from.
+        MissingExtraError: a package that the encoder needs is not installed.
+        WeightsError: the trained network could not be exported faithfully.
+    """
     torch.set_num_threads(1)  # so small a network is faster on one, and the sums keep their order
     labelled = read_labelled(str(path) for path in paths)
     say(f"read {len(labelled.examples)} labelled responses, {len(labelled.articles)} articles")
@@ -202,7 +348,7 @@ def run(
     network = second_stage(network, rows, answers, seed, say)
     judged += zip(held_out, predict(network, held_out), strict=True)
     trained = [row for row in rows if is_answer(row) or not is_held_out(row)]
-    ship(network, lexicon, trained, judged, out, seed=seed, left_out=labelled.left_out)
+    _ship(network, lexicon, trained, judged, out, seed=seed, left_out=labelled.left_out)
     say(f"wrote {out}")
 
 
@@ -278,11 +424,7 @@ def _scale(row: Row) -> float:
 def lexicon_for(
     labelled: Labelled, commonness: Commonness, encoder: Path, seed: int, say: Callable[[str], None]
 ) -> Lexicon:
-    """Distil word vectors from an encoder, and learn a projection of them together with a first network.
-
-    Raises:
-        MissingExtraError: a package for it is not installed.
-    """
+    """Distil word vectors from an encoder, and learn a projection of them together with a first network."""
     texts = [*clean_texts(labelled), *((e.language or "", e.response) for e in labelled.examples)]
     distilled = distil(vocabulary(texts), encoder)
     say(f"vectors of {len(distilled.keys)} words distilled")
@@ -311,11 +453,7 @@ def _projection(
 
 
 def first_stage(rows: Sequence[Row], seed: int, say: Callable[[str], None], epochs: int = 6) -> Network:
-    """Train on every row that is neither held out nor a natural answer.
-
-    Raises:
-        InputError: nothing is left to train on.
-    """
+    """Train on every row that is neither held out nor a natural answer."""
     chosen = [row for row in rows if not is_answer(row) and not is_held_out(row)]
     if not chosen:
         raise InputError(
@@ -331,15 +469,7 @@ def first_stage(rows: Sequence[Row], seed: int, say: Callable[[str], None], epoc
 def second_stage(
     network: Network, rows: Sequence[Row], answers: Sequence[Row], seed: int, say: Callable[[str], None]
 ) -> Network:
-    """Go on with natural answers, mixed with rows of the first stage; the network given is not changed.
-
-    Args:
-        network: from `first_stage`.
-        rows: all rows.
-        answers: the natural answers to learn from; with none, the network is returned as it is.
-        seed: of the mix and the fit.
-        say: told the loss.
-    """
+    """Go on with natural answers, mixed with rows of the first stage; the network given is not changed."""
     if not answers:
         return network
     others = [row for row in rows if not is_answer(row) and not is_held_out(row)]
@@ -347,3 +477,69 @@ def second_stage(
     tuned = copy.deepcopy(network)
     fit(tuned, mixed, Plan(epochs=3, rate=2e-3, seed=seed, type_weight=0.7), scale=_scale, say=say)
     return tuned
+
+
+# Writing a folder of weights: network, lexicon, calibration, manifest, model card; moved in when all are whole.
+
+
+REVISION = "1.0"
+THRESHOLD = 0.5
+
+
+def _ship(
+    network: Network,
+    lexicon: Lexicon,
+    trained: Sequence[Row],
+    judged: Sequence[tuple[Row, NDArray[np.float32]]],
+    out: Path,
+    *,
+    seed: int,
+    left_out: Counter[str],
+) -> None:
+    """Write the folder; `judged` are rows with logits of a network that did not see them."""
+    if not judged:
+        raise WeightsError("No text was held out, so nothing can be calibrated.", remedy="Give more data.")
+    held_out, logits = [row for row, _ in judged], [values for _, values in judged]
+    calibration = calibrate(held_out, logits)
+    card = _card(trained, held_out, logits, calibration, seed, left_out)
+    with whole_folder(out) as part:
+        export(network, part / "network.onnx")
+        lexicon.save(part)
+        write_json(part / "calibration.json", calibration)
+        manifest = Manifest(
+            revision=REVISION,
+            features_version=FEATURES_VERSION,
+            features=_feature_names(held_out[0], lexicon),
+            types=TYPES,
+            threshold=THRESHOLD,
+            sha256={name: file_sha256(part / name) for name in FILES},
+        )
+        write_json(part / "weights.json", manifest)
+        (part / "MODEL_CARD.md").write_text(card, "utf-8")
+
+
+def _feature_names(row: Row, lexicon: Lexicon) -> tuple[str, ...]:
+    example = row.example
+    features = extract(example.response, example.passages, example.question, example.language, lexicon)
+    return features.names if features is not None else ()
+
+
+def _card(
+    trained: Sequence[Row],
+    held_out: Sequence[Row],
+    logits: Sequence[NDArray[np.float32]],
+    calibration: Calibration,
+    seed: int,
+    left_out: Counter[str],
+) -> str:
+    template = Template(files(__package__).joinpath("model_card.md").read_text("utf-8"))
+    return template.substitute(
+        revision=REVISION,
+        seed=seed,
+        trained=counts_table(trained),
+        held_out=counts_table(held_out),
+        left_out=left_out_list(left_out),
+        languages=languages_line(trained),
+        calibrated=" ".join(calibration.languages),
+        figures=figures_table(held_out, logits, calibration, THRESHOLD),
+    )

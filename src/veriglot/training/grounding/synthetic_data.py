@@ -269,16 +269,7 @@ _MARKS = "?？؟;।"
 
 
 def answer_example(answer: Answer, others: list[Answer], rng: Random) -> Example | None:
-    """One example: right or wrong, bare, in its sentence, or said with the words of the question.
-
-    Args:
-        answer: the right answer.
-        others: answers in the same language to take wrong ones from.
-        rng: draws the form.
-
-    Returns:
-        The example, or None where no wrong answer was at hand.
-    """
+    """One example: right or wrong, bare, in its sentence, or said with the words of the question."""
     right = rng.random() < RIGHT
     text = answer.text if right else _wrong(answer, others, rng)
     if text is None:

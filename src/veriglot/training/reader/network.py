@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from veriglot.encoders.e5 import E5File, Pair
-    from veriglot.training.reader.examples import Row
+    from veriglot.training.reader.pipeline import Row
 
 __all__ = ["ReaderNetwork", "fit"]
 

@@ -19,8 +19,7 @@ from veriglot.detectors.semantic.detector import shared_folder
 from veriglot.detectors.semantic.features import ACROSS, NAME, OTHER_SCRIPT, EncoderVectors, Held, pieces, read_sample
 from veriglot.encoders.base import word_vectors
 from veriglot.errors import VeriglotError
-from veriglot.training.grounding.dataset import labels_of
-from veriglot.training.grounding.examples import share_of
+from veriglot.training.grounding.examples import WordLabels, labels_of, share_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -39,25 +38,16 @@ _PIECES = 64  # that are encoded at a time: bounds the memory
 
 
 @dataclass(frozen=True)
-class Row:
+class Row(WordLabels):
     """One example: what is needed of it to draw batches and to judge; the rest lies on a shelf.
 
     Attributes:
-        example: where it comes from.
-        target: 1 for unsupported words, 0 for supported ones, between for divided annotators, shape (n,).
-        weight: shape (n,).
         slots: evidence slots.
         address: of its `Arrays`.
     """
 
-    example: Example
-    target: NDArray[np.float32]
-    weight: NDArray[np.float32]
     slots: int
     address: tuple[int, int, int]
-
-    def __len__(self) -> int:
-        return len(self.target)
 
 
 @dataclass(frozen=True)
@@ -89,11 +79,6 @@ class ShelvedVectors(EncoderVectors):
     """Vectors of an encoder where a word's vector is one number: the place at which the projected vector was put.
 
     Every text is encoded whole when it is first seen, for other responses may ask for other sentences of it.
-
-    Args:
-        encoder: the encoder.
-        projection: what word vectors are multiplied by, shape (d, p).
-        shelf: where they are put.
     """
 
     def __init__(self, encoder: Encoder, projection: NDArray[np.float32], shelf: Shelf) -> None:
@@ -272,12 +257,7 @@ _ROW_BITS = 40  # of a place: rows of a share
 
 
 class Shelf:
-    """The files of one share, to write.
-
-    Args:
-        folder: an existing folder.
-        share: which share, counted from 0.
-    """
+    """The files of one share, to write."""
 
     def __init__(self, folder: Path, share: int) -> None:
         self._vectors = _vectors_file(folder, share).open("wb")

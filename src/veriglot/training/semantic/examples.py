@@ -31,8 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from veriglot.records import Annotation, Sample
-    from veriglot.training.grounding.dataset import WordLabels
-    from veriglot.training.grounding.examples import Answer, Labelled
+    from veriglot.training.grounding.examples import Answer, Labelled, WordLabels
     from veriglot.training.grounding.synthetic_data import Commonness
 
 __all__ = [
@@ -249,12 +248,7 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class Parallel:
-    """One short text in two languages or more: translations of each other.
-
-    Attributes:
-        group: of whatever it was taken from.
-        versions: language to text.
-    """
+    """One short text in two languages or more: translations of each other."""
 
     group: str
     versions: dict[str, str]
@@ -429,11 +423,6 @@ def labelled_translations(samples: Sequence[Sample], left_out: Counter[str], rng
     it. Spans of single raters are one category of an error typology, additions, and rare: translations without any
     are sampled. Flags name a pathology of the whole. A binary judgement says that a translation is right, or that
     something somewhere is wrong, which teaches nothing.
-
-    Args:
-        samples: translations whose evidence is their source.
-        left_out: counts, by reason, what is not used.
-        rng: draws samples, and what is made.
     """
     sources: dict[str, list[Sample]] = defaultdict(list)
     for sample in samples:

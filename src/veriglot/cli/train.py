@@ -53,12 +53,10 @@ def grounding(
 
     For example: veriglot train grounding silver/ checked.jsonl -o weights/
     """
-    from pathlib import Path
-
     from veriglot.training import load_trainer
 
     load_trainer("grounding")(
-        [Path(path) for path in data],
+        list(map(Path, data)),
         Path(output),
         seed=seed,
         encoder=Path(encoder) if encoder is not None else None,
@@ -89,7 +87,7 @@ def semantic(
     from veriglot.training import load_trainer
 
     load_trainer("semantic")(
-        [Path(path) for path in data],
+        list(map(Path, data)),
         Path(output),
         seed=seed,
         encoder=Path(encoder) if encoder is not None else None,
@@ -118,12 +116,10 @@ def reader(
 
     For example: veriglot train reader xquad/ -o weights/
     """
-    from pathlib import Path
-
     from veriglot.training import load_trainer
 
     load_trainer("reader")(
-        [Path(path) for path in data],
+        list(map(Path, data)),
         Path(output),
         weights=Path(weights) if weights is not None else None,
         seed=seed,

@@ -65,7 +65,7 @@ __all__ = [
 
 # From logits to probabilities that mean what they say, by script, with a default for the rest.
 #
-# Each script has a slope and an offset fitted on held-out responses (`training/grounding/calibration.py`). A language
+# Each script has a slope and an offset fitted on held-out responses (`training/grounding/pipeline.py`). A language
 # whose script has none of its own, or that no training text was in, gets the default, and its predictions say so.
 
 

@@ -20,8 +20,8 @@ import torch
 
 from veriglot.detectors.grounding.detector import FILES, Line, Manifest, response_evidence
 from veriglot.detectors.grounding.detector import ScriptCalibration as Calibration
-from veriglot.detectors.grounding.document import Document
-from veriglot.detectors.grounding.features import FEATURES_VERSION, MEANING, VECTOR_SCALE, Lexicon, extract, vector_key
+from veriglot.detectors.grounding.document import MEANING, VECTOR_SCALE, Document, Lexicon, vector_key
+from veriglot.detectors.grounding.features import FEATURES_VERSION, extract
 from veriglot.errors import InputError, MissingExtraError, UnknownNameError, WeightsError
 from veriglot.records.languages import get_language
 from veriglot.signatures import file_sha256

@@ -21,7 +21,7 @@ import torch
 from veriglot import hub as models
 from veriglot.datasets.translation.alignment import VectorAligner, side_of
 from veriglot.datasets.translation.projection import project
-from veriglot.detectors.grounding.features import Lexicon
+from veriglot.detectors.grounding.document import Lexicon
 from veriglot.detectors.semantic.detector import (
     FILES,
     READER,

@@ -24,7 +24,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from veriglot.detectors.grounding.detector import OUTPUTS
-from veriglot.detectors.grounding.features import Lexicon, extract
+from veriglot.detectors.grounding.document import Lexicon
+from veriglot.detectors.grounding.features import extract
 from veriglot.detectors.semantic.detector import (
     FILES,
     Calibrations,

@@ -5,6 +5,7 @@ What it computes is what `encoders.e5_graph` and `detectors.semantic.reader` com
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -25,9 +26,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from veriglot.encoders.e5 import E5File, Pair
-    from veriglot.training.reader.pipeline import Row
 
-__all__ = ["ReaderNetwork", "fit"]
+__all__ = ["ReaderNetwork", "Row", "fit"]
 
 
 _FIRST = 4  # layer with additions: those below are as they were, and need no gradient
@@ -36,6 +36,22 @@ _INNER = 128  # of the heads
 _DROPOUT = 0.1
 _MATRICES = ("q", "k", "v", "ao", "fi", "fo")
 _MASKED = -1e4
+
+
+@dataclass(frozen=True)
+class Row:
+    """One sequence to learn from.
+
+    Attributes:
+        pair: its tokens.
+        target: 1 for unsupported tokens of the response, shape (t,), which may be none.
+        answer: which tokens of the evidence are the right answer to the question, shape (e,), or None where there is no
+            question or its answer is not among them.
+    """
+
+    pair: Pair
+    target: NDArray[np.float32]
+    answer: NDArray[np.bool_] | None
 
 
 class ReaderNetwork(nn.Module):

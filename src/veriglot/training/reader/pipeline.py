@@ -47,7 +47,7 @@ from veriglot.training.confidences import logistic_rising
 from veriglot.training.grounding.examples import Answer, Example, labels_of, read_labelled
 from veriglot.training.grounding.pipeline import calibrate, counts_table, figures_table
 from veriglot.training.grounding.synthetic_data import count_words
-from veriglot.training.reader.network import ReaderNetwork, fit
+from veriglot.training.reader.network import ReaderNetwork, Row, fit
 from veriglot.training.semantic.examples import (
     Paragraph,
     answers_across,
@@ -66,11 +66,10 @@ if TYPE_CHECKING:
 
     from veriglot.datasets.translation.alignment import Aligner, Side
     from veriglot.encoders.base import Encoder
-    from veriglot.encoders.e5 import Pair
     from veriglot.training.grounding.examples import Labels
     from veriglot.training.grounding.synthetic_data import Commonness
 
-__all__ = ["Row", "train"]
+__all__ = ["train"]
 
 
 _SPANS = 10  # of a paragraph
@@ -198,22 +197,6 @@ def _with_gap(before: str, after: str, tag: str, rng: Random) -> str:
     gap = rng.choice(_GAPS)
     parts = [gap, *ours, *after_words] if rng.random() < _FRONTED else [*ours, gap, *after_words]
     return space_of(tag).join(part for part in parts if part) + rng.choice(_ENDS)
-
-
-@dataclass(frozen=True)
-class Row:
-    """One sequence to learn from.
-
-    Attributes:
-        pair: its tokens.
-        target: 1 for unsupported tokens of the response, shape (t,), which may be none.
-        answer: which tokens of the evidence are the right answer to the question, shape (e,), or None where there is no
-            question or its answer is not among them.
-    """
-
-    pair: Pair
-    target: NDArray[np.float32]
-    answer: NDArray[np.bool_] | None
 
 
 def drawn(paragraphs: Sequence[Paragraph], commonness: Commonness, rng: Random) -> Iterator[Example]:

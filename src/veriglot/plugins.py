@@ -72,12 +72,12 @@ class Table:
     def __init__(self, kind: str, group: str, entries: Mapping[str, Entry]) -> None:
         self.kind = kind
         self.group = group
-        self._shipped = dict(entries)
+        self._built_in = dict(entries)
 
     @cached_property
     def _entries(self) -> dict[str, Entry]:
         joined = {e.name: Entry(e.value, summary=f"from {e.value}") for e in entry_points(group=self.group)}
-        return {**joined, **self._shipped}
+        return {**joined, **self._built_in}
 
     def names(self) -> list[str]:
         """Every known name, sorted."""
@@ -86,7 +86,7 @@ class Table:
     def joined(self) -> list[Joined]:
         """What other packages add, sorted by name, those that have no effect included."""
         entries = [
-            Joined(e.name, e.value, f"{e.dist.name} {e.dist.version}" if e.dist else "", e.name in self._shipped)
+            Joined(e.name, e.value, f"{e.dist.name} {e.dist.version}" if e.dist else "", e.name in self._built_in)
             for e in entry_points(group=self.group)
         ]
         return sorted(entries, key=lambda entry: (entry.name, entry.package))

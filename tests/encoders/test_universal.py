@@ -115,7 +115,7 @@ def test_a_small_memory_forgets_and_stays_within_bounds(universal_file: Path) ->
     encoder: Any = load_encoder("use-multilingual", path=universal_file, cache_mb=0.25)
     first = encoder.sentences(ALL)
     assert 0 < len(encoder._recent._pieces) < len(ALL)
-    assert encoder._recent._held <= 1 << 18
+    assert encoder._recent._size <= 1 << 18
     assert (encoder.sentences(ALL) == first).all()
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.records import Direction, Evidence, Generator, Sample, Scorer, Status
-from veriglot.scorers.pairwise import Pairwise, sisters_of, with_sisters
+from veriglot.scorers.pairwise import Pairwise, other_responses_of, with_other_responses
 from veriglot.scorers.registry import load_scorer
 
 
@@ -19,7 +19,7 @@ def answer(name: str, response: str, seed: int | None = None, question: str | No
 
 def test_the_mean_over_sisters_by_hand() -> None:
     """`a b c d` shares two words with `a b x`, three with `a b c y`; so 2/4 and 3/4."""
-    samples = with_sisters([answer("1", "a b c d"), answer("2", "a b x"), answer("3", "a b c y")])
+    samples = with_other_responses([answer("1", "a b c d"), answer("2", "a b x"), answer("3", "a b c y")])
     first, second, third = load_scorer("pairwise:rouge-l").score(samples)
     assert first.value == pytest.approx((2 / 4 + 3 / 4) / 2)
     assert second.value == pytest.approx((2 / 3 + 2 / 3) / 2)
@@ -30,7 +30,7 @@ def test_the_mean_over_sisters_by_hand() -> None:
 
 
 def test_sisters_share_the_query_and_the_model() -> None:
-    samples = with_sisters(
+    samples = with_other_responses(
         [
             answer("1", "x", 1),
             answer("2", "x", 2),
@@ -42,7 +42,7 @@ def test_sisters_share_the_query_and_the_model() -> None:
             msgspec.structs.replace(answer("8", "u", 4), language="de"),
         ]
     )
-    assert [sisters_of(sample) for sample in samples] == [
+    assert [other_responses_of(sample) for sample in samples] == [
         ("x", "y"),
         ("x", "y"),
         ("x", "x"),
@@ -58,14 +58,14 @@ def test_sisters_share_the_query_and_the_model() -> None:
 
 def test_a_list_of_ones_own_stays() -> None:
     given = [msgspec.structs.replace(answer(str(i), t), meta={"samples": ["own"], "k": 1}) for i, t in enumerate("ab")]
-    assert with_sisters(given) == given
-    assert sisters_of(msgspec.structs.replace(given[0], meta={"samples": "text"})) == ()
-    assert sisters_of(msgspec.structs.replace(given[0], meta={"samples": ["a", 3, None]})) == ("a",)
+    assert with_other_responses(given) == given
+    assert other_responses_of(msgspec.structs.replace(given[0], meta={"samples": "text"})) == ()
+    assert other_responses_of(msgspec.structs.replace(given[0], meta={"samples": ["a", 3, None]})) == ("a",)
 
 
 def test_evidence_is_not_looked_at_and_batches_change_nothing() -> None:
     scorer = load_scorer("pairwise:rouge-1", value="f1")
-    samples = with_sisters([answer(str(i), f"the quick fox number w{i}") for i in range(4)])
+    samples = with_other_responses([answer(str(i), f"the quick fox number w{i}") for i in range(4)])
     together = scorer.score(samples)
     assert together == [scorer.score([sample])[0] for sample in samples]
     held = [msgspec.structs.replace(sample, evidence=(Evidence("quick"),)) for sample in samples]

@@ -127,21 +127,21 @@ class PredictedLabels:
 
     def _unchecked(self, prediction: Prediction, sample: Sample) -> Sample:
         """The sample with why it was not checked; nothing that its `meta` holds already is replaced."""
-        held, why = sample.meta.get(UNCHECKED, {}), f"{prediction.status}: {prediction.reason}"
-        if not isinstance(held, dict):
+        notes, why = sample.meta.get(UNCHECKED, {}), f"{prediction.status}: {prediction.reason}"
+        if not isinstance(notes, dict):
             raise InputError(
-                f"{sample.id!r} was not checked, and the place that says so holds something else: {quoted(str(held))}",
+                f"{sample.id!r} was not checked, and the place that says so holds something else: {quoted(str(notes))}",
                 field=f"meta.{UNCHECKED}",
                 remedy="Rename that key of the data.",
             )
-        if held.get(self.annotator, why) != why:
+        if notes.get(self.annotator, why) != why:
             raise InputError(
                 f"{sample.id!r} says already why {self.annotator!r} did not check it",
                 field=f"meta.{UNCHECKED}",
                 remedy="Give another name: --annotator NAME.",
             )
         self.unchecked[prediction.status] += 1
-        return msgspec.structs.replace(sample, meta={**sample.meta, UNCHECKED: {**held, self.annotator: why}})
+        return msgspec.structs.replace(sample, meta={**sample.meta, UNCHECKED: {**notes, self.annotator: why}})
 
     def _marked(self, prediction: Prediction, sample: Sample) -> Sample:
         values: dict[str, float | str | None] = {

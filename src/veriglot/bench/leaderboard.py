@@ -78,10 +78,10 @@ def wins(board: Board, scopes: Mapping[str, Collection[str]]) -> Iterator[BenchW
         board: of one level.
         scopes: group to its cells, each `data/language`.
     """
-    held = {data for data, judgements in board.judgements.items() if any(judged.seen for judged in judgements)}
+    trained_on = {data for data, judgements in board.judgements.items() if any(judged.seen for judged in judgements)}
     table: dict[tuple[str, At | None], dict[str, dict[str, Array]]] = {}
     for data, result in board.measured.items():
-        for key, languages in result.drawn.items() if data not in held else ():
+        for key, languages in result.drawn.items() if data not in trained_on else ():
             table.setdefault(key, {}).update({f"{data}/{tag}": rows for tag, rows in languages.items()})
     for (measure, at), cells in table.items():
         if at == "own":

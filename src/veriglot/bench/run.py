@@ -236,11 +236,11 @@ def judge(
     key, made = _signed(system, data_hash, grain)
     cell = folder.cell(data, system.name, key)
     output = cell / "answers.jsonl"
-    again = restart or (retry and _any_failed(output, system))
+    begin_anew = restart or (retry and _any_failed(output, system))
     cell.mkdir(parents=True, exist_ok=True)
-    stage = Checkpoint(output, signature=made, restart=again, maker="system")
+    stage = Checkpoint(output, signature=made, restart=begin_anew, maker="system")
     clock = _Clock(cell / "costs.jsonl", system)
-    if again:
+    if begin_anew:
         clock.forget()
 
     def work(rows: Iterator[Sample]) -> Iterable[Prediction | Score]:
@@ -706,12 +706,12 @@ class _Work:
 
     def _questions(self, grain: Grain, test: ItemTable, dev: ItemTable) -> list[Sample]:
         """What is judged: without labels, and with the sisters that self-consistency needs."""
-        from veriglot.scorers.pairwise import with_sisters
+        from veriglot.scorers.pairwise import with_other_responses
 
         if grain == "sentence":
             return [*sentence_samples(test), *sentence_samples(dev)]
         bare = [msgspec.structs.replace(sample, annotations=()) for sample in self._data.samples]
-        return with_sisters(bare)
+        return with_other_responses(bare)
 
     def _measure_spans(self, system: System, predictions: Sequence[Prediction]) -> None:
         bench, entry = self._config.bench, self._data.entry

@@ -166,7 +166,7 @@ class Account:
         self._quiet = quiet
         self._statuses: Counter[str] = Counter()
         self._failed = 0
-        self._told = 0
+        self._reported = 0
         self._checkpoints: Sequence[Checkpoint] = ()
         self._reused = 0
         self._report: Report | None = None
@@ -197,11 +197,11 @@ class Account:
     def add_failed(self, row: FailedRow, *, written: bool) -> None:
         """One more row that could not be read; `written` where a file holds it."""
         self._failed += 1
-        if written and (self._quiet or self._told == _SHOWN):
+        if written and (self._quiet or self._reported == _SHOWN):
             return
-        self._told += 1
+        self._reported += 1
         say(str(row.as_error()))
-        if written and self._told == _SHOWN:
+        if written and self._reported == _SHOWN:
             self.warn("further rows that cannot be read are not shown, only written to the file of failed rows.")
 
     def take(self, tally: Tally, checkpoints: Sequence[Checkpoint]) -> None:
@@ -219,8 +219,8 @@ class Account:
         self.warn(f"{rows:,} {'row' if rows == 1 else 'rows'}{': ' if parts else ''}{', '.join(parts)}.")
         if self._reused:
             whole = "all" if self._reused == rows else f"{self._reused:,}"
-            again = " --overwrite makes the output anew." if self._reused == rows else ""
-            self.warn(f"{whole} of them had been done by an earlier run.{again}")
+            hint = " --overwrite makes the output anew." if self._reused == rows else ""
+            self.warn(f"{whole} of them had been done by an earlier run.{hint}")
         return self.exit_code
 
     def _where(self) -> str:

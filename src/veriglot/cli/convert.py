@@ -191,15 +191,15 @@ def _labelled_rows(rows: Iterable[Sample | BadRow], labels: PredictedLabels, sou
 
     Nothing is yielded before one of the predictions fits, so that what is written of the rows is not begun in vain.
     """
-    held: list[Sample | BadRow] = []  # at worst all rows: no more than the predictions, which are in memory too
+    labelled: list[Sample | BadRow] = []  # at worst all rows: no more than the predictions, which are in memory too
     refused: InputError | None = None
     for row in rows:
         made, error = _labelled(row, labels, source)
         refused = refused or error
-        held.append(made)
+        labelled.append(made)
         if labels.fit:
-            yield from held
-            held.clear()
+            yield from labelled
+            labelled.clear()
     if not labels.fit:
         raise _no_fit(labels, refused, source)
 
@@ -234,8 +234,8 @@ def _account_of(labels: PredictedLabels) -> Iterator[str]:
         f"{labels.joined:,} samples got an annotation by {labels.annotator!r} (kind model, taxonomy {labels.taxonomy})."
     )
     if labels.unchecked:
-        told = listed(dict(labels.unchecked.most_common()))
-        yield f"{labels.unchecked.total():,} samples were not checked and got none: {told}."
+        reasons = listed(dict(labels.unchecked.most_common()))
+        yield f"{labels.unchecked.total():,} samples were not checked and got none: {reasons}."
     if labels.refused:
         yield f"{labels.refused:,} samples have a prediction that could not be put into them."
     for ids, what in (

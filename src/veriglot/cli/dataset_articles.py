@@ -243,7 +243,7 @@ def _titles(titles: str | None, people: list[str] | None, tag: str) -> tuple[str
         if not Path(path).is_file():
             raise InputError("there is no such file", path=path, remedy="Check the path.")
     if people:
-        return articles_about(people, tag, told=True)
+        return articles_about(people, tag, warn=True)
     return tuple(line.strip() for line in read_text(titles).splitlines() if line.strip()) if titles else None
 
 
@@ -337,14 +337,14 @@ def read_people(path: Path) -> Iterator[Person]:
             ) from error
 
 
-def articles_about(people: Sequence[str], language: str, *, told: bool = False) -> tuple[str, ...]:
+def articles_about(people: Sequence[str], language: str, *, warn: bool = False) -> tuple[str, ...]:
     """The titles of articles about the people of files; `told` says how many have none in this language."""
     titles: list[str] = []
     for path in people:
         persons = list(read_people(Path(path)))
         about = [person.titles[language] for person in persons if language in person.titles]
         titles += about
-        if told and len(about) < len(persons):
+        if warn and len(about) < len(persons):
             say(f"{len(persons) - len(about):,} of the people in {path} have no article in {language}.")
     return tuple(titles)
 
@@ -709,8 +709,10 @@ class WrittenOnce:
     def _earlier(self) -> dict[str, Any] | None:
         """The account of a finished output, if this order made it."""
         try:
-            told = msgspec.json.decode(self.report_path.read_bytes())
+            report = msgspec.json.decode(self.report_path.read_bytes())
         except (OSError, msgspec.DecodeError):
             return None
-        same = isinstance(told, dict) and told.get("made_by") == msgspec.json.decode(msgspec.json.encode(self._order))
-        return told if same else None
+        same = isinstance(report, dict) and report.get("made_by") == msgspec.json.decode(
+            msgspec.json.encode(self._order)
+        )
+        return report if same else None

@@ -143,15 +143,17 @@ class BiographiesOptions(Options):
             raise UsageError("There is no given order of people who are yet to be found.", remedy="Add --people FILE.")
         if self.articles and not self.people:
             raise UsageError("Articles of files are about people of a file.", remedy="Add --people FILE.")
-        least = self.popularity.at_least
-        if least is not None and least > len(tags):
-            raise UsageError(f"Articles in {least} of {len(tags)} languages cannot be asked for.")
+        min_editions = self.popularity.at_least
+        if min_editions is not None and min_editions > len(tags):
+            raise UsageError(f"Articles in {min_editions} of {len(tags)} languages cannot be asked for.")
         counted = self.popularity.counted_in(tags, usual=("en",) if "en" in tags else tags[:1])
         search = None
         if not self.people:  # all of them are described and counted, and chosen from later
             wanted = max(self.popularity.candidates or 10 * self.count, self.count)
             servers = (self.wikidata.wikidata_server, self.wikidata.views_server)
-            search = PeopleOrder(tags, least, wanted, wanted, 1, self.seed, counted, *self.popularity.period, servers)
+            search = PeopleOrder(
+                tags, min_editions, wanted, wanted, 1, self.seed, counted, *self.popularity.period, servers
+            )
         cross = None if self.cross == "none" else language_tags(self.cross)[0]
         return _SetOrder(
             languages=tags,
@@ -159,7 +161,7 @@ class BiographiesOptions(Options):
             spread=self.spread or ("given" if self.people else "diverse"),
             groups=self.popularity.groups,
             seed=self.seed,
-            at_least=least,
+            at_least=min_editions,
             part=self.part,
             min_characters=self.min_characters,
             cross=cross if tags != (cross,) else None,  # every response is held against it already
@@ -279,7 +281,7 @@ class _FactualSet:
         from veriglot.wikipedia.api import AnswerCache
 
         order, account = self._order, ChoiceAccount()
-        told: dict[str, Any] = {}
+        results: dict[str, Any] = {}
         with ExitStack() as stack:
             candidates, counts = self._candidates(account.set_aside)
             ordered = in_order(candidates, order.count, spread=order.spread, groups=order.groups, seed=order.seed)
@@ -300,10 +302,10 @@ class _FactualSet:
                     yield from choice.articles.values()
                 _write(self._root / "people.jsonl", map(_person, chosen))
                 _write(self._root / "people.set_aside.jsonl", account.set_aside)
-                told.update(_told(counts, account))
+                results.update(_summary_of(counts, account))
 
-            out.write(rows(), told)
-        return {"made_by": msgspec.to_builtins(order), **told}
+            out.write(rows(), results)
+        return {"made_by": msgspec.to_builtins(order), **results}
 
     def _candidates(self, aside: list[RejectedPerson]) -> tuple[list[Candidate], dict[str, int]]:
         """Who may come into the set, and how many were found and described."""
@@ -369,7 +371,7 @@ class _FactualSet:
             made_from,
             write_sets,
         )
-        from veriglot.scorers.pairwise import with_sisters
+        from veriglot.scorers.pairwise import with_other_responses
         from veriglot.storage.files import write_json
 
         root, order, labels = self._root, self._order, self._options.labels
@@ -386,7 +388,7 @@ class _FactualSet:
         files = SetFiles(root / "reference.jsonl", crossed, root / "pairs.jsonl", root / "rejected.jsonl")
         with ArticleStore(root / "articles.jsonl") as store:
             sets = write_sets(
-                files, responses, store, order.languages, with_sisters=with_sisters, cross=order.cross,
+                files, responses, store, order.languages, with_other_responses=with_other_responses, cross=order.cross,
                 labels=_labels(labels),
             )  # fmt: skip
         manifest = FactualManifest.of(
@@ -440,7 +442,7 @@ class _FactualSet:
         return EXIT_ROWS_FAILED if bad else 0
 
 
-def _told(counts: dict[str, int], account: ChoiceAccount) -> dict[str, Any]:
+def _summary_of(counts: dict[str, int], account: ChoiceAccount) -> dict[str, Any]:
     aside = [person for person in account.set_aside if person.reason in ("articles", "unusable")]
     reasons = {"too_few_articles": sum(person.reason == "articles" for person in aside)}
     reasons["unusable_rows"] = len(aside) - reasons["too_few_articles"]
@@ -486,13 +488,15 @@ def _write(path: Path, rows: Any) -> None:
     write_whole(path, b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
 
 
-def _nobody(told: dict[str, Any], aside: Path) -> InputError:
+def _nobody(summary: dict[str, Any], aside: Path) -> InputError:
     """What to say where there is no set to make: why, in numbers, and where each reason stands."""
     lacking = [
-        f"{reason} in {tag} {count:,}" for tag, reasons in told["articles"].items() for reason, count in reasons.items()
+        f"{reason} in {tag} {count:,}"
+        for tag, reasons in summary["articles"].items()
+        for reason, count in reasons.items()
     ]
-    if told["people"]["unusable_rows"]:
-        lacking.append(f"rows of people or articles that cannot be used {told['people']['unusable_rows']:,}")
+    if summary["people"]["unusable_rows"]:
+        lacking.append(f"rows of people or articles that cannot be used {summary['people']['unusable_rows']:,}")
     why = f" ({', '.join(lacking)})" if lacking else ""
     return InputError(f"nobody can be taken into the set{why}", remedy=f"See {aside}, mend, and add --overwrite.")
 

@@ -247,9 +247,9 @@ def _plan(options: HalluverseOptions, pages: dict[str, Page], settings: FactSett
         text = by_length[len(by_length) // 2]
         task = Task(page.id, Sample(page.id, text, language=page.language), ())
         asked = estimate_request(injector.request(task, Edited(text, text), injector.all_types[0], 1))
-        again = 2 * (estimate_tokens(page.reference.text) + estimate_tokens(text)) if checked else 0
+        check_tokens = 2 * (estimate_tokens(page.reference.text) + estimate_tokens(text)) if checked else 0
         calls += 1 + settings.count * (3 if checked else 1)
-        tokens_in += estimate_request(chooser.request(page, settings.count)) + settings.count * (asked + again)
+        tokens_in += estimate_request(chooser.request(page, settings.count)) + settings.count * (asked + check_tokens)
         tokens_out += 2 * settings.count * estimate_tokens(text)
     print_plan(
         options.cost.prices, calls=calls, pages_that_cannot_be_used=unused, tokens_in=tokens_in, tokens_out=tokens_out

@@ -266,8 +266,8 @@ def _languages(counts: dict[str, int], shown: int = 10) -> str:
     """The most frequent languages with their counts, the most frequent first."""
     order = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     rest = sum(count for _, count in order[shown:])
-    told = [f"{language} {count:,}" for language, count in order[:shown]]
-    return ", ".join([*told, f"others {rest:,}"] if rest else told)
+    shares = [f"{language} {count:,}" for language, count in order[:shown]]
+    return ", ".join([*shares, f"others {rest:,}"] if rest else shares)
 
 
 def _border(value: float | None) -> str:

@@ -368,12 +368,12 @@ def _output_job(options: DetectOptions, output: Path, inputs: Sequence[Input], e
     if _kind_of(output) == "html" and any(file.path == STDIN for file in inputs):
         spool = _Spool()  # the page shows the samples, and standard input cannot be read twice
         return OutputJob(lambda: spool.through(rows()), _checkpoint(options, output, inputs, engine, spool.samples))
-    again = _rows(options, inputs, None, alone=len(inputs) == 1)
-    return OutputJob(rows, _checkpoint(options, output, inputs, engine, again))
+    rows_anew = _rows(options, inputs, None, alone=len(inputs) == 1)
+    return OutputJob(rows, _checkpoint(options, output, inputs, engine, rows_anew))
 
 
 def _checkpoint(
-    options: DetectOptions, output: Path, inputs: Sequence[Input], engine: Engine, again: Rows
+    options: DetectOptions, output: Path, inputs: Sequence[Input], engine: Engine, rows_anew: Rows
 ) -> Checkpoint:
     from veriglot.storage.checkpoint import Checkpoint
 
@@ -389,7 +389,7 @@ def _checkpoint(
             "--language": known_tag(options.language),
             "--format": options.format_,
         },
-        finish=_finisher(_kind_of(output), again, options.title),
+        finish=_finisher(_kind_of(output), rows_anew, options.title),
         maker="detector",
         restart=options.overwrite,
     )

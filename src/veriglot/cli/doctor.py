@@ -128,8 +128,8 @@ def _detector(name: str) -> dict[str, Any]:
 
     began = time.perf_counter()
     try:
-        if told := _to_be_told(name):
-            return {"name": name, "status": _NEEDS_OPTION, "problem": told}
+        if problem := _needs(name):
+            return {"name": name, "status": _NEEDS_OPTION, "problem": problem}
         detector = load(name, threshold=None, words=False)
         evidence = (Evidence("The mill was built in 1874."),)
         sample = Sample("s", "It was built in 1901.", evidence=evidence, language="en")
@@ -147,7 +147,7 @@ def _detector(name: str) -> dict[str, Any]:
     return {"name": name, "status": _OK, "made": made, "seconds": seconds, "signature": detector.signature}
 
 
-def _to_be_told(name: str) -> str | None:
+def _needs(name: str) -> str | None:
     """What a detector has to be told before it can be made; None where its name is enough."""
     from veriglot.detectors.registry import DETECTORS
 
@@ -181,8 +181,8 @@ def _show_plugins(plugins: list[dict[str, Any]]) -> None:
     if plugins:
         print("\nPlug-ins")
     for plugin in plugins:
-        told = "has no effect: Veriglot's own of this name wins" if plugin["hidden"] else plugin["target"]
-        print(f"  {plugin['name']:<20} {plugin['kind']:<15} {plugin['package']}, {told}")
+        description = "has no effect: Veriglot's own of this name wins" if plugin["hidden"] else plugin["target"]
+        print(f"  {plugin['name']:<20} {plugin['kind']:<15} {plugin['package']}, {description}")
 
 
 def _weights() -> dict[str, Any]:
@@ -217,8 +217,8 @@ def _show_weights(report: dict[str, Any]) -> None:
         return
     print(f"\nModels in {report['folder']}{' (VERIGLOT_OFFLINE is set)' if report['offline'] else ''}")
     for model in report["models"]:
-        told = model["path"] or f"{model['bytes'] / 1e6:,.1f} MB; type: {model['get']}"
-        print(f"  {model['name']:<20} {model['status']:<15} {told}")
+        location = model["path"] or f"{model['bytes'] / 1e6:,.1f} MB; type: {model['get']}"
+        print(f"  {model['name']:<20} {model['status']:<15} {location}")
 
 
 def _show(report: dict[str, Any]) -> None:
@@ -231,8 +231,8 @@ def _show(report: dict[str, Any]) -> None:
         _show_packages(extra["packages"])
     print("\nDetectors")
     for detector in report["detectors"]:
-        told = detector.get("problem") or f"{detector['made']} loads and judges in {detector['seconds']:.2f} s"
-        print(f"  {detector['name']:<20} {detector['status']:<15} {told}")
+        description = detector.get("problem") or f"{detector['made']} loads and judges in {detector['seconds']:.2f} s"
+        print(f"  {detector['name']:<20} {detector['status']:<15} {description}")
     _show_plugins(report["plugins"])
     _show_weights(report["weights"])
 

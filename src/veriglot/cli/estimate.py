@@ -350,7 +350,7 @@ def _show_plans(plans: Sequence[_Planned], half_width: float, estimator: Estimat
         ]
         sys.stdout.write(Table("", "", heads, rows).to_csv())
         return
-    told = [
+    plan_rows = [
         (
             plan.model or "-",
             plan.language,
@@ -360,7 +360,9 @@ def _show_plans(plans: Sequence[_Planned], half_width: float, estimator: Estimat
         for plan in plans
     ]
     title = f"Intervals of at most {half_width:.2%} to either side, by {estimator}"
-    Table("", title, ("model", "language", "half-width now", "responses needed", "or labelled"), told, lead=2).print()
+    Table(
+        "", title, ("model", "language", "half-width now", "responses needed", "or labelled"), plan_rows, lead=2
+    ).print()
     print(
         "Responses: with the labels that there are. Labelled: with the responses that there are. Both count those that"
         " there are already. 'never' says which half-width remains however many are added."

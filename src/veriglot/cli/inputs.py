@@ -191,7 +191,7 @@ def rows_of(
             yield FailedRow.of(error.at(path=source.path), None)
 
 
-def readable(rows: Iterable[T | FailedRow], told: str) -> Iterator[T]:
+def readable(rows: Iterable[T | FailedRow], outcome: str) -> Iterator[T]:
     """The rows that could be read; how many could not is said in the end, with `told` after the number."""
     from veriglot.storage.checkpoint import FailedRow
 
@@ -202,7 +202,7 @@ def readable(rows: Iterable[T | FailedRow], told: str) -> Iterator[T]:
         else:
             yield row
     if unreadable:
-        say(f"{unreadable:,} {told}")
+        say(f"{unreadable:,} {outcome}")
 
 
 def read_text(path: str) -> str:

@@ -110,8 +110,8 @@ def get(
 def remove(name: Name) -> None:
     """Delete a model's files from the folder of models. Files that a registry uses in place stay."""
     freed = weights.remove(name)
-    told = f"{freed / 1e6:,.1f} MB freed." if freed else f"Nothing of it was in {weights.folder()}."
-    print(f"{name}: {told}", file=sys.stderr)
+    outcome = f"{freed / 1e6:,.1f} MB freed." if freed else f"Nothing of it was in {weights.folder()}."
+    print(f"{name}: {outcome}", file=sys.stderr)
 
 
 @app.command("path")
@@ -166,7 +166,7 @@ class _Bar:
         if self._lines:
             print(line, file=sys.stderr, flush=True)
 
-    def progress(self, held: int, total: int) -> None:
+    def progress(self, done: int, total: int) -> None:
         """Draw how far a transfer is."""
         if not self._drawn:
             return
@@ -174,7 +174,7 @@ class _Bar:
             self._appear()
         assert self._bar is not None
         assert self._task is not None
-        self._bar.update(self._task, completed=held, total=total)
+        self._bar.update(self._task, completed=done, total=total)
 
     def hide(self) -> None:
         """Take the bar away."""

@@ -505,7 +505,7 @@ def write_sets(
     shelf: ArticleStore,
     languages: Sequence[str],
     *,
-    with_sisters: Callable[[Iterable[Sample]], list[Sample]],
+    with_other_responses: Callable[[Iterable[Sample]], list[Sample]],
     cross: str | None = "en",
     labels: Labels | None = None,
 ) -> _FactualSets:
@@ -526,7 +526,7 @@ def write_sets(
     """
     with ExitStack() as stack:
         writers = {path: stack.enter_context(open_whole(path)) for path in files.all}
-        job = _SetJob(files, writers, shelf, languages, with_sisters, cross, labels or Labels())
+        job = _SetJob(files, writers, shelf, languages, with_other_responses, cross, labels or Labels())
         for model, path in responses.items():
             job.read(model, path)
     return _FactualSets(
@@ -542,7 +542,7 @@ class _SetJob:
     writers: dict[Path, BinaryIO]
     shelf: ArticleStore
     languages: Sequence[str]
-    with_sisters: Callable[[Iterable[Sample]], list[Sample]]
+    with_other_responses: Callable[[Iterable[Sample]], list[Sample]]
     cross: str | None
     labels: Labels
     rows: Counter[str] = field(default_factory=Counter)
@@ -605,7 +605,7 @@ class _SetJob:
                 self._write(self.files.rejected, rejected)
         cell.alone += len(accepted) == 1
         article, other = self._evidence(accepted[0], tag) if accepted else (None, None)
-        for sample in self.with_sisters(accepted):
+        for sample in self.with_other_responses(accepted):
             annotations = self.labels.of(sample)
             cell.labelled += bool(annotations)
             evidence = (article,) if article is not None else ()

@@ -240,9 +240,9 @@ def _share_quoted(quote: str, reference: Reference) -> float:
     from veriglot.text.segmentation import words
 
     text, folded_quote = fold(reference.text), fold(quote)
-    held = {text[start:end] for start, end in words(text, reference.language)}
+    evidence_words = {text[start:end] for start, end in words(text, reference.language)}
     quoted = [folded_quote[start:end] for start, end in words(folded_quote, reference.language)]
-    return sum(word in held for word in quoted) / len(quoted) if quoted else 0.0
+    return sum(word in evidence_words for word in quoted) / len(quoted) if quoted else 0.0
 
 
 # Biographies: the same people asked about in every language (Kang et al., section 2.1).

@@ -194,7 +194,7 @@ class Mix(msgspec.Struct, frozen=True):
         combined: Array = np.round(sigmoid(values @ (own * (weights.sum() / own.sum())) + self.offset), DIGITS)
         return combined
 
-    def least(self, threshold: float) -> float:
+    def lowest(self, threshold: float) -> float:
         """A confidence that at least one member reaches wherever the mix reaches a threshold."""
         total = sum(self.weights)
         if threshold <= 0.0 or total == 0.0:
@@ -307,7 +307,7 @@ class _Stack:
         if self.file.members[index].source == "spans":
             return None
         mixes = [self.file.words.default, *self.file.words.scripts.values()]
-        return max(0.0, min(mix.least(threshold) for mix in mixes) - 10.0**-DIGITS)
+        return max(0.0, min(mix.lowest(threshold) for mix in mixes) - 10.0**-DIGITS)
 
     def check(self, index: int, detector: Detector) -> None:
         """Whether name and settings are those that the weights were learned with."""

@@ -102,7 +102,7 @@ def load_detector(
 
 
 @cache
-def _kept(name: str, threshold: float | None, words: bool) -> Detector:
+def _load_once(name: str, threshold: float | None, words: bool) -> Detector:
     return load_detector(name, threshold=threshold, words=words)
 
 
@@ -153,7 +153,7 @@ def detect(
             "evidence": [{"text": passage} for passage in passages],
         }
     )
-    judge = _kept(detector, threshold, words) if isinstance(detector, str) else detector
+    judge = _load_once(detector, threshold, words) if isinstance(detector, str) else detector
     return judge.predict([sample])[0]
 
 

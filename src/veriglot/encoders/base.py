@@ -157,7 +157,7 @@ class _Recent:
 
     def __init__(self, room: int) -> None:
         self._room = room
-        self._held = 0
+        self._size = 0
         self._pieces: OrderedDict[str, Piece] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -174,10 +174,10 @@ class _Recent:
             return
         with self._lock:
             before = self._pieces.pop(text, None)
-            self._held += piece.nbytes - (before.nbytes if before else 0)
+            self._size += piece.nbytes - (before.nbytes if before else 0)
             self._pieces[text] = piece
-            while self._held > self._room:
-                self._held -= self._pieces.popitem(last=False)[1].nbytes
+            while self._size > self._room:
+                self._size -= self._pieces.popitem(last=False)[1].nbytes
 
 
 class Encoder(Configured, ABC):

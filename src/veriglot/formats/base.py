@@ -161,10 +161,10 @@ class Format:
 
     def sniff(self, head: Head) -> Sniff | None:
         """Whether a file with this beginning is of this format, here by `keys`; None if it certainly is not."""
-        present_ones = [key for key in self.any_keys if key in head.keys]
-        if not self.keys or not head.has(*self.keys) or (self.any_keys and not present_ones):
+        present_keys = [key for key in self.any_keys if key in head.keys]
+        if not self.keys or not head.has(*self.keys) or (self.any_keys and not present_keys):
             return None
-        *others, last = (f"`{key}`" for key in (*self.keys, *present_ones))
+        *others, last = (f"`{key}`" for key in (*self.keys, *present_keys))
         named = f"{', '.join(others)} and {last}" if others else last
         return Sniff(self.confidence, f"the {'columns' if self.containers[0] in {'csv', 'tsv'} else 'keys'} {named}")
 

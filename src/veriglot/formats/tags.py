@@ -447,19 +447,19 @@ def _strip(tagged: str, tags: list[_Tag], dropped: set[int]) -> tuple[str, list[
     drop_until: int | None = None
     for index, tag in enumerate(tags):
         segment = tagged[at : tag.at]
-        kept_tag = tag.raw if tag.piece is None else ""
+        tag_text = tag.raw if tag.piece is None else ""
         at = tag.at + len(tag.raw)
         if drop_until is not None:
-            replacing += (segment, kept_tag)
+            replacing += (segment, tag_text)
             tag.position = position
             if index == drop_until:
                 corrections.append(_Correction(position, position, "".join(replacing)))
                 drop_until, replacing = None, []
             continue
-        parts += (segment, kept_tag)
+        parts += (segment, tag_text)
         position += len(segment)
         tag.position = position
-        position += len(kept_tag)
+        position += len(tag_text)
         if index in dropped:
             drop_until = tag.pair
     parts.append(tagged[at:])

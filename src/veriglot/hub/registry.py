@@ -191,8 +191,8 @@ def models() -> dict[str, Model]:
         UsageError: a registry that is not there, or that gives a shipped or another registry's name to a model.
         InputError: a registry that is not what a registry should be.
     """
-    shipped = _read(files("veriglot.hub").joinpath("registry.json").read_bytes(), SHIPPED)
-    known = _named(shipped, SHIPPED)
+    registry = _read(files("veriglot.hub").joinpath("registry.json").read_bytes(), SHIPPED)
+    known = _named(registry, SHIPPED)
     for path in _own_registries():
         try:
             data = path.read_bytes()
@@ -221,8 +221,8 @@ def model(name: str) -> Model:
 
 def permissive(licence: Licence) -> bool:
     """Whether a licence lets everyone use the weights for everything, so that showing it is enough."""
-    shipped = _read(files("veriglot.hub").joinpath("registry.json").read_bytes(), SHIPPED)
-    return licence.name in shipped.permissive
+    registry = _read(files("veriglot.hub").joinpath("registry.json").read_bytes(), SHIPPED)
+    return licence.name in registry.permissive
 
 
 def _own_registries() -> list[Path]:

@@ -212,8 +212,8 @@ class Tokens:
             if count <= room or allowed <= 1:
                 ranges.append((start, end))
             else:
-                again = self._cut(text[start:end], room, max(min(allowed, count) * 3 // 4, 1), overlap=overlap)
-                ranges += [(start + low, start + high) for low, high in again]
+                subranges = self._cut(text[start:end], room, max(min(allowed, count) * 3 // 4, 1), overlap=overlap)
+                ranges += [(start + low, start + high) for low, high in subranges]
         return ranges
 
     def pairs(self, premises: list[str], hypotheses: list[str]) -> Any:

@@ -130,7 +130,7 @@ def _ask_all(client: Client, requests: Iterable[Request], jobs: int, give_up: in
                 yield from outage.passed(_settled(*waiting.popleft()))
         while waiting:
             yield from outage.passed(_settled(*waiting.popleft()))
-        yield from outage.held
+        yield from outage.pending
     except KeyboardInterrupt:
         patience = _LAST_CALLS
         raise
@@ -142,7 +142,7 @@ class _Outage:
     """Holds back failures that may pass, in order, until it is clear that not every request meets them."""
 
     def __init__(self, give_up: int | None) -> None:
-        self.held: list[Answer] = []
+        self.pending: list[Answer] = []
         self._give_up = give_up
 
     def passed(self, answer: Answer) -> list[Answer]:
@@ -151,12 +151,12 @@ class _Outage:
         if self._give_up is None:
             return [answer]
         if error is None or not error.retryable:
-            ready, self.held = [*self.held, answer], []
+            ready, self.pending = [*self.pending, answer], []
             return ready
-        self.held.append(answer)
-        if len(self.held) >= self._give_up:
+        self.pending.append(answer)
+        if len(self.pending) >= self._give_up:
             raise ModelError(
-                f"{len(self.held)} requests in a row got no reply; the last: {error.message}",
+                f"{len(self.pending)} requests in a row got no reply; the last: {error.message}",
                 remedy=error.remedy or "See to the server, and start again: what is finished is kept.",
                 retryable=True,
                 fatal=True,

@@ -107,7 +107,7 @@ class Limits:
         self.calls = calls
         self.tokens = tokens
         self._spent = spent or Usage()
-        self._held: dict[int, int] = {}
+        self._reserved: dict[int, int] = {}
         self._refused = ""
         self._changed = threading.Condition()
 
@@ -131,7 +131,7 @@ class Limits:
             return reply
         finally:
             with self._changed:
-                del self._held[ticket]
+                del self._reserved[ticket]
                 self._changed.notify_all()
 
     def _hold(self, cost: int) -> int:
@@ -141,10 +141,10 @@ class Limits:
                     raise SpendingLimitError(self._refused)
                 lacking = self._lacking(cost)
                 if not lacking:
-                    ticket = max(self._held, default=0) + 1
-                    self._held[ticket] = cost
+                    ticket = max(self._reserved, default=0) + 1
+                    self._reserved[ticket] = cost
                     return ticket
-                if not self._held:
+                if not self._reserved:
                     self._refused = lacking
                     self._changed.notify_all()
                 else:
@@ -152,9 +152,9 @@ class Limits:
 
     def _lacking(self, cost: int) -> str:
         """Why a call of this cost cannot start now; empty where it can."""
-        if self.calls is not None and self._spent.calls + len(self._held) >= self.calls:
+        if self.calls is not None and self._spent.calls + len(self._reserved) >= self.calls:
             return f"The limit of {self.calls:,} calls is reached ({self._spent.calls:,} made)"
-        after = self._spent.tokens + sum(self._held.values()) + cost
+        after = self._spent.tokens + sum(self._reserved.values()) + cost
         if self.tokens is not None and after > self.tokens:
             return (
                 f"The limit of {self.tokens:,} tokens is reached "

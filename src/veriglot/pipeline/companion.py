@@ -220,9 +220,9 @@ class Companion:
         try:
             hello = process.answer(self._start_timeout)
             if not isinstance(hello, _Hello) or hello.protocol != PROTOCOL:
-                spoken = hello.protocol if isinstance(hello, _Hello) else "none"
+                protocol = hello.protocol if isinstance(hello, _Hello) else "none"
                 raise CompanionError(
-                    f"{name} speaks protocol {spoken}, and this version of Veriglot {PROTOCOL}.",
+                    f"{name} speaks protocol {protocol}, and this version of Veriglot {PROTOCOL}.",
                     remedy="Take the engine of this version.",
                 )
             process.send({"type": "open", "options": self._options})

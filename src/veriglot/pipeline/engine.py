@@ -339,7 +339,7 @@ class _Pool:
     def _start(self) -> _Worker:
         ours, worker_end = self._context.Pipe()
         process = self._context.Process(target=_serve, args=(worker_end, self._recipe), daemon=True)
-        with _ctrl_c_held_back():
+        with _defer_interrupt():
             process.start()
         worker_end.close()  # so that the pipe ends when the worker does
         return _Worker(process, ours)
@@ -405,7 +405,7 @@ class _Pool:
 
 
 @contextmanager
-def _ctrl_c_held_back() -> Iterator[None]:
+def _defer_interrupt() -> Iterator[None]:
     """Start processes to which Ctrl-C never gets, not even before they can refuse it; here it arrives afterwards."""
     if not hasattr(signal, "pthread_sigmask"):
         yield

@@ -78,7 +78,7 @@ class Components:
         """
         if self.by_cluster is None:
             unsupported, supported = (
-                _again(shares, worth, number, generator)
+                _redrawn(shares, worth, number, generator)
                 for shares, worth in zip((self.unsupported, self.supported), self.measured, strict=True)
             )
             return unsupported, supported
@@ -246,7 +246,7 @@ def misfit(study: Study, parts: Components, generator: Generator, number: int = 
     return distance, float(np.quantile(distances, 0.999))
 
 
-def _again(shares: Array, worth: Share, number: int, generator: Generator) -> Array:
+def _redrawn(shares: Array, worth: Share, number: int, generator: Generator) -> Array:
     """A distribution drawn anew, shape `(number, 20)`, with as many units as those behind it are worth."""
     scale = generator.chisquare(worth.freedom, number) / worth.freedom
     return _drawn(np.outer(np.clip(worth.effective * scale, 1.0, worth.units), shares), generator)
@@ -293,8 +293,8 @@ def rectified(tallies: Tallies, labels: Labels, *, draws: int, generator: Genera
     Responses without a label to queries that have one are left aside: they vary with the labelled ones.
     """
     chosen = tallies.select(labels.response)
-    told = Tallies(labels.unsupported, chosen.units, chosen.cluster)
-    gold, marked = clustered_share(told), clustered_share(chosen)
+    labelled = Tallies(labels.unsupported, chosen.units, chosen.cluster)
+    gold, marked = clustered_share(labelled), clustered_share(chosen)
     others = clustered_share(tallies.select(~np.isin(tallies.cluster, chosen.cluster)))
     if gold is None or marked is None:
         return None
@@ -310,7 +310,7 @@ def rectified(tallies: Tallies, labels: Labels, *, draws: int, generator: Genera
     value = gold.share + factor * (others.share - marked.share)
     unlabelled = len(others.influences)
     unbiased = others.influences * np.sqrt(unlabelled / (unlabelled - 1))
-    moves = np.concatenate([_moves(told, chosen, gold, marked, others), factor * unbiased])
+    moves = np.concatenate([_moves(labelled, chosen, gold, marked, others), factor * unbiased])
     error = float(np.sqrt((moves**2).sum()))
     drawn = _as_share(value, error, freedom_of(moves), int(tallies.units.sum())).draws(draws, generator)
     return Rectified(value, drawn, factor, k, with_unsupported, with_supported, error)
@@ -328,14 +328,14 @@ def _factor(
     if without is not None:
         both, own, k = both - covariance[without], own - variance[without], k - 1
     scale = k / (k - 1)
-    least = scale * own + error_of_others**2
-    factor = np.divide(scale * both, least, out=np.zeros_like(least), where=least > 0)
+    total_variance = scale * own + error_of_others**2
+    factor = np.divide(scale * both, total_variance, out=np.zeros_like(total_variance), where=total_variance > 0)
     cut: Array = np.clip(factor, 0.0, 1.0)
     return cut
 
 
 def _moves(
-    told: Tallies, chosen: Tallies, gold: ClusteredShare, marked: ClusteredShare, others: ClusteredShare
+    labelled: Tallies, chosen: Tallies, gold: ClusteredShare, marked: ClusteredShare, others: ClusteredShare
 ) -> Array:
     """How much each labelled cluster moves the estimate: jackknife, with the factor found anew, shape `(k,)`.
 
@@ -344,7 +344,7 @@ def _moves(
     k = len(gold.clusters)
     index = np.searchsorted(gold.clusters, chosen.cluster)
     unsupported, predicted, units = (
-        np.bincount(index, weights=column, minlength=k) for column in (told.marked, chosen.marked, chosen.units)
+        np.bincount(index, weights=column, minlength=k) for column in (labelled.marked, chosen.marked, chosen.units)
     )
     left = units.sum() - units
     others_left = np.flatnonzero(left > 0)  # a cluster that holds every unit leaves nothing to estimate from

@@ -140,14 +140,14 @@ def _checked(
 def _plan(wanted: float, now: int, width: HalfWidth, per_cluster: float, *, first: int = 2, last: int = _MOST) -> Plan:
     """The fewest clusters whose half-width is at most `wanted`; `width` falls as clusters are added."""
     first, last = max(first, FEWEST_CLUSTERS), max(last, first)
-    least = width(last)
-    if least > wanted:
-        return Plan(wanted, width(now), least, None, None)
+    narrowest = width(last)
+    if narrowest > wanted:
+        return Plan(wanted, width(now), narrowest, None, None)
     low, high = first, max(first, last)
     while low < high:
         middle = (low + high) // 2
         low, high = (low, middle) if width(middle) <= wanted else (middle + 1, high)
-    return Plan(wanted, width(now), least, low, math.ceil(low * per_cluster))
+    return Plan(wanted, width(now), narrowest, low, math.ceil(low * per_cluster))
 
 
 def _quantile(confidence: float, freedom: float) -> float:

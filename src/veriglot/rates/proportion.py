@@ -158,8 +158,12 @@ class Tallies:
         if not parts:
             nothing = np.zeros(0, dtype=np.int64)
             return cls(nothing, nothing, nothing)
-        held = [part.confidences for part in parts]
-        confidences = None if any(each is None for each in held) else np.concatenate([e for e in held if e is not None])
+        confidence_arrays = [part.confidences for part in parts]
+        confidences = (
+            None
+            if any(each is None for each in confidence_arrays)
+            else np.concatenate([e for e in confidence_arrays if e is not None])
+        )
         return cls(
             np.concatenate([part.marked for part in parts]),
             np.concatenate([part.units for part in parts]),

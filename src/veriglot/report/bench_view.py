@@ -193,15 +193,15 @@ def ranks(board: Board) -> list[int | None]:
     A system without a figure on data that counts has no place.
     """
     places: list[int | None] = []
-    held: tuple[int, tuple[float | None, str]] | None = None
+    previous: tuple[int, tuple[float | None, str]] | None = None
     for row in board.rows:
         if row.mean is None:
             places.append(None)
             continue
         key = _standing(row)
-        if held is None or key != held[1]:
-            held = sum(rank is not None for rank in places) + 1, key
-        places.append(held[0])
+        if previous is None or key != previous[1]:
+            previous = sum(rank is not None for rank in places) + 1, key
+        places.append(previous[0])
     return places
 
 
@@ -214,8 +214,8 @@ def headline(board: Board, baseline: str | None) -> str:
     level, places = f"{board.level.capitalize()}s", ranks(board)
     standing = [row for row in board.rows if row.mean is not None]
     if not standing:
-        held = ", ".join(data.name for data in board.data if data.seen)
-        return f"{level}: nobody leads: a system was trained on all data that has figures ({held})."
+        data_names = ", ".join(data.name for data in board.data if data.seen)
+        return f"{level}: nobody leads: a system was trained on all data that has figures ({data_names})."
     if len(standing) == 1:
         return f"{level}: {standing[0].system.name} alone has figures that count{_mean(standing)}."
     first = [row for row in standing if _wins(row) == _wins(standing[0])]
@@ -352,11 +352,11 @@ def _few(view: View) -> bool:
 def _why(view: View, level: str) -> str:
     """What most of the undefined figures of the measure that systems are ranked by say of themselves."""
     every = view.undefined(level)
-    told = [reason for reason, _ in Counter(figure.reason for figure in every).most_common() if reason]
-    if not told:
+    reasons = [reason for reason, _ in Counter(figure.reason for figure in every).most_common() if reason]
+    if not reasons:
         return ""
-    if not told[0].startswith(f"{UNTUNED}: the development split has no"):
-        return f": {told[0]}"
-    bare = {figure.data for figure in every if figure.reason == told[0]}
+    if not reasons[0].startswith(f"{UNTUNED}: the development split has no"):
+        return f": {reasons[0]}"
+    bare = {figure.data for figure in every if figure.reason == reasons[0]}
     tried = "; of ".join(f"{data.name} {taken(data)}" for data in view.data(level) if data.name in bare)
-    return f": {told[0]}. Of {tried} were taken for tuning; {_REMEDY}"
+    return f": {reasons[0]}. Of {tried} were taken for tuning; {_REMEDY}"

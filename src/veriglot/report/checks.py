@@ -317,8 +317,8 @@ def render_check(report: CheckReport, console: Console) -> None:
             _line(console, grid.title, "bold")
             for row in grid.rows:
                 pairs = zip(grid.columns[1:], row[1:], strict=True)
-                told = row[1] if len(row) == 2 else ", ".join(f"{head} {cell}" for head, cell in pairs)
-                _line(console, f"  {row[0]}: {told}")
+                description = row[1] if len(row) == 2 else ", ".join(f"{head} {cell}" for head, cell in pairs)
+                _line(console, f"  {row[0]}: {description}")
     for text in view.cleaned():
         console.print()
         _line(console, text)

@@ -52,7 +52,7 @@ def write_set(summary: Summary, name: str, path: str | Path) -> None:
     types = list(summary.total.types)
     yields = _html("yields", _yield_chart(summary, types), types, tables)
     charts = [
-        (group, chart, _births_told(group, diversity.births))
+        (group, chart, _births_text(group, diversity.births))
         for group, diversity in groups.items()
         if (chart := _birth_chart(group, diversity.births)) is not None
     ]
@@ -128,7 +128,7 @@ def _birth_chart(name: str, births: Births) -> Markup | None:
     x = Axis(first, last + width, tuple(range(first, last + width + 1, every * width)))
     y = axis_for([span.people for span in births.spans], count=4)
     y = y._replace(ticks=tuple(tick for tick in y.ticks if tick == int(tick)))
-    return _html("birth_chart", births.spans, x, y, _GAP, _year, _births_told(name, births))
+    return _html("birth_chart", births.spans, x, y, _GAP, _year, _births_text(name, births))
 
 
 def _year(year: float) -> str:
@@ -136,7 +136,7 @@ def _year(year: float) -> str:
     return str(int(year)) if year > 0 else f"{1 - int(year)} BC"
 
 
-def _births_told(name: str, births: Births) -> str:
+def _births_text(name: str, births: Births) -> str:
     if births.earliest is None or births.latest is None or births.median is None:
         return f"{name}: no year is known"
     return (

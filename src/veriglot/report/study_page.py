@@ -709,7 +709,7 @@ def _marks(example: Example) -> Iterator[dict[str, Any]]:
             "confidence": span.confidence,
             "quoted": excerpt(sample.response, span.start, min(span.end, len(sample.response)), around=0).quoted,
             "held": [
-                _held(pointer, passages[pointer.id], quoted.setdefault(pointer, number), number)
+                _pointer_row(pointer, passages[pointer.id], quoted.setdefault(pointer, number), number)
                 for pointer in pointers
                 if pointer.id in passages and fits(pointer, len(passages[pointer.id].text))
             ],
@@ -717,7 +717,7 @@ def _marks(example: Example) -> Iterator[dict[str, Any]]:
         }
 
 
-def _held(pointer: Pointer, passage: Evidence, first: int, number: int) -> dict[str, Any]:
+def _pointer_row(pointer: Pointer, passage: Evidence, first: int, number: int) -> dict[str, Any]:
     return {
         "id": pointer.id,
         "earlier": first if first < number else None,

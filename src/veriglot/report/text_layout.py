@@ -267,12 +267,12 @@ def percent(value: float | None, digits: int = 1) -> str:
     """A share as `7.4%`; one that would round to nothing as `<0.1%`, and to everything as `>99.9%`; None as a dash."""
     if value is None:
         return "–"
-    least = 10**-digits
+    smallest = 10**-digits
     points = 100 * value
-    if 0 < points < least / 2:
-        return f"<{least:.{digits}f}%"
-    if 100 - least / 2 < points < 100:
-        return f">{100 - least:.{digits}f}%"
+    if 0 < points < smallest / 2:
+        return f"<{smallest:.{digits}f}%"
+    if 100 - smallest / 2 < points < 100:
+        return f">{100 - smallest:.{digits}f}%"
     return f"{points:.{digits}f}%".replace("-", MINUS)
 
 

@@ -46,9 +46,9 @@ class ChrF(SampleScorer):
         lowercase: bool = False,
         passages: Passages = "joined",
     ) -> None:
-        for option, given, least in (("characters", characters, 1), ("words", words, 0), ("beta", beta, 1)):
-            if isinstance(given, bool) or not isinstance(given, int) or given < least:
-                raise UsageError(f"{option} is a whole number of at least {least}, not {given!r}.")
+        for option, given, minimum in (("characters", characters, 1), ("words", words, 0), ("beta", beta, 1)):
+            if isinstance(given, bool) or not isinstance(given, int) or given < minimum:
+                raise UsageError(f"{option} is a whole number of at least {minimum}, not {given!r}.")
         one_of("passages", passages, get_args(Passages))
         self.passages = passages
         self._metric = CHRF(characters, words, beta, lowercase=lowercase)

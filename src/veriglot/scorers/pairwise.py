@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
     from veriglot.records import Direction, Sample, Scorer
 
-__all__ = ["Pairwise", "with_sisters"]
+__all__ = ["Pairwise", "with_other_responses"]
 
 
 SISTERS = "samples"  # the key of `meta`
 
 
-def sisters_of(sample: Sample) -> tuple[str, ...]:
+def other_responses_of(sample: Sample) -> tuple[str, ...]:
     """The texts of the other responses to the sample's query, from `meta["samples"]`; empty where there are none.
 
     What is no text is left out, so a list of anything else is none.
@@ -31,7 +31,7 @@ def sisters_of(sample: Sample) -> tuple[str, ...]:
     return tuple(text for text in given if isinstance(text, str)) if isinstance(given, (list, tuple)) else ()
 
 
-def with_sisters(samples: Iterable[Sample]) -> list[Sample]:
+def with_other_responses(samples: Iterable[Sample]) -> list[Sample]:
     """The samples in order, each with the texts of its sisters in `meta["samples"]`.
 
     Sisters share question, language, task, and the generator's name and revision, and differ in the response or its
@@ -63,8 +63,10 @@ def _filled(sample: Sample, group: Iterable[tuple[str, int | None]]) -> Sample:
     if sample.question is None or SISTERS in sample.meta:
         return sample
     own = _own(sample)
-    sisters = [response for response, seed in group if (response, seed) != own]
-    return msgspec.structs.replace(sample, meta={**sample.meta, SISTERS: sisters}) if sisters else sample
+    other_responses = [response for response, seed in group if (response, seed) != own]
+    return (
+        msgspec.structs.replace(sample, meta={**sample.meta, SISTERS: other_responses}) if other_responses else sample
+    )
 
 
 class Pairwise:
@@ -117,9 +119,13 @@ class Pairwise:
         parts that all of these have, and `samples` and `compared`, how many sisters there are and how many were scored.
         Without sisters the status is `no_evidence`; where none could be scored, that of the first.
         """
-        pairs = [_against(sample, number, text) for sample in samples for number, text in enumerate(sisters_of(sample))]
+        pairs = [
+            _against(sample, number, text)
+            for sample in samples
+            for number, text in enumerate(other_responses_of(sample))
+        ]
         scores = iter(self.scorer.score(pairs)) if pairs else iter(())
-        return [self._mean(sample, [next(scores) for _ in sisters_of(sample)]) for sample in samples]
+        return [self._mean(sample, [next(scores) for _ in other_responses_of(sample)]) for sample in samples]
 
     def _mean(self, sample: Sample, scores: list[Score]) -> Score:
         scored = [score for score in scores if score.value is not None]

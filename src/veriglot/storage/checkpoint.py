@@ -444,14 +444,14 @@ class Checkpoint:
             self.check()
             before = self._before()
             self._earlier = before.seconds if before is not None else 0.0
-            again = before is not None and self.retry and before.finished and before.failed > 0
-            if again and self.finish is not None:
+            retrying = before is not None and self.retry and before.finished and before.failed > 0
+            if retrying and self.finish is not None:
                 before = None  # its rows went into the output and cannot be taken up singly
             if before is None:
                 for path in {self.output, self.rows.path, self.failures.path}:
                     path.unlink(missing_ok=True)
             else:
-                self._continue(before, again=again)
+                self._continue(before, anew=retrying)
             if not self.finished:
                 self._manifest = self._present(before)
                 self._save(finished=False)
@@ -570,9 +570,9 @@ class Checkpoint:
         inputs = tuple(InputFile.of(path, known.get(path)) for path in self.inputs)
         return Manifest(inputs, self.signature, self.options)
 
-    def _continue(self, before: Manifest, *, again: bool) -> None:
+    def _continue(self, before: Manifest, *, anew: bool) -> None:
         intact = self.output.exists() and self.output.stat().st_size == before.output_bytes
-        if before.finished and intact and not again:
+        if before.finished and intact and not anew:
             self.finished = True
             self.statuses.update(before.statuses)
             self.failed = before.failed

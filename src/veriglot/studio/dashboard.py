@@ -210,8 +210,8 @@ def _flag_drift(done: Sequence[WorkedItem], window: int) -> Iterator[Flag]:
     if slow and quick and slow > _DRIFT * quick:
         yield Flag("faster", f"the newest {len(newest)} items took {quick:.2f} seconds a word, those before {slow:.2f}")
     old_marks, new_marks = (sum(item.marks for item in rows) / len(rows) for rows in (before, newest))
-    most, least = max(old_marks, new_marks), min(old_marks, new_marks)
-    if most >= 1.0 and most > _DRIFT * least:
+    most, fewest = max(old_marks, new_marks), min(old_marks, new_marks)
+    if most >= 1.0 and most > _DRIFT * fewest:
         reason = f"{new_marks:.1f} marks an item in the newest {len(newest)} items, {old_marks:.1f} before"
         yield Flag("marks", reason)
     for name, what in (("check", "F1 on items with known answers"), ("others", "likeness to others")):

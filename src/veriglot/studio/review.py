@@ -241,7 +241,7 @@ def _sent_back(tx: ReadTransaction, project_id: int) -> Iterator[tuple[int, str]
         .where(events.c.project_id == project_id, events.c.kind == "return")
     )
     of, row = t.events.c, t.assignments.c
-    told = (
+    query = (
         select(func.coalesce(row.subject_id, row.id), row.person_id, of.kind)
         .join(t.assignments, row.id == of.assignment_id)
         .where(of.kind.in_(("submit", *_VERDICTS)))
@@ -254,7 +254,7 @@ def _sent_back(tx: ReadTransaction, project_id: int) -> Iterator[tuple[int, str]
         .order_by(of.id)
     )
     hands: dict[int, list[int]] = {}  # by annotation: who handed it in, then who passed it
-    for subject_id, person_id, kind in tx.connection.execute(told):
+    for subject_id, person_id, kind in tx.connection.execute(query):
         if kind == "submit":
             hands[subject_id] = [person_id]
         elif kind == "return":

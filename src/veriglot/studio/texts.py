@@ -267,9 +267,9 @@ def _example(content: str, language: str) -> str:
         label, own, text = (match[1].strip(), match[2], match[3]) if match else ("", None, line.strip())
         if label or text:
             tag = language if own is None else own.strip()
-            spoken = f' lang="{tag}"' if LANGUAGE_TAG.fullmatch(tag) else ""
+            lang_attribute = f' lang="{tag}"' if LANGUAGE_TAG.fullmatch(tag) else ""
             way = direction_of(_MARKED.sub(r"\2", text)) or "ltr"
-            rows.append(f'<div><dt>{escape(label)}</dt><dd{spoken} dir="{way}">{_marked(text)}</dd></div>')
+            rows.append(f'<div><dt>{escape(label)}</dt><dd{lang_attribute} dir="{way}">{_marked(text)}</dd></div>')
     return f'<dl class="example">{"".join(rows)}</dl>\n'
 
 
@@ -311,7 +311,7 @@ def guidelines(project: Project, language: str) -> Guidelines:
     Raises:
         InputError: a file of the project cannot be read as UTF-8.
     """
-    tag, markdown = _own(project, language) or _shipped(project, language) or (_FALLBACK, _listed(project))
+    tag, markdown = _own(project, language) or _built_in(project, language) or (_FALLBACK, _listed(project))
     return Guidelines(tag, direction(markdown, tag), render(markdown))
 
 
@@ -327,7 +327,7 @@ def _own(project: Project, language: str) -> tuple[str, str] | None:
     return None
 
 
-def _shipped(project: Project, language: str) -> tuple[str, str] | None:
+def _built_in(project: Project, language: str) -> tuple[str, str] | None:
     for tag in _tags(language):
         entry = files(__package__) / "guidelines" / f"{project.form.taxonomy}.{tag}.md"
         if entry.is_file():

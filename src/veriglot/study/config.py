@@ -297,9 +297,9 @@ def _check_sources(config: Config) -> None:
     if Estimator.PPI in config.estimators and entries.labels is None:
         raise InputError("the estimator ppi needs labels of some of the study's responses", field="labels")
     limits = entries.limits
-    for name, value, least in (("calls", limits.calls, 0), ("tokens", limits.tokens, 0), ("jobs", limits.jobs, 1)):
-        if value is not None and value < least:
-            raise InputError(f"this has to be at least {least}", field=f"limits.{name}")
+    for name, value, minimum in (("calls", limits.calls, 0), ("tokens", limits.tokens, 0), ("jobs", limits.jobs, 1)):
+        if value is not None and value < minimum:
+            raise InputError(f"this has to be at least {minimum}", field=f"limits.{name}")
 
 
 def _exists(path: Path, field: str) -> None:

@@ -196,10 +196,10 @@ def _breaches(checks: Mapping[str, Callable[[], Iterator[str]]]) -> Iterator[str
         try:
             yield from (f"{name}: {what}" for what in check())
         except Exception as error:
-            yield f"{name}: raised {_told(error)}"
+            yield f"{name}: raised {_describe(error)}"
 
 
-def _told(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     """An exception and the line that it comes from."""
     frames = traceback.extract_tb(error.__traceback__)
     location = f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
@@ -334,10 +334,10 @@ class Trial(ABC):
 
     def pickling(self) -> Iterator[str]:
         """It travels to another process."""
-        again = pickle.loads(pickle.dumps(self.subject))  # noqa: S301  # our own bytes
-        if again.signature != self.subject.signature:
+        restored = pickle.loads(pickle.dumps(self.subject))  # noqa: S301  # our own bytes
+        if restored.signature != self.subject.signature:
             yield "pickled, it has another signature"
-        yield from differences(self.found, self.ask(self.samples, again), self.tolerance, "pickled")
+        yield from differences(self.found, self.ask(self.samples, restored), self.tolerance, "pickled")
 
     def processes(self) -> Iterator[str]:
         """New processes say the same."""
@@ -362,7 +362,7 @@ def _try_out(
         lacking = [n for n in sorted(vars(protocol)) if not n.startswith("_") and not hasattr(subject, n)]
         trouble = f"what was made lacks {', '.join(lacking)}" if lacking else ""
     except Exception as error:
-        trouble = f"raised {_told(error)}"
+        trouble = f"raised {_describe(error)}"
     if trouble:
         raise ContractError(Report(repr(load), ("loading",), (f"loading: {trouble}",), len(given), 0))
     tried = trial(load, subject, given, **options)

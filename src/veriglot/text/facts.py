@@ -643,11 +643,11 @@ def _whole(bounds: list[_Range]) -> Fact:
 
 
 def _facts_of(sentence: SentenceWords, rules: _Rules) -> list[Fact]:
-    found_dates = dates(sentence, rules)
+    sentence_dates = dates(sentence, rules)
     result = [
         fact
-        for clause in clauses(sentence, rules, found_dates)
-        for fact in _facts_in(sentence, rules, clause, found_dates)
+        for clause in clauses(sentence, rules, sentence_dates)
+        for fact in _facts_in(sentence, rules, clause, sentence_dates)
     ]
     if len(result) == 1:
         return [_whole(sentence.bounds)]

@@ -422,11 +422,11 @@ class ScriptFits(Generic[F]):
         """
         result = np.zeros(len(units.target))
         for fold in range(FOLDS):
-            held = self.folds == fold
-            default, scripts = self.fit(units, fitted, ~held)
-            for script in sorted(set(self.scripts[held].tolist())):
-                here = (held & (self.scripts == script))[units.row]
-                result[here] = confidences(scripts.get(script, default), here, ~held[units.row])
+            held_out = self.folds == fold
+            default, scripts = self.fit(units, fitted, ~held_out)
+            for script in sorted(set(self.scripts[held_out].tolist())):
+                here = (held_out & (self.scripts == script))[units.row]
+                result[here] = confidences(scripts.get(script, default), here, ~held_out[units.row])
         return result
 
     def parts(self, units: Units) -> list[tuple[str, Mask]]:

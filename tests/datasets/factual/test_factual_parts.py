@@ -32,7 +32,7 @@ from veriglot.datasets.queries import NamedPerson, Reference
 from veriglot.errors import UsageError
 from veriglot.http.session import Session
 from veriglot.records import Annotation, Generator, Kind, Sample, encode
-from veriglot.scorers.pairwise import with_sisters
+from veriglot.scorers.pairwise import with_other_responses
 from veriglot.storage.checkpoint import FailedRow
 from veriglot.wikipedia.api import Wikipedia
 
@@ -206,7 +206,9 @@ def test_refusals_stay_and_are_told_and_failed_calls_find_their_language(tmp_pat
     (tmp_path / "articles.jsonl").write_bytes(b"")
     files = SetFiles(*(tmp_path / f"{name}.out" for name in ("reference", "en", "pairs", "rejected")))
     with ArticleStore(tmp_path / "articles.jsonl") as shelf:
-        sets = write_sets(files, {"m": path}, shelf, ["en", "zh-Hans", "Hans"], with_sisters=with_sisters)
+        sets = write_sets(
+            files, {"m": path}, shelf, ["en", "zh-Hans", "Hans"], with_other_responses=with_other_responses
+        )
     chinese, english = sets.cells
     assert (chinese.language, chinese.asked, chinese.failed, chinese.alone) == ("zh-Hans", 2, 1, 1)
     assert (english.asked, english.failed, english.pairs) == (2, 0, 2)

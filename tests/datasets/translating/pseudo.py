@@ -83,4 +83,4 @@ class DictionaryAligner:
             target = Side(target.text, target.tag, tuple(pairwise(ends)))
         forms = target.forms()
         similarity = [[float(form in self.dictionary[fold(word)]) for form in forms] for word in source.forms()]
-        return Alignment(source, target, links_of(np.array(similarity, np.float32), least=0.5))
+        return Alignment(source, target, links_of(np.array(similarity, np.float32), threshold=0.5))

@@ -605,11 +605,11 @@ class _Repeats:
         self._sums: dict[tuple[str, str], AgreementSums] = defaultdict(AgreementSums)
         self.texts = 0
         repeated = [group.tolist() for group in _repeated_keys(index.texts)]
-        again = np.zeros(len(index.texts), np.bool_)
-        again[[row for group in repeated for row in group]] = True
+        repeated_rows = np.zeros(len(index.texts), np.bool_)
+        repeated_rows[[row for group in repeated for row in group]] = True
         differing: list[_Disagreement] = []
         for number, row in enumerate(spool):
-            if not again[number] and len(row.sample.annotations) > 1:
+            if not repeated_rows[number] and len(row.sample.annotations) > 1:
                 differing += self._compare(number, [row.sample])
         for group in repeated:
             differing += self._compare(group[0], [spool[number].sample for number in group[:_MOST]])

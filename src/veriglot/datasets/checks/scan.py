@@ -129,15 +129,15 @@ class _Judged:
     """Of how many sets of labels a check was made, and how much of the unit the others have."""
 
     unit: str
-    least: int
+    minimum: int
     sets: int = 0
     few: list[int] = field(default_factory=list)
 
     def enough(self, count: int) -> bool:
         self.sets += 1
-        if count < self.least:
+        if count < self.minimum:
             self.few.append(count)
-        return count >= self.least
+        return count >= self.minimum
 
     def reason(self) -> str:
         """Why the check was not made, or of which sets it was not; empty where it was made of all."""
@@ -147,7 +147,7 @@ class _Judged:
             return ""
         most = f"{max(self.few):,}" if len(self.few) == 1 else f"at most {max(self.few):,}"
         some = "" if len(self.few) == self.sets else f" in {len(self.few):,} of {self.sets:,} sets of labels"
-        return f"too few {self.unit}{some} ({most}; from {self.least:,} on)"
+        return f"too few {self.unit}{some} ({most}; from {self.minimum:,} on)"
 
 
 def _judge_clean(tally: Tally, file: str, annotator: str, parts: list[LabelSet], judged: _Judged) -> None:

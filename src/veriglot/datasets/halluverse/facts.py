@@ -67,25 +67,25 @@ _PAIR = 2
 def names_person(sentence: str, names: Iterable[str], language: str) -> bool:
     """Whether one of the names stands in a sentence, or a part of one: the family name, in whatever case."""
     folded = fold(sentence)
-    spoken = [folded[start:end] for start, end in words(folded, language)]
-    return any(_stands(part, folded, spoken) for name in names for part in _parts(name))
+    word_list = [folded[start:end] for start, end in words(folded, language)]
+    return any(_stands(part, folded, word_list) for name in names for part in _parts(name))
 
 
 def _parts(name: str) -> Iterator[str]:
     """The parts of a name that can stand for it; where there is case, `von` and `de la` are none."""
     cased = any(char.isupper() for char in name)
     for part in re.split(r"[\W\d_]+", name):
-        least = _PAIR if _WITHOUT_SPACES.search(part) else _SHORTEST
-        if len(part) >= least and (not cased or not part[0].islower()):
+        min_length = _PAIR if _WITHOUT_SPACES.search(part) else _SHORTEST
+        if len(part) >= min_length and (not cased or not part[0].islower()):
             yield fold(part)
 
 
-def _stands(part: str, folded: str, spoken: list[str]) -> bool:
+def _stands(part: str, folded: str, word_list: list[str]) -> bool:
     if _WITHOUT_SPACES.search(part):
         pairs = (part[at : at + _PAIR] for at in range(len(part) - 1)) if _HAN.fullmatch(part) else ()
         return part in folded or any(pair in folded for pair in pairs)
     shared = max(_PREFIX, len(part) - _ENDING)
-    for word in spoken:
+    for word in word_list:
         if word == part or (len(part) >= _PREFIX and (part in word or word[:shared] == part[:shared])):
             return True
     return False

@@ -104,8 +104,8 @@ class BalancedDraw:
         drawn: Counter[str] = Counter()
         for _ in range(size):
             free = [type_ for type_ in self._types if drawn[type_] < most] or list(self._types)
-            least = min(expected[type_] for type_ in free)
-            type_ = rng.choice([type_ for type_ in free if expected[type_] == least])
+            fewest = min(expected[type_] for type_ in free)
+            type_ = rng.choice([type_ for type_ in free if expected[type_] == fewest])
             drawn[type_] += 1
             expected[type_] += self._share(type_)
         deck = [type_ for type_ in self._types for _ in range(drawn[type_])]

@@ -242,7 +242,7 @@ class Articles:
     def __init__(self, most: int, seed: int) -> None:
         self._most = most
         self._seed = seed
-        self._kept: dict[str, dict[str, Article]] = defaultdict(dict)
+        self._by_language: dict[str, dict[str, Article]] = defaultdict(dict)
         self._order: dict[str, list[tuple[int, str]]] = defaultdict(list)  # a heap; the largest hash is on top
         self._seen: dict[str, set[bytes]] = defaultdict(set)
         self._garbled: set[bytes] = set()
@@ -255,7 +255,7 @@ class Articles:
 
     def of(self, language: str) -> list[Article]:
         """The articles of a language, in an order that depends on the seed and their texts alone."""
-        return [self._kept[language][key] for _, key in sorted(self._order[language], reverse=True)]
+        return [self._by_language[language][key] for _, key in sorted(self._order[language], reverse=True)]
 
     def add_all(self, rows: Iterable[Sample]) -> None:
         """Add the passages of samples."""
@@ -269,10 +269,11 @@ class Articles:
         if reason:
             self.left_out[reason] += 1
             return
-        spoken = passages[0].language or sample.language or ""
-        known = find_language(spoken)
+        evidence_language = passages[0].language or sample.language or ""
+        known = find_language(evidence_language)
         self._keep(
-            Article(sample.id, known.tag if known else spoken, passages, sample.task), question=sample.question or ""
+            Article(sample.id, known.tag if known else evidence_language, passages, sample.task),
+            question=sample.question or "",
         )
 
     def add_reference(self, reference: Reference) -> None:
@@ -292,11 +293,15 @@ class Articles:
                 self._insert(article, digest, key)
         if digest[:8] in self._garbled:
             self.left_out["garbled evidence"] += 1
-        elif question and key in self._kept[language] and question not in self._kept[language][key].questions:
-            self._kept[language][key].questions.append(question)
+        elif (
+            question
+            and key in self._by_language[language]
+            and question not in self._by_language[language][key].questions
+        ):
+            self._by_language[language][key].questions.append(question)
 
     def _insert(self, article: Article, digest: bytes, key: str) -> None:
-        order, articles = self._order[article.language], self._kept[article.language]
+        order, articles = self._order[article.language], self._by_language[article.language]
         self.read[article.language] += 1
         articles[key] = article
         heappush(order, (-int.from_bytes(digest[:8]), key))
@@ -310,10 +315,10 @@ def _unusable(sample: Sample, passages: tuple[Evidence, ...]) -> str:
         return "no evidence"
     if "reference_garbled" in sample.meta:
         return "garbled evidence"
-    spoken = {passage.language or sample.language for passage in passages}
-    if None in spoken:
+    evidence_languages = {passage.language or sample.language for passage in passages}
+    if None in evidence_languages:
         return "no language"
-    return "evidence in several languages" if len(spoken) > 1 else ""
+    return "evidence in several languages" if len(evidence_languages) > 1 else ""
 
 
 # Sentences of a text that are worth quoting, and what can be left out of them without saying anything else.
@@ -618,14 +623,14 @@ class Material:
         """Words that are neither names nor numbers, neither rare nor in every article: verbs, nouns, adjectives."""
         if self.language in _SYLLABLES:
             return []
-        least, most = max(2, _RARE * len(self.articles)), max(3, _COMMON * len(self.articles))
+        rarest, most = max(2, _RARE * len(self.articles)), max(3, _COMMON * len(self.articles))
         shortest = _SHORTEST if self.space else 2
         middling = []
         for start, end in words(sentence, self.language):
             word = sentence[start:end]
             if end - start < shortest or not word.isalpha() or (has_case(self.language) and not word.islower()):
                 continue
-            if least < self._frequency[fold(word)] <= most:
+            if rarest < self._frequency[fold(word)] <= most:
                 middling.append((start, end))
         return middling
 
@@ -660,8 +665,8 @@ class Material:
                 continue
             sentence = rng.choice(listed)
             folded = fold(sentence)
-            spoken = [folded[s:e] for s, e in words(folded, self.language)]
-            strange = [word for word in spoken if word not in self.known(number) and self.rare(word)]
+            sentence_words = [folded[s:e] for s, e in words(folded, self.language)]
+            strange = [word for word in sentence_words if word not in self.known(number) and self.rare(word)]
             if len(strange) >= 2:
                 return other, sentence
         return None

@@ -328,10 +328,12 @@ def _relates(between: str, names: bool, language: str) -> bool:
     rules = rules_of(language)
     joining = rules.perhaps if rules is not None else frozenset[str]()
     leading = rules.before if rules is not None else frozenset[str]()
-    spoken = [between[s:e].casefold() for s, e in words(between, language)]
-    if any(word in joining for word in spoken):
+    words_between = [between[s:e].casefold() for s, e in words(between, language)]
+    if any(word in joining for word in words_between):
         return False
-    return len(spoken) >= _LEAST_BETWEEN or (not names and len(spoken) == 1 and spoken[0] in leading)
+    return len(words_between) >= _LEAST_BETWEEN or (
+        not names and len(words_between) == 1 and words_between[0] in leading
+    )
 
 
 def _other_word(quotation: Quotation, rng: Random) -> Edit | None:

@@ -469,8 +469,8 @@ def mark_repeats(store: LineStore, drop_reasons: Reasons, *, at_once: int = _AT_
             all_rows.append((chosen + start).astype(np.uint32))
         keys, rows = np.concatenate(all_keys), np.concatenate(all_rows)
         order = np.argsort(keys, kind="stable")  # rows come in ascending order, so the first of equals is the earliest
-        again = np.flatnonzero(keys[order[1:]] == keys[order[:-1]]) + 1
-        drop_reasons[rows[order[again]]] = DropReason.REPEATED
+        repeats = np.flatnonzero(keys[order[1:]] == keys[order[:-1]]) + 1
+        drop_reasons[rows[order[repeats]]] = DropReason.REPEATED
 
 
 # Near-duplicates among any number of lines, in bounded memory: candidates by MinHash, a verdict by their texts.

@@ -565,8 +565,8 @@ def _first(ranked: NDArray[np.void], count: int) -> NDArray[np.void]:
 
 def sizes_of(total: int, parts: Mapping[str, int]) -> dict[str, int]:
     """How many of `total` lines each part gets: its size, where the parts hold just so many; else in proportion."""
-    held = sum(parts.values())
-    exact = {name: total * size / held for name, size in parts.items()}
+    total_parts = sum(parts.values())
+    exact = {name: total * size / total_parts for name, size in parts.items()}
     sizes = {name: int(share) for name, share in exact.items()}
     for name in sorted(parts, key=lambda name: sizes[name] - exact[name])[: total - sum(sizes.values())]:
         sizes[name] += 1
@@ -583,9 +583,9 @@ def split(groups: Numbers, keys: Hashes, parts: Mapping[str, int], seed: int) ->
     if not len(groups):
         return []
     ids, members = np.unique(groups, return_inverse=True)
-    least = np.full(len(ids), np.iinfo(np.uint64).max, np.uint64)
-    np.minimum.at(least, members, keys)
-    hashes = mixed(least ^ _salted(seed, "split"))
+    min_keys = np.full(len(ids), np.iinfo(np.uint64).max, np.uint64)
+    np.minimum.at(min_keys, members, keys)
+    hashes = mixed(min_keys ^ _salted(seed, "split"))
     order = np.argsort(hashes, kind="stable").tolist()
     counts = np.bincount(members).tolist()
     room, part_of = sizes_of(len(groups), parts), [""] * len(counts)
@@ -619,7 +619,7 @@ def _sample(order: MtSample, scored: Sequence[Scored], folder: Path, near: Path,
     samples = _samples_of(order, lines, choice, values, groups)
     for name in order.sampling.parts:
         _write_part(folder, name, [sample for sample, part in zip(samples, parts, strict=True) if part == name])
-    wanted, held = sizes_of(len(lines), order.sampling.parts), Counter(parts)
+    wanted, part_sizes = sizes_of(len(lines), order.sampling.parts), Counter(parts)
     return SampleAccount(
         scorers=choice.scorers,
         worst=choice.worst,
@@ -628,7 +628,7 @@ def _sample(order: MtSample, scored: Sequence[Scored], folder: Path, near: Path,
         sample=len(lines),
         groups=len(set(groups.tolist())),
         largest_group=max(Counter(groups.tolist()).values(), default=0),
-        parts={name: Part(wanted[name], held[name]) for name in order.sampling.parts},
+        parts={name: Part(wanted[name], part_sizes[name]) for name in order.sampling.parts},
     )
 
 

@@ -86,7 +86,7 @@ def changes_of(original: str, text: str, spans: Sequence[Span]) -> list[Change] 
         return [] if original == text else None
     if any(before.end > after.start for before, after in pairwise(spans)):
         return None
-    unmarked = _kept(text, spans)
+    unmarked = _unmarked_ranges(text, spans)
     pieces = [text[start:end] for start, end in unmarked]
     places = _places(original, pieces, [span.end - span.start for span in spans])
     if places is None:
@@ -101,7 +101,7 @@ def changes_of(original: str, text: str, spans: Sequence[Span]) -> list[Change] 
     ]
 
 
-def _kept(text: str, spans: Sequence[Span]) -> list[tuple[int, int]]:
+def _unmarked_ranges(text: str, spans: Sequence[Span]) -> list[tuple[int, int]]:
     """The places between the spans, without the white space beside them."""
     between = [(before.end, after.start) for before, after in pairwise(spans)]
     first = (0, len(text[: spans[0].start].rstrip()))
@@ -140,10 +140,10 @@ def _places(original: str, pieces: list[str], lengths: list[int]) -> list[int] |
     return [*places, end]
 
 
-def _nearest(original: str, piece: str, least: int, most: int, wanted: int) -> int:
+def _nearest(original: str, piece: str, earliest: int, most: int, wanted: int) -> int:
     """The place of a piece between `least` and `most` (where it stands at the latest) that is nearest to `wanted`."""
-    before = original.rfind(piece, least, min(most, max(wanted, least)) + len(piece))
-    after = original.find(piece, min(most, max(wanted, least)), most + len(piece))
+    before = original.rfind(piece, earliest, min(most, max(wanted, earliest)) + len(piece))
+    after = original.find(piece, min(most, max(wanted, earliest)), most + len(piece))
     return min((start for start in (before, after) if start >= 0), key=lambda start: abs(start - wanted))
 
 
@@ -351,22 +351,29 @@ def _in_changes(
     entry = find_language(language)
     spaced = entry is None or entry.word_breaking == "spaces"
     expected = _scripts(original, evidence, language)
-    told = _told(original, language)
-    held = "\n".join(_plain(passage) for passage in evidence)
+    identified = _is_identified(original, language)
+    evidence_text = "\n".join(_plain(passage) for passage in evidence)
     for change in changes:
         old, new = original[change.old_start : change.old_end], text[change.start : change.end]
-        for reason, detail in _faults(old, new, known, expected, language, spaced=spaced, told=told):
+        for reason, detail in _faults(old, new, known, expected, language, spaced=spaced, identified=identified):
             yield Violation(reason, detail, change.start, change.end)
         seam = _edge_seam(original, text, change, edges)
         if seam:
             yield Violation("glued", f"words run together at the edge of an error: {seam!r}", change.start, change.end)
-        quoted = _said_by(held, text, change, language) if held else ""
+        quoted = _quote_of(evidence_text, text, change, language) if evidence_text else ""
         if quoted:
             yield Violation("supported", f"the evidence says it word for word: {quoted!r}", change.start, change.end)
 
 
 def _faults(
-    old: str, new: str, known: frozenset[str], expected: frozenset[str], language: str, *, spaced: bool, told: bool
+    old: str,
+    new: str,
+    known: frozenset[str],
+    expected: frozenset[str],
+    language: str,
+    *,
+    spaced: bool,
+    identified: bool,
 ) -> Iterator[tuple[str, str]]:
     """What is wrong with one error, by itself."""
     if not new:
@@ -385,7 +392,7 @@ def _faults(
     foreign = _foreign_script(new, expected)
     if foreign:
         yield "script", f"{new[:60]!r} is written in {foreign}"
-    elif told:
+    elif identified:
         other = _other_language(new, language)
         if other:
             yield "language", f"{new[:60]!r} reads like {other}"
@@ -395,7 +402,7 @@ def _in_text(original: str, text: str, language: str) -> Iterator[Violation]:
     left = next((match for match in _MARKUP.finditer(text) if match.group() not in original), None)
     if left is not None:
         yield Violation("markup", f"{left.group()!r} is left in the text", *left.span())
-    if _told(original, language):
+    if _is_identified(original, language):
         identified = identify(text)
         if identified is not None and identified.confidence >= _SURE and not same_language(identified.tag, language):
             yield Violation("language", f"the text reads like {identified.tag}, and was {language}")
@@ -429,7 +436,7 @@ def _foreign_script(new: str, expected: frozenset[str]) -> str:
     return next(name for name in shares if name not in expected)
 
 
-def _told(original: str, language: str) -> bool:
+def _is_identified(original: str, language: str) -> bool:
     """Whether the original is recognised as what it is: otherwise nothing follows from what the errors look like."""
     identified = identify(original)
     return identified is not None and same_language(identified.tag, language)
@@ -446,11 +453,11 @@ def _other_language(new: str, language: str) -> str:
     return identified.tag
 
 
-def _said_by(held: str, text: str, change: Change, language: str) -> str:
+def _quote_of(evidence_text: str, text: str, change: Change, language: str) -> str:
     """The sentence of an error, if the evidence has it word for word; empty otherwise."""
     for start, end in sentences(text, language):
         if start < change.end and change.start < end:
             sentence = _plain(text[start:end])
-            if len(sentence) < _QUOTED or f" {sentence} " not in f" {held} ".replace("\n", " "):
+            if len(sentence) < _QUOTED or f" {sentence} " not in f" {evidence_text} ".replace("\n", " "):
                 return ""
     return text[change.start : change.end][:80]

@@ -66,19 +66,19 @@ def differing(original: str, text: str, type_: str, language: str) -> list[Span]
 
 def _joined(matcher: SequenceMatcher[str]) -> Iterator[tuple[int, int]]:
     """The differing ranges of tokens of the edited text; where text is gone, with what was put in beside it."""
-    held: tuple[int, int] | None = None
+    pending: tuple[int, int] | None = None
     for operation, _, _, start, end in matcher.get_opcodes():
         if operation == "equal":
             continue
-        gone = start == end or (held is not None and held[0] == held[1])
-        if held is not None and gone and start - held[1] <= _BRIDGE:
-            held = (held[0], end)
+        gone = start == end or (pending is not None and pending[0] == pending[1])
+        if pending is not None and gone and start - pending[1] <= _BRIDGE:
+            pending = (pending[0], end)
         else:
-            if held is not None:
-                yield held
-            held = (start, end)
-    if held is not None:
-        yield held
+            if pending is not None:
+                yield pending
+            pending = (start, end)
+    if pending is not None:
+        yield pending
 
 
 def _tokens(text: str, language: str) -> list[tuple[int, int]]:
@@ -121,7 +121,7 @@ class Edited(msgspec.Struct, frozen=True):
             text: the text with all of them.
             changes: the further ones, in order; what stood there before are places of this text.
         """
-        if any(_touches(new, held) for new in changes for held in self.changes):
+        if any(_touches(new, change) for new in changes for change in self.changes):
             return None
         before = [
             Change(c.start + _moved(changes, c.start), c.end + _moved(changes, c.start), c.old_start, c.old_end, c.type)
@@ -182,11 +182,11 @@ def _words_in(text: str, start: int, end: int, language: str) -> list[tuple[int,
     return [(start + s, start + e) for s, e in words(text[start:end], language)]
 
 
-def _touches(new: Change, held: Change) -> bool:
+def _touches(new: Change, earlier: Change) -> bool:
     """Whether a further error lies on one that is there; where one is put in beside it, it does not."""
     if new.old_start == new.old_end:
-        return held.start < new.old_start < held.end
-    return new.old_start < held.end and held.start < new.old_end
+        return earlier.start < new.old_start < earlier.end
+    return new.old_start < earlier.end and earlier.start < new.old_end
 
 
 def _moved(changes: Sequence[Change], offset: int) -> int:
@@ -514,9 +514,9 @@ def _usable(seed: Sample) -> Sample | FailedRow:
         return seed
     from veriglot.text.identification import identify
 
-    told = (seed.response, seed.question or "", *(passage.text for passage in seed.evidence))
+    seed_texts = (seed.response, seed.question or "", *(passage.text for passage in seed.evidence))
     identified = next(
-        (candidate for candidate in map(identify, filter(str.strip, told)) if candidate is not None), None
+        (candidate for candidate in map(identify, filter(str.strip, seed_texts)) if candidate is not None), None
     )
     if identified is None:
         return FailedRow(

@@ -107,7 +107,7 @@ def side_of(text: str, tag: str) -> Side:
     return Side(text, tag, tuple((start, end) for start, end in word_bounds(text, tag).tolist()))
 
 
-def links_of(similarity: Matrix, *, least: float) -> list[Link]:
+def links_of(similarity: Matrix, *, threshold: float) -> list[Link]:
     """Links out of similarities, 0 to 1: pairs of at least `least` that are each other's best, then of what is left.
 
     First each word gets one link at most, to its best or to one that is as good: of several equal words the one whose
@@ -117,7 +117,7 @@ def links_of(similarity: Matrix, *, least: float) -> list[Link]:
     if not similarity.size:
         return []
     similarity = np.asarray(similarity, np.float32)
-    allowed = similarity >= least
+    allowed = similarity >= threshold
     near = allowed & (similarity >= _TIE * similarity.max(1, keepdims=True))
     near &= similarity >= _TIE * similarity.max(0, keepdims=True)
     taken = np.zeros(similarity.shape, dtype=bool)
@@ -183,7 +183,7 @@ class LexicalAligner:
 
     def align(self, source: Side, target: Side) -> Alignment:
         """As `Aligner`."""
-        links = links_of(_lexical_similarity(source, target), least=_LEAST_SIMILARITY)
+        links = links_of(_lexical_similarity(source, target), threshold=_LEAST_SIMILARITY)
         return Alignment(source, target, sorted([*links, *_guessed(links, len(source.words), len(target.words))]))
 
 

@@ -86,12 +86,12 @@ def _runs(gains: Sequence[float]) -> list[Range]:
     """The stretch of words with the largest sum, and others that come near it; first and last word inclusive."""
     runs: list[Range] = []
     left = list(gains)
-    least = 0.0
+    threshold = 0.0
     while True:
         gain, first, last = _largest(left)
-        if gain <= least:
+        if gain <= threshold:
             return sorted(runs)
-        least = least or _OTHER * gain
+        threshold = threshold or _OTHER * gain
         runs.append((first, last))
         left[first : last + 1] = [-math.inf] * (last + 1 - first)
 

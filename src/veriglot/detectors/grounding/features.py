@@ -198,14 +198,14 @@ class Windows:
     def holding(self, *asked: UInt64s) -> list[Float32s]:
         """For each array of stems, which of them stand in which window: 0 or 1, shape (n, w)."""
         stems, rows = np.unique(np.concatenate(asked), return_inverse=True)
-        held = np.zeros((len(stems), len(self)), np.float32)
+        present = np.zeros((len(stems), len(self)), np.float32)
         places = slots(stems, self._evidence.stem)
         words = np.flatnonzero(places >= 0)
-        held[places[words], self._window[words]] = 1
+        present[places[words], self._window[words]] = 1
         inner = words[~self._opens[words]]
-        held[places[inner], self._window[inner] - 1] = 1
+        present[places[inner], self._window[inner] - 1] = 1
         splits = np.cumsum([len(part) for part in asked])[:-1]
-        return [held[part] for part in np.split(rows, splits)]
+        return [present[part] for part in np.split(rows, splits)]
 
 
 def unit_length(vectors: Float32s) -> Float32s:
@@ -215,11 +215,11 @@ def unit_length(vectors: Float32s) -> Float32s:
     return scaled
 
 
-def around(held: Float32s, rarity: Float32s, reach: int) -> Float32s:
+def around(present: Float32s, rarity: Float32s, reach: int) -> Float32s:
     """The share of the words up to `reach` away from each word that each window holds, by rarity."""
     words = len(rarity)
-    weighted = held * rarity[:, None]
-    sums = np.zeros((words + 1, held.shape[1]), np.float32)
+    weighted = present * rarity[:, None]
+    sums = np.zeros((words + 1, present.shape[1]), np.float32)
     np.cumsum(weighted, axis=0, out=sums[1:])
     totals = np.concatenate([np.zeros(1, np.float32), np.cumsum(rarity, dtype=np.float32)])
     low = np.maximum(np.arange(words) - reach, 0)
@@ -460,36 +460,38 @@ class _Surroundings:
         self.sentence_window = np.concatenate([part for _, _, part in blocks])
 
     def _block(self, low: int, high: int) -> tuple[Features, Int64s, Int64s]:
-        held, held_question = self._windows.holding(self._answer.stem[low:high], self._asked.stem)
+        in_windows, question_windows = self._windows.holding(self._answer.stem[low:high], self._asked.stem)
         rarity = self._rarity[low:high]
         weights = self._question_rarity
-        question = (held_question * weights[:, None]).sum(axis=0) / max(float(weights.sum()), 1e-6)
+        question = (question_windows * weights[:, None]).sum(axis=0) / max(float(weights.sum()), 1e-6)
         self._question_best = float(question.max())
-        features: Features = {"question_with": (held * question).max(axis=1)}
+        features: Features = {"question_with": (in_windows * question).max(axis=1)}
         for name, reach in (("near", NEAR), ("far", FAR)):
-            share = around(held, rarity, reach)
+            share = around(in_windows, rarity, reach)
             features[f"{name}_best"] = share.max(axis=1)
             features[f"{name}_question_best"] = (share + question).max(axis=1)
-            features[f"{name}_question_with"] = ((share + question) * held).max(axis=1)
-            share *= held
+            features[f"{name}_question_with"] = ((share + question) * in_windows).max(axis=1)
+            share *= in_windows
             features[f"{name}_with"] = share.max(axis=1)
-        word_window = np.where(held.any(axis=1), (share + 1e-3 * held).argmax(axis=1), -1)
-        sentence_window = self._whole_sentences(features, held, question, low, high)
+        word_window = np.where(in_windows.any(axis=1), (share + 1e-3 * in_windows).argmax(axis=1), -1)
+        sentence_window = self._whole_sentences(features, in_windows, question, low, high)
         self._meaning(features, low, high)
         return features, word_window, sentence_window
 
-    def _whole_sentences(self, features: Features, held: Float32s, question: Float32s, low: int, high: int) -> Int64s:
+    def _whole_sentences(
+        self, features: Features, present: Float32s, question: Float32s, low: int, high: int
+    ) -> Int64s:
         sentence = self._sentence[low:high] - self._sentence[low]
         rarity = self._rarity[low:high]
         first = np.flatnonzero(np.diff(sentence, prepend=-1))
-        share = np.add.reduceat(held * rarity[:, None], first, axis=0)
+        share = np.add.reduceat(present * rarity[:, None], first, axis=0)
         share /= np.maximum(np.add.reduceat(rarity, first), 1e-6)[:, None]
         best: Int64s = share.argmax(axis=1)
         words = np.arange(high - low)
         features["sentence_best"] = share.max(axis=1)[sentence]
-        features["in_best"] = held[words, best[sentence]]
-        features["sentence_with"] = (share[sentence] * held).max(axis=1)
-        features["in_best_for_question"] = held[words, (share + question).argmax(axis=1)[sentence]]
+        features["in_best"] = present[words, best[sentence]]
+        features["sentence_with"] = (share[sentence] * present).max(axis=1)
+        features["in_best_for_question"] = present[words, (share + question).argmax(axis=1)[sentence]]
         return best
 
     def _meaning(self, features: Features, low: int, high: int) -> None:
@@ -525,16 +527,16 @@ def _blocks(sentence: Int64s) -> list[tuple[int, int]]:
 
 def _by_sentence(features: Features, rarity: Float32s, sentence: Int64s) -> Features:
     """Means over the word's sentence, the sentences beside it, and the response."""
-    ones = np.ones(len(rarity), np.float32)
+    unit_weights = np.ones(len(rarity), np.float32)
     count = int(sentence[-1]) + 1
     added: Features = {}
     for name, weights in (
         ("in_evidence", rarity),
         ("stem_in_evidence", rarity),
-        ("stretch_8", ones),
-        ("stretch_16", ones),
-        ("far_with", ones),
-        ("pair_before", ones),
+        ("stretch_8", unit_weights),
+        ("stretch_16", unit_weights),
+        ("far_with", unit_weights),
+        ("pair_before", unit_weights),
     ):
         values = np.asarray(features[name], np.float32)
         total = np.bincount(sentence, weights, minlength=count)

@@ -438,8 +438,8 @@ def _distribution(
     tokens: tuple[Token, ...], low: int, high: int, label: str, choices: Sequence[str]
 ) -> Distribution | None:
     """The probabilities of the choices at `[low, high)`, where the label stands."""
-    held = _holding(tokens, low, high)
-    offset, first = held[0]
+    answer_tokens = _holding(tokens, low, high)
+    offset, first = answer_tokens[0]
     shares: Distribution = {}
     for text, logprob in {**dict(first.alternatives), first.text: first.logprob}.items():
         choice = _begun(text, first.text[:offset], choices)
@@ -449,19 +449,19 @@ def _distribution(
         total = sum(shares.values())
         unseen = len(set(choices) - shares.keys()) * math.exp(min(logprob for _, logprob in first.alternatives))
         return {choice: share / total for choice, share in shares.items()} if unseen <= _UNSEEN * total else None
-    logprobs = [token.logprob for _, token in held if token.logprob is not None]
+    logprobs = [token.logprob for _, token in answer_tokens if token.logprob is not None]
     sure = min(1.0, math.exp(sum(logprobs)))
-    return {label: sure} if len(logprobs) == len(held) and sure >= 0.5 else None
+    return {label: sure} if len(logprobs) == len(answer_tokens) and sure >= 0.5 else None
 
 
 def _holding(tokens: tuple[Token, ...], low: int, high: int) -> list[tuple[int, Token]]:
     """The tokens that hold some of `[low, high)`, each with where in it that begins."""
-    held, offset = [], 0
+    overlapping, offset = [], 0
     for token in tokens:
         if offset < high and offset + len(token.text) > low:
-            held.append((max(0, low - offset), token))
+            overlapping.append((max(0, low - offset), token))
         offset += len(token.text)
-    return held
+    return overlapping
 
 
 def _begun(text: str, before: str, choices: Sequence[str]) -> str | None:

@@ -83,7 +83,7 @@ def load_prompt(name: str, fields: frozenset[str], own: str | None = None) -> Pr
         InputError: the file cannot be read, lacks something, or names a field that there is none of.
     """
     if own is None:
-        return _shipped(name, fields)
+        return _built_in(name, fields)
     path = Path(own)
     try:
         return _prompt(path.stem, path.read_text("utf-8"), fields)
@@ -98,7 +98,7 @@ def load_prompt(name: str, fields: frozenset[str], own: str | None = None) -> Pr
 
 
 @cache
-def _shipped(name: str, fields: frozenset[str]) -> Prompt:
+def _built_in(name: str, fields: frozenset[str]) -> Prompt:
     return _prompt(name, files(__package__).joinpath("prompts", f"{name}.toml").read_text("utf-8"), fields)
 
 
@@ -117,7 +117,7 @@ def _listed(fields: set[str] | frozenset[str]) -> str:
 def tagged(tag: str, text: str, *others: str) -> str:
     """A text between tags that neither it nor the others of its prompt hold, so that none can end another early."""
     number, name = 1, tag
-    while any(f"{name}>" in held for held in (text, *others)):
+    while any(f"{name}>" in known for known in (text, *others)):
         number += 1
         name = f"{tag}-{number}"
     return f"<{name}>\n{text}\n</{name}>"

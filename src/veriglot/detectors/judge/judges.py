@@ -290,8 +290,8 @@ class FactJudge(WindowedJudge):
             reason = f"none of the {len(listed)} facts that the judge found stands in the response"
             return NotScored(Status.FAILED, reason)
         notes = location_notes(quotes, locations)
-        held = {offset for claim in claims for start, end in claim.parts for offset in range(start, end)}
-        outside = sum(start not in held for start, _ in words(response, tag))
+        covered = {offset for claim in claims for start, end in claim.parts for offset in range(start, end)}
+        outside = sum(start not in covered for start, _ in words(response, tag))
         if outside:
             notes = (*notes, f"facts:{outside} words in no fact")
         claims.sort(key=lambda claim: claim.parts)

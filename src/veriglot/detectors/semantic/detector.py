@@ -346,20 +346,20 @@ class Semantic(WordDetector):
         return calibrations
 
     def _see(self, sample: Sample, spoken: ResolvedLanguage) -> Seen | None:
-        held, notes = self._held(sample, spoken)
-        reading = read_sample(held, self._lexicon, self._vectors)
+        example, notes = self._held(sample, spoken)
+        reading = read_sample(example, self._lexicon, self._vectors)
         if reading is None:
             return None
         logits, places = self._head.judged(reading)
-        if not held.across and not held.translation:
+        if not example.across and not example.translation:
             logits = joined(logits, self._by_words.logits(reading.extract.values, reading.extract.sentence))
         calibrations = self._calibrations
-        calibration = calibrations.across if held.across else calibrations.same
-        if held.translation:
+        calibration = calibrations.across if example.across else calibrations.same
+        if example.translation:
             calibration = calibrations.translation
-        elif held.across and self._reader is not None and calibrations.read_across is not None:
+        elif example.across and self._reader is not None and calibrations.read_across is not None:
             together = calibrations.read_across
-            logits = read_too(together.head, together.reader, logits, *self._reader.logits(held, reading))
+            logits = read_too(together.head, together.reader, logits, *self._reader.logits(example, reading))
             calibration = together.calibration
         return Seen(reading.extract, logits, calibration, self._manifest.types, notes, places)
 
@@ -397,7 +397,7 @@ class Semantic(WordDetector):
             notes = (*notes, identified)
         if not self._at_home(sample, spoken.tag, evidence_language):
             notes = (*notes, "encoder:weak")
-        held = Held(
+        example = Held(
             response=sample.response,
             passages=[passage.text for passage in sample.evidence],
             question=sample.question,
@@ -407,9 +407,9 @@ class Semantic(WordDetector):
             strong=(strong[0], strong[1]),
         )
         lacking = self._wants_reader and self._manifest.reads_with and self._reads_with is None
-        if held.across and not held.translation and lacking:
+        if example.across and not example.translation and lacking:
             notes = (*notes, NO_READER)
-        return held, notes
+        return example, notes
 
 
 def _evidence_language(sample: Sample, spoken: str) -> tuple[str, str | None]:
@@ -424,14 +424,14 @@ def _evidence_language(sample: Sample, spoken: str) -> tuple[str, str | None]:
     if sizes:
         return sizes.most_common(1)[0][0], None
     text = " ".join(passage.text for passage in sample.evidence if passage.text.strip())
-    told = identify(text)
-    if told is None:
+    detected = identify(text)
+    if detected is None:
         return spoken, None
-    ours = told.tag.split("-")[0] == spoken.split("-")[0]
+    ours = detected.tag.split("-")[0] == spoken.split("-")[0]
     same_script = script_of(text) == script_of(sample.response)
-    if told.confidence < (_SURE_OF_SHORT if len(text) < _SHORT and same_script else _SURE):
+    if detected.confidence < (_SURE_OF_SHORT if len(text) < _SHORT and same_script else _SURE):
         return spoken, None if ours else UNSURE
-    return told.tag, None if ours else "evidence:language_from_text"
+    return detected.tag, None if ours else "evidence:language_from_text"
 
 
 _SHORT = 80  # code points: a name or two can make such a text look like another language's

@@ -135,8 +135,8 @@ class _Forms:
         """The matches among some words of either text."""
         nth, form = _joined(self.ours[ours], self.left)
         order = np.argsort(self.theirs[theirs], kind="stable")
-        again, position = _joined(self.right[form], self.theirs[theirs][order])
-        return ours[nth[again]], theirs[order[position]], self.value[form[again]]
+        row, position = _joined(self.right[form], self.theirs[theirs][order])
+        return ours[nth[row]], theirs[order[position]], self.value[form[row]]
 
     def counts(self) -> Int64s:
         """In how many matches each word of the response is, shape (n,)."""
@@ -168,7 +168,7 @@ class Matches:
         """The share of the response's words that each sentence of the evidence holds, shape (count,)."""
         alike = np.stack([forms.ours for forms in self.kinds], axis=1)
         _, first, times = np.unique(alike, axis=0, return_index=True, return_counts=True)
-        evidence_words, held = np.arange(len(sentence)), np.zeros(count)
+        evidence_words, shared_words = np.arange(len(sentence)), np.zeros(count)
         for part in self._parts(first):
             # Words of the response that match the same words are looked up once, and counted as many as they are.
             words, words_times = first[part], times[part]
@@ -177,8 +177,8 @@ class Matches:
             met = [forms.pairs(words, evidence_words)[:2] for forms in self.kinds]
             keys = [sentence[there] * len(words) + places[ours] for ours, there in met]
             at, nth = np.divmod(np.unique(np.concatenate(keys)), len(words))
-            held += np.bincount(at, weights=words_times[nth], minlength=count)
-        share: Float32s = (held / len(self.name)).astype(np.float32)
+            shared_words += np.bincount(at, weights=words_times[nth], minlength=count)
+        share: Float32s = (shared_words / len(self.name)).astype(np.float32)
         return share
 
     def _parts(self, words: Int64s) -> Iterator[slice]:

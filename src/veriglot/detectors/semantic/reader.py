@@ -89,21 +89,21 @@ def shown(
 def _parts(tokeniser: Tokeniser, response: str, pieces: Int64s) -> Iterator[tuple[int, int, list[int], Int64s]]:
     """Pieces `low` to `high` of the response, as many as there is room for, with their tokens and where these stand."""
     low, high = 0, 0
-    held: list[int] = []
+    indices: list[int] = []
     bounds: list[Int64s] = []
     for nth, (start, end) in enumerate(pieces.tolist()):
         ids, places = tokeniser.tokens(response[start:end])
         for first in range(0, len(ids), _RESPONSE):  # a piece longer than a part is in several
             some = ids[first : first + _RESPONSE]
-            if len(held) + len(some) > _RESPONSE:
-                yield low, high, held, np.concatenate(bounds)
-                held, bounds = [], []
-            if not held:
+            if len(indices) + len(some) > _RESPONSE:
+                yield low, high, indices, np.concatenate(bounds)
+                indices, bounds = [], []
+            if not indices:
                 low = nth
-            held, high = held + some, nth + 1
+            indices, high = indices + some, nth + 1
             bounds.append(start + places[first : first + _RESPONSE])
-    if held or not high:
-        yield low, max(high, 1), held, np.concatenate([_NONE, *bounds])
+    if indices or not high:
+        yield low, max(high, 1), indices, np.concatenate([_NONE, *bounds])
 
 
 def _evidence(tokeniser: Tokeniser, evidence: Sequence[str], order: Int64s) -> tuple[list[int], Int64s]:

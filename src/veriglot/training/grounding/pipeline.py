@@ -335,8 +335,8 @@ def train(
         labelled.left_out["translation"] += len(labelled.translations)
     commonness = count_words(labelled)
     if encoder is None:
-        shipped = Lexicon.load(Path(str(files("veriglot.detectors.grounding") / "weights")))
-        lexicon = Lexicon(commonness.table(), shipped.keys, shipped.vectors)
+        own_lexicon = Lexicon.load(Path(str(files("veriglot.detectors.grounding") / "weights")))
+        lexicon = Lexicon(commonness.table(), own_lexicon.keys, own_lexicon.vectors)
     else:
         lexicon = lexicon_for(labelled, commonness, encoder, seed, say)
     rows = rows_of([*labelled.examples, *made_by_rule(labelled, commonness, seed)], lexicon)

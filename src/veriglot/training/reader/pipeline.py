@@ -357,14 +357,14 @@ def _judged(
     judged = []
     for nth, example in enumerate(examples, start=1):
         strong = [encoder.strength(tag) == "measured" for tag in (example.language, example.evidence_language)]
-        held = Held(
+        case = Held(
             example.response, example.passages, example.question, example.language, example.evidence_language,
             strong=(strong[0], strong[1]),
         )  # fmt: skip
-        reading = read_sample(held, lexicon, vectors)
+        reading = read_sample(case, lexicon, vectors)
         if reading is not None:
             labels = labels_of(example, reading.extract.response.bounds, reading.extract.markup)
-            judged.append(_Judged(labels, network.judged(reading)[0], *reader.logits(held, reading)))
+            judged.append(_Judged(labels, network.judged(reading)[0], *reader.logits(case, reading)))
         if not nth % _SAID:
             say(f"{nth} of {len(examples)} held-out responses judged")
     return judged

@@ -118,7 +118,7 @@ def row_of(example: Example, lexicon: Lexicon, encoder: Encoder, vectors: Shelve
     """Read an example as the detector reads a sample; None where response or evidence hold no word."""
     evidence_language = example.evidence_language or example.language
     strong = tuple(encoder.strength(tag) == "measured" for tag in (example.language, evidence_language))
-    held = Held(
+    case = Held(
         response=example.response,
         passages=example.passages,
         question=example.question,
@@ -127,7 +127,7 @@ def row_of(example: Example, lexicon: Lexicon, encoder: Encoder, vectors: Shelve
         translation=example.translation,
         strong=(strong[0], strong[1]),
     )
-    reading = read_sample(held, lexicon, vectors)
+    reading = read_sample(case, lexicon, vectors)
     if reading is None:
         return None
     extract = reading.extract

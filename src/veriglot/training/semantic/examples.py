@@ -61,16 +61,16 @@ _ASKED = 0.3  # share of sentences that come with a question
 
 def answers_across(paragraphs: Sequence[Paragraph], rng: Random) -> Iterator[Example]:
     """For each answer, right or wrong, one response as `around` says it."""
-    elsewhere: dict[str, list[tuple[int, str]]] = defaultdict(list)
+    other_answers: dict[str, list[tuple[int, str]]] = defaultdict(list)
     for index, paragraph in enumerate(paragraphs):
         for language, answers in paragraph.versions.items():
-            elsewhere[language] += [(index, answer.text) for answer in answers]
+            other_answers[language] += [(index, answer.text) for answer in answers]
     for index, paragraph in enumerate(paragraphs):
         for language, answers in paragraph.versions.items():
             for answer in answers:
                 evidence = evidence_language(paragraph, language, rng)
                 right = rng.random() < RIGHT
-                text = answer.text if right else _wrong(answer, answers, elsewhere[language], index, rng)
+                text = answer.text if right else _wrong(answer, answers, other_answers[language], index, rng)
                 if text is None:
                     continue
                 before, after = around(answer, rng)
@@ -380,9 +380,9 @@ def _repeated(text: str, language: str, rng: Random) -> _Said | None:
     if len(words(text, language)) < 3:
         return None
     start, end = _phrase(text, _REPEATED_WORDS, language, rng)
-    again = (space_of(language) + text[start:end]) * rng.choice(_TIMES)
+    repetition = (space_of(language) + text[start:end]) * rng.choice(_TIMES)
     rest = text[end:] if rng.random() < 0.5 else ""
-    return text[:end] + again + rest, [Mark(end, end + len(again), "invented")], "repeated"
+    return text[:end] + repetition + rest, [Mark(end, end + len(repetition), "invented")], "repeated"
 
 
 def _inserted(text: str, other: str, language: str, rng: Random) -> _Said | None:
@@ -542,10 +542,10 @@ def without_tests(labelled: Labelled) -> None:
         answers = [answer for answer in labelled.answers if answer.title is None or not is_test_article(answer.title)]
         labelled.left_out["answer of a test article"] += len(tests)
         labelled.answers[:] = answers
-    kept_translations = [sample for sample in labelled.translations if not is_test_source(sample.evidence[0].text)]
-    if len(kept_translations) < len(labelled.translations):
-        labelled.left_out["translation of a test source"] += len(labelled.translations) - len(kept_translations)
-        labelled.translations[:] = kept_translations
+    translations = [sample for sample in labelled.translations if not is_test_source(sample.evidence[0].text)]
+    if len(translations) < len(labelled.translations):
+        labelled.left_out["translation of a test source"] += len(labelled.translations) - len(translations)
+        labelled.translations[:] = translations
 
 
 def examples_of(labelled: Labelled, seed: int) -> list[Example]:

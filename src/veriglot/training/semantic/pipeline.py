@@ -107,8 +107,8 @@ class SemanticNetwork(nn.Module):
         self.by_meaning = nn.Parameter(torch.full((Sizes.attentions, HEADS), 6.0))
         self.by_form = nn.Parameter(torch.full((Sizes.attentions, 1, 1), 3.0))
         self.by_context = nn.Parameter(torch.linspace(1.0, 6.0, Sizes.attentions).view(-1, 1, 1))
-        told = _CHANNELS * 8 + HEADS * 3 + Sizes.attentions * 4
-        inputs = len(self._means) + told + Sizes.value * (1 + 2 * Sizes.attentions)
+        compared_size = _CHANNELS * 8 + HEADS * 3 + Sizes.attentions * 4
+        inputs = len(self._means) + compared_size + Sizes.value * (1 + 2 * Sizes.attentions)
         self.enter = nn.Linear(inputs, Sizes.width)
         self.blocks = Blocks(Sizes.width, Sizes.dropout)
         self.norm = nn.LayerNorm(Sizes.width)
@@ -133,8 +133,8 @@ class SemanticNetwork(nn.Module):
         given = torch.cat([features, columns], dim=-1)
         scaled = ((given - self._means) / self._deviations).clamp(-_CLIP, _CLIP)
         weight = (features[..., self._rarity] + 0.05) * present[..., 0]
-        told, position = self._compared(words, evidence, matched, filled, pool, question, asked, present, weight)
-        hidden = self.blocks(self.enter(torch.cat([self.dropout(scaled), told], dim=-1)), present, pool)
+        compared, position = self._compared(words, evidence, matched, filled, pool, question, asked, present, weight)
+        hidden = self.blocks(self.enter(torch.cat([self.dropout(scaled), compared], dim=-1)), present, pool)
         return self.leave(self.norm(hidden)), position
 
     def _compared(
@@ -154,24 +154,36 @@ class SemanticNetwork(nn.Module):
         empty = 2 * (1 - filled)[:, None, None, :]
         alike = self._looks(words) @ evidence_looks.transpose(2, 3) - empty  # (b, heads, n, l)
         by_form = _highest(matched).unsqueeze(1)
-        held = torch.cat([self._windows(alike), by_form], dim=1) * present.unsqueeze(1)  # (b, channels, n, windows)
+        similarities = torch.cat([self._windows(alike), by_form], dim=1) * present.unsqueeze(
+            1
+        )  # (b, channels, n, windows)
         to_question = (
             self._windows(self._looks(question) @ evidence_looks.transpose(2, 3) - empty) * asked[:, None, :, None]
         )
         of_question = to_question.sum(2, keepdim=True) / asked.sum(1)[:, None, None, None].clamp(min=1)
         of_question = torch.cat([of_question, of_question.mean(1, keepdim=True)], dim=1)
-        near, far = (_around(held, weight, reach) for reach in _REACHES)
-        sentence = _in_sentence(held, weight, pool)
+        near, far = (_around(similarities, weight, reach) for reach in _REACHES)
+        sentence = _in_sentence(similarities, weight, pool)
         context = (self.context[0] * far + self.context[1] * sentence + self.context[2] * of_question).mean(1)
         best = torch.softmax(_SHARP * sentence.mean(1, keepdim=True), dim=-1)
         best_in_context = torch.softmax(_SHARP * context, dim=-1).unsqueeze(1)
-        told = [
-            *(part.amax(-1) for part in (held, near, near * held, far * held, sentence, of_question * held)),
-            (best * held).sum(-1),
-            (best_in_context * held).sum(-1),
+        features = [
+            *(
+                part.amax(-1)
+                for part in (
+                    similarities,
+                    near,
+                    near * similarities,
+                    far * similarities,
+                    sentence,
+                    of_question * similarities,
+                )
+            ),
+            (best * similarities).sum(-1),
+            (best_in_context * similarities).sum(-1),
         ]
         top = alike.topk(2, dim=-1).values
-        told += [top[..., 0], top[..., 0] - top[..., 1], alike.clamp(min=0).mean(-1)]
+        features += [top[..., 0], top[..., 0] - top[..., 1], alike.clamp(min=0).mean(-1)]
         own = self.value(words)
         beside = _of_words(context)
         mixed = torch.einsum("kh,bhnl->bknl", self.by_meaning, alike)
@@ -179,11 +191,11 @@ class SemanticNetwork(nn.Module):
         logits = logits - _ABSENT * (1 - filled)[:, None, None]
         shares = torch.softmax(logits, dim=-1)
         met = shares @ self.value(evidence).unsqueeze(1)
-        told += [(shares * mixed).sum(-1) / 10, (shares * matched.unsqueeze(1)).sum(-1)]
-        told += [shares.amax(-1), torch.logsumexp(logits, dim=-1) / 10]
+        features += [(shares * mixed).sum(-1) / 10, (shares * matched.unsqueeze(1)).sum(-1)]
+        features += [shares.amax(-1), torch.logsumexp(logits, dim=-1) / 10]
         handed = [own, *(met * own.unsqueeze(1)).unbind(1), *(met - own.unsqueeze(1)).abs().unbind(1)]
         position = shares[:, -1].argmax(-1)
-        return torch.cat([torch.cat(told, dim=1).transpose(1, 2), *handed], dim=-1), position
+        return torch.cat([torch.cat(features, dim=1).transpose(1, 2), *handed], dim=-1), position
 
     def _looks(self, vectors: Tensor) -> Tensor:
         """Unit vectors of each head, shape (b, heads, n, look)."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import re
 from itertools import count, groupby
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -252,8 +251,16 @@ def _translation(source: str, target: str, texts: Iterable[tuple[str, str]], rea
     )
 
 
-def _head_lines(reading: Reading) -> list[str]:
-    return reading.source.head.decode("utf-8", "replace").split("\n")
+def _head_lines(reading: Reading) -> Iterator[str]:
+    """The lines of the file's beginning, read when the first is asked for: only a file's first sample needs them."""
+    yield from reading.source.head.decode("utf-8", "replace").split("\n")
+
+
+def _head_rows(reading: Reading) -> Iterator[dict[str, str]]:
+    """The rows of the beginning of a table with tabs whose first line names its columns."""
+    lines = (line.rstrip("\r").split("\t") for line in _head_lines(reading))
+    columns = next(lines, [])
+    yield from (dict(zip(columns, cells, strict=False)) for cells in lines)
 
 
 HALLUCINATIONS = ("oscillation", "strong_detachment", "full_detachment")
@@ -299,7 +306,7 @@ class Guerreiro(Format):
                 raise InputError(f"a label is 0 or 1, not {data[column][:60]!r}", field=column)
         flags = tuple(flag for column, flag in self._flags.items() if data[column] == "1")
         units = (Unit(0, len(target), _TYPE),) if target and not set(flags).isdisjoint(HALLUCINATIONS) else ()
-        rows = csv.DictReader(io.StringIO("\n".join(_head_lines(reading)), newline=""))
+        rows = csv.DictReader(line + "\n" for line in _head_lines(reading))
         yield _translation(
             source,
             target,
@@ -530,12 +537,10 @@ class Mqm(Format):
         # a name of its own, also where the rows of a segment stand in several parts of the file or differ in a text
         met: dict[tuple[str, str, str], int] = reading.state.setdefault("met", {})
         met[first.key] = met.get(first.key, 0) + 1
-        columns, *lines = (line.rstrip("\r").split("\t") for line in _head_lines(reading))
-        head = (dict(zip(columns, line, strict=False)) for line in lines)
         return _translation(
             first.source,
             first.target,
-            ((row.get("source", ""), row.get("target", "")) for row in head),
+            ((row.get("source", ""), row.get("target", "")) for row in _head_rows(reading)),
             reading,
             id="-".join((reading.source.stem, *first.key)) + (f"-{met[first.key]}" if met[first.key] > 1 else ""),
             generator=Generator(system),

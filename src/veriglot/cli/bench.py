@@ -31,7 +31,6 @@ def _bench() -> None:
 
 
 @app.command("run")
-@app.command("run")
 @command
 def run(
     bench: Annotated[Path, Argument("BENCH", "The bench file, as TOML.")],

@@ -192,7 +192,7 @@ def rows_of(
 
 
 def readable(rows: Iterable[T | FailedRow], outcome: str) -> Iterator[T]:
-    """The rows that could be read; how many could not is said in the end, with `told` after the number."""
+    """The rows that could be read; how many could not is said in the end, with `outcome` after the number."""
     from veriglot.storage.checkpoint import FailedRow
 
     unreadable = 0

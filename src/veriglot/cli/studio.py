@@ -130,12 +130,12 @@ def import_(
 
     Rows that cannot become an item are told of, with their place, and the rest goes on; then it leaves with 3.
     """
-    from veriglot.studio.items import import_all
-
     loaded = _project_at(project)
     if not loaded.entries.data.path:
         raise InputError("no data is named", path=str(loaded.path), field="data.path")
     with _opened(loaded, database, create=True) as store:
+        from veriglot.studio.items import import_all
+
         done = import_all(store, loaded)
     for row in done.unusable[:_SHOWN]:
         message = (
@@ -193,16 +193,16 @@ def invite(
     json: JsonAccount = False,
 ) -> None:
     """Make links that people join by, one each. A link is shown once; only a hash of its key is kept."""
-    from veriglot.studio.items import register_project
-    from veriglot.studio.people import invite as make_invitation
-    from veriglot.studio.people import secret_of
-    from veriglot.studio.tables import Role
-
     if count > _MOST_LINKS:
         raise UsageError(f"{count:,} links are too many.", remedy=f"Ask for {_MOST_LINKS:,} at most.")
     url, tags = public_url or "http://127.0.0.1:8321", parts(languages or "")
     loaded = _project_at(project)
     with _opened(loaded, database, create=True) as store:
+        from veriglot.studio.items import register_project
+        from veriglot.studio.people import invite as make_invitation
+        from veriglot.studio.people import secret_of
+        from veriglot.studio.tables import Role
+
         register_project(store, loaded)
         secret = secret_of(loaded)
         with store.writing() as tx:
@@ -272,9 +272,9 @@ def backup(
     json: JsonAccount = False,
 ) -> None:
     """Write everything into one file, while people work; it is read again to be sure."""
-    from veriglot.studio.backup import backup as write_backup
-
     with _opened(_project_at(project), database) as store:
+        from veriglot.studio.backup import backup as write_backup
+
         _tell_backup(write_backup(store, file), json=json)
 
 
@@ -287,9 +287,9 @@ def restore(
     json: JsonAccount = False,
 ) -> None:
     """Bring a backup into a new database, of either kind. A database that holds anything is refused."""
-    from veriglot.studio.backup import restore as read_backup
-
     with _opened(_project_at(project), database, create=True) as store:
+        from veriglot.studio.backup import restore as read_backup
+
         _tell_backup(read_backup(file, store), json=json)
 
 

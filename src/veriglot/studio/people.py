@@ -317,6 +317,7 @@ def number_people(people: Iterable[Person]) -> dict[int, int]:
 def start_session(tx: WriteTransaction, project: Project, person: Person) -> str:
     """Remember a browser: the token for its cookie, of which only the hash is kept."""
     token = secrets.token_urlsafe(32)
+    tx.end_sessions()  # those whose time is over
     tx.add_session(_hash(token), person.id, now() + timedelta(days=project.entries.people.session_days))
     return token
 

@@ -372,9 +372,10 @@ def _after_check(tx: WriteTransaction, project: Project, check: Assignment) -> N
     batch = _batch_of(tx, check)
     assert batch is not None
     drawn = _drawn_checks(batch)
-    checked = [(tx.assignment(id_), check) for id_ in drawn for check in _checks(tx, batch, id_, (State.SUBMITTED,))]
-    if len(checked) == len(drawn):
-        _decide(tx, project, batch, checked)
+    # a check that was skipped, done by another and then taken up again leaves two of one annotation: one counts
+    done = {id_: check for id_ in drawn for check in _checks(tx, batch, id_, (State.SUBMITTED,))}
+    if len(done) == len(drawn):
+        _decide(tx, project, batch, [(tx.assignment(id_), done[id_]) for id_ in drawn])
 
 
 def _decide(tx: WriteTransaction, project: Project, batch: Batch, checked: list[tuple[Assignment, Assignment]]) -> None:

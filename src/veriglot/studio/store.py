@@ -276,7 +276,9 @@ class WriteTransaction(ReadTransaction):
         number = self.count(select(tables.batches.c.id).where(tables.batches.c.project_id == project_id)) + 1
         values = {"project_id": project_id, "number": number, "language": language, "round": 0}
         id_ = self._insert(tables.batches, {**values, "state": BatchState.OPEN})
-        self.connection.execute(update(tables.items).where(tables.items.c.id.in_(item_ids)).values(batch_id=id_))
+        for start in range(0, len(item_ids), 500):  # databases bound the variables of a statement
+            chosen = tables.items.c.id.in_(item_ids[start : start + 500])
+            self.connection.execute(update(tables.items).where(chosen).values(batch_id=id_))
         self.record("batched", project_id, payload={"batch": id_, "number": number, "items": list(item_ids)})
         return id_
 

@@ -221,6 +221,7 @@ class _FactualSet:
     def __init__(self, options: BiographiesOptions, respondents: Sequence[Respondent]) -> None:
         self._options = options
         self._root = options.root
+        self._prices = options.cost.prices
         self._order = options.order
         self._run = options.run
         self._respondents = respondents
@@ -375,7 +376,7 @@ class _FactualSet:
         from veriglot.storage.files import write_json
 
         root, order, labels = self._root, self._order, self._options.labels
-        path, settings, prices = root / "manifest.json", self._settings(), self._options.cost.prices
+        path, settings, prices = root / "manifest.json", self._settings(), self._prices
         failed = [output.with_name(f"{output.name}.failed.jsonl") for output in responses.values()]
         labelled = [Path(name) for name in Queries(labels).paths] if labels else []
         sources = [root / "articles.jsonl", *responses.values(), *failed, *labelled]
@@ -414,7 +415,7 @@ class _FactualSet:
             "samples": self._options.samples,
             "prompt": prompt_version("biography"),
             "refusals": refusals_version(),
-            "prices": self._options.cost.prices,
+            "prices": self._prices,
         }
 
     def plan(self) -> int:

@@ -152,6 +152,7 @@ def _by_rule(
     from veriglot.datasets.halluverse.facts import facts_path
     from veriglot.datasets.halluverse.pairs import TYPES, RuledSet
 
+    types = options.error_types or TYPES
     ruled, run = RuledSet(pages.values(), settings, options.seed), options.run
     chosen = facts_path(options.path)
     with run.progress(lambda: len(pages)) as progress:
@@ -160,7 +161,6 @@ def _by_rule(
     seeds = _seeds(chosen, pages)
     with run.progress(lambda: len(seeds)) as progress:
         progress["restart"] |= progress.pop("retry")
-        types = options.error_types or TYPES
         pairs = ruled.pairs(options.path, seeds, types=types, inputs=[str(chosen)], **progress)
     return facts, pairs
 

@@ -517,7 +517,7 @@ def write_sets(
             of one prompt stand together; failed calls beside them.
         shelf: the articles.
         languages: of the set.
-        with_sisters: puts the texts of a response's sisters beside it, as `scorers.sisters.with_sisters` does.
+        with_other_responses: puts the other responses to its query beside each, as that of `scorers.pairwise` does.
         cross: tag of the other language.
         labels: of annotators.
 

@@ -495,7 +495,6 @@ class Calibrated(Configured):
         def pointers(word: int) -> tuple[Pointer, ...]:
             return prediction.words[word].evidence if prediction.words is not None else ()
 
-        words_from_confidences(reading.bounds, confidences, self._threshold, pointers)
         return msgspec.structs.replace(
             prediction,
             detector=self.name,

@@ -186,6 +186,8 @@ class LettuceDetect(Format):
     def annotations(self, data: Any, response: str, meta: dict[str, Any], reading: Reading) -> Iterator[Annotation]:
         """That of `gold`; the labels as they stood go into `meta`."""
         labels = need(data, "labels", list)
+        for index, label in enumerate(labels):
+            need(label, "start", int, within=f"labels[{index}]")
         ours = all(isinstance(label, dict) and str(label.get("label")) in _LABELS for label in labels)
         pairs = [
             (Span(*edges, _LABELS[label["label"]] if ours else _TYPE), _without(label, "start", "end"))
@@ -380,24 +382,27 @@ class Squad(Format):
                 yield reading.bad(record, error)
 
     def _questions(self, data: Any, line: int, reading: Reading) -> Iterator[Sample | BadRow]:
+        language = reading.language_of_file()
         for a, article in enumerate(need(data, "data", list)):
             for p, paragraph in enumerate(need(article, "paragraphs", list, within=f"data[{a}]")):
                 path = f"data[{a}].paragraphs[{p}]"
                 for q, item in enumerate(need(paragraph, "qas", list, within=path)):
                     try:
-                        yield from self._answered(item, f"{path}.qas[{q}]", paragraph, article.get("title"), reading)
+                        title = article.get("title")
+                        yield from self._answered(item, f"{path}.qas[{q}]", paragraph, title, language, reading)
                     except InputError as error:
                         yield reading.bad(Record(line, item), error)
 
     @staticmethod
-    def _answered(item: Any, path: str, paragraph: Any, title: Any, reading: Reading) -> Iterator[Sample]:
+    def _answered(
+        item: Any, path: str, paragraph: Any, title: Any, language: str | None, reading: Reading
+    ) -> Iterator[Sample]:
         """A question with its first answer, if it has any."""
         context = need(paragraph, "context", str)
         answers = need(item, "answers", list, within=path)
         if not answers:
             reading.report.notes["questions_without_answer"] += 1
             return
-        language = reading.language_of_file()
         answer = need(answers[0], "text", str, within=f"{path}.answers[0]")
         start = optional(answers[0], "answer_start", int)
         id_ = need(item, "id", str, within=path)

@@ -9,7 +9,7 @@ from msgspec import inspect
 
 from veriglot.errors import InputError
 from veriglot.formats.base import Format, Reading, Sniff
-from veriglot.records import Sample, decode_json, sample_from
+from veriglot.records import Prediction, Sample, decode_json, sample_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -100,8 +100,8 @@ def schema_of(kind: type[msgspec.Struct]) -> Any:
     import pyarrow as pa
 
     struct = _arrow_type(inspect.type_info(kind))
-    columns = sorted(struct, key=lambda column: (column.name in _LAST, 0))  # `units` came later than these
-    return pa.schema(columns)
+    # `units` of predictions came later than these, and what is continued has its columns in this order
+    return pa.schema(sorted(struct, key=lambda column: column.name in _LAST) if kind is Prediction else list(struct))
 
 
 _LAST = ("language", "notes", "reason", "signature")

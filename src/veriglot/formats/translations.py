@@ -517,6 +517,8 @@ class Mqm(Format):
     def _marked(self, text: str, field: str, reading: Reading) -> tuple[str, list[list[int]]]:
         """The text without marks, and the marked ranges."""
         opening, closing = self._markers
+        if opening not in text and closing not in text:
+            return text, []
         if text.count(opening) == text.count(closing) + 1 and text.rfind(opening) > text.rfind(closing):
             reading.repaired("unclosed_marks", f"{opening} is never closed", where=field)
             text += closing

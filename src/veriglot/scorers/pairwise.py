@@ -72,9 +72,9 @@ def _filled(sample: Sample, group: Iterable[tuple[str, int | None]]) -> Sample:
 class Pairwise:
     """Any scorer without evidence: the mean of its numbers of a response against each of its sisters.
 
-    Each of the k responses to one query is held against its k - 1 sisters, one at a time, and the scores are averaged
-    (Kang et al., section 2.2, "pairwise"). A sample carries its sisters in `meta["samples"]`, where `with_sisters` puts
-    them, so that its score depends on nothing else of the batch. Its own evidence is not looked at.
+    Each of the k responses to one query is compared with the k - 1 others, one at a time, and the scores are averaged
+    (Kang et al., section 2.2, "pairwise"). A sample carries the others in `meta["samples"]`, where
+    `with_other_responses` puts them, so that its score depends on nothing else of the batch. Its own evidence is not looked at.
 
     Args:
         scorer: a name of `SCORERS` (`rouge-l`, `nli:FOLDER`), or a scorer.

@@ -295,8 +295,11 @@ class FailedRows(msgspec.Struct, frozen=True):
 
 def failed_rows(output: Path) -> FailedRows:
     """What the file of failed rows beside an output holds; nothing where there is none."""
-    rows = list(_decoded(JsonLines(_failed_path(output)), FailedRow, "is damaged"))
-    return FailedRows(len(rows), sum((Usage(row.calls, row.tokens_in, row.tokens_out) for row in rows), Usage()))
+    rows, usage = 0, Usage()
+    for row in _decoded(JsonLines(_failed_path(output)), FailedRow, "is damaged"):
+        rows += 1
+        usage += Usage(row.calls, row.tokens_in, row.tokens_out)
+    return FailedRows(rows, usage)
 
 
 def _failed_path(output: Path) -> Path:

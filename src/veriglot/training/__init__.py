@@ -20,7 +20,8 @@ def load_trainer(detector: Literal["grounding", "reader", "semantic"]) -> Callab
         MissingExtraError: PyTorch is not installed, or the package that exports from it.
     """
     try:
-        import_module("onnxscript")  # the export needs it, at the very end
+        if detector != "reader":
+            import_module("onnxscript")  # the export needs it, at the very end
         return cast("Callable[..., None]", import_module(f"veriglot.training.{detector}.pipeline").train)
     except ModuleNotFoundError as error:
         raise MissingExtraError("Training", "train") from error

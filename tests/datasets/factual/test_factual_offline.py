@@ -144,7 +144,7 @@ def test_files_alone_make_a_set(
     assert "samples" not in reference[0]["meta"]  # alone
     assert reference[0]["meta"]["born"] == 1731
     assert [row["reason"] for row in lines(root / "rejected.jsonl")[:3]] == ["language", "empty", "language"]
-    assert done.out.splitlines()[1].split()[:2] == ["m", "en"]
+    assert done.out.splitlines()[2].split()[:2] == ["m", "en"]
     as_json = factual(*files, *script, "-o", root, "-n", 4, "--json")
     assert json.loads(as_json.out) == manifest
 

@@ -377,8 +377,20 @@ def _by_tag(sample: Sample) -> Iterator[tuple[str, str]]:
         yield tag, "\n".join(texts)
 
 
-@lru_cache(maxsize=4096)
+_REMEMBERED = 1 << 16
+_known_facts: dict[int, _TextFacts] = {}  # by the text's hash: texts themselves would fill the memory
+
+
 def _facts(text: str) -> _TextFacts:
+    key = hash(text)
+    if key not in _known_facts:
+        if len(_known_facts) >= _REMEMBERED:
+            _known_facts.clear()
+        _known_facts[key] = _facts_of(text)
+    return _known_facts[key]
+
+
+def _facts_of(text: str) -> _TextFacts:
     part = text[:_LOOKED_AT]
     if sum(map(str.isalpha, part)) < _FEWEST_LETTERS:
         return _TextFacts(None, {}, None)

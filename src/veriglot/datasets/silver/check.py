@@ -1,7 +1,7 @@
 """The check of silver data: the changes between two texts, the spans of a reply, and each fault by its name.
 
 Pure functions over texts, for errors that a model put in and for those made by rule. Whether the evidence really does
-not support an error is for a detector or a model to say (`support.py`); what the texts alone tell of it is said here.
+not support an error is for a detector or a model to say (`job.py`); what the texts alone tell of it is said here.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def _places(original: str, pieces: list[str], lengths: list[int]) -> list[int] |
 
 
 def _nearest(original: str, piece: str, earliest: int, most: int, wanted: int) -> int:
-    """The place of a piece between `least` and `most` (where it stands at the latest) that is nearest to `wanted`."""
+    """The place of a piece between `earliest` and `most` (its latest one) that is nearest to `wanted`."""
     before = original.rfind(piece, earliest, min(most, max(wanted, earliest)) + len(piece))
     after = original.find(piece, min(most, max(wanted, earliest)), most + len(piece))
     return min((start for start in (before, after) if start >= 0), key=lambda start: abs(start - wanted))

@@ -108,7 +108,7 @@ def side_of(text: str, tag: str) -> Side:
 
 
 def links_of(similarity: Matrix, *, threshold: float) -> list[Link]:
-    """Links out of similarities, 0 to 1: pairs of at least `least` that are each other's best, then of what is left.
+    """Links out of similarities, 0 to 1: pairs from `threshold` on that are each other's best, then of what is left.
 
     First each word gets one link at most, to its best or to one that is as good: of several equal words the one whose
     neighbours have links to each other. Then come iterations as in SimAlign's *itermax* (Jalili Sabet et al. 2020,

@@ -390,11 +390,13 @@ class Row(Labels):
         values: features, float16, shape (n, f).
         vector: the row of each word in the lexicon's vectors, or -1, shape (n,).
         sentence: the sentence of each word, shape (n,).
+        bounds: the words, half-open in code points, shape (n, 2).
     """
 
     values: NDArray[np.float16]
     vector: NDArray[np.int32]
     sentence: NDArray[np.int32]
+    bounds: NDArray[np.int32]
 
 
 def row_of(example: Example, lexicon: Lexicon) -> Row | None:
@@ -411,6 +413,7 @@ def row_of(example: Example, lexicon: Lexicon) -> Row | None:
         extract_result.values.astype(np.float16),
         extract_result.vector_place.astype(np.int32),
         extract_result.sentence.astype(np.int32),
+        extract_result.response.bounds.astype(np.int32),
     )
 
 

@@ -353,3 +353,13 @@ def test_a_record_of_each_format_is_read_and_any_damage_is_an_error_of_ours(name
                 damaged = junk
             found = read(damaged)
             assert all(isinstance(row, Sample | BadRow) for row in found), (path, junk)
+
+
+def test_a_label_that_is_no_object_is_a_bad_row(tmp_path: Path) -> None:
+    row = {"prompt": "It rained.", "answer": "rain", "labels": [[0, 2]], "split": "dev", "task_type": "qa"}
+    path = tmp_path / "rows.json"
+    path.write_text(json.dumps([row, {**row, "labels": []}]), "utf-8")
+    bad, good = read_rows(path, format="lettucedetect")
+    assert isinstance(bad, BadRow)
+    assert "an object is expected" in str(bad.error)
+    assert isinstance(good, Sample)

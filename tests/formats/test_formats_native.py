@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from sample_strategies import filled, predictions, samples
 
 from veriglot.errors import InputError, UsageError
+from veriglot.formats.native import schema_of
 from veriglot.formats.reader import read, read_predictions
 from veriglot.formats.writer import open_writer, write, write_predictions
 from veriglot.records import Annotation, Generator, Kind, Prediction, Sample, Status
@@ -103,6 +104,12 @@ def test_a_whole_last_line_without_a_break_is_kept(tmp_path: Path) -> None:
     path.write_bytes(b'{"id":"1","response":"rain"}')
     write([Sample("2", "snow")], path, append=True)
     assert [row.id for row in read(path)] == ["1", "2"]
+
+
+def test_columns_of_samples_stand_in_the_order_of_older_files() -> None:
+    pytest.importorskip("pyarrow")
+    assert schema_of(Sample).names[:5] == ["id", "response", "task", "language", "question"]
+    assert schema_of(Prediction).names[-4:] == ["language", "notes", "reason", "signature"]
 
 
 def test_parquet_goes_on_by_taking_the_place_of_the_file(tmp_path: Path) -> None:

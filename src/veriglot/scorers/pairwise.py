@@ -74,7 +74,8 @@ class Pairwise:
 
     Each of the k responses to one query is compared with the k - 1 others, one at a time, and the scores are averaged
     (Kang et al., section 2.2, "pairwise"). A sample carries the others in `meta["samples"]`, where
-    `with_other_responses` puts them, so that its score depends on nothing else of the batch. Its own evidence is not looked at.
+    `with_other_responses` puts them, so that its score depends on nothing else of the batch. Its own evidence is
+    not looked at.
 
     Args:
         scorer: a name of `SCORERS` (`rouge-l`, `nli:FOLDER`), or a scorer.

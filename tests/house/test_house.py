@@ -28,8 +28,8 @@ TREES = {path: ast.parse(path.read_text("utf-8")) for path in MODULES}
 # What the house may hold. Each issue after this one may add 15 files, 3,000 lines, 12 options and 1,500 words.
 ALLOWED = {
     "files": 256,  # the aim is 350
-    "lines": 84_450,  # 80,000
-    "tokens": 559_100,  # 520,000
+    "lines": 84_500,  # 80,000
+    "tokens": 559_200,  # 520,000
     "exported names": 1_490,  # 1,200
     "options": 300,
     "words of docs": 40_000,
@@ -169,8 +169,8 @@ def odd_locals() -> list[str]:
 def house() -> dict[str, int]:
     return {
         "files": 256,  # the aim is 350
-        "lines": 84_450,  # 80,000
-        "tokens": 559_100,  # 520,000
+        "lines": 84_500,  # 80,000
+        "tokens": 559_200,  # 520,000
         "exported names": 1_490,  # 1,200
         "options": options(),
         "words of docs": words_in("docs/*.md", GENERATED - {"docs/cli.md", "docs/languages.md"}),

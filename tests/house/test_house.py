@@ -168,17 +168,17 @@ def odd_locals() -> list[str]:
 @pytest.fixture(scope="module")
 def house() -> dict[str, int]:
     return {
-        "files": 256,  # the aim is 350
-        "lines": 84_500,  # 80,000
-        "tokens": 559_200,  # 520,000
-        "exported names": 1_490,  # 1,200
+        "files": len(MODULES),
+        "lines": sum(path.read_text("utf-8").count("\n") for path in MODULES),
+        "tokens": sum(map(tokens_of, MODULES)),
+        "exported names": sum(len(exports_of(path)) for path in MODULES),
         "options": options(),
         "words of docs": words_in("docs/*.md", GENERATED - {"docs/cli.md", "docs/languages.md"}),
         "words of the README": len((ROOT / "README.md").read_text("utf-8").split()),
         "words of Markdown": words_in("*.md", GENERATED),
-        "files with one importer": 26,
+        "files with one importer": len(with_one_importer()),
         "odd locals": len(odd_locals()),
-        "old words": 39,  # 0
+        "old words": old_words(),
     }
 
 

@@ -22,7 +22,7 @@ def row_of(language: str, target: np.ndarray, weight: np.ndarray, kind: str) -> 
     places = np.zeros(len(target), np.int32)
     return Row(
         example, target.astype(np.float32), weight.astype(np.float32), np.zeros((len(target), len(TYPES)), np.float32),
-        np.zeros((len(target), 1), np.float16), places, places,
+        np.zeros((len(target), 1), np.float16), places, places, np.zeros((len(target), 2), np.int32),
     )  # fmt: skip
 
 

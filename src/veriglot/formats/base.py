@@ -240,9 +240,15 @@ class Format:
         model = _text(data, self.fields.model)
         return Generator(model) if model else None
 
-    def annotations(self, data: Any, response: str, meta: dict[str, Any], reading: Reading) -> Iterable[Annotation]:
-        """The labels of a record. What has no place in an annotation goes into `meta`."""
-        raise NotImplementedError
+    def annotations(
+        self,
+        data: Any,  # noqa: ARG002
+        response: str,  # noqa: ARG002
+        meta: dict[str, Any],  # noqa: ARG002
+        reading: Reading,  # noqa: ARG002
+    ) -> Iterable[Annotation]:
+        """The labels of a record, here none. What has no place in an annotation goes into `meta`."""
+        return ()
 
     def record(self, sample: Sample) -> Any:
         """The sample as a record of the container, here by `fields`.
@@ -250,8 +256,14 @@ class Format:
         What does not come back when it is read is noted by the writer.
 
         Raises:
+            UsageError: the format can only be read.
             InputError: the format cannot hold this sample at all.
         """
+        if not hasattr(self, "fields"):
+            raise UsageError(
+                f"The format {self.name!r} can be read but not written.",
+                remedy="Choose another with --to, such as jsonl.",
+            )
         fields = self.fields
         first = sample.evidence[0] if sample.evidence else None
         values = {
@@ -269,9 +281,9 @@ class Format:
         row = values | {key: sample.meta[key] for key in fields.meta if key in sample.meta} | self.labels(sample)
         return present(row)
 
-    def labels(self, sample: Sample) -> dict[str, Any]:
-        """What a record holds beside `fields`: the labels."""
-        raise NotImplementedError
+    def labels(self, sample: Sample) -> dict[str, Any]:  # noqa: ARG002
+        """What a record holds beside `fields`: the labels, here none."""
+        return {}
 
 
 @dataclass

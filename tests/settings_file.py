@@ -9,7 +9,7 @@ from typing import Any
 
 from veriglot import cli
 from veriglot.cli.app import VERBS, load_verb
-from veriglot.cli.options import Setting
+from veriglot.cli.command import Setting
 
 
 def main(words: list[Any]) -> int:

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from veriglot.cli.app import VERBS, app, load_verb
-from veriglot.cli.options import Setting
+from veriglot.cli.command import Setting
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

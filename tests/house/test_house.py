@@ -190,10 +190,12 @@ def test_the_house_is_no_larger_than_allowed(house: dict[str, int], capsys: pyte
 
 
 def test_every_module_says_what_it_offers_and_has_it() -> None:
+    commands = {name for name in named_in_strings() if name.startswith("veriglot.cli.")}  # nobody imports them
     silent = [
         module_name(path)
         for path, tree in TREES.items()
         if "migrations" not in path.parts
+        and module_name(path) not in commands
         and path.name != "__main__.py"
         and tree.body[1:]  # more than a docstring
         and not any(

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import sys
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from veriglot.cli.command import commented_toml
-from veriglot.cli.options import Setting
-from veriglot.errors import EXIT_USAGE, UnknownNameError, UsageError
+from veriglot.cli.command import Setting, commented_toml
+from veriglot.errors import EXIT_USAGE, UnknownNameError
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -80,27 +79,6 @@ VERBS = {
     ),
 }
 
-# Names that something had before, and what to type instead.
-RENAMED = {
-    "build": "dataset",
-    "annotate": "studio",
-    "--out": "--output",
-    "--output-dir": "--output DIR/",
-    "--view": "--to",
-    "--jobs": "--processes, or --concurrency for calls",
-    "--restart": "--overwrite",
-    "--again": "--overwrite",
-    "--retry-failed": "--retry",
-    "--script": "--mock-rules",
-    "--from": "--format",
-    "--fallen": "--rejected",
-    "--given": "--about",
-    "--blank": "--write-about",
-    "--clean": "--output",
-    "--url": "--public-url",
-    "--database": "veriglot studio --database URL, before the command",
-}
-
 
 class _Verbs(TyperGroup):
     """A group that imports a command when it is asked for."""
@@ -112,8 +90,6 @@ class _Verbs(TyperGroup):
         if cmd_name not in VERBS:
             if cmd_name.startswith("-"):
                 return None
-            if cmd_name in RENAMED:
-                raise UsageError(f"`veriglot {cmd_name}` is now `veriglot {RENAMED[cmd_name]}`.")
             raise UnknownNameError("command", cmd_name, VERBS)
         return load_verb(cmd_name)
 
@@ -125,8 +101,7 @@ class _Verbs(TyperGroup):
 
 def load_verb(name: str) -> Any:
     """The command of a verb, with its own verbs in `commands` where it has some."""
-    module, _, attribute = VERBS[name].target.partition(":")
-    target = getattr(import_module(module), attribute)
+    target = resolve_name(VERBS[name].target)
     if isinstance(target, typer.Typer):
         command = get_command(target)
     else:
@@ -218,20 +193,11 @@ def _refuse(error: Any) -> int:
         print(message, file=sys.stderr)
         return EXIT_USAGE
     print(f"veriglot: {message}", file=sys.stderr)
-    name = getattr(error, "option_name", None)
-    if name is not None:
-        remedy = _renamed(name, getattr(context, "command", None))
-        if remedy:
+    key = getattr(error, "option_name", "").lstrip("-").replace("-", "_")
+    for parameter in getattr(getattr(getattr(context, "command", None), "callback", None), "parameters", ()):
+        if parameter.key == key and isinstance(parameter.info, Setting):
+            remedy = f"Write {key} into a TOML file and add --config FILE; --write-config prints one with comments."
             print(f"  {remedy}", file=sys.stderr)
     if context is not None:
         print(f"  Type: {context.command_path} --help", file=sys.stderr)
     return int(error.exit_code) or EXIT_USAGE
-
-
-def _renamed(option: str, command: Any) -> str:
-    """What to type instead of an option that there is no longer."""
-    key = option.lstrip("-").replace("-", "_")
-    for parameter in getattr(getattr(command, "callback", None), "parameters", ()):
-        if parameter.key == key and isinstance(parameter.info, Setting):
-            return f"Write {key} into a TOML file and add --config FILE; --write-config prints one with comments."
-    return f"It is now {RENAMED[option]}." if option in RENAMED else ""

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from veriglot.cli.command import command, new_app
+from veriglot.cli.command import Argument, Help, Option, command, new_app
 from veriglot.cli.console import Steps, print_json, say
 from veriglot.cli.inputs import readable
-from veriglot.cli.options import Argument, Help, Option
 from veriglot.errors import EXIT_ROWS_FAILED, UsageError
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from veriglot.records import Prediction
     from veriglot.storage.checkpoint import Checkpoint, FailedRow, Tally
 
-__all__ = ["INTERRUPTED", "Account", "Bar", "Steps", "listed", "print_json", "say"]
+__all__ = ["Account", "Bar", "Steps", "listed", "print_json", "say"]
 
 
 def say(text: str) -> None:
@@ -39,7 +39,6 @@ def listed(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count:,}" for name, count in counts.items())
 
 
-INTERRUPTED = "Interrupted. What is done is kept: the same command goes on from there."
 _PATIENCE = 1.0  # seconds; shorter work shows no bar, and does not load what draws it
 
 
@@ -49,12 +48,19 @@ class Bar:
     Args:
         shown: whether to show it at all; it is shown only where standard error is a terminal.
         total: counts the rows, or says None where they cannot be counted; asked only when the bar appears.
+        resumes: whether a run that is interrupted goes on when it is started again, which is then said.
         clock: tells the seconds.
     """
 
     def __init__(
-        self, *, shown: bool, total: Callable[[], int | None], clock: Callable[[], float] = time.monotonic
+        self,
+        *,
+        shown: bool,
+        total: Callable[[], int | None],
+        resumes: bool = False,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        self._hint = shown and resumes
         self._shown = shown and sys.stderr.isatty()
         self._total = total
         self._clock = clock
@@ -67,9 +73,11 @@ class Bar:
     def __enter__(self) -> Bar:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None = None, *_: object) -> None:
         if self._bar is not None:
             self._bar.stop()
+        if kind is KeyboardInterrupt and self._hint:
+            say("Interrupted. What is done is kept: the same command goes on from there.")
 
     def advance(self) -> None:
         """One more row is done."""
@@ -118,37 +126,29 @@ class Steps:
     def __init__(self, *, shown: bool, resumes: bool = False) -> None:
         self._shown = shown
         self._resumes = resumes
-        self._bar: Bar | None = None
+        self._bar = Bar(shown=shown, total=lambda: None, resumes=resumes)
 
     def __enter__(self) -> Steps:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._close()
-        if kind is KeyboardInterrupt and self._resumes:
-            self.say(INTERRUPTED)
+        self._bar.__exit__(kind)
 
     def begin(self, step: str, total: int | None) -> None:
         """A step begins."""
-        self._close()
+        self._bar.__exit__()
         if self._shown and sys.stderr.isatty():
             say(step)
-        self._bar = Bar(shown=self._shown, total=lambda: total)
+        self._bar = Bar(shown=self._shown, total=lambda: total, resumes=self._resumes)
 
     def advance(self) -> None:
         """One more row is done."""
-        if self._bar is not None:
-            self._bar.advance()
+        self._bar.advance()
 
     def say(self, text: str) -> None:
         """One sentence for a person."""
         if self._shown:
             say(text)
-
-    def _close(self) -> None:
-        if self._bar is not None:
-            self._bar.__exit__()
-            self._bar = None
 
 
 _SHOWN = 5  # failed rows that are told one by one where a file holds them all

@@ -6,10 +6,9 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from veriglot.cli.command import Options, command
+from veriglot.cli.command import Argument, Help, Option, Options, command
 from veriglot.cli.console import listed, print_json, say
 from veriglot.cli.inputs import known_tag
-from veriglot.cli.options import Argument, Help, Option
 from veriglot.errors import EXIT_ROWS_FAILED, InputError, UsageError
 
 if TYPE_CHECKING:
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from veriglot.formats.containers import BadRow
     from veriglot.records import Sample
 
-__all__ = ["convert"]
 
 _NAMED = 3  # ids of samples or predictions that belong to nothing
 _TOLD = 20  # failed rows told one by one where no file keeps them all

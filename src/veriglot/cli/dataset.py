@@ -2,18 +2,9 @@
 
 from __future__ import annotations
 
-from veriglot.cli.command import new_app
-from veriglot.cli.dataset_articles import articles, people
-from veriglot.cli.dataset_biographies import biographies
-from veriglot.cli.dataset_check import card, check
-from veriglot.cli.dataset_halluverse import halluverse
-from veriglot.cli.dataset_queries import queries
-from veriglot.cli.dataset_responses import responses
-from veriglot.cli.dataset_sample import sample
-from veriglot.cli.dataset_silver import rules, silver
-from veriglot.cli.dataset_translate import labels, translate
+from pkgutil import resolve_name
 
-__all__ = ["app"]
+from veriglot.cli.command import new_app
 
 app = new_app()
 
@@ -26,8 +17,19 @@ def _dataset() -> None:
     """
 
 
-for _function in (
-    silver, rules, translate, labels, sample, biographies, halluverse, articles, people, queries, responses, check,
-    card,
-):  # fmt: skip
-    app.command(_function.__name__)(_function)
+for _name, _target in {
+    "silver": "veriglot.cli.dataset_silver:silver",
+    "rules": "veriglot.cli.dataset_silver:rules",
+    "translate": "veriglot.cli.dataset_translate:translate",
+    "labels": "veriglot.cli.dataset_translate:labels",
+    "sample": "veriglot.cli.dataset_sample:sample",
+    "biographies": "veriglot.cli.dataset_biographies:biographies",
+    "halluverse": "veriglot.cli.dataset_halluverse:halluverse",
+    "articles": "veriglot.cli.dataset_articles:articles",
+    "people": "veriglot.cli.dataset_articles:people",
+    "queries": "veriglot.cli.dataset_queries:queries",
+    "responses": "veriglot.cli.dataset_responses:responses",
+    "check": "veriglot.cli.dataset_check:check",
+    "card": "veriglot.cli.dataset_check:card",
+}.items():
+    app.command(_name)(resolve_name(_target))

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from veriglot.cli.command import Options, command
+from veriglot.cli.command import Help, Option, Options, Setting, command
 from veriglot.cli.console import Bar, print_json, say
-from veriglot.cli.options import Help, Option, Setting, iso_date, language_tags, parts
+from veriglot.cli.inputs import language_tags, parts
 from veriglot.errors import InputError, UnknownNameError, UsageError
 
 if TYPE_CHECKING:
@@ -30,11 +30,9 @@ __all__ = [
     "Popularity",
     "Wikidata",
     "WrittenOnce",
-    "articles",
     "articles_about",
     "find_articles",
     "find_people",
-    "people",
     "read_people",
 ]
 
@@ -107,7 +105,16 @@ class Popularity(Options):
     @property
     def period(self) -> tuple[str, str]:
         """The days from and up to which page views count."""
-        return iso_date(self.views_from), iso_date(self.views_to)
+        return _iso_date(self.views_from), _iso_date(self.views_to)
+
+
+def _iso_date(text: str) -> str:
+    from datetime import date
+
+    try:
+        return date.fromisoformat(text).isoformat()
+    except ValueError:
+        raise UsageError(f"{text!r} is no date.", remedy="Write it as 2022-01-01.") from None
 
 
 @command

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 
-from veriglot.cli.command import Options, command
+from veriglot.cli.command import Help, Option, Options, Setting, command
 from veriglot.cli.console import Bar, print_json, say
 from veriglot.cli.dataset_articles import PeopleOrder, Popularity, Wikidata, WrittenOnce, find_people
 from veriglot.cli.dataset_responses import ask, named_models
 from veriglot.cli.generation import Connection, Cost, Queries, Run, records_of, references, tell
-from veriglot.cli.inputs import readable
-from veriglot.cli.options import Help, Option, Setting, language_tags
+from veriglot.cli.inputs import language_tags, readable
 from veriglot.datasets.factual import Spread
 from veriglot.errors import EXIT_ROWS_FAILED, InputError, UsageError
 
@@ -36,8 +35,6 @@ if TYPE_CHECKING:
     from veriglot.records import Sample
     from veriglot.storage.checkpoint import FailedRow
     from veriglot.wikipedia.api import AnswerCache
-
-__all__ = ["biographies"]
 
 
 class _SetOrder(msgspec.Struct, frozen=True):

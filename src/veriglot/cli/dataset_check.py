@@ -6,16 +6,13 @@ import sys
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from veriglot.cli.command import command
+from veriglot.cli.command import Argument, Help, Option, Setting, command
 from veriglot.cli.console import Steps, print_json
 from veriglot.cli.inputs import known_tag
-from veriglot.cli.options import Argument, Help, Option, Setting
 from veriglot.errors import EXIT_FAILED, EXIT_ROWS_FAILED, InputError, UsageError
 
 if TYPE_CHECKING:
     from veriglot.datasets.checks.findings import CheckReport
-
-__all__ = ["card", "check"]
 
 
 _LEVELS = ("error", "warning", "note")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
-from veriglot.cli.command import Options, command
+from veriglot.cli.command import Argument, Help, Option, Options, Setting, command
 from veriglot.cli.console import say
 from veriglot.cli.dataset_articles import (
     ArticleOrder,
@@ -19,7 +19,7 @@ from veriglot.cli.dataset_articles import (
 )
 from veriglot.cli.dataset_silver import types_of
 from veriglot.cli.generation import Checks, Connection, Cost, Run, print_plan, references, show_account, tell
-from veriglot.cli.options import Argument, Help, Option, Setting, language_tags
+from veriglot.cli.inputs import language_tags
 from veriglot.errors import InputError, UnknownNameError, UsageError
 
 if TYPE_CHECKING:
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from veriglot.storage.checkpoint import FailedRow, Tally
     from veriglot.wikipedia.wikidata import Person
 
-__all__ = ["halluverse"]
 
 _LANGUAGES = "en,ar,tr"  # of HalluVerse25
 _PEOPLE = 500

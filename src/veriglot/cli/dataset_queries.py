@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 
-from veriglot.cli.command import command
+from veriglot.cli.command import Argument, Help, Setting, command
 from veriglot.cli.console import say
 from veriglot.cli.generation import Connection, Run, print_plan, records_of, references, tell
-from veriglot.cli.options import Argument, Help, Setting, language_tags
+from veriglot.cli.inputs import language_tags
 from veriglot.errors import UsageError
 
 if TYPE_CHECKING:
     from veriglot.datasets.queries import AnswerabilityCheck, Author, Part, Reference
 
-__all__ = ["queries"]
 
 _MOST = 9
 Checking = Literal["model", "detector", "none"]

@@ -6,11 +6,10 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from veriglot.cli.command import command
+from veriglot.cli.command import Argument, Help, Option, Setting, command
 from veriglot.cli.console import print_json
 from veriglot.cli.generation import Connection, Queries, Reading, Run, tell
 from veriglot.cli.inputs import readable
-from veriglot.cli.options import Argument, Help, Option, Setting
 from veriglot.errors import UsageError
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from veriglot.llm.client import Settings
     from veriglot.storage.checkpoint import Tally
 
-__all__ = ["ask", "named_models", "responses", "show_quality"]
+__all__ = ["ask", "named_models", "show_quality"]
 
 
 @command

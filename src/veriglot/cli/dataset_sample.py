@@ -9,17 +9,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from veriglot.cli.command import command
+from veriglot.cli.command import Argument, Help, Option, Setting, command
 from veriglot.cli.console import Steps, print_json, say
-from veriglot.cli.options import Argument, Help, Option, Setting
 from veriglot.errors import EXIT_ROWS_FAILED, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from veriglot.datasets.sampling.sample import Account, GivenScores, ScorerSource
-
-__all__ = ["sample"]
 
 
 @command

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from veriglot.cli.command import command
+from veriglot.cli.command import Argument, Help, Setting, command
 from veriglot.cli.console import Bar, say
 from veriglot.cli.generation import (
     Checks,
@@ -19,8 +19,7 @@ from veriglot.cli.generation import (
     show_account,
     tell,
 )
-from veriglot.cli.inputs import readable
-from veriglot.cli.options import Argument, Help, Setting, parts
+from veriglot.cli.inputs import parts, readable
 from veriglot.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from veriglot.report.tables import Table
     from veriglot.storage.checkpoint import FailedRow
 
-__all__ = ["rules", "silver", "types_of"]
+__all__ = ["types_of"]
 
 
 @command

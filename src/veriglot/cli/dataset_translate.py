@@ -7,10 +7,10 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from veriglot.cli.command import command
+from veriglot.cli.command import Argument, Help, Option, Setting, command
 from veriglot.cli.console import print_json, say
 from veriglot.cli.generation import Connection, Queries, Reading, Run, show_account, tell
-from veriglot.cli.options import Argument, Help, Option, Setting, language_tags, parts
+from veriglot.cli.inputs import language_tags, parts
 from veriglot.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from veriglot.datasets.token_labels import LabelAccount
     from veriglot.datasets.translation.job import MarkAccount, TranslationLanguage
     from veriglot.report.tables import Table
-
-__all__ = ["labels", "translate"]
 
 
 @command

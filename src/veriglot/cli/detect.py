@@ -9,11 +9,10 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from veriglot.cli.command import Options, command
-from veriglot.cli.console import INTERRUPTED, Account, Bar
+from veriglot.cli.command import Argument, Help, Option, Options, command
+from veriglot.cli.console import Account, Bar
 from veriglot.cli.detectors import Level, detector_recipe
 from veriglot.cli.inputs import STDIN, Input, count_rows, find_inputs, jobs_for, known_tag, read_text, rows_of
-from veriglot.cli.options import Argument, Help, Option
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.records import Evidence, Sample, decode_json, encode, sample_from
 
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     Rows = Callable[[], Iterable[Sample | FailedRow]]
     Pairs = Iterable[tuple[Sample, Prediction]]
 
-__all__ = ["detect"]
 
 View = Literal["terminal", "json", "html"]
 
@@ -347,18 +345,14 @@ def _to_files(options: DetectOptions, inputs: Sequence[Input], engine: Engine, a
         _output_job(options, output, share, engine, _rows(options, share, account, alone=alone))
         for output, share in shares
     ]
-    with Bar(shown=not options.quiet, total=lambda: count_rows(inputs)) as bar:
+    with Bar(shown=not options.quiet, total=lambda: count_rows(inputs), resumes=True) as bar:
 
         def seen(row: Sample | FailedRow, prediction: Prediction | None) -> None:  # noqa: ARG001
             bar.advance()
             if not isinstance(row, Sample):
                 account.add_failed(row, written=True)
 
-        try:
-            tally = run_jobs(jobs, engine, stop=options.on_error == "stop", seen=seen)
-        except KeyboardInterrupt:
-            account.warn(INTERRUPTED)
-            raise
+        tally = run_jobs(jobs, engine, stop=options.on_error == "stop", seen=seen)
     account.take(tally, [job.checkpoint for job in jobs])
 
 

@@ -11,11 +11,8 @@ from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, requires, version
 from typing import Annotated, Any
 
-from veriglot.cli.command import command
+from veriglot.cli.command import Help, command
 from veriglot.cli.console import print_json
-from veriglot.cli.options import Help
-
-__all__ = ["doctor"]
 
 _REQUIREMENT = re.compile(
     r"^(?P<name>[A-Za-z0-9._-]+)(\[[^\]]*\])?(?P<bound>[^;]*)(;.*extra == ['\"](?P<extra>[^'\"]+))?"

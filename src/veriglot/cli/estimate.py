@@ -9,10 +9,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
-from veriglot.cli.command import Options, command
+from veriglot.cli.command import Argument, Help, Option, Options, command
 from veriglot.cli.console import Account, print_json
 from veriglot.cli.inputs import STDIN, find_inputs, known_tag
-from veriglot.cli.options import Argument, Help, Option
 from veriglot.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
     from veriglot.records import ErrorProfile, Estimator, Prediction, Rate, Sample
     from veriglot.study.config import StudyEntry
     from veriglot.study.rates import Counted, Gold, Judging, Tallying
-
-__all__ = ["estimate"]
 
 
 class EstimateOptions(Options):

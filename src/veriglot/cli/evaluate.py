@@ -6,11 +6,10 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from veriglot.cli.command import Options, command
+from veriglot.cli.command import Argument, Help, Option, Options, Setting, command
 from veriglot.cli.console import Account, Bar, print_json
 from veriglot.cli.detectors import detector_recipe, show_measured
 from veriglot.cli.inputs import STDIN, count_rows, find_inputs, jobs_for, known_tag, rows_of
-from veriglot.cli.options import Argument, Help, Option, Setting
 from veriglot.errors import InputError, UnknownNameError, UsageError
 
 if TYPE_CHECKING:
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from veriglot.report.tables import Cell
     from veriglot.training.confidences import Rows
 
-__all__ = ["evaluate"]
 
 _LEVELS = ("unit", "category", "type", "span", "char", "fact", "sentence", "response")
 

@@ -7,10 +7,9 @@ from contextlib import contextmanager
 from dataclasses import field
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 
-from veriglot.cli.command import Options
+from veriglot.cli.command import Help, Option, Options, Setting
 from veriglot.cli.console import Bar, listed, print_json, say
 from veriglot.cli.inputs import STDIN, count_rows, find_inputs, known_tag, rows_of
-from veriglot.cli.options import Help, Option, Setting
 from veriglot.errors import EXIT_ROWS_FAILED, InputError, UnknownNameError, UsageError
 
 if TYPE_CHECKING:

@@ -25,6 +25,8 @@ __all__ = [
     "find_inputs",
     "jobs_for",
     "known_tag",
+    "language_tags",
+    "parts",
     "read_text",
     "readable",
     "rows_of",
@@ -126,6 +128,26 @@ def known_tag(language: str | None) -> str | None:
     from veriglot.records.languages import get_language as known
 
     return known(language).tag
+
+
+def parts(text: str) -> list[str]:
+    """The parts of a list that is written with commas."""
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def language_tags(text: str) -> tuple[str, ...]:
+    """The BCP 47 tags of languages that are written with commas, each once.
+
+    Raises:
+        UnknownNameError: no such language.
+        UsageError: there is none.
+    """
+    from veriglot.records.languages import get_language
+
+    tags = tuple(dict.fromkeys(get_language(part).tag for part in parts(text)))
+    if not tags:
+        raise UsageError(f"{text!r} names no language.")
+    return tags
 
 
 def jobs_for(inputs: Sequence[Input], asked: int | None) -> int:

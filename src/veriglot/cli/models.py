@@ -6,16 +6,14 @@ import sys
 from typing import TYPE_CHECKING, Annotated
 
 from veriglot import hub as weights
-from veriglot.cli.command import command, new_app
+from veriglot.cli.command import Argument, Help, Option, command, new_app
 from veriglot.cli.console import print_json
-from veriglot.cli.options import Argument, Help, Option
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rich.progress import Progress, TaskID
 
-__all__ = ["app"]
 
 app = new_app()
 

@@ -6,14 +6,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from veriglot.cli.command import command
-from veriglot.cli.options import Argument, Help
+from veriglot.cli.command import Argument, Help, command
 from veriglot.errors import InputError, UnknownNameError, UsageError, VeriglotError
 
 if TYPE_CHECKING:
     from veriglot.study.results import StudyResults
 
-__all__ = ["report"]
 
 _SUFFIXES = {".html": "html", ".htm": "html", ".csv": "csv", ".json": "json", ".md": "markdown", ".tex": "latex"}
 

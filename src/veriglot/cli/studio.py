@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from veriglot.cli.command import command, new_app
+from veriglot.cli.command import Argument, Help, Option, command, new_app
 from veriglot.cli.console import print_json, say
-from veriglot.cli.inputs import find_inputs, known_tag
-from veriglot.cli.options import Argument, Help, Option, parts
+from veriglot.cli.inputs import find_inputs, known_tag, parts
 from veriglot.errors import EXIT_ROWS_FAILED, InputError, MissingExtraError, UsageError
 from veriglot.records.languages import get_language
 from veriglot.studio.project import load

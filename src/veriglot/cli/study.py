@@ -6,9 +6,8 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from veriglot.cli.command import command, new_app
+from veriglot.cli.command import Argument, Help, command, new_app
 from veriglot.cli.console import Steps, print_json, say
-from veriglot.cli.options import Argument, Help
 from veriglot.errors import EXIT_ROWS_FAILED
 
 if TYPE_CHECKING:

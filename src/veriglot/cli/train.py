@@ -6,18 +6,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from veriglot.cli.command import command, new_app
+from veriglot.cli.command import Argument, Help, Option, command, new_app
 from veriglot.cli.console import Account
 from veriglot.cli.detectors import show_measured
 from veriglot.cli.inputs import find_inputs, rows_of
-from veriglot.cli.options import Argument, Help, Option
 from veriglot.detectors.ensemble import read_members
 from veriglot.records import Sample
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-__all__ = ["app"]
 
 
 app = new_app()

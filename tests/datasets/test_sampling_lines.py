@@ -11,8 +11,8 @@ import pytest
 from veriglot.datasets.sampling.filters import Cleaning, length_of, same_script
 from veriglot.datasets.sampling.lines import Columns, Line, key_of, lines_of
 from veriglot.errors import InputError, UsageError
-from veriglot.formats.containers import BadRow
 from veriglot.records import Evidence, Sample, encode
+from veriglot.storage.checkpoint import FailedRow
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,7 +45,7 @@ def written(folder: Path, kind: str) -> Path:
 
 def good(path: Path, columns: Columns | None = None) -> list[tuple[Line, tuple[float, ...]]]:
     rows = list(lines_of([str(path)], columns or Columns()))
-    assert not any(isinstance(row, BadRow) for row in rows), rows
+    assert not any(isinstance(row, FailedRow) for row in rows), rows
     return rows  # type: ignore[return-value]
 
 
@@ -91,7 +91,7 @@ def test_bytes_that_are_no_text_cost_one_line(tmp_path: Path) -> None:
     sources.write_bytes("eins\nzwei\nfünf\n".encode())
     targets.write_bytes(b"one\n\xff\xfe\nfive\n")
     rows = list(lines_of([str(sources)], Columns(targets=(str(targets),))))
-    assert isinstance(rows[1], BadRow)
+    assert isinstance(rows[1], FailedRow)
     assert [row[0].target for row in (rows[0], rows[2])] == ["one", "five"]  # type: ignore[index]
 
 
@@ -112,8 +112,8 @@ def test_what_cannot_be_read_says_why_and_the_rest_is_read(row: Any, told: str, 
     path = tmp_path / "data.jsonl"
     path.write_text(json.dumps(row) + '\n{"source": "b", "qe": 1}\n', "utf-8")
     bad, (line, given) = lines_of([str(path)], Columns(given=("qe",)))  # type: ignore[misc]
-    assert isinstance(bad, BadRow)
-    assert told in str(bad.error)
+    assert isinstance(bad, FailedRow)
+    assert told in str(bad.as_error())
     assert bad.line == 1
     assert (line.source, given) == ("b", (1.0,))
 

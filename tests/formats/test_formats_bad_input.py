@@ -14,23 +14,24 @@ from sample_strategies import json_values
 
 from veriglot.errors import InputError, UnknownNameError, VeriglotError
 from veriglot.formats.base import FORMATS, FileReport, Reading, load_format
-from veriglot.formats.containers import BadRow, Source
+from veriglot.formats.containers import Source
 from veriglot.formats.reader import guess, read_rows
 from veriglot.formats.reader import read as read_file
 from veriglot.formats.writer import write
 from veriglot.records import Sample
+from veriglot.storage.checkpoint import FailedRow
 
 pytestmark = pytest.mark.slow
 
 GOOD = b'{"id":"%d","response":"rain"}'
 
 
-def rows(path: Path, data: bytes, **options: object) -> list[Sample | BadRow]:
+def rows(path: Path, data: bytes, **options: object) -> list[Sample | FailedRow]:
     path.write_bytes(data)
     return list(read_rows(path, **options))  # type: ignore[arg-type]
 
 
-def kinds(found: list[Sample | BadRow]) -> list[str]:
+def kinds(found: list[Sample | FailedRow]) -> list[str]:
     return [row.id if isinstance(row, Sample) else f"bad {row.line}" for row in found]
 
 
@@ -60,10 +61,10 @@ def test_a_bad_line_is_placed_and_the_rest_goes_on(
     found = rows(path, GOOD % 1 + b"\n" + line + b"\n" + GOOD % 2 + b"\n", format="jsonl")
     assert kinds(found) == ["1", "bad 2", "2"]
     bad = found[1]
-    assert isinstance(bad, BadRow)
-    assert (bad.error.path, bad.error.line) == (str(path), 2)
-    assert message in str(bad.error)
-    assert field is None or bad.error.field == field
+    assert isinstance(bad, FailedRow)
+    assert (bad.path, bad.line) == (str(path), 2)
+    assert message in str(bad.as_error())
+    assert field is None or bad.field == field
     with pytest.raises(InputError, match="line 2"):
         list(read_file(path, format="jsonl"))
 
@@ -77,7 +78,7 @@ def test_predictions_are_told_from_samples(tmp_path: Path) -> None:
 
 def test_the_raw_row_is_kept(tmp_path: Path) -> None:
     (bad,) = rows(tmp_path / "rows.jsonl", b'{"id":"caf\xe9"}\n', format="jsonl")
-    assert isinstance(bad, BadRow)
+    assert isinstance(bad, FailedRow)
     assert bad.raw == '{"id":"caf\ufffd"}'
 
 
@@ -103,8 +104,8 @@ def test_a_huge_line_is_skipped_without_being_held(tmp_path: Path) -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert kinds(found) == ["1", "bad 2", "2"]
-    assert isinstance(found[1], BadRow)
-    assert "longer than 1048576 bytes" in found[1].error.message
+    assert isinstance(found[1], FailedRow)
+    assert "longer than 1048576 bytes" in found[1].message
     assert peak < 20 << 20
 
 
@@ -167,16 +168,16 @@ def test_a_csv_row_with_a_missing_column_or_bad_bytes(tmp_path: Path) -> None:
         b'"It rains\nin Lima.",It rains in Rome.,Entity\r\n'
     )
     found = list(read_rows(path))
-    assert [type(row).__name__ for row in found] == ["Sample", "BadRow", "BadRow", "Sample"]
-    assert [row.line for row in found if isinstance(row, BadRow)] == [3, 4]
+    assert [type(row).__name__ for row in found] == ["Sample", "FailedRow", "FailedRow", "Sample"]
+    assert [row.line for row in found if isinstance(row, FailedRow)] == [3, 4]
 
 
 def test_a_cut_off_json_array_is_one_error(tmp_path: Path) -> None:
     path = tmp_path / "silver_german.json"
     path.write_bytes(b'[{"generated_text":"Es regnet.","silver_annotations":"Es regnet."},{"gener')
     (bad,) = read_rows(path)
-    assert isinstance(bad, BadRow)
-    assert "not valid JSON" in bad.error.message
+    assert isinstance(bad, FailedRow)
+    assert "not valid JSON" in bad.message
 
 
 def test_a_cut_off_parquet_file(tmp_path: Path) -> None:
@@ -184,8 +185,8 @@ def test_a_cut_off_parquet_file(tmp_path: Path) -> None:
     write([Sample("1", "rain")], path)
     path.write_bytes(path.read_bytes()[:-7])
     (bad,) = read_rows(path, format="parquet")
-    assert isinstance(bad, BadRow)
-    assert "not readable as Parquet" in bad.error.message
+    assert isinstance(bad, FailedRow)
+    assert "not readable as Parquet" in bad.message
 
 
 class Standard:
@@ -217,7 +218,7 @@ def test_any_bytes_give_rows_or_an_error_of_ours(data: bytes) -> None:
                 found = list(read_rows(path, format=name))
             except VeriglotError:
                 continue
-            assert all(isinstance(row, Sample | BadRow) for row in found)
+            assert all(isinstance(row, Sample | FailedRow) for row in found)
 
 
 KEYS = """
@@ -244,7 +245,7 @@ def test_any_record_gives_samples_or_an_error_of_ours(name: str, record: object)
     from veriglot.formats.containers import Record
 
     found = list(format_.rows(iter([Record(1, record)]), reading))
-    assert all(isinstance(row, Sample | BadRow) for row in found)
+    assert all(isinstance(row, Sample | FailedRow) for row in found)
 
 
 RECORDS: dict[str, object] = {
@@ -336,7 +337,7 @@ def test_every_format_has_a_record_to_damage() -> None:
 def test_a_record_of_each_format_is_read_and_any_damage_is_an_error_of_ours(name: str) -> None:
     from veriglot.formats.containers import Record
 
-    def read(record: object) -> list[Sample | BadRow]:
+    def read(record: object) -> list[Sample | FailedRow]:
         reading = Reading(Source.unread("rows.json"), FileReport("rows.json", name))
         return list(load_format(name).rows(iter([Record(1, record)]), reading))
 
@@ -352,7 +353,7 @@ def test_a_record_of_each_format_is_read_and_any_damage_is_an_error_of_ours(name
             else:
                 damaged = junk
             found = read(damaged)
-            assert all(isinstance(row, Sample | BadRow) for row in found), (path, junk)
+            assert all(isinstance(row, Sample | FailedRow) for row in found), (path, junk)
 
 
 def test_a_label_that_is_no_object_is_a_bad_row(tmp_path: Path) -> None:
@@ -360,6 +361,6 @@ def test_a_label_that_is_no_object_is_a_bad_row(tmp_path: Path) -> None:
     path = tmp_path / "rows.json"
     path.write_text(json.dumps([row, {**row, "labels": []}]), "utf-8")
     bad, good = read_rows(path, format="lettucedetect")
-    assert isinstance(bad, BadRow)
-    assert "an object is expected" in str(bad.error)
+    assert isinstance(bad, FailedRow)
+    assert "an object is expected" in str(bad.as_error())
     assert isinstance(good, Sample)

@@ -11,10 +11,10 @@ import pytest
 
 from veriglot.errors import InputError
 from veriglot.formats.base import Report, TagReport
-from veriglot.formats.containers import BadRow
 from veriglot.formats.reader import guess, read, read_rows
 from veriglot.formats.tags import parse_tags
 from veriglot.records import Kind, Sample
+from veriglot.storage.checkpoint import FailedRow
 
 GOLD = {"arabic": "ar", "chinese": "zh-Hans", "german": "de", "russian": "ru", "turkish": "tr"}
 ROWS = {"arabic": 124, "chinese": 163, "german": 162, "russian": 119, "turkish": 108}
@@ -23,7 +23,7 @@ ROWS = {"arabic": 124, "chinese": 163, "german": 162, "russian": 119, "turkish":
 def read_all(path: Path) -> tuple[list[Sample], Report]:
     report = Report()
     rows = list(read_rows(path, report=report))
-    assert not [row.error for row in rows if isinstance(row, BadRow)]
+    assert not [row.message for row in rows if isinstance(row, FailedRow)]
     return [row for row in rows if isinstance(row, Sample)], report
 
 
@@ -99,9 +99,9 @@ def test_german_openers_used_as_closers(shared_data: Path) -> None:
 def test_strict_refuses_malformed_rows(shared_data: Path) -> None:
     path = shared_data / "mfava" / "gold_dev" / "german" / "silver_gold_german.json"
     rows = list(read_rows(path, strict=True))
-    bad = [row for row in rows if isinstance(row, BadRow)]
+    bad = [row for row in rows if isinstance(row, FailedRow)]
     assert 10 < len(bad) < len(rows)
-    assert all(row.error.field for row in bad)
+    assert all(row.field for row in bad)
     with pytest.raises(InputError):
         list(read(path, strict=True))
 

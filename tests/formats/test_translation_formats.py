@@ -8,9 +8,9 @@ import pytest
 
 from veriglot.errors import InputError
 from veriglot.formats.base import Report, pairs_in_name
-from veriglot.formats.containers import BadRow
 from veriglot.formats.reader import read, read_rows
 from veriglot.records import Sample, Span, Task, Unit
+from veriglot.storage.checkpoint import FailedRow
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +21,7 @@ SCORED = f'7\t{GERMAN}\t"{ENGLISH}\t[0, 1, 1]\tERR\n8\t{GERMAN}\t{ENGLISH}\t[0, 
 MQM = "system\tdoc\tdoc_id\tseg_id\trater\tsource\ttarget\tcategory\tseverity"
 
 
-def rows(path: Path, report: Report | None = None, **options: object) -> list[Sample | BadRow]:
+def rows(path: Path, report: Report | None = None, **options: object) -> list[Sample | FailedRow]:
     return list(read_rows(path, report=report, **options))  # type: ignore[arg-type]
 
 
@@ -30,8 +30,8 @@ def one_of(path: Path) -> Sample:
     return sample
 
 
-def kinds(found: list[Sample | BadRow]) -> list[str]:
-    return [f"bad {row.line}" if isinstance(row, BadRow) else row.id for row in found]
+def kinds(found: list[Sample | FailedRow]) -> list[str]:
+    return [f"bad {row.line}" if isinstance(row, FailedRow) else row.id for row in found]
 
 
 # Token labels in parallel files.
@@ -61,7 +61,7 @@ def test_a_line_without_its_labels_or_its_text_is_never_dropped(tmp_path: Path) 
     report = Report()
     found = rows(parallel(tmp_path, labels, target), report, language="en")
     assert kinds(found) == ["sys-1", "bad 2", "bad 3", "sys-4", "bad 5", "bad 6"]
-    said = [row.error.detail for row in found if isinstance(row, BadRow)]
+    said = [row.message for row in found if isinstance(row, FailedRow)]
     assert said == [
         "this translation has no labels",
         "there are 3 labels for the 0 tokens of the target",
@@ -177,8 +177,8 @@ def test_rows_of_critical_errors_that_are_wrong(tmp_path: Path, row: str, said: 
     path.write_text(SCORED + row + "\n", encoding="utf-8")
     *good, bad = rows(path, format="mlqe")
     assert len(good) == 2
-    assert isinstance(bad, BadRow)
-    assert said in bad.error.message
+    assert isinstance(bad, FailedRow)
+    assert said in bad.message
 
 
 # MQM: a header, no quotes.
@@ -252,7 +252,7 @@ def test_comments_are_kept_and_missing_columns_named(tmp_path: Path) -> None:
     assert one_of(path).meta["errors"][0]["comment"] == "Hm."
     bad = mqm(tmp_path, rated("r", GERMAN, "A", "Other"), header=MQM.replace("rater", "who"))
     found = rows(bad, format="mqm")
-    assert "does not name the columns rater" in found[0].error.message  # type: ignore[union-attr]
+    assert "does not name the columns rater" in found[0].message  # type: ignore[union-attr]
 
 
 # Languages of a pair.

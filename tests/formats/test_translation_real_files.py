@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from veriglot.formats.base import Report
-from veriglot.formats.containers import BadRow
 from veriglot.formats.reader import guess, read, read_rows
 from veriglot.records import Sample, Task
+from veriglot.storage.checkpoint import FailedRow
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,7 +27,7 @@ FOLDERS = {
 def read_all(path: Path) -> tuple[list[Sample], Report]:
     report = Report()
     rows = list(read_rows(path, report=report))
-    assert not [row.error for row in rows if isinstance(row, BadRow)]
+    assert not [row.message for row in rows if isinstance(row, FailedRow)]
     return [row for row in rows if isinstance(row, Sample)], report
 
 

@@ -17,12 +17,12 @@ import numpy as np
 from veriglot.bench.items import bench_reference, item_labels, made_by, model_annotators, tag_of
 from veriglot.datasets.near_duplicates import UnionFind
 from veriglot.errors import InputError
-from veriglot.formats.containers import BadRow
 from veriglot.formats.reader import SeenIds, read_rows
 from veriglot.metrics.reference import reference
 from veriglot.metrics.spans import covered, segmenter
 from veriglot.records import encode
 from veriglot.signatures import digest
+from veriglot.storage.checkpoint import FailedRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -173,7 +173,7 @@ def _rows(paths: Sequence[Path], entry: DataEntry, seen: SeenIds, bad: Counter[s
     language = tag_of(entry.language) if entry.language else None
     for path in paths:
         for row in read_rows(path, format=entry.format, language=language, seen=seen):
-            if isinstance(row, BadRow):
+            if isinstance(row, FailedRow):
                 bad[str(path)] += 1
             else:
                 yield row

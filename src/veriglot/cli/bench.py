@@ -167,17 +167,14 @@ def statistics(
     The columns are those of HAT's Tables 1 and 2, HalluVerse25's Table 2 and Kang et al.'s Table 9.
     """
     from veriglot.bench.data import statistics_by_language
-    from veriglot.formats.containers import BadRow
     from veriglot.formats.reader import SeenIds, read_rows
     from veriglot.report.tables import Table
-    from veriglot.storage.checkpoint import FailedRow
 
     seen = SeenIds()
 
     def rows() -> Iterator[Sample | FailedRow]:
         for path in data:
-            for row in read_rows(path, format=format_, language=language, seen=seen):
-                yield FailedRow.of(row.error, row.raw) if isinstance(row, BadRow) else row
+            yield from read_rows(path, format=format_, language=language, seen=seen)
 
     samples = readable(rows(), "rows could not be read and are in no figure")
     by_language = statistics_by_language(samples, unit=unit, annotator=annotator)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from veriglot.bench.annotations import PredictedLabels
     from veriglot.formats.base import Losses, Report, TagReport
-    from veriglot.formats.containers import BadRow
     from veriglot.records import Sample
+    from veriglot.storage.checkpoint import FailedRow
 
 
 _NAMED = 3  # ids of samples or predictions that belong to nothing
@@ -115,7 +115,7 @@ class _Job:
 
     def samples(self) -> Iterator[Sample]:
         """The samples; what cannot be read is kept, or ends the run."""
-        from veriglot.formats.containers import BadRow
+        from veriglot.storage.checkpoint import FailedRow
 
         target = self._options.target
         failures = Path(f"{target}.failed.jsonl") if target != "-" else None
@@ -124,14 +124,14 @@ class _Job:
         if failures is not None:
             failures.unlink(missing_ok=True)
         for row in chain(first, rows):
-            if not isinstance(row, BadRow):
+            if not isinstance(row, FailedRow):
                 yield row
             elif self._options.on_error == "stop":
-                raise row.error
+                raise row.as_error()
             else:
                 self._keep(row, failures)
 
-    def _rows(self) -> Iterator[Sample | BadRow]:
+    def _rows(self) -> Iterator[Sample | FailedRow]:
         from veriglot.formats.reader import SeenIds, read_rows
 
         options = self._options
@@ -146,16 +146,15 @@ class _Job:
         )
         return rows if self.labels is None else _labelled_rows(rows, self.labels, options.source)
 
-    def _keep(self, row: BadRow, failures: Path | None) -> None:
+    def _keep(self, row: FailedRow, failures: Path | None) -> None:
         from veriglot.records import encode
-        from veriglot.storage.checkpoint import FailedRow
 
         self.failed += 1
         if failures is None or self.failed <= _TOLD:
-            say(f"{row.error.message}. {row.error.remedy}".rstrip())
+            say(f"{row.as_error().message}. {row.remedy}".rstrip())
         if failures is not None:
             with failures.open("ab") as file:
-                file.write(encode(FailedRow.of(row.error, row.raw)) + b"\n")
+                file.write(encode(row) + b"\n")
             if self.failed == _TOLD:
                 say(f"further rows that cannot be read are only written to {failures}.")
 
@@ -184,12 +183,14 @@ def _predicted_labels(path: str | None, annotator: str | None, taxonomy: str | N
         raise error.at(path=path) from error
 
 
-def _labelled_rows(rows: Iterable[Sample | BadRow], labels: PredictedLabels, source: str) -> Iterator[Sample | BadRow]:
+def _labelled_rows(
+    rows: Iterable[Sample | FailedRow], labels: PredictedLabels, source: str
+) -> Iterator[Sample | FailedRow]:
     """The rows, samples with their predictions as annotations; one that these cannot belong to is a bad row.
 
     Nothing is yielded before one of the predictions fits, so that what is written of the rows is not begun in vain.
     """
-    labelled: list[Sample | BadRow] = []  # at worst all rows: no more than the predictions, which are in memory too
+    labelled: list[Sample | FailedRow] = []  # at worst all rows: no more than the predictions, which are in memory too
     refused: InputError | None = None
     for row in rows:
         made, error = _labelled(row, labels, source)
@@ -202,17 +203,19 @@ def _labelled_rows(rows: Iterable[Sample | BadRow], labels: PredictedLabels, sou
         raise _no_fit(labels, refused, source)
 
 
-def _labelled(row: Sample | BadRow, labels: PredictedLabels, source: str) -> tuple[Sample | BadRow, InputError | None]:
+def _labelled(
+    row: Sample | FailedRow, labels: PredictedLabels, source: str
+) -> tuple[Sample | FailedRow, InputError | None]:
     """A row with its prediction, or as a bad one with what stands against it."""
-    from veriglot.formats.containers import BadRow
     from veriglot.records import Sample, encode
+    from veriglot.storage.checkpoint import FailedRow
 
     if not isinstance(row, Sample):
         return row, None
     try:
         return labels.put_into(row), None
     except InputError as error:
-        return BadRow(source, 0, error.at(path=source), encode(row).decode()), error
+        return FailedRow.of(error.at(path=source), encode(row).decode()), error
 
 
 def _no_fit(labels: PredictedLabels, refused: InputError | None, source: str) -> InputError:

@@ -195,18 +195,13 @@ def rows_of(
         alone: whether there is no other input. A file that cannot be read at all then ends the run; among others it
             is one failed row.
     """
-    from veriglot.formats.containers import BadRow
     from veriglot.formats.reader import read_rows
     from veriglot.storage.checkpoint import FailedRow
 
     alone = len(inputs) == 1 if alone is None else alone
     for source in inputs:
         try:
-            for row in read_rows(source.path, format=format_name, language=language, report=report, seen=seen):
-                if isinstance(row, BadRow):
-                    yield FailedRow.of(row.error.at(path=row.path, line=row.line or None), row.raw or None)
-                else:
-                    yield row
+            yield from read_rows(source.path, format=format_name, language=language, report=report, seen=seen)
         except InputError as error:
             if alone:
                 raise

@@ -391,8 +391,8 @@ def _samples(
 
     `places` is filled with the file, row (from 1, unreadable ones counted) and id of each sample.
     """
-    from veriglot.formats.containers import BadRow
     from veriglot.formats.reader import read_rows
+    from veriglot.storage.checkpoint import FailedRow
 
     def skipped(line: str) -> None:
         if not quiet:
@@ -401,8 +401,8 @@ def _samples(
     for source in find_inputs(data, format_name=format_name, skipped=skipped):
         rows = read_rows(source.path, format=format_name, language=language)
         for number, row in enumerate(rows, start=1):
-            if isinstance(row, BadRow):
-                bad.append(str(row.error))
+            if isinstance(row, FailedRow):
+                bad.append(str(row.as_error()))
             else:
                 places.append((source.path, number, row.id))
                 yield row

@@ -20,8 +20,9 @@ from veriglot.formats.base import (
     type_in,
     with_markers,
 )
-from veriglot.formats.containers import BadRow, Neighbour, Record
+from veriglot.formats.containers import Neighbour, Record
 from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, Task, Unit
+from veriglot.storage.checkpoint import FailedRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -370,10 +371,10 @@ class Squad(Format):
             return Sniff(0.95, "the key `data` with `paragraphs` in it")
         return None
 
-    def rows(self, records: Records, reading: Reading) -> Iterator[Sample | BadRow]:
+    def rows(self, records: Records, reading: Reading) -> Iterator[Sample | FailedRow]:
         """One sample a question; a bad question does not end the file."""
         for record in records:
-            if isinstance(record, BadRow):
+            if isinstance(record, FailedRow):
                 yield record
                 continue
             try:
@@ -381,7 +382,7 @@ class Squad(Format):
             except InputError as error:
                 yield reading.bad(record, error)
 
-    def _questions(self, data: Any, line: int, reading: Reading) -> Iterator[Sample | BadRow]:
+    def _questions(self, data: Any, line: int, reading: Reading) -> Iterator[Sample | FailedRow]:
         language = reading.language_of_file()
         for a, article in enumerate(need(data, "data", list)):
             for p, paragraph in enumerate(need(article, "paragraphs", list, within=f"data[{a}]")):

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, cast
 import msgspec
 
 from veriglot.errors import InputError, UsageError
-from veriglot.formats.containers import BadRow, Record
 from veriglot.plugins import Entry, Table
 from veriglot.records import Evidence, Generator, Sample, Task
 from veriglot.records.languages import find_language, same_language
 from veriglot.records.taxonomy import taxonomy
+from veriglot.storage.checkpoint import FailedRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from veriglot.formats.containers import Head, Records, Source
+    from veriglot.formats.containers import Head, Record, Records, Source
     from veriglot.records import Annotation, Span
 
 __all__ = [
@@ -172,10 +172,10 @@ class Format:
         """Whether a file is read with the format's own files, without being of the format itself."""
         return any(file.match(pattern) for pattern in self.companions)
 
-    def rows(self, records: Records, reading: Reading) -> Iterator[Sample | BadRow]:
+    def rows(self, records: Records, reading: Reading) -> Iterator[Sample | FailedRow]:
         """Samples and bad rows of a file, in order."""
         for record in records:
-            if isinstance(record, BadRow):
+            if isinstance(record, FailedRow):
                 yield record
                 continue
             reading.line = record.line
@@ -320,11 +320,10 @@ class Reading:
         """The id of a row: its own `id`, or the name of the file and the line."""
         return optional(data, "id", str) or f"{self.source.stem}-{line}"
 
-    def bad(self, record: Record, error: InputError) -> BadRow:
+    def bad(self, record: Record, error: InputError) -> FailedRow:
         """The record as a row that could not be read."""
-        path = self.source.path
-        raw = record.raw.decode("utf-8", "replace") if record.raw is not None else ""
-        return BadRow(path, record.line, error.at(path=path, line=record.line), raw)
+        raw = (record.raw or b"").decode("utf-8", "replace")
+        return FailedRow.of(error.at(path=self.source.path, line=record.line), raw)
 
     def placed(self, start: int, end: int, where: str, text: str) -> tuple[int, int] | None:
         """A half-open range in `text`. An empty one gives None; one that ends a single place too far is cut.

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from veriglot.errors import InputError
 from veriglot.formats.base import Format, Sniff, evidence_text, language_tag, need, optional
-from veriglot.formats.containers import BadRow
 from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, Task, Unit
 from veriglot.records.taxonomy import taxonomy
+from veriglot.storage.checkpoint import FailedRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,11 +46,11 @@ class XsumSpans(Format):
         "hallucinated_span_start", "hallucinated_span_end", "worker_id",
     )  # fmt: skip
 
-    def rows(self, records: Records, reading: Reading) -> Iterator[Sample | BadRow]:
+    def rows(self, records: Records, reading: Reading) -> Iterator[Sample | FailedRow]:
         """Samples of consecutive rows with the same article and system."""
         group: list[Record] = []
         for record in records:
-            if isinstance(record, BadRow):
+            if isinstance(record, FailedRow):
                 yield record
                 continue
             if group and self._key(record) != self._key(group[0]):
@@ -63,7 +63,7 @@ class XsumSpans(Format):
     def _key(record: Record) -> tuple[Any, Any]:
         return record.data.get("bbcid"), record.data.get("system")
 
-    def _grouped(self, group: list[Record], reading: Reading) -> Iterator[Sample | BadRow]:
+    def _grouped(self, group: list[Record], reading: Reading) -> Iterator[Sample | FailedRow]:
         """A bad row is left out of its group and reported; the others still make a sample."""
         first: Any = None
         workers: dict[str, dict[Span, None]] = {}

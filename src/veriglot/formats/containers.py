@@ -1,6 +1,6 @@
 """Containers, apart from what records mean: recognising and reading JSON lines, JSON arrays, CSV and Parquet.
 
-Each reader is a generator of `Record` and `BadRow`: one bad record never ends the file. JSON lines, CSV and Parquet
+Each reader is a generator of `Record` and `FailedRow`: one bad record never ends the file. JSON lines, CSV and Parquet
 are streamed; a JSON array or object is read whole, as JSON asks for.
 """
 
@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeAlias
 
 from veriglot.errors import InputError, MissingExtraError
 from veriglot.records import decode_json
+from veriglot.storage.checkpoint import FailedRow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 __all__ = [
     "MAX_LINE_BYTES",
-    "BadRow",
     "Head",
     "Neighbour",
     "Record",
@@ -256,23 +256,6 @@ def _index(file: Path, key: str) -> dict[str, int]:
     return places
 
 
-@dataclass(frozen=True)
-class BadRow:
-    """A row that could not be read. The rest of the file is not touched by it.
-
-    Attributes:
-        path: the file.
-        line: line (row, for formats without lines) counted from 1, or 0 where the whole file is meant.
-        error: what is wrong, with its place and its remedy.
-        raw: the row as it stood, undecodable bytes shown as U+FFFD; only its beginning where it was too long.
-    """
-
-    path: str
-    line: int
-    error: InputError
-    raw: str = ""
-
-
 class Record(NamedTuple):
     """One record of a container before a format gives it a meaning.
 
@@ -287,17 +270,17 @@ class Record(NamedTuple):
     raw: bytes | None = None
 
 
-Records: TypeAlias = "Iterator[Record | BadRow]"
+Records: TypeAlias = "Iterator[Record | FailedRow]"
 
 _BATCH = 256
 
 
-def _bad(source: Source, line: int, error: InputError, raw: bytes | str = "") -> BadRow:
+def _bad(source: Source, line: int, error: InputError, raw: bytes | str = "") -> FailedRow:
     text = raw.decode("utf-8", "replace") if isinstance(raw, bytes) else raw
-    return BadRow(source.path, line, error.at(path=source.path, line=line or None), text)
+    return FailedRow.of(error.at(path=source.path, line=line or None), text)
 
 
-def _lines(source: Source, max_line_bytes: int) -> Iterator[tuple[int, bytes] | BadRow]:
+def _lines(source: Source, max_line_bytes: int) -> Iterator[tuple[int, bytes] | FailedRow]:
     with source.open() as stream:
         try:
             for number, line in iter_lines(stream, max_line_bytes):
@@ -306,7 +289,7 @@ def _lines(source: Source, max_line_bytes: int) -> Iterator[tuple[int, bytes] | 
                 else:
                     yield number, line
         except InputError as error:
-            yield _bad(source, error.line or 0, error)
+            yield _bad(source, 0, error)
 
 
 def _records(
@@ -314,7 +297,7 @@ def _records(
 ) -> Records:
     """A record for each line that is not empty."""
     for item in _lines(source, max_line_bytes):
-        if isinstance(item, BadRow):
+        if isinstance(item, FailedRow):
             yield item
             continue
         number, line = item
@@ -366,14 +349,14 @@ class _DecodedLines:
 
     def __init__(self, source: Source, max_line_bytes: int) -> None:
         self._lines = _lines(source, max_line_bytes)
-        self.fault: BadRow | InputError | None = None
+        self.fault: FailedRow | InputError | None = None
         self.number = 0
 
     def __iter__(self) -> Iterator[str]:
         for item in self._lines:
-            if isinstance(item, BadRow):
+            if isinstance(item, FailedRow):
                 self.fault = item
-                self.number = item.line
+                self.number = item.line or 0
                 yield "\n"
                 continue
             self.number, line = item
@@ -383,7 +366,7 @@ class _DecodedLines:
                 self.fault = _not_utf8(error.start, line[error.start])
                 yield line.decode("utf-8", "replace")
 
-    def take_fault(self) -> BadRow | InputError | None:
+    def take_fault(self) -> FailedRow | InputError | None:
         fault, self.fault = self.fault, None
         return fault
 
@@ -395,7 +378,7 @@ def _delimited(delimiter: str, source: Source, max_line_bytes: int) -> Records:
     header: list[str] | None = None
     start = 1
     while True:
-        fault: BadRow | InputError | None
+        fault: FailedRow | InputError | None
         try:
             row = next(reader)
             fault = lines.take_fault()
@@ -404,7 +387,7 @@ def _delimited(delimiter: str, source: Source, max_line_bytes: int) -> Records:
         except csv.Error as error:
             row, fault = [], InputError(f"this is not a row of {delimiter!r}-separated values: {error}")
         start, line = lines.number + 1, start
-        if isinstance(fault, BadRow):
+        if isinstance(fault, FailedRow):
             yield fault
         elif fault is not None:
             yield _bad(source, line, fault, delimiter.join(row))

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from veriglot.errors import InputError
 from veriglot.formats.base import FORMATS, FileReport, Reading, Report, load_format
-from veriglot.formats.containers import MAX_LINE_BYTES, BadRow, Source, look_at, read_container
+from veriglot.formats.containers import MAX_LINE_BYTES, Source, look_at, read_container
 from veriglot.formats.native import without_null
 from veriglot.records import Prediction, from_mapping
+from veriglot.storage.checkpoint import FailedRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -171,8 +172,8 @@ def read(
         path, format=format, strict=strict, max_line_bytes=max_line_bytes, report=report, language=language
     )
     for row in rows:
-        if isinstance(row, BadRow):
-            raise row.error
+        if isinstance(row, FailedRow):
+            raise row.as_error()
         yield row
 
 
@@ -185,8 +186,8 @@ def read_rows(
     report: Report | None = None,
     language: str | None = None,
     seen: SeenIds | None = None,
-) -> Iterator[Sample | BadRow]:
-    """Like `read`, but a row that cannot be read is yielded as a `BadRow` and reading goes on.
+) -> Iterator[Sample | FailedRow]:
+    """Like `read`, but a row that cannot be read is yielded as a `FailedRow` and reading goes on.
 
     Args:
         path: as for `read`, like what follows.
@@ -210,7 +211,7 @@ def read_rows(
         format_ = load_format(guessed.format)
         records = read_container("text" if format_.takes_lines else guessed.container, source, max_line_bytes)
         for row in format_.rows(records, reading):
-            if not isinstance(row, BadRow) and not seen.is_new(row.id):
+            if not isinstance(row, FailedRow) and not seen.is_new(row.id):
                 error = InputError(
                     f"the id {row.id!r} occurred before",
                     path=source.path,
@@ -218,8 +219,8 @@ def read_rows(
                     field="id",
                     remedy="Give every sample an id of its own.",
                 )
-                row = BadRow(source.path, reading.line, error)
-            if isinstance(row, BadRow):
+                row = FailedRow.of(error)
+            if isinstance(row, FailedRow):
                 file_report.bad += 1
             else:
                 file_report.samples += 1
@@ -272,8 +273,8 @@ def read_predictions(path: str | Path) -> Iterator[Prediction]:
     if container not in {"jsonl", "json", "parquet"}:
         container = "jsonl"  # each line will say what is wrong with it
     for record in read_container(container, source, MAX_LINE_BYTES):
-        if isinstance(record, BadRow):
-            raise record.error
+        if isinstance(record, FailedRow):
+            raise record.as_error()
         try:
             if not isinstance(record.data, dict):
                 raise InputError("a prediction is a JSON object")

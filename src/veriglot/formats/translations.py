@@ -23,8 +23,9 @@ from veriglot.formats.base import (
     spanned_annotation,
     with_markers,
 )
-from veriglot.formats.containers import BadRow, Record, TooLongError, iter_lines
+from veriglot.formats.containers import Record, TooLongError, iter_lines
 from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Span, Task, Unit
+from veriglot.storage.checkpoint import FailedRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -317,23 +318,23 @@ class Guerreiro(Format):
             meta={"reference": data["ref"]} if data.get("ref") else {},
         )
 
-    def rows(self, records: Records, reading: Reading) -> Iterator[Sample | BadRow]:
+    def rows(self, records: Records, reading: Reading) -> Iterator[Sample | FailedRow]:
         """Samples and bad rows; rows with commas that should have been quoted are repaired."""
         return super().rows((self._repaired(record, reading) for record in records), reading)
 
-    def _repaired(self, record: Record | BadRow, reading: Reading) -> Record | BadRow:
+    def _repaired(self, record: Record | FailedRow, reading: Reading) -> Record | FailedRow:
         """A row with too many columns as it was meant, if it can be told; else as it is."""
-        if not isinstance(record, BadRow):
+        if not isinstance(record, FailedRow):
             return record
-        cells = self._comma_between_columns.split(record.raw.rstrip("\r\n"))
+        cells = self._comma_between_columns.split((record.raw or "").rstrip("\r\n"))
         if len(cells) != len(self._columns) or not all(cell in {"0", "1"} for cell in cells[4:]):
             return record
-        reading.line = record.line
+        reading.line = record.line or 0
         try:
             reading.repaired("unquoted_commas", "the row has commas in a text that is not quoted")
         except InputError as error:
-            return BadRow(record.path, record.line, error.at(path=record.path, line=record.line), record.raw)
-        return Record(record.line, dict(zip(self._columns, cells, strict=True)))
+            return FailedRow.of(error.at(path=record.path, line=record.line), record.raw)
+        return Record(reading.line, dict(zip(self._columns, cells, strict=True)))
 
 
 class Mlqe(Format):
@@ -466,21 +467,21 @@ class Mqm(Format):
         if rating is not None:
             yield self._sample([rating], reading)
 
-    def rows(self, records: Records, reading: Reading) -> Iterator[Sample | BadRow]:
+    def rows(self, records: Records, reading: Reading) -> Iterator[Sample | FailedRow]:
         """Samples of consecutive rows with the same system, segment and texts."""
         ratings = self._ratings(records, reading)
-        for key, group in groupby(ratings, key=lambda row: None if isinstance(row, BadRow) else row[:3]):
+        for key, group in groupby(ratings, key=lambda row: None if isinstance(row, FailedRow) else row[:3]):
             rows = list(group)
             if key is None:
-                yield from (row for row in rows if isinstance(row, BadRow))
+                yield from (row for row in rows if isinstance(row, FailedRow))
                 continue
             same_segment = [row for row in rows if isinstance(row, _Rating)]
             reading.line = same_segment[0].line
             yield self._sample(same_segment, reading)
 
-    def _ratings(self, records: Records, reading: Reading) -> Iterator[_Rating | BadRow]:
+    def _ratings(self, records: Records, reading: Reading) -> Iterator[_Rating | FailedRow]:
         for record in records:
-            if isinstance(record, BadRow):
+            if isinstance(record, FailedRow):
                 yield record
                 continue
             reading.line = record.line
@@ -616,29 +617,30 @@ class TokenLabels(Format):
         )
         yield sample if source else replace(sample, evidence=())
 
-    def rows(self, records: Records, reading: Reading) -> Iterator[Sample | BadRow]:
+    def rows(self, records: Records, reading: Reading) -> Iterator[Sample | FailedRow]:
         """Samples and bad rows; translations that have no labels are bad rows too, wherever they stand."""
         after = 1
         for row in records:
-            yield from self._unlabelled(after, row.line, reading)
+            line = row.line or 0
+            yield from self._unlabelled(after, line, reading)
             yield from super().rows(iter([row]), reading)
-            after = row.line + 1
+            after = line + 1
         yield from self._unlabelled(after, None, reading)
 
     @staticmethod
-    def _unlabelled(start: int, end: int | None, reading: Reading) -> Iterator[BadRow]:
+    def _unlabelled(start: int, end: int | None, reading: Reading) -> Iterator[FailedRow]:
         """Lines of the target from `start` up to `end` (or its last) without labels, unless they are empty."""
         path, target = reading.source.path, _texts(reading)[".target"]
         for number in count(start) if end is None else range(start, end):
             try:
                 text = target.line(number)
             except InputError as error:
-                yield BadRow(path, number, error.at(path=path, line=number))
+                yield FailedRow.of(error.at(path=path, line=number))
                 continue
             if text is None:
                 return
             if text.strip():
-                yield BadRow(path, number, InputError("this translation has no labels", path=path, line=number), text)
+                yield FailedRow.of(InputError("this translation has no labels", path=path, line=number), text)
             else:
                 reading.report.notes["empty_lines"] += 1
 

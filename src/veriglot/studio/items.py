@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from veriglot.errors import InputError, UnknownNameError, VeriglotError
-from veriglot.formats.containers import BadRow
 from veriglot.formats.reader import read_rows
 from veriglot.records.languages import get_language
+from veriglot.storage.checkpoint import FailedRow
 from veriglot.studio.layers import Layer, from_annotation, to_data
 from veriglot.studio.project import NO_HALLUCINATION, TaskKind
 from veriglot.studio.tables import WORK_ROLES, ItemRole, NotFound, StoreError
@@ -130,11 +130,11 @@ class _Import:
                 counts = {"unusable": len(result.unusable), "known": result.known}
                 tx.record("import", self.project_id, payload={"file": path.name, "role": self.role.value, **counts})
 
-    def _importable(self, path: str, rows: Iterator[Sample | BadRow]) -> Iterator[dict[str, Any]]:
+    def _importable(self, path: str, rows: Iterator[Sample | FailedRow]) -> Iterator[dict[str, Any]]:
         """The columns of rows that can become items."""
         for row in rows:
-            if isinstance(row, BadRow):
-                self.result.unusable.append(RejectedRow(row.path, row.line, "", row.error))
+            if isinstance(row, FailedRow):
+                self.result.unusable.append(RejectedRow(row.path or path, row.line or 0, "", row.as_error()))
                 continue
             try:
                 columns = self._columns(row)

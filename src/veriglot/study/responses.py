@@ -11,7 +11,6 @@ import msgspec
 
 from veriglot.datasets.responses import Budget, Respondent, budget, plan, responses
 from veriglot.errors import InputError, UnknownNameError, UsageError
-from veriglot.formats.containers import BadRow
 from veriglot.formats.reader import SeenIds, files_in, read_rows
 from veriglot.llm.client import preset
 from veriglot.llm.registry import Limits, Store, connect
@@ -66,9 +65,7 @@ def rows_of(paths: Sequence[Path], *, format_name: str | None, language: str | N
     seen = SeenIds()
     for path in paths:
         for row in read_rows(path, format=format_name, language=tag_of(language), seen=seen):
-            if isinstance(row, BadRow):
-                yield FailedRow.of(row.error.at(path=row.path, line=row.line or None), row.raw or None)
-            elif row.language != (tag := tag_of(row.language)):
+            if isinstance(row, Sample) and row.language != (tag := tag_of(row.language)):
                 yield msgspec.structs.replace(row, language=tag)
             else:
                 yield row

@@ -16,11 +16,10 @@ from veriglot.datasets.checks.findings import CheckReport
 from veriglot.datasets.checks.scan import Splits, find_files
 from veriglot.errors import InputError, UsageError
 from veriglot.formats.base import Report
-from veriglot.formats.containers import BadRow
 from veriglot.formats.reader import read_rows
 from veriglot.records.settings import read_toml_records
 from veriglot.signatures import __version__, file_sha256
-from veriglot.storage.checkpoint import InputFile, Manifest
+from veriglot.storage.checkpoint import FailedRow, InputFile, Manifest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -323,7 +322,7 @@ def _contents_of(
     for file in files:
         of_file = numbers.of_file(file.argument, file.place)
         for row in read_rows(file.path, format=format_name, language=language):
-            if isinstance(row, BadRow):
+            if isinstance(row, FailedRow):
                 continue
             cells[row.language or "", numbers.names[numbers.number(row, of_file)]] += 1
             tasks[str(row.task)] += 1

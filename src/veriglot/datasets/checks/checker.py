@@ -142,9 +142,7 @@ class _Cleaner:
         cleaning.rejected.parent.mkdir(parents=True, exist_ok=True)
         self._aside = stack.enter_context(cleaning.rejected.open("wb"))
         for check, row in first.bad:
-            self._reject(
-                _RejectedRow(row.path, (check,), line=row.line or None, detail=row.error.detail, raw=row.raw or None)
-            )
+            self._reject(_RejectedRow(row.path or "", (check,), line=row.line, detail=row.message, raw=row.raw))
 
     def take(self, index: int, row: Row) -> None:
         """Keep, repair or leave out one row."""

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from veriglot.errors import InputError
     from veriglot.records import Annotation, Sample
+    from veriglot.storage.checkpoint import FailedRow
     from veriglot.text.identification import Identified
 
 __all__ = ["Fault", "Index", "kind_of_error", "repaired", "row_faults", "without_ranges"]
@@ -186,12 +186,12 @@ class Fault(NamedTuple):
     layer: str | None = None
 
 
-def kind_of_error(error: InputError) -> str:
+def kind_of_error(row: FailedRow) -> str:
     """The check that a row belongs to that could not be read."""
-    if error.field == "id" and "occurred before" in error.detail:
+    if row.field == "id" and "occurred before" in row.message:
         return "repeated_id"
-    about_offsets = "half-open" in error.detail or "ends beyond" in error.detail
-    if about_offsets or (error.field is not None and _OFFSETS.search(error.field)):
+    about_offsets = "half-open" in row.message or "ends beyond" in row.message
+    if about_offsets or _OFFSETS.search(row.field or ""):
         return "bad_offsets"
     return "unreadable_row"
 

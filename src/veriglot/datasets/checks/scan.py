@@ -16,13 +16,13 @@ from veriglot.datasets.checks.findings import CheckedFile, Example, LabelSet, Ta
 from veriglot.datasets.checks.rows import Fault, Index, kind_of_error, row_faults
 from veriglot.datasets.checks.seams import Glue
 from veriglot.errors import InputError, UnknownNameError
-from veriglot.formats.containers import BadRow
 from veriglot.formats.reader import read_rows, readable_files
 from veriglot.metrics.spans import covered
 from veriglot.records import Sample, encode
 from veriglot.records.languages import languages
 from veriglot.records.taxonomy import Taxonomy, taxonomy
 from veriglot.signatures import digest
+from veriglot.storage.checkpoint import FailedRow
 from veriglot.text.segmentation import word_bounds
 
 if TYPE_CHECKING:
@@ -392,7 +392,7 @@ class FirstPass:
         self.glue = Glue()
         self.balance = Balance()
         self.reasons: dict[int, set[str]] = defaultdict(set)
-        self.bad: list[tuple[str, BadRow]] = []
+        self.bad: list[tuple[str, FailedRow]] = []
         self.files: list[DataFile] = []
         self._counts: list[Counter[str]] = []
         self._formats: list[str] = []
@@ -416,7 +416,7 @@ class FirstPass:
             except InputError as error:
                 if len(files) == 1:
                     raise
-                self._bad(BadRow(file.path, 0, error.at(path=file.path)), file)
+                self._bad(FailedRow.of(error.at(path=file.path)), file)
         self.index.freeze()
 
     def _read(self, file: DataFile, format_name: str | None, language: str | None, watch: Watch) -> None:
@@ -428,7 +428,7 @@ class FirstPass:
             file_report = self.report.files[next(reversed(self.report.files))]
             self._formats[-1] = file_report.format
             tags, notes = repairs.since(file_report)
-            if isinstance(row, BadRow):
+            if isinstance(row, FailedRow):
                 self._bad(row, file)
                 continue
             number += 1
@@ -438,14 +438,14 @@ class FirstPass:
             for fault, kinds in self._format_faults(row, file.path, tags, notes):
                 self.found(fault, index, row, file.path, kinds=kinds)
 
-    def _bad(self, row: BadRow, file: DataFile) -> None:
-        check = kind_of_error(row.error)
+    def _bad(self, row: FailedRow, file: DataFile) -> None:
+        check = kind_of_error(row)
         self._counts[-1]["unreadable"] += 1
         for every in _OF_EVERY_ROW:  # a row that cannot be read is one of those that were looked at
             self.tally.looked(every, file.path)
-        named = row.error.field is not None and check != "repeated_id"  # which says itself that it is the id
-        detail = f"{row.error.field}: {row.error.detail}" if named else row.error.detail
-        self.tally.found(check, Example(file.path, detail, line=row.line or None, text=shortened(row.raw) or None))
+        named = row.field is not None and check != "repeated_id"  # which says itself that it is the id
+        detail = f"{row.field}: {row.message}" if named else row.message
+        self.tally.found(check, Example(file.path, detail, line=row.line, text=shortened(row.raw or "") or None))
         self.bad.append((check, row))
 
     def _look(self, sample: Sample, index: int, file: DataFile, split: int) -> None:

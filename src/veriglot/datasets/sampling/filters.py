@@ -28,7 +28,6 @@ from veriglot.datasets.near_duplicates import (
 )
 from veriglot.datasets.sampling.lines import Columns, Line, LineStore, LineWriter, key_of, lines_of
 from veriglot.errors import InputError, UsageError, VeriglotError
-from veriglot.formats.containers import BadRow
 from veriglot.records.languages import same_language
 from veriglot.signatures import digest
 from veriglot.storage.checkpoint import FailedRow, InputFile, JsonLines
@@ -545,9 +544,9 @@ def _read(paths: Sequence[str], columns: Columns, unique: str, watch: Watch, fol
     with LineWriter(folder) as writer:
         for row in lines_of(paths, columns):
             watch.advance()
-            if isinstance(row, BadRow):
-                failed.append(msgspec.json.encode(FailedRow.of(row.error, row.raw or None)))
-                first_bad = first_bad or row.error
+            if isinstance(row, FailedRow):
+                failed.append(msgspec.json.encode(row))
+                first_bad = first_bad or row.as_error()
                 unreadable += 1
                 continue
             line, given = row

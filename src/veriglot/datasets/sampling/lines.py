@@ -13,7 +13,8 @@ import msgspec
 import numpy as np
 
 from veriglot.errors import InputError, UsageError
-from veriglot.formats.containers import MAX_LINE_BYTES, BadRow, Source, read_container
+from veriglot.formats.containers import MAX_LINE_BYTES, Source, read_container
+from veriglot.storage.checkpoint import FailedRow
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -68,7 +69,7 @@ class Columns(msgspec.Struct, frozen=True):
     targets: tuple[str, ...] = ()
 
 
-def lines_of(paths: Sequence[str], columns: Columns) -> Iterator[tuple[Line, tuple[float, ...]] | BadRow]:
+def lines_of(paths: Sequence[str], columns: Columns) -> Iterator[tuple[Line, tuple[float, ...]] | FailedRow]:
     """Every line of the inputs with its scores, in order; a row that cannot be read comes as what is wrong with it.
 
     Scores are those of `Columns.given`, not a number where a line has none.
@@ -104,17 +105,17 @@ def _kind(path: str) -> str:
     return kind
 
 
-def _records(file: int, path: str, columns: Columns) -> Iterator[tuple[Line, tuple[float, ...]] | BadRow]:
+def _records(file: int, path: str, columns: Columns) -> Iterator[tuple[Line, tuple[float, ...]] | FailedRow]:
     for record in read_container(_kind(path), Source(path), MAX_LINE_BYTES):
-        if isinstance(record, BadRow):
+        if isinstance(record, FailedRow):
             yield record
             continue
         try:
             line = _line(record.data, file, record.line, columns)
             yield line, tuple(_number(record.data, name) for name in columns.given)
         except InputError as error:
-            raw = record.raw.decode("utf-8", "replace") if isinstance(record.raw, bytes) else ""
-            yield BadRow(path, record.line, error.at(path=path, line=record.line), raw)
+            raw = (record.raw or b"").decode("utf-8", "replace")
+            yield FailedRow.of(error.at(path=path, line=record.line), raw)
 
 
 def _line(data: Any, file: int, number: int, columns: Columns) -> Line:
@@ -160,7 +161,7 @@ def _number(data: dict[str, Any], name: str) -> float:
     return number if math.isfinite(number) else math.nan
 
 
-def _text_lines(file: int, path: str, target_path: str | None) -> Iterator[tuple[Line, tuple[float, ...]] | BadRow]:
+def _text_lines(file: int, path: str, target_path: str | None) -> Iterator[tuple[Line, tuple[float, ...]] | FailedRow]:
     if target_path is not None:
         counts = _line_count(path), _line_count(target_path)
         if counts[0] != counts[1]:
@@ -171,12 +172,14 @@ def _text_lines(file: int, path: str, target_path: str | None) -> Iterator[tuple
     targets = read_container("text", Source(target_path), MAX_LINE_BYTES) if target_path is not None else iter(())
     waiting = next(targets, None)
     for record in read_container("text", Source(path), MAX_LINE_BYTES):
-        while waiting is not None and waiting.line < record.line:  # lines without text are passed over by the reader
+        while waiting is not None and (waiting.line or 0) < (
+            record.line or 0
+        ):  # lines without text are passed over by the reader
             waiting = next(targets, None)
         beside = waiting if waiting is not None and waiting.line == record.line else None
-        if isinstance(record, BadRow):
+        if isinstance(record, FailedRow):
             yield record
-        elif isinstance(beside, BadRow):
+        elif isinstance(beside, FailedRow):
             yield beside
         else:
             yield Line(record.data, None if beside is None else beside.data, None, file, record.line), ()

@@ -60,7 +60,7 @@ class HalluverseOptions(Options):
     any_subject: Annotated[bool, Setting("Take sentences too that do not name whom the page is about.")] = False
     types: Annotated[str | None, Setting("Types of errors. Default: all, entity,relation,sentence.")] = None
     checks: Checks
-    seed: int = 1
+    seed: int = 0
     cost: Cost
     wikidata: Wikidata
     connection: Connection

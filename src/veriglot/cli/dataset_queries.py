@@ -54,7 +54,7 @@ def queries(
         ),
     ] = "model",
     check_model: Annotated[str | None, Setting("The model of `check`. Default: the one that writes.")] = None,
-    seed: int = 1,
+    seed: int = 0,
     connection: Connection,
     run: Run,
     dry_run: bool = False,

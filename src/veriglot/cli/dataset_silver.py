@@ -64,7 +64,7 @@ def rules(
     articles: Annotated[
         int, Setting("Articles of a language that are quoted at the most, drawn by the seed.", 2)
     ] = 1000,
-    seed: int = 1,
+    seed: int = 0,
     reading: Reading,
     overwrite: bool = False,
     json: Annotated[bool, Help("The account. Default: a table.")] = False,
@@ -220,7 +220,7 @@ def silver(
     ] = None,
     clean: Annotated[float, Setting("Share of seeds that stay without errors.", 0, 1)] = 0.0,
     checks: Checks,
-    seed: int = 1,
+    seed: int = 0,
     cost: Cost,
     connection: Connection,
     reading: Reading,

@@ -67,7 +67,7 @@ def translate(
     model: Annotated[str | None, Help("For --translator llm.")] = None,
     by_sentence: Annotated[bool, Setting("Ask llm sentence by sentence, not for whole texts.")] = False,
     attempts: int = 2,
-    seed: Annotated[int, Setting("Seed of llm's calls.", 0)] = 1,
+    seed: Annotated[int, Setting("Seed of llm's calls.", 0)] = 0,
     connection: Connection,
     reading: Reading,
     run: Run,

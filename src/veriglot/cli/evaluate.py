@@ -75,7 +75,7 @@ class EvaluateOptions(Options):
             " Default: all."
         ),
     ] = ()
-    seed: int = 1
+    seed: int = 0
     resamples: int = 1000
     output: Annotated[str | None, Help("The error profile, as JSON.")] = None
     counts: Annotated[

@@ -320,7 +320,7 @@ def agreement(
             min=0,
         ),
     ] = 30,
-    seed: int = 1,
+    seed: int = 0,
     resamples: int = 1000,
     format_: str | None = None,
     language: Annotated[str | None, Help("Default: told from the text.")] = None,

@@ -40,7 +40,7 @@ def grounding(
     data: _Data,
     *,
     output: _Weights,
-    seed: _Seed = 1,
+    seed: _Seed = 0,
     encoder: Annotated[
         str | None, Help("Word vectors are distilled from it. Default: the vectors that are installed.")
     ] = None,
@@ -68,7 +68,7 @@ def semantic(
     data: _Data,
     *,
     output: _Weights,
-    seed: _Seed = 1,
+    seed: _Seed = 0,
     encoder: Annotated[str | None, Help("Default: the one of `veriglot models get use-multilingual`.")] = None,
     epochs: Annotated[int, Help("Of the first stage.")] = 6,
     processes: Annotated[int, Help("They encode the texts.")] = 1,
@@ -104,7 +104,7 @@ def reader(
     weights: Annotated[
         str | None, Option("Folder that veriglot train semantic made. Default: the weights that are installed.", "DIR")
     ] = None,
-    seed: _Seed = 1,
+    seed: _Seed = 0,
     epochs: Annotated[int, Help("Each over responses of its own.")] = 2,
     threads: Annotated[int, Option("Threads to compute with.", "N", min=1)] = 2,
     leave_out_tests: bool = False,
@@ -142,7 +142,7 @@ def stacking(
     ],
     output: Annotated[str, Help("File for the weights, as JSON.")],
     annotator: Annotated[str | None, Help("Default: as in veriglot evaluate.")] = None,
-    seed: _Seed = 1,
+    seed: _Seed = 0,
 ) -> None:
     """Learn how much each of several detectors counts, by script, and show how well that does on unseen texts.
 

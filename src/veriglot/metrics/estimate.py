@@ -90,7 +90,7 @@ class Resampling:
 
     @classmethod
     def of(
-        cls, clusters: Sequence[str | int], strata: Sequence[str] | None = None, *, resamples: int = 1000, seed: int = 1
+        cls, clusters: Sequence[str | int], strata: Sequence[str] | None = None, *, resamples: int = 1000, seed: int = 0
     ) -> Resampling:
         """Draw the resamples of a data set.
 

@@ -353,7 +353,7 @@ SPAN_MEASURES = {"iou": "char", "soft_correlation": "char", "ece": "unit"}
 # From counts to figures: per language, the mean over languages, and pooled, each with its interval.
 
 RESAMPLES = 1000
-SEED = 1
+SEED = 0
 
 
 class _Behind(NamedTuple):

@@ -229,7 +229,7 @@ def agreement(
     *,
     unit: str = "word",
     resamples: int = 1000,
-    seed: int = 1,
+    seed: int = 0,
     gamma: int = SAMPLES,
     where: Callable[[int], str] | None = None,
 ) -> AgreementReport:

@@ -53,7 +53,7 @@ _SHOWN = {"ece", "brier"}
 
 
 def fit_calibration(
-    rows: Rows, *, detector: str, made: str | None, method: Method = "platt", seed: int = 1
+    rows: Rows, *, detector: str, made: str | None, method: Method = "platt", seed: int = 0
 ) -> Calibration:
     """A calibration of what one detector said.
 

@@ -51,7 +51,7 @@ _SHOWN = ("average_precision", "auroc", "ece", "brier", "f1")
 
 
 def train(
-    samples: Iterable[Sample], members: Sequence[Member], *, annotator: str | None = None, seed: int = 1
+    samples: Iterable[Sample], members: Sequence[Member], *, annotator: str | None = None, seed: int = 0
 ) -> tuple[Stacking, Rows]:
     """Have every member judge labelled samples, and learn how much each counts.
 
@@ -88,7 +88,7 @@ def _add_row(rows: Rows, sample: Sample, predictions: Sequence[Prediction]) -> N
     rows.add(sample, predictions, [read_over(sample, prediction, bounds) for prediction in predictions])
 
 
-def fit_stacking(rows: Rows, members: Sequence[Member], detectors: Sequence[Detector], *, seed: int = 1) -> Stacking:
+def fit_stacking(rows: Rows, members: Sequence[Member], detectors: Sequence[Detector], *, seed: int = 0) -> Stacking:
     """Weights from labelled responses that every member scored.
 
     Each script of at least 50 texts has weights of its own, drawn towards the default's. The quality is that of five

@@ -78,7 +78,7 @@ def test_a_good_reply_passes_and_costs(tmp_path: Path) -> None:
 
 def test_another_attempt_is_made_and_both_are_counted(tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
-    run(out, [{"reply": [GOOD, PLAIN]}], attempts=2)  # the seed 1 is asked first, then 2
+    run(out, [{"reply": [PLAIN, GOOD]}], attempts=2)  # seed 0 is asked first, then 1
     account = load_translation_account(out).total
     assert (account.kept, account.calls, account.reply_reasons) == (1, 2, {"tags": {"markers_lost": 1}})
 

@@ -75,7 +75,7 @@ def test_on_noise_no_figure_is_better_than_chance() -> None:
     """What is reported was not learned from: with labels at random the stack has nothing to show."""
     generator = np.random.default_rng(3)
     noise = []
-    for one in answers(100, 3, of_b=1.0):
+    for one in answers(400, 3, of_b=1.0):
         words = one.response.split()
         noise.append(told(one.id, one.response, wrong=[word for word in words if generator.random() < 0.5]))
     found, _ = train(noise, [A, B])

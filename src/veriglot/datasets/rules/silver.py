@@ -504,7 +504,7 @@ class RuleSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     most: int = 3
     reworded: float = 0.4
     articles: int = 1000
-    seed: int = 1
+    seed: int = 0
 
     def __post_init__(self) -> None:
         if self.taxonomy not in RULE_TAXONOMIES:

@@ -243,7 +243,7 @@ class ModelTranslator:
         model: str,
         *,
         settings: Settings | None = None,
-        seed: int | None = 1,
+        seed: int | None = 0,
         jobs: int = 8,
         by_sentence: bool = False,
     ) -> None:

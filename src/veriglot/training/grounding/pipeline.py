@@ -306,7 +306,7 @@ def train(
     paths: Sequence[Path],
     out: Path,
     *,
-    seed: int = 1,
+    seed: int = 0,
     encoder: Path | None = None,
     epochs: int = 6,
     say: Callable[[str], None] = lambda _: None,

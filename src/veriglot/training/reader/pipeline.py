@@ -403,7 +403,7 @@ def train(
     out: Path,
     *,
     weights: Path | None = None,
-    seed: int = 1,
+    seed: int = 0,
     encoder: Encoder | None = None,
     reads_with: Path | None = None,
     passes: int = 2,

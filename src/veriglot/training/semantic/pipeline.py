@@ -617,7 +617,7 @@ def train(
     paths: Sequence[Path],
     out: Path,
     *,
-    seed: int = 1,
+    seed: int = 0,
     encoder: Encoder | Path | None = None,
     epochs: int = 6,
     jobs: int = 1,

@@ -13,7 +13,7 @@ from veriglot.bench.leaderboard import correlation_matrix
 from veriglot.bench.results import read_results
 from veriglot.cli.bench import render
 from veriglot.report.bench import bench_document
-from veriglot.report.bench_view import View
+from veriglot.report.bench_tables import View
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,8 +12,7 @@ from bench_made import bench_of
 from rich.console import Console
 
 from veriglot.bench.results import BenchComparison
-from veriglot.report.bench import bench_document, render_bench, write_bench
-from veriglot.report.bench_view import FEW_TEXTS
+from veriglot.report.bench import FEW_TEXTS, bench_document, render_bench, write_bench
 
 if TYPE_CHECKING:
     from pathlib import Path

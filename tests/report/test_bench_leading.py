@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from bench_made import bench_of
 
-from veriglot.report.bench import bench_document
-from veriglot.report.bench_view import View, findings
+from veriglot.report.bench import bench_document, findings
+from veriglot.report.bench_tables import View
 
 if TYPE_CHECKING:
     from veriglot.bench.results import BenchResults

@@ -23,8 +23,8 @@ from veriglot.bench.results import (
     Cost,
 )
 from veriglot.errors import UnknownNameError
-from veriglot.report.bench import bench_document, bench_tables, write_bench
-from veriglot.report.bench_view import View
+from veriglot.report.bench import bench_document, write_bench
+from veriglot.report.bench_tables import View, bench_tables
 from veriglot.report.tables import write_csv
 
 if TYPE_CHECKING:

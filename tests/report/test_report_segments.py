@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from judged_samples import crossing
 
 from veriglot.records import Span
-from veriglot.report.text_layout import any_cross, segments
+from veriglot.report.terminal import any_cross
+from veriglot.report.text_layout import segments
 
 LENGTH = 30
 SPANS = st.lists(

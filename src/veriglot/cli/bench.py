@@ -100,7 +100,8 @@ def run(
 
 def render(results: BenchResults, folder: Folder) -> None:
     """Write every view into the folder of a run."""
-    from veriglot.report.bench import bench_tables, write_bench
+    from veriglot.report.bench import write_bench
+    from veriglot.report.bench_tables import bench_tables
     from veriglot.report.tables import write_csv
 
     ranked, bare = (folder.page, folder.markdown, folder.latex), folder.unranked

@@ -1,21 +1,22 @@
-"""A bench's results: one HTML or Markdown page, LaTeX, CSV and JSON tables, and the terminal."""
+"""A bench's results: one HTML or Markdown page, LaTeX, CSV and JSON, and the terminal."""
 
 from __future__ import annotations
 
-from operator import attrgetter
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import msgspec
 from rich.text import Text
 
-from veriglot.bench.figures import SURE_TEXTS
+from veriglot.bench.figures import SURE_TEXTS, UNTUNED, few
 from veriglot.bench.results import MEAN
 from veriglot.errors import UnknownNameError
-from veriglot.report.bench_view import ALL, FEW_TEXTS, SEEN, View, ends, findings, number, ranks, reading, taken
+from veriglot.metrics.estimate import FEWEST_TEXTS, too_few
+from veriglot.report.bench_tables import ALL, View, bench_tables
 from veriglot.report.html import macro
 from veriglot.report.pages import Fold, Section, markdown_report, write_report
 from veriglot.report.tables import PLAIN_WIDTH, Cell, Table, escape_latex, latex_float, latex_row
-from veriglot.report.text_layout import count, printable
+from veriglot.report.text_layout import count, number, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -24,16 +25,38 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from veriglot.bench.results import BenchCell, BenchConfusion, BenchData, BenchFigure, BenchResults, BenchWin
-    from veriglot.report.bench_view import Board
+    from veriglot.report.bench_tables import Board, Row
     from veriglot.report.pages import Part
-    from veriglot.report.tables import Value
 
-__all__ = ["bench_document", "bench_tables", "render_bench", "write_bench"]
+__all__ = ["bench_document", "render_bench", "write_bench"]
 
 
-FORMATS = ("markdown", "latex", "csv", "json")
+_FORMATS = ("markdown", "latex", "csv", "json")
+
 
 _BOARD = "board sortable"
+
+
+_SEEN = "†"
+"""Stands beside a figure on data that the system was trained on."""
+
+
+_FEW = "‡"
+"""Stands beside an interval over few texts."""
+
+
+def _ends(low: float | None, high: float | None, texts: int, *, percent: bool = False) -> str:
+    """An interval over so many texts, with its mark where they are few; empty for none, or of too few."""
+    if low is None or high is None or too_few(texts) is not None:
+        return ""
+    shown = f"{100 * low:.0f}, {100 * high:.0f}" if percent else f"{number(low)}, {number(high)}"
+    return f"[{shown}]{_FEW if few(texts) else ''}"
+
+
+def _taken(data: BenchData) -> str:
+    """How much of a data set thresholds were tuned on, in words: `1 of 15 samples, 7%`."""
+    every = data.dev + sum(samples for samples, _ in data.languages.values())
+    return f"{data.dev:,} of {every:,} samples, {100 * data.dev / max(every, 1):.0f}%"
 
 
 # What people read: cells of text with their intervals, for the pages and the terminal.
@@ -60,8 +83,8 @@ def _figure_cell(figure: BenchFigure | None) -> Cell:
     if figure.coverage < 1.0:
         behind += f"; coverage {100 * figure.coverage:.0f}%"
     return Cell(
-        number(figure.value) + (SEEN if figure.seen else ""),
-        ends(figure.low, figure.high, figure.clusters) or "no interval",
+        number(figure.value) + (_SEEN if figure.seen else ""),
+        _ends(figure.low, figure.high, figure.clusters) or "no interval",
         kind="seen" if figure.seen else "",
         value=figure.value,
         heat=figure.value,
@@ -75,7 +98,7 @@ def _win_cell(win: BenchWin | None, texts: int) -> Cell:
         return Cell("–", kind="absent")
     ties = f", {win.ties} tied" if win.ties else ""
     played = f", played {win.played}" if win.played < win.cells else ""
-    interval = ends(win.low, win.high, texts, percent=True)
+    interval = _ends(win.low, win.high, texts, percent=True)
     return Cell(
         f"{100 * win.rate:.0f}%", f"{interval} ({win.wins} of {win.cells}{ties}{played})".strip(), value=win.rate
     )
@@ -124,7 +147,7 @@ def _comparison_table(view: View) -> Table:
     """Every difference from the baseline."""
     rows = [
         (
-            c.system, c.data, c.level, number(c.difference), ends(c.low, c.high, c.clusters), _p(c.p), _p(c.adjusted),
+            c.system, c.data, c.level, number(c.difference), _ends(c.low, c.high, c.clusters), _p(c.p), _p(c.adjusted),
             f"{c.items:,} / {c.clusters:,}", c.reason or "",
         )
         for c in view.results.comparisons
@@ -196,7 +219,7 @@ def _data_table(view: View) -> Table:
     for data in view.results.data:
         test, texts = (sum(counts[index] for counts in data.languages.values()) for index in (0, 1))
         items = "; ".join(f"{level} {data.items[level]:,} ({_unsupported(data, level)})" for level in data.levels)
-        split = f"{data.split} (taken: {taken(data)})" if data.labelled else data.split
+        split = f"{data.split} (taken: {_taken(data)})" if data.labelled else data.split
         rows.append(
             (
                 data.name, " ".join(data.languages), f"{test:,}", f"{texts:,}", f"{data.dev:,}", items,
@@ -217,8 +240,8 @@ def _answer_tables(view: View) -> list[Table]:
     """What systems said of data without labels, a table for each data set and level."""
     rows: dict[tuple[str, str], list[tuple[str, ...]]] = {}
     for a in view.results.answers:
-        flagged = f"{number(a.flagged)} {ends(a.flagged_low, a.flagged_high, a.clusters)}".rstrip()
-        mean = f"{number(a.mean)} {ends(a.mean_low, a.mean_high, a.clusters)}".rstrip()
+        flagged = f"{number(a.flagged)} {_ends(a.flagged_low, a.flagged_high, a.clusters)}".rstrip()
+        mean = f"{number(a.mean)} {_ends(a.mean_low, a.mean_high, a.clusters)}".rstrip()
         items = f"{a.items:,} / {a.clusters:,}"
         row = (a.system, a.language, items, f"{100 * a.coverage:.0f}%", flagged, mean)
         rows.setdefault((a.data, a.level), []).append(row)
@@ -300,7 +323,7 @@ def _type_table(confusion: BenchConfusion) -> Table:
         (name, *(_type_cell(confusion, index, column) for column in range(len(row))), f"{sum(row):,}")
         for index, (name, row) in enumerate(zip(confusion.classes, confusion.counts, strict=True))
     ]
-    seen = SEEN if confusion.seen else ""
+    seen = _SEEN if confusion.seen else ""
     title = f"{confusion.system} on {confusion.data}{seen}, types of {confusion.of}s ({confusion.taxonomy})"
     return Table("", title, ("label", *confusion.answers, "all"), rows, look="board types")
 
@@ -335,7 +358,7 @@ def _type_summary(confusion: BenchConfusion) -> str:
 def _sections(view: View, *, markup: bool) -> Iterator[Section]:
     """Findings, the leaderboards, what stands behind them; with `markup`, what a page has beyond text too."""
     results = view.results
-    lead, how = findings(view), reading(view)
+    lead, how = findings(view), _reading(view)
     if markup:
         yield Section("findings", "Findings", "Findings", (macro("findings")(lead, how),), ("figures",))
     else:
@@ -432,8 +455,8 @@ def bench_document(results: BenchResults, format: str, *, table: str | None = No
     Raises:
         UnknownNameError: no such format, or the bench has no such table.
     """
-    if format not in FORMATS:
-        raise UnknownNameError("format of a leaderboard", format, FORMATS)
+    if format not in _FORMATS:
+        raise UnknownNameError("format of a leaderboard", format, _FORMATS)
     if format == "json":
         return msgspec.json.format(msgspec.json.encode(results), indent=2).decode() + "\n"
     if format == "csv":
@@ -461,7 +484,7 @@ def _latex_board(view: View, board: Board) -> str:
         wins = "--" if rate is None else f"{100 * rate:.0f}"
         mean = "--" if row.mean is None else escape_latex(number(row.mean))
         lines.append(latex_row([escape_latex(row.system.name), *values, mean, wins]))
-        intervals = [escape_latex(ends(f.low, f.high, f.clusters)) if f else None for f in figures]
+        intervals = [escape_latex(_ends(f.low, f.high, f.clusters)) if f else None for f in figures]
         under = ["" if text is None else rf"{{\scriptsize {text}}}" for text in intervals]
         lines.append(latex_row(["", *under, "", ""]))
     caption = escape_latex(f"{view.results.title}: {board.title}. Under each value its 95% interval over texts.")
@@ -512,157 +535,156 @@ def render_bench(results: BenchResults, console: Console) -> None:
         table.print(console)
 
 
-# What programs read: every table as rows of plain values.
+def _headline(board: Board, baseline: str | None) -> str:
+    """One sentence on a leaderboard in which any system has a figure: who leads, or why nobody does."""
+    level, places = f"{board.level.capitalize()}s", board.ranks
+    standing = [row for row in board.rows if row.mean is not None]
+    if not standing:
+        data_names = ", ".join(data.name for data in board.data if data.seen)
+        return f"{level}: nobody leads: a system was trained on all data that has figures ({data_names})."
+    if len(standing) == 1:
+        return f"{level}: {standing[0].system.name} alone has figures that count{_mean(standing)}."
+    first = [row for row in standing if _wins(row) == _wins(standing[0])]
+    rank = next((n for n, row in zip(places, board.rows, strict=True) if row.system.name == baseline), None)
+    behind = baseline not in {row.system.name for row in first}
+    other = f"; {baseline} is number {rank}" if behind and rank is not None and rank > 1 else ""
+    systems = f" ({count(len(board.rows), 'system')})"
+    return f"{level}: {_leaders(first, standing, board.measure)}{systems}{other}."
 
 
-_FIELDS = {
-    "wins": (
-        "Win rates, with ties credited to all, and means by group of languages",
-        "level measure at scope system wins ties cells played rate low high mean",
-    ),
-    "comparisons": (
-        "Differences from the baseline, by paired bootstrap",
-        "data level measure at system baseline difference low high p adjusted items clusters correction reason",
-    ),
-    "answers": (
-        "What systems say of data without labels",
-        "system data level language items clusters coverage flagged flagged_low flagged_high mean mean_low mean_high"
-        " signature",
-    ),
-    "cells": (
-        "What became of every system on every data set, and what it took",
-        "system data level status reason coverage cost.rows cost.wall cost.cpu cost.speed cost.calls cost.tokens_in"
-        " cost.tokens_out cost.money seen notes signature",
-    ),
-    "thresholds": (
-        "Thresholds as tuned on dev, in the systems' own numbers",
-        "system data level measure language value direction reached items positives reason",
-    ),
-    "systems": ("The systems", "name kind made_by options direction description unavailable signature"),
-    "figures": (
-        "Every figure with its interval",
-        "system data level language measure at value low high items positives clusters chance coverage p seen reason"
-        " signature",
-    ),
-}
-_COLUMN = {
-    "cost.rows": "rows_timed", "cost.wall": "seconds", "cost.cpu": "cpu_seconds", "cost.speed": "rows_a_second",
-    "cost.calls": "model_calls", "cost.tokens_in": "tokens_in", "cost.tokens_out": "tokens_out",
-    "cost.money": "money", "name": "system",
-}  # fmt: skip
+def _leaders(first: list[Row], standing: list[Row], measure: str) -> str:
+    names, wins = _and_list([row.system.name for row in first]), _won(first, measure)
+    best = [row for row in first if row.standing == first[0].standing]
+    if len(first) == 1:
+        return f"{names} leads{wins}{_mean(first)}"
+    if len(best) == len(standing):
+        return f"nobody leads: {names} are equal{wins}{_mean(first)}"
+    if len(best) == len(first):
+        return f"{names} lead together{wins}{_mean(first)}"
+    greatest = _and_list([row.system.name for row in best])
+    have = "has" if len(best) == 1 else "have"
+    if not wins:  # no wins were counted: the mean alone says who leads
+        return f"{greatest} {'leads' if len(best) == 1 else 'lead together'}{_mean(best)}"
+    return f"{names} lead together{wins}; {greatest} {have} the greatest mean, {_mean(best).removeprefix(', mean ')}"
 
 
-def bench_tables(results: BenchResults) -> dict[str, Table]:
-    """Every table of a bench that has rows, by name."""
-    view = View(results)
-    boards = (_board_rows(view.board(level), f"leaderboard_{level}") for level in view.levels)
-    wins = _records(view, "wins")
-    texts = [(*row, view.texts(win.level, win.scope)) for row, win in zip(wins.rows, results.wins, strict=True)]
-    tables = (
-        *boards, _languages(view), Table("wins", wins.title, (*wins.columns, "texts"), texts),
-        _records(view, "comparisons"), _records(view, "answers"), _correlations(view), _types(view),
-        _records(view, "cells"), _coverage(view), _records(view, "thresholds"), _data(view), _records(view, "systems"),
-        _records(view, "figures"),
-    )  # fmt: skip
-    return {table.name: table for table in tables if table.rows}
+def _wins(row: Row) -> int | None:
+    return row.win.wins if row.win is not None and row.win.rate is not None else None
 
 
-def _records(view: View, name: str) -> Table:
-    """A table of records, whose columns are their fields."""
-    title, fields = _FIELDS[name]
-    values = attrgetter(*fields.split())
-    rows = [tuple(map(_plain, values(record))) for record in getattr(view.results, name)]
-    return Table(name, title, tuple(_COLUMN.get(field, field) for field in fields.split()), rows)
+def _won(rows: list[Row], measure: str) -> str:
+    win = rows[0].win
+    if win is None or win.rate is None:
+        return ""
+    each = "each " if len(rows) > 1 else ""
+    return f", {each}with the most {measure} in {win.wins} of {win.cells} cells of language and data set"
 
 
-def _plain(value: object) -> Value:
-    """A field as one value: several are parted by semicolons."""
-    if isinstance(value, dict):
-        value = tuple(f"{key}={item}" for key, item in value.items())
-    return "; ".join(value) or None if isinstance(value, tuple) else value  # type: ignore[return-value]
+def _mean(rows: list[Row]) -> str:
+    """The mean of rows that have the same one."""
+    sets = sorted({len(row.unseen) for row in rows})
+    over = count(sets[0], "data set") if len(sets) == 1 else f"{sets[0]} to {sets[-1]} data sets"
+    return f", mean {number(rows[0].mean)} over {over}"
 
 
-def _board_rows(board: Board, name: str) -> Table:
-    """A leaderboard: a row a system, value and interval of each data set, mean and win rate; see `ranks`."""
-    columns = ["rank", "system", "kind"]
-    for data in board.data:
-        columns += [data.name, f"{data.name}_low", f"{data.name}_high", f"{data.name}_seen", f"{data.name}_texts"]
-    columns += ["mean", "data_sets", "win_rate", "win_low", "win_high", "wins", "ties", "cells", "played"]
-    rows = []
-    for rank, row in zip(ranks(board), board.rows, strict=True):
-        values: list[Value] = [rank, row.system.name, row.system.kind]
-        for data in board.data:
-            f = row.cells[data.name]
-            values += (f.value, f.low, f.high, f.seen, f.clusters) if f else (None,) * 5
-        win = row.win
-        values += [row.mean, len(row.unseen)]
-        values += [win.rate, win.low, win.high, win.wins, win.ties, win.cells, win.played] if win else [None] * 7
-        rows.append(tuple(values))
-    return Table(name, board.title, tuple(columns), rows)
+def _and_list(names: list[str]) -> str:
+    """`a`, `a and b`, `a, b and c`."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def _languages(view: View) -> Table:
-    """The ranking measure of every language: what win rates are counted over."""
-    rank_by = view.results.rank_by
-    rows = [
-        (f.level, f.data, f.language, f.system, f.value, f.low, f.high, f.items, f.positives, f.seen, f.clusters)
-        for f in view.results.figures
-        if f.measure == rank_by and f.at == view.at(rank_by) and f.language != MEAN
+# What a reader of a leaderboard must know, in words: how to read it, and who leads by how much.
+
+
+FEW_TEXTS = (
+    f"{_FEW} marks intervals over {FEWEST_TEXTS} to {SURE_TEXTS - 1} texts: so few, drawn again, show too little of how"
+    " other texts would differ (in simulations, 65% to 94% of such intervals held the truth, not 95%). Believe neither"
+    f" them nor a test or a lead on so few texts. Under {FEWEST_TEXTS} texts no interval is given."
+)
+
+
+_RANKED = (
+    "Thresholds are tuned on the dev part of each data set for each system and measure (precision and recall take that"
+    " of F1), and never on the test part that figures stand on.",
+    "A win is a language of a data set in which no system has more, at two decimals; all who tie are credited. A dash"
+    " is a figure that is undefined or was not measured; it is never a zero.",
+)
+
+
+_REMEDY = "more labelled texts, a greater dev_share, or files named as dev can bring items of both kinds"
+
+
+def _reading(view: View) -> list[str]:
+    """How to read the tables."""
+    results = view.results
+    words = list(_RANKED) if view.levels else []
+    words[:0] = [
+        "Figures are means over a data set's languages, each measured alone, with 95% intervals over"
+        f" {results.resamples:,} resamples of whole texts; all systems share the resamples of a data set.",
     ]
-    columns = ("level", "data", "language", "system", rank_by, "low", "high", "items", "positives", "seen", "texts")
-    return Table("languages", f"{rank_by} in each language", columns, rows)
+    if results.answers:
+        words.append(
+            "Of data without labels it is shown how much a system marks and how high its numbers are. Who marks more,"
+            " or agrees with more of the others, is not better by that: without labels nobody is ranked."
+        )
+    if any(figure.seen for figure in results.figures):
+        words.append(
+            f"{_SEEN} marks figures on data that the system was trained on. Such data is in no mean over data sets and"
+            " in no win rate, of whatever system."
+        )
+    if any(cell.coverage < 1.0 for cell in results.cells if cell.status == "partial"):
+        words.append(
+            "Where a system scored only a part of the samples, its figures stand on that part: see the coverage, and"
+            " the comparisons, which take the samples that both scored."
+        )
+    return [*words, *results.notes]
 
 
-def _correlations(view: View) -> Table:
-    rows = [
-        (c.level, first, second, c.r[row][column], c.cells[row][column], c.largest_p[row][column], c.method)
-        for c in view.results.correlations
-        for row, first in enumerate(c.systems)
-        for column, second in enumerate(c.systems)
-        if column > row
-    ]
-    columns = ("level", "first", "second", "r", "cells", "largest_p", "method")
-    return Table("correlations", "How systems' numbers go together", columns, rows)
+def findings(view: View) -> list[str]:
+    """Who leads at each level, and what of it is beyond chance; what there is where there are no labels."""
+    bare = [each.name for each in view.results.data if not each.labelled]
+    sentences = []
+    if bare:
+        sentences.append(f"Without labels, so that nobody is ranked by it: {', '.join(bare)}.")
+    for level in view.levels:
+        board = view.board(level)
+        if not board.rows:
+            continue
+        if not any(
+            figure is not None and figure.value is not None for row in board.rows for figure in row.cells.values()
+        ):
+            sentences.append(f"{level.capitalize()}s: no system has a figure of {board.measure}{_why(view, level)}.")
+            continue
+        sentences.append(_headline(board, view.results.baseline))
+    compared = [each for each in view.results.comparisons if each.adjusted is not None]
+    firm = [each.difference or 0.0 for each in compared if each.adjusted is not None and each.adjusted < 0.05]
+    if compared:
+        better, worse = sum(value > 0 for value in firm), sum(value < 0 for value in firm)
+        sentences.append(
+            f"Against {view.results.baseline}, {better} of {len(compared)} comparisons are better and {worse} worse"
+            " beyond chance (corrected p below 0.05)."
+        )
+    missing = {cell.system for cell in view.results.cells if cell.status == "unavailable"}
+    if missing:
+        sentences.append(f"Not available here: {', '.join(sorted(missing))}.")
+    return [*sentences, FEW_TEXTS] if _few(view) else sentences
 
 
-def _types(view: View) -> Table:
-    """Every matrix, by language too, a row a cell; a row without counts says why there are none."""
-    columns = (
-        "system", "data", "language", "of", "taxonomy", "type", "answer", "count", "share", "left_out", "seen",
-        "reason", "signature",
-    )  # fmt: skip
-    rows: list[tuple[Value, ...]] = []
-    for c in view.results.confusions:
-        cells: list[tuple[Value, ...]] = [] if c.counts else [(None,) * 4]
-        for name, counts in zip(c.classes, c.counts, strict=True):
-            whole = sum(counts)
-            cells += [
-                (name, answer, n, n / whole if whole else None) for answer, n in zip(c.answers, counts, strict=True)
-            ]
-        first, last = (c.system, c.data, c.language, c.of, c.taxonomy), (c.left_out, c.seen, c.reason, c.signature)
-        rows += [(*first, *cell, *last) for cell in cells]
-    return Table("type_confusions", "Which types are taken for which", columns, rows)
+def _few(view: View) -> bool:
+    """Whether any number stands on fewer texts than make an interval sound."""
+    figures = (each.clusters for each in view.results.figures if each.value is not None)
+    answers = (each.clusters for each in view.results.answers if each.items)
+    compared = (each.clusters for each in view.results.comparisons if each.difference is not None)
+    return any(texts < SURE_TEXTS for texts in (*figures, *answers, *compared))
 
 
-def _coverage(view: View) -> Table:
-    statuses = sorted({s for c in view.results.cells for counts in c.statuses.values() for s in counts})
-    rows = [
-        (c.system, c.data, c.level, tag, *(counts.get(status, 0) for status in statuses))
-        for c in view.results.cells
-        for tag, counts in c.statuses.items()
-    ]
-    columns = ("system", "data", "level", "language", *statuses)
-    return Table("coverage", "What became of the test samples, by language", columns, rows)
-
-
-def _data(view: View) -> Table:
-    names = tuple(dict.fromkeys(name for data in view.results.data for name in data.statistics))
-    columns = (
-        "data", "test", "texts", "dev", "unlabelled", "bad_rows", "languages", "license", "split", "note", *names,
-    )  # fmt: skip
-    rows: list[tuple[Value, ...]] = []
-    for data in view.results.data:
-        test, texts = (sum(counts[index] for counts in data.languages.values()) for index in (0, 1))
-        given = (data.name, test, texts, data.dev, data.unlabelled, data.bad_rows, " ".join(data.languages))
-        rows.append((*given, data.license, data.split, data.note, *(data.statistics.get(name) for name in names)))
-    return Table("data", "The data sets, and statistics of their test parts", columns, rows)
+def _why(view: View, level: str) -> str:
+    """What most of the undefined figures of the measure that systems are ranked by say of themselves."""
+    every = view.undefined(level)
+    reasons = [reason for reason, _ in Counter(figure.reason for figure in every).most_common() if reason]
+    if not reasons:
+        return ""
+    if not reasons[0].startswith(f"{UNTUNED}: the development split has no"):
+        return f": {reasons[0]}"
+    bare = {figure.data for figure in every if figure.reason == reasons[0]}
+    tried = "; of ".join(f"{data.name} {_taken(data)}" for data in view.data(level) if data.name in bare)
+    return f": {reasons[0]}. Of {tried} were taken for tuning; {_REMEDY}"

@@ -20,7 +20,6 @@ from veriglot.errors import UsageError
 from veriglot.records import Status
 from veriglot.report.palette import UNTYPED, palette, slot_of
 from veriglot.report.text_layout import (
-    any_cross,
     direction,
     excerpt,
     fits,
@@ -32,7 +31,7 @@ from veriglot.report.text_layout import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from rich.console import Console
 
@@ -106,6 +105,18 @@ def render_terminal(sample: Sample, prediction: Prediction, console: Console, *,
     if sample.id != prediction.id:
         raise UsageError(f"The prediction for {prediction.id!r} does not belong to the sample {sample.id!r}.")
     _Drawing(sample, prediction, console).show(evidence)
+
+
+def any_cross(spans: Sequence[Span]) -> bool:
+    """Whether two spans overlap without one holding the other."""
+    enclosing: list[int] = []
+    for span in sorted(spans, key=lambda s: (s.start, -s.end)):
+        while enclosing and enclosing[-1] <= span.start:
+            enclosing.pop()
+        if enclosing and span.end > enclosing[-1]:
+            return True
+        enclosing.append(span.end)
+    return False
 
 
 def share(value: float) -> str:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from veriglot.records import Pointer, Prediction, Sample, Span
 
 __all__ = [
-    "any_cross",
     "direction",
     "excerpt",
     "fits",
@@ -224,18 +223,6 @@ def segments(length: int, spans: Sequence[Span]) -> Iterator[Segment]:
         yield Segment(start, end, tuple(sorted(active, key=lambda i: (spans[i].start - spans[i].end, i))))
 
 
-def any_cross(spans: Sequence[Span]) -> bool:
-    """Whether two spans overlap without one holding the other."""
-    enclosing: list[int] = []
-    for span in sorted(spans, key=lambda s: (s.start, -s.end)):
-        while enclosing and enclosing[-1] <= span.start:
-            enclosing.pop()
-        if enclosing and span.end > enclosing[-1]:
-            return True
-        enclosing.append(span.end)
-    return False
-
-
 class UnitRow(NamedTuple):
     """One unit: its kind, its score, and its own words with `…` for what lies between them."""
 
@@ -261,6 +248,11 @@ def unit_rows(sample: Sample, prediction: Prediction) -> list[UnitRow]:
 
 
 MINUS = "\N{MINUS SIGN}"
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """A figure as text; a dash for none."""
+    return "–" if value is None else f"{value:.{digits}f}".replace("-", MINUS)
 
 
 def percent(value: float | None, digits: int = 1) -> str:

@@ -1,0 +1,338 @@
+"""A bench's results arranged for look-up: leaderboards, cells, ranks; and every table as rows of plain values."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import TYPE_CHECKING, NamedTuple
+
+from veriglot.bench.results import MEAN
+from veriglot.metrics.measures import AT_THRESHOLD, ITEM_MEASURES, SPAN_MEASURES
+from veriglot.report.tables import Table
+from veriglot.report.text_layout import number
+
+if TYPE_CHECKING:
+    from veriglot.bench.results import BenchData, BenchFigure, BenchResults, BenchSystem, BenchWin
+    from veriglot.report.tables import Value
+
+__all__ = ["ALL", "Board", "Row", "View", "bench_tables"]
+
+
+ALL = "all"
+"""The group of all languages."""
+
+
+class Board(NamedTuple):
+    """One leaderboard.
+
+    Attributes:
+        level: of the items.
+        measure: what systems are sorted by.
+        at: `tuned`, `own` or None.
+        data: data sets that have the level.
+        rows: one a system that gives anything at this level, the best first.
+    """
+
+    level: str
+    measure: str
+    at: str | None
+    data: tuple[BenchData, ...]
+    rows: tuple[Row, ...]
+
+    @property
+    def title(self) -> str:
+        """What it shows, in words."""
+        summary = ITEM_MEASURES[self.measure].summary
+        where = {"tuned": ", threshold tuned on dev", "own": ", at the system's own threshold"}.get(self.at or "", "")
+        return f"{self.measure} of {self.level}s: {summary}{where}"
+
+    @property
+    def ranks(self) -> list[int | None]:
+        """The place of every row: by wins, then by the mean as it is printed; those equal in both share a place.
+
+        A system without a figure on data that counts has no place.
+        """
+        places: list[int | None] = []
+        previous: tuple[int, tuple[float | None, str]] | None = None
+        for row in self.rows:
+            if row.mean is None:
+                places.append(None)
+                continue
+            if previous is None or row.standing != previous[1]:
+                previous = sum(rank is not None for rank in places) + 1, row.standing
+            places.append(previous[0])
+        return places
+
+
+class Row(NamedTuple):
+    """A system on a leaderboard, with its figure on each data set and its win rate over all cells.
+
+    `fair` names the data sets that no system of the bench was trained on.
+    """
+
+    system: BenchSystem
+    cells: dict[str, BenchFigure | None]
+    fair: frozenset[str]
+    win: BenchWin | None
+
+    @property
+    def mean(self) -> float | None:
+        """Over the data sets of `fair` in which it has a figure."""
+        known = self.unseen
+        return sum(known) / len(known) if known else None
+
+    @property
+    def unseen(self) -> list[float]:
+        """The values that `mean` is taken over."""
+        figures = (figure for data, figure in self.cells.items() if data in self.fair)
+        return [figure.value for figure in figures if figure is not None and figure.value is not None]
+
+    @property
+    def standing(self) -> tuple[float | None, str]:
+        """What decides its place: the win rate, and the mean as it is printed."""
+        return (self.win.rate if self.win is not None else None), number(self.mean)
+
+
+class View:
+    """Look-ups in the results of one bench.
+
+    Attributes:
+        results: the results.
+        levels: those that any labelled data set was judged at, so that there is something to rank by.
+    """
+
+    def __init__(self, results: BenchResults) -> None:
+        self.results = results
+        self.levels = tuple(level for level in results.measures if any(level in d.levels for d in _labelled(results)))
+        self._figures: dict[tuple[str | None, ...], BenchFigure] = {
+            (f.level, f.measure, f.at, f.data, f.system, f.language): f for f in results.figures
+        }
+        self._wins: dict[tuple[str | None, ...], BenchWin] = {
+            (w.level, w.measure, w.at, w.scope, w.system): w for w in results.wins
+        }
+
+    def figure(
+        self, level: str, measure: str, at: str | None, data: str, system: str, language: str = MEAN
+    ) -> BenchFigure | None:
+        """One figure, or None."""
+        return self._figures.get((level, measure, at, data, system, language))
+
+    def win(self, level: str, measure: str, at: str | None, scope: str, system: str) -> BenchWin | None:
+        """A win rate, or None."""
+        return self._wins.get((level, measure, at, scope, system))
+
+    def data(self, level: str) -> tuple[BenchData, ...]:
+        """The data sets with labels that were judged at a level."""
+        return tuple(data for data in _labelled(self.results) if level in data.levels)
+
+    def at(self, measure: str, wanted: str | None = None) -> str | None:
+        """How a measure is taken: at tuned thresholds, or those wanted, where it takes one; of spans at their own."""
+        if measure in SPAN_MEASURES:
+            return "own"
+        return (wanted or "tuned") if measure in AT_THRESHOLD else None
+
+    def measures(self, level: str, at: str | None = None) -> tuple[str, ...]:
+        """The measures of a level: at own thresholds those that take one, and those of spans at level `word`."""
+        every = self.results.measures[level]
+        if at != "own":
+            return every
+        return (*(name for name in every if name in AT_THRESHOLD), *(SPAN_MEASURES if level == "word" else ()))
+
+    def board(self, level: str, measure: str | None = None, at: str | None = None) -> Board:
+        """A leaderboard; without a measure the one that the bench is ranked by."""
+        measure = measure or self.results.rank_by
+        at = at or self.at(measure)
+        data = self.data(level)
+        fair = frozenset(each.name for each in data if not each.seen)
+        rows = []
+        for system in self.results.systems:
+            cells = {each.name: self.figure(level, measure, at, each.name, system.name) for each in data}
+            if any(figure is not None for figure in cells.values()):
+                rows.append(Row(system, cells, fair, self.win(level, measure, at, ALL, system.name)))
+        rows.sort(key=_rank)
+        return Board(level, measure, at, data, tuple(rows))
+
+    def texts(self, level: str, scope: str) -> int:
+        """How many texts the win rates of a scope are drawn from: those of its cells that no system was trained on."""
+        members = self.results.groups.get(scope, ())
+        return sum(
+            texts
+            for data in self.data(level)
+            if not data.seen
+            for tag, (_, texts) in data.languages.items()
+            if f"{data.name}/{tag}" in members
+        )
+
+    def undefined(self, level: str) -> list[BenchFigure]:
+        """Figures over all languages of the ranking measure that have no value."""
+        board = self.board(level)
+        figures = (figure for row in board.rows for figure in row.cells.values())
+        return [figure for figure in figures if figure is not None and figure.value is None]
+
+
+def _labelled(results: BenchResults) -> list[BenchData]:
+    return [data for data in results.data if data.labelled]
+
+
+def _rank(row: Row) -> tuple[float, float, str]:
+    """The most wins first, then the greatest mean; those without are last."""
+    rate = row.win.rate if row.win is not None and row.win.rate is not None else -1.0
+    mean = row.mean if row.mean is not None else -2.0
+    return -rate, -mean, row.system.name
+
+
+# What programs read: every table as rows of plain values.
+
+
+_FIELDS = {
+    "wins": (
+        "Win rates, with ties credited to all, and means by group of languages",
+        "level measure at scope system wins ties cells played rate low high mean",
+    ),
+    "comparisons": (
+        "Differences from the baseline, by paired bootstrap",
+        "data level measure at system baseline difference low high p adjusted items clusters correction reason",
+    ),
+    "answers": (
+        "What systems say of data without labels",
+        "system data level language items clusters coverage flagged flagged_low flagged_high mean mean_low mean_high"
+        " signature",
+    ),
+    "cells": (
+        "What became of every system on every data set, and what it took",
+        "system data level status reason coverage cost.rows cost.wall cost.cpu cost.speed cost.calls cost.tokens_in"
+        " cost.tokens_out cost.money seen notes signature",
+    ),
+    "thresholds": (
+        "Thresholds as tuned on dev, in the systems' own numbers",
+        "system data level measure language value direction reached items positives reason",
+    ),
+    "systems": ("The systems", "name kind made_by options direction description unavailable signature"),
+    "figures": (
+        "Every figure with its interval",
+        "system data level language measure at value low high items positives clusters chance coverage p seen reason"
+        " signature",
+    ),
+}
+
+
+_COLUMN = {
+    "cost.rows": "rows_timed", "cost.wall": "seconds", "cost.cpu": "cpu_seconds", "cost.speed": "rows_a_second",
+    "cost.calls": "model_calls", "cost.tokens_in": "tokens_in", "cost.tokens_out": "tokens_out",
+    "cost.money": "money", "name": "system",
+}  # fmt: skip
+
+
+def bench_tables(results: BenchResults) -> dict[str, Table]:
+    """Every table of a bench that has rows, by name."""
+    view = View(results)
+    boards = (_board_rows(view.board(level), f"leaderboard_{level}") for level in view.levels)
+    wins = _records(view, "wins")
+    texts = [(*row, view.texts(win.level, win.scope)) for row, win in zip(wins.rows, results.wins, strict=True)]
+    tables = (
+        *boards, _languages(view), Table("wins", wins.title, (*wins.columns, "texts"), texts),
+        _records(view, "comparisons"), _records(view, "answers"), _correlations(view), _types(view),
+        _records(view, "cells"), _coverage(view), _records(view, "thresholds"), _data(view), _records(view, "systems"),
+        _records(view, "figures"),
+    )  # fmt: skip
+    return {table.name: table for table in tables if table.rows}
+
+
+def _records(view: View, name: str) -> Table:
+    """A table of records, whose columns are their fields."""
+    title, fields = _FIELDS[name]
+    values = attrgetter(*fields.split())
+    rows = [tuple(map(_plain, values(record))) for record in getattr(view.results, name)]
+    return Table(name, title, tuple(_COLUMN.get(field, field) for field in fields.split()), rows)
+
+
+def _plain(value: object) -> Value:
+    """A field as one value: several are parted by semicolons."""
+    if isinstance(value, dict):
+        value = tuple(f"{key}={item}" for key, item in value.items())
+    return "; ".join(value) or None if isinstance(value, tuple) else value  # type: ignore[return-value]
+
+
+def _board_rows(board: Board, name: str) -> Table:
+    """A leaderboard: a row a system, value and interval of each data set, mean and win rate; see `Board.ranks`."""
+    columns = ["rank", "system", "kind"]
+    for data in board.data:
+        columns += [data.name, f"{data.name}_low", f"{data.name}_high", f"{data.name}_seen", f"{data.name}_texts"]
+    columns += ["mean", "data_sets", "win_rate", "win_low", "win_high", "wins", "ties", "cells", "played"]
+    rows = []
+    for rank, row in zip(board.ranks, board.rows, strict=True):
+        values: list[Value] = [rank, row.system.name, row.system.kind]
+        for data in board.data:
+            f = row.cells[data.name]
+            values += (f.value, f.low, f.high, f.seen, f.clusters) if f else (None,) * 5
+        win = row.win
+        values += [row.mean, len(row.unseen)]
+        values += [win.rate, win.low, win.high, win.wins, win.ties, win.cells, win.played] if win else [None] * 7
+        rows.append(tuple(values))
+    return Table(name, board.title, tuple(columns), rows)
+
+
+def _languages(view: View) -> Table:
+    """The ranking measure of every language: what win rates are counted over."""
+    rank_by = view.results.rank_by
+    rows = [
+        (f.level, f.data, f.language, f.system, f.value, f.low, f.high, f.items, f.positives, f.seen, f.clusters)
+        for f in view.results.figures
+        if f.measure == rank_by and f.at == view.at(rank_by) and f.language != MEAN
+    ]
+    columns = ("level", "data", "language", "system", rank_by, "low", "high", "items", "positives", "seen", "texts")
+    return Table("languages", f"{rank_by} in each language", columns, rows)
+
+
+def _correlations(view: View) -> Table:
+    rows = [
+        (c.level, first, second, c.r[row][column], c.cells[row][column], c.largest_p[row][column], c.method)
+        for c in view.results.correlations
+        for row, first in enumerate(c.systems)
+        for column, second in enumerate(c.systems)
+        if column > row
+    ]
+    columns = ("level", "first", "second", "r", "cells", "largest_p", "method")
+    return Table("correlations", "How systems' numbers go together", columns, rows)
+
+
+def _types(view: View) -> Table:
+    """Every matrix, by language too, a row a cell; a row without counts says why there are none."""
+    columns = (
+        "system", "data", "language", "of", "taxonomy", "type", "answer", "count", "share", "left_out", "seen",
+        "reason", "signature",
+    )  # fmt: skip
+    rows: list[tuple[Value, ...]] = []
+    for c in view.results.confusions:
+        cells: list[tuple[Value, ...]] = [] if c.counts else [(None,) * 4]
+        for name, counts in zip(c.classes, c.counts, strict=True):
+            whole = sum(counts)
+            cells += [
+                (name, answer, n, n / whole if whole else None) for answer, n in zip(c.answers, counts, strict=True)
+            ]
+        first, last = (c.system, c.data, c.language, c.of, c.taxonomy), (c.left_out, c.seen, c.reason, c.signature)
+        rows += [(*first, *cell, *last) for cell in cells]
+    return Table("type_confusions", "Which types are taken for which", columns, rows)
+
+
+def _coverage(view: View) -> Table:
+    statuses = sorted({s for c in view.results.cells for counts in c.statuses.values() for s in counts})
+    rows = [
+        (c.system, c.data, c.level, tag, *(counts.get(status, 0) for status in statuses))
+        for c in view.results.cells
+        for tag, counts in c.statuses.items()
+    ]
+    columns = ("system", "data", "level", "language", *statuses)
+    return Table("coverage", "What became of the test samples, by language", columns, rows)
+
+
+def _data(view: View) -> Table:
+    names = tuple(dict.fromkeys(name for data in view.results.data for name in data.statistics))
+    columns = (
+        "data", "test", "texts", "dev", "unlabelled", "bad_rows", "languages", "license", "split", "note", *names,
+    )  # fmt: skip
+    rows: list[tuple[Value, ...]] = []
+    for data in view.results.data:
+        test, texts = (sum(counts[index] for counts in data.languages.values()) for index in (0, 1))
+        given = (data.name, test, texts, data.dev, data.unlabelled, data.bad_rows, " ".join(data.languages))
+        rows.append((*given, data.license, data.split, data.note, *(data.statistics.get(name) for name in names)))
+    return Table("data", "The data sets, and statistics of their test parts", columns, rows)

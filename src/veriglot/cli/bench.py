@@ -145,7 +145,7 @@ def show_results(run: Path, kind: str, table: str | None, output: str) -> None:
 
 def _write(results: BenchResults, kind: str, table: str | None, output: str) -> None:
     from veriglot.report.bench import bench_document
-    from veriglot.report.html import opened
+    from veriglot.report.pages import opened
 
     text = bench_document(results, kind, table=table)
     with opened(output) as file:

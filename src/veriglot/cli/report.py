@@ -132,7 +132,7 @@ def _write_all(results: StudyResults, format_: str | None, output: str | None) -
 
 
 def _show(results: StudyResults, kind: str, output: str, table: str | None) -> None:
-    from veriglot.report.html import opened
+    from veriglot.report.pages import opened
     from veriglot.report.study import render_study, study_table
     from veriglot.report.study_page import write_study
 

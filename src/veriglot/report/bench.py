@@ -13,8 +13,7 @@ from veriglot.bench.results import MEAN
 from veriglot.errors import UnknownNameError
 from veriglot.metrics.estimate import FEWEST_TEXTS, too_few
 from veriglot.report.bench_tables import ALL, View, bench_tables
-from veriglot.report.html import macro
-from veriglot.report.pages import Fold, Section, markdown_report, write_report
+from veriglot.report.pages import Fold, Section, macro, markdown_report, write_report
 from veriglot.report.tables import PLAIN_WIDTH, Cell, Table, escape_latex, latex_float, latex_row
 from veriglot.report.text_layout import count, number, printable
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from math import ceil, floor, log10
 from typing import TYPE_CHECKING, NamedTuple
 
-from veriglot.report.html import macro
+from veriglot.report.pages import macro
 from veriglot.report.text_layout import percent
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from rich.text import Text
 
 from veriglot.datasets.checks.findings import checks
-from veriglot.report.html import macro
-from veriglot.report.pages import Fold, Section, markdown_report, write_report
+from veriglot.report.pages import Fold, Section, macro, markdown_report, write_report
 from veriglot.report.tables import PLAIN_WIDTH, Table
 from veriglot.report.text_layout import count, language_with_tag, printable
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from veriglot.report.charts import Axis, Mark, Strip, axis_for, strip_table
-from veriglot.report.html import macro
-from veriglot.report.pages import Section, write_report
+from veriglot.report.pages import Section, macro, write_report
 from veriglot.report.palette import slot_of
 from veriglot.report.tables import Table
-from veriglot.report.text_layout import count, direction, language_with_tag
+from veriglot.report.text_layout import count, language_with_tag
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -58,7 +57,7 @@ def write_set(summary: Summary, name: str, path: str | Path) -> None:
     ]
     sections = [
         Section("findings", "What came of it", "Yield", (yields,), ("yield", "words")),
-        Section("pairs", "Some pairs", "Pairs", (_html("pairs", summary.examples, direction),)),
+        Section("pairs", "Some pairs", "Pairs", (_html("pairs", summary.examples),)),
         Section(
             "diversity", "Whom the pairs are about", "People",
             (_html("diversity", summary.unknown, tables["diversity"]),), ("diversity",),

@@ -1,4 +1,4 @@
-"""Reports in sections, as HTML or Markdown, and judged samples beside their evidence.
+"""Pages from templates: reports in sections, as HTML or Markdown, and judged samples beside their evidence.
 
 A page needs nothing beside it and asks the network for nothing. What its script adds (sorting, saving, filters) hides
 nothing from a reader who has none.
@@ -6,25 +6,201 @@ nothing from a reader who has none.
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import re
+import sys
 from collections import Counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from contextlib import contextmanager
+from functools import cache
+from importlib.resources import files
+from io import TextIOWrapper
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
+import msgspec
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from veriglot.errors import UsageError
 from veriglot.records.taxonomy import taxonomies
-from veriglot.report.html import opened, render, script_safe
-from veriglot.report.palette import UNTYPED, slot_of
+from veriglot.report.palette import UNTYPED, palette, slot_of
 from veriglot.report.tables import Table, escape_markdown
-from veriglot.report.text_layout import direction, fits, language_name, misfits, unit_rows
+from veriglot.report.text_layout import (
+    count,
+    direction,
+    fits,
+    interval,
+    language_name,
+    language_with_tag,
+    misfits,
+    percent,
+    points,
+    printable,
+    unit_rows,
+)
+from veriglot.storage.files import open_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from veriglot.records import Pointer, Prediction, Sample, Span
 
-__all__ = ["Fold", "Section", "markdown_report", "meanings", "write_html", "write_report"]
+__all__ = ["Fold", "Section", "macro", "markdown_report", "opened", "write_html", "write_report"]
+
+
+@contextmanager
+def opened(path: str | Path) -> Iterator[TextIO]:
+    """A text file to write a page into; it appears under its name once it is whole. `-` is standard output.
+
+    Raises:
+        OSError: the file cannot be written.
+    """
+    if str(path) == "-":
+        yield from _standard_output()
+        return
+    path = Path(path)
+    with open_whole(path) as file:
+        text = TextIOWrapper(file, encoding="utf-8", newline="\n")
+        yield text
+        text.detach()
+
+
+def _standard_output() -> Iterator[TextIO]:
+    """Standard output as UTF-8 whatever the locale says: the page declares that it is UTF-8."""
+    if not hasattr(sys.stdout, "buffer"):  # redirected to a text in memory
+        yield sys.stdout
+        return
+    sys.stdout.flush()
+    file = TextIOWrapper(sys.stdout.buffer, encoding="utf-8", newline="\n", write_through=True)
+    try:
+        yield file
+    finally:
+        file.detach()
+
+
+@cache
+def _templates() -> Environment:
+    """Templates in which whatever is no `Markup` is made printable and escaped, and None is empty."""
+    environment = Environment(
+        loader=PackageLoader("veriglot.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_finalize,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.filters |= {
+        "plain": _finalize, "percent": percent, "points": points, "grouped": "{:,}".format,
+        "ends": lambda estimate: interval(estimate.low, estimate.high),
+    }  # fmt: skip
+    environment.globals |= {"count": count, "slot_of": slot_of, "language_with_tag": language_with_tag}
+    environment.globals |= {"meanings": _meanings, "direction": direction}
+    return environment
+
+
+def _finalize(value: Any) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, Markup) else printable(str(value))
+
+
+def macro(name: str, template: str = "macros.html") -> Callable[..., Markup]:
+    """A macro of a template, to be called with its arguments."""
+    return getattr(_templates().get_template(template).module, name)  # type: ignore[no-any-return]
+
+
+def _render(
+    template: str, title: str, *, folder: str, scripts: Sequence[str], styles: Sequence[str], **values: Any
+) -> str:
+    """A whole page. Its policy allows exactly its one script and its one style, by hash, and no request of any kind.
+
+    The scripts stand in one function scope, so that nothing of the page is global.
+
+    Args:
+        template: the name of its file.
+        title: plain text.
+        folder: of the scripts and styles, under `veriglot.report`.
+        scripts: names of files.
+        styles: likewise; the colours come before them.
+        values: what the template shows.
+    """
+    script, style = ("\n".join(_asset(folder, name) for name in names) for names in (scripts, styles))
+    script = f'(function () {{\n"use strict";\n{script}\n}})();'
+    style = _palette_css() + style
+    policy = (
+        f"default-src 'none'; script-src {_hash(script)}; style-src {_hash(style)}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    head = {"title": title, "script": Markup(script), "style": Markup(style), "policy": Markup(policy)}  # noqa: S704
+    return _templates().get_template(template).render(head, **values)
+
+
+def _asset(folder: str, name: str) -> str:
+    return files("veriglot.report").joinpath(folder, name).read_text("utf-8")
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+@cache
+def _palette_css() -> str:
+    """The palette as custom properties, for light and dark pages; paper is light.
+
+    A class `slot-NAME` sets `--ink` and `--tint` to the shades of a slot, `heat-N` to those of a step of heat.
+    """
+    light, dark = (_properties(kind) for kind in ("light", "dark"))
+    steps = range(len(palette().heat["light"]))
+    classes = {f"slot-{name}": name for name in palette().slots} | {f"heat-{step}": f"heat-{step}" for step in steps}
+    rules = "\n".join(
+        f".{class_} {{ --ink: var(--{name}-ink); --tint: var(--{name}-tint); }}" for class_, name in classes.items()
+    )
+    return (
+        f":root {{ {light} }}\n"
+        f"@media screen and (prefers-color-scheme: dark) {{ :root:not([data-theme='light']) {{ {dark} }} }}\n"
+        f"@media screen {{ :root[data-theme='dark'] {{ {dark} }} }}\n{rules}\n"
+    )
+
+
+def _properties(kind: str) -> str:
+    table = palette()
+    shades = {name: slot.light if kind == "light" else slot.dark for name, slot in table.slots.items()}
+    shades |= {f"heat-{step}": step_shades for step, step_shades in enumerate(table.heat[kind])}
+    values = {f"page-{use}": colour for use, colour in table.pages[kind].items()}
+    for name, pair in shades.items():
+        values |= {f"{name}-ink": pair.ink, f"{name}-tint": pair.tint}
+    return " ".join(f"--{key}: {value};" for key, value in values.items()) + f" color-scheme: {kind};"
+
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+_encoder = msgspec.json.Encoder()
+
+
+def _script_safe(value: Any) -> Markup:
+    """JSON without `<`, `>` and `&`, so that no text in it can end the element or open a comment.
+
+    A lone surrogate, which no encoding can carry, becomes U+FFFD; offsets hold.
+    """
+    try:
+        data = _encoder.encode(value)
+    except UnicodeEncodeError:
+        data = _encoder.encode(_encodable(value))
+    data = data.replace(b"<", b"\\u003c").replace(b">", b"\\u003e").replace(b"&", b"\\u0026")
+    return Markup(data.decode("utf-8"))  # noqa: S704
+
+
+def _encodable(value: Any) -> Any:
+    if isinstance(value, str):
+        return _SURROGATE.sub("\ufffd", value)
+    if isinstance(value, list):
+        return [_encodable(item) for item in value]
+    if isinstance(value, dict):
+        return {_encodable(key): _encodable(item) for key, item in value.items()}
+    return value
 
 
 class Fold(NamedTuple):
@@ -76,6 +252,8 @@ def _code(text: str) -> str:
 
 
 _REPORT_SCRIPTS = ("tables.js", "sort.js", "cells.js", "examples.js", "page.js")
+
+
 _REPORT_STYLES = (
     "page.css", "tables.css", "charts.css", "bench.css", "halluverse.css", "examples.css", "narrow.css", "print.css",
 )  # fmt: skip
@@ -110,10 +288,10 @@ def write_report(
         OSError: the file cannot be written.
     """
     data = {name: {"csv": table.to_csv(), "file": f"{name}.csv"} for name, table in tables.items()}
-    text = render(
+    text = _render(
         "report.html", title, folder="assets", scripts=_REPORT_SCRIPTS, styles=_REPORT_STYLES, subtitle=subtitle,
         sections=sections, tables=tables, lead=lead, wide=wide, shapes=lead is not None,
-        data=script_safe({"tables": data} | ({} if cells is None else {"cells": cells})),
+        data=_script_safe({"tables": data} | ({} if cells is None else {"cells": cells})),
     )  # fmt: skip
     with opened(path) as file:
         file.write(text)
@@ -131,10 +309,10 @@ def _sample_blocks(sample: Sample, prediction: Prediction) -> tuple[str, str]:
             f"The prediction for {prediction.id!r} was paired with the sample {sample.id!r}.",
             remedy="Give samples and predictions in the same order.",
         )
-    return script_safe(_listed(sample, prediction)), script_safe(_shown(sample, prediction))
+    return _script_safe(_listed(sample, prediction)), _script_safe(_shown(sample, prediction))
 
 
-def meanings() -> dict[str, str]:
+def _meanings() -> dict[str, str]:
     """What each known span type means, in words; where two taxonomies share a name, the first one's."""
     meaning_of: dict[str, str] = {}
     for table in taxonomies().values():
@@ -219,6 +397,8 @@ def _places(pointers: Iterable[Pointer], passages: dict[str, tuple[int, int]]) -
 _SAMPLE_SCRIPTS = (
     "offsets.js", "blocks.js", "data.js", "marks.js", "response.js", "evidence.js", "inspector.js", "list.js", "app.js",
 )  # fmt: skip
+
+
 _SAMPLE_STYLES = ("layout.css", "text.css", "print.css")
 
 
@@ -239,9 +419,9 @@ def write_html(pairs: Iterable[tuple[Sample, Prediction]], path: str | Path, *, 
         UsageError: a prediction is paired with a sample of another id.
         OSError: the file cannot be written.
     """
-    page = render(
+    page = _render(
         "samples.html", title, folder="assets/samples", scripts=_SAMPLE_SCRIPTS, styles=_SAMPLE_STYLES,
-        meta=script_safe({"meanings": meanings()}),
+        meta=_script_safe({"meanings": _meanings()}),
     )  # fmt: skip
     head, tail = page.split("<!-- data -->\n")
     written = 0

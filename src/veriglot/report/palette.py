@@ -16,7 +16,7 @@ from zlib import crc32
 
 import msgspec
 
-__all__ = ["UNTYPED", "palette", "palette_css", "slot_of"]
+__all__ = ["UNTYPED", "palette", "slot_of"]
 
 UNTYPED = "unsupported"
 """What a span without a type is called in the views."""
@@ -62,32 +62,3 @@ def slot_of(type_: str | None) -> str:
     if name in table.types:
         return table.types[name]
     return table.spare[crc32(name.encode("utf-8", "surrogatepass")) % len(table.spare)]
-
-
-@cache
-def palette_css() -> str:
-    """The palette as custom properties, for light and dark pages; paper is light.
-
-    A class `slot-NAME` sets `--ink` and `--tint` to the shades of a slot, `heat-N` to those of a step of heat.
-    """
-    light, dark = (_properties(kind) for kind in ("light", "dark"))
-    steps = range(len(palette().heat["light"]))
-    classes = {f"slot-{name}": name for name in palette().slots} | {f"heat-{step}": f"heat-{step}" for step in steps}
-    rules = "\n".join(
-        f".{class_} {{ --ink: var(--{name}-ink); --tint: var(--{name}-tint); }}" for class_, name in classes.items()
-    )
-    return (
-        f":root {{ {light} }}\n"
-        f"@media screen and (prefers-color-scheme: dark) {{ :root:not([data-theme='light']) {{ {dark} }} }}\n"
-        f"@media screen {{ :root[data-theme='dark'] {{ {dark} }} }}\n{rules}\n"
-    )
-
-
-def _properties(kind: str) -> str:
-    table = palette()
-    shades = {name: slot.light if kind == "light" else slot.dark for name, slot in table.slots.items()}
-    shades |= {f"heat-{step}": step_shades for step, step_shades in enumerate(table.heat[kind])}
-    values = {f"page-{use}": colour for use, colour in table.pages[kind].items()}
-    for name, pair in shades.items():
-        values |= {f"{name}-ink": pair.ink, f"{name}-tint": pair.tint}
-    return " ".join(f"--{key}: {value};" for key, value in values.items()) + f" color-scheme: {kind};"

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from veriglot.report.charts import Axis, Mark, Point, Strip, axis_for, heat_scale, share_chart, strip_table
-from veriglot.report.html import macro
-from veriglot.report.pages import Section, meanings, write_report
+from veriglot.report.pages import Section, macro, write_report
 from veriglot.report.palette import UNTYPED, slot_of
 from veriglot.report.study import ALL, View, rank_reach, study_tables
 from veriglot.report.tables import Cell as TableCell
@@ -581,7 +580,7 @@ def _profile(view: View) -> Section | None:
         for rows in _grouped_cells(view)
     )
     charts = (_type_chart(models, types, "Model", view), _type_chart(languages, types, "Language", view))
-    body = _html("profile", view, types, meanings(), *charts)
+    body = _html("profile", view, types, *charts)
     return Section("types", "Type profile", "Types", (body,), ("types",))
 
 

@@ -16,7 +16,6 @@ from veriglot.storage.files import open_whole
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from markupsafe import Markup
     from rich.console import Console
     from rich.table import Table as RichTable
     from rich.text import Text
@@ -128,12 +127,6 @@ class Table:
         head, *rows = ([escape_markdown(_plain(value)) for value in row] for row in (self.columns, *self.rows))
         rule = ["---:" if right else "---" for right in self.numeric]
         return "".join(markdown_row(cells) + "\n" for cells in (head, rule, *rows))
-
-    def to_html(self, *, tall: bool = False) -> Markup:
-        """A table in a region that scrolls, also by keys; `tall` for one that may be longer than a screen."""
-        from veriglot.report.html import macro
-
-        return macro("table")(self, self.look, tall)
 
     def to_latex(self) -> str:
         """A `tabular` for the package booktabs."""

@@ -17,7 +17,7 @@ from study_figures import LANGUAGES, MODELS, study_figures
 from study_page import Page, data_of, page_of
 
 from veriglot.records import Prediction, Rate, Reliability, Sample, Span, Status
-from veriglot.report.charts import axis_for, heat_scale
+from veriglot.report.charts import Axis, HeatScale
 from veriglot.report.study_page import write_study
 from veriglot.report.text_layout import percent
 from veriglot.study.results import Average, Example, StudyResults
@@ -230,8 +230,8 @@ def test_means_of_unlike_languages_order_no_models(tmp_path: Path) -> None:
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=40))
 @settings(max_examples=200)
 def test_scales_hold_every_rate(rates: list[float]) -> None:
-    axis = axis_for(rates)
-    scale = heat_scale(rates)
+    axis = Axis.of(rates)
+    scale = HeatScale.of(rates)
     assert 2 <= len(axis.ticks) <= 9
     assert scale.classes <= 10
     for rate in rates:

@@ -299,13 +299,7 @@ def _typer_parameter(parameter: Parameter, *, optional: bool) -> inspect.Paramet
 
 
 def _from_file(path: Path, flat: list[Parameter], context: typer.Context) -> dict[str, Any]:
-    """What a settings file gives, but for what stands on the command line.
-
-    Raises:
-        InputError: there is no such file, or it is not TOML.
-        UnknownNameError: no such setting.
-        UsageError: a value is of the wrong type or out of range.
-    """
+    """What a settings file gives, but for what stands on the command line."""
     known = {parameter.key: parameter for parameter in flat if isinstance(parameter.info, Option | Setting)}
     values: dict[str, Any] = {}
     for key, value in _read(path).items():
@@ -332,11 +326,7 @@ def _read(path: Path) -> Mapping[str, Any]:
 
 
 def _checked(parameter: Parameter, value: Any, path: Path) -> Any:
-    """A value of the file as the type of its parameter; a list stands for names that options separate by commas.
-
-    Raises:
-        UsageError: it is of the wrong type or out of range; as it is where an option of the command line has it.
-    """
+    """A value of the file as the type of its parameter; a list stands for names that options separate by commas."""
     import msgspec
 
     if isinstance(value, list) and not parameter.repeated:

@@ -610,15 +610,7 @@ def _counted(
 
 @dataclass(frozen=True)
 class Servers:
-    """Where to ask, and how.
-
-    Attributes:
-        contact: an e-mail or web address that Wikimedia is told.
-        rate: requests a second; None for what each service takes well.
-        cache: the folder of fetched answers.
-        wikis: the addresses of Wikipedias.
-        wikidata, views: other addresses than Wikimedia's own.
-    """
+    """Where to ask, and how."""
 
     contact: str | None
     rate: float | None
@@ -640,14 +632,7 @@ class Servers:
 
 
 class WikiServers:
-    """Which server has the Wikipedia of a language.
-
-    Args:
-        given: `TAG=URL` for one language, or a URL for all others, in which `{edition}` stands for the edition.
-
-    Raises:
-        UsageError: something else, or an address that holds a password.
-    """
+    """Which server has the Wikipedia of a language."""
 
     def __init__(self, given: Sequence[str]) -> None:
         from veriglot.http.session import checked_address

@@ -38,20 +38,7 @@ if TYPE_CHECKING:
 
 
 class _SetOrder(msgspec.Struct, frozen=True):
-    """Which people and articles are wanted; everything in it changes them.
-
-    Attributes:
-        languages: of the set.
-        count: how many people.
-        spread, groups, seed: see `in_order`.
-        at_least: in how many languages there has to be an article; None for all.
-        part: what of an article is the reference.
-        min_characters: shorter articles count as none.
-        cross: the language whose articles every response is held against too; None for no such set.
-        found: how the candidates are found; None where files name them.
-        people, articles: SHA-256 of the files that name people and hold articles.
-        wikis: other servers than Wikimedia's, as they were given.
-    """
+    """Which people and articles are wanted; everything in it changes them."""
 
     languages: tuple[str, ...]
     count: int
@@ -127,12 +114,7 @@ class BiographiesOptions(Options):
 
     @cached_property
     def order(self) -> _SetOrder:
-        """Which people and articles are wanted.
-
-        Raises:
-            UsageError: options that do not go together.
-            InputError: a file that is not there.
-        """
+        """Which people and articles are wanted."""
         from veriglot.datasets.prompts import biography_languages
 
         tags = tuple(biography_languages()) if self.languages is None else language_tags(self.languages)
@@ -225,15 +207,7 @@ class _FactualSet:
         self._servers = options.wikidata.servers(self._root / "fetched")
 
     def make(self) -> tuple[FactualManifest | None, int]:
-        """Make the set, or what is missing of it.
-
-        Returns:
-            The manifest (None without responses), and the exit code.
-
-        Raises:
-            UsageError: the folder was begun otherwise, or another process is making it.
-            HttpError, ModelError: a server that does not give what it should; what is done is kept.
-        """
+        """Make the set, or what is missing of it."""
         from veriglot.storage.files import Lock
 
         self._root.mkdir(parents=True, exist_ok=True)

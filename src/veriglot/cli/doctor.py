@@ -59,15 +59,7 @@ def doctor(
 
 
 def examine() -> dict[str, Any]:
-    """Everything that `veriglot doctor` knows, as plain data.
-
-    Returns:
-        `{"veriglot", "python", "platform", "core": [package], "extras": {name: {"gives", "packages", "complete",
-        "install"}}, "detectors": [{"name", "status", "made", "seconds", "signature" or "problem"}], "plugins":
-        [{"kind", "name", "package", "target", "hidden"}], "weights":
-        {"folder", "offline", "models": [{"name", "status", "bytes", "path", "third_party", "get"}]} or {"problem"},
-        "ok"}`; a package is `{"name", "version", "needs", "status"}`.
-    """
+    """Everything that `veriglot doctor` knows, as plain data."""
     from veriglot.detectors.registry import DETECTORS
     from veriglot.pipeline.engine import cores
     from veriglot.signatures import __version__

@@ -88,12 +88,7 @@ class EstimateOptions(Options):
 
     @property
     def estimators(self) -> tuple[Estimator, ...]:
-        """Those that are named, each once, or the usual one.
-
-        Raises:
-            UnknownNameError: no such estimator.
-            UsageError: it needs labels, and there are none.
-        """
+        """Those that are named, each once, or the usual one."""
         from veriglot.records import Estimator
 
         known = [str(each) for each in Estimator]

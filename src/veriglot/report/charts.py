@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
     from markupsafe import Markup
 
-__all__ = ["Axis", "HeatScale", "Mark", "Point", "Strip", "axis_for", "heat_scale", "share_chart", "strip_table"]
+__all__ = ["Axis", "HeatScale", "Mark", "Point", "Strip", "share_chart", "strip_table"]
 
 
 _ROUND = (1.0, 2.0, 2.5, 5.0, 10.0)
 _STEPS = 10
-_LEAST = 1e-9
+_NOTHING = 1e-9
 """What is less than this is drawn as nothing: no rate is known so well."""
 
 
@@ -37,6 +37,18 @@ class Axis(NamedTuple):
     low: float
     high: float
     ticks: tuple[float, ...]
+
+    @classmethod
+    def of(cls, values: Iterable[float], *, count: int = 6) -> Axis:
+        """An axis that holds all values and zero, with at most about `count` ticks."""
+        numbers = [0.0, *values]
+        low, high = min(numbers), max(numbers) if len(numbers) > 1 else 1.0
+        if high - low < _NOTHING:
+            high = low + (abs(low) or 0.01)
+        step = _round_step(high - low, count)
+        first, last = floor(low / step + 1e-9), ceil(high / step - 1e-9)
+        ticks = tuple(round(index * step, 12) for index in range(first, last + 1))
+        return cls(ticks[0], ticks[-1], ticks)
 
     def at(self, value: float, *, upwards: bool = False) -> str:
         """Where a value lies, as a percentage; a value beyond the axis lies at its end."""
@@ -70,18 +82,6 @@ def _round_step(span: float, count: int) -> float:
     return next(step * power for step in (*_ROUND, 20.0) if step * power >= raw * (1 - 1e-9))
 
 
-def axis_for(values: Iterable[float], *, count: int = 6) -> Axis:
-    """An axis that holds all values and zero, with at most about `count` ticks."""
-    numbers = [0.0, *values]
-    low, high = min(numbers), max(numbers) if len(numbers) > 1 else 1.0
-    if high - low < _LEAST:
-        high = low + (abs(low) or 0.01)
-    step = _round_step(high - low, count)
-    first, last = floor(low / step + 1e-9), ceil(high / step - 1e-9)
-    ticks = tuple(round(index * step, 12) for index in range(first, last + 1))
-    return Axis(ticks[0], ticks[-1], ticks)
-
-
 class HeatScale(NamedTuple):
     """Equal classes of rates, from zero up.
 
@@ -93,6 +93,15 @@ class HeatScale(NamedTuple):
     width: float
     classes: int
 
+    @classmethod
+    def of(cls, rates: Iterable[float]) -> HeatScale:
+        """Classes of a round width that hold every rate: 10 at most, the top one never empty; 0 to 1% for none."""
+        high = max(rates, default=0.0)
+        if high < _NOTHING:
+            return cls(0.01, 1)
+        width = _round_step(high, _STEPS)
+        return cls(width, max(1, ceil(high / width - 1e-9)))
+
     def step(self, rate: float) -> int:
         """The step of the palette's heat scale for a rate, 0 to 9."""
         return self.step_of(min(int(rate / self.width + 1e-9), self.classes - 1))
@@ -100,15 +109,6 @@ class HeatScale(NamedTuple):
     def step_of(self, index: int) -> int:
         """The step for a class by its place, 0 for the lowest."""
         return round(index * (_STEPS - 1) / max(self.classes - 1, 1)) if self.classes > 1 else _STEPS // 3
-
-
-def heat_scale(rates: Iterable[float]) -> HeatScale:
-    """Classes of a round width that hold every rate: 10 at most, and the top one is never empty; 0 to 1% for none."""
-    high = max(rates, default=0.0)
-    if high < _LEAST:
-        return HeatScale(0.01, 1)
-    width = _round_step(high, _STEPS)
-    return HeatScale(width, max(1, ceil(high / width - 1e-9)))
 
 
 class Point(NamedTuple):
@@ -138,10 +138,12 @@ class Mark(NamedTuple):
     """What is drawn in a row of a chart.
 
     Attributes:
-        kind: `line` and `bar` from `start` to `end`; `tick`, `dot` or the shape of a point at `start`.
+        kind: `line` and `bar` from `start` to `end`; `tick`, `dot` or the shape of a point at `start`; `estimate`, a
+            dot at `start` with its interval.
         start, end: values of the axis.
         look: classes of the page's style.
         title: what it is, in words.
+        interval: of an estimate; None for none.
     """
 
     kind: str
@@ -149,6 +151,7 @@ class Mark(NamedTuple):
     end: float = 0.0
     look: str = ""
     title: str = ""
+    interval: tuple[float, float] | None = None
 
 
 class Strip(NamedTuple):

@@ -92,11 +92,12 @@ class _View:
         """What a finding says, in words."""
         return checks()[finding.check].meaning
 
-    def examples(self, finding: Finding) -> Iterator[tuple[str, str, str]]:
-        """Where each example is, what is wrong, and the text."""
+    def examples(self, finding: Finding) -> Iterator[tuple[str, ...]]:
+        """Where each example is, what is wrong, and the text where there is any."""
         for example in finding.examples:
             location = example.id or (f"line {example.line}" if example.line else "")
-            yield f"{self.file(example.file)} {location}".strip(), example.detail, example.text or ""
+            parts = (f"{self.file(example.file)} {location}".strip(), example.detail, example.text)
+            yield tuple(part for part in parts if part)
 
     def cleaning(self, finding: Finding) -> str:
         """What a cleaned copy does."""
@@ -263,9 +264,8 @@ def _details(view: _View, finding: Finding) -> Fold:
     parts: list[Part] = [view.meaning(finding), f"In a cleaned copy: {view.cleaning(finding)}."]
     parts += [f"By: {view.layers(finding)}."] if len(finding.layers) > 1 else []
     parts += [f"Kinds: {view.kinds(finding)}."] if finding.kinds else []
-    examples = view.examples(finding)
-    items = [f"{where}: {detail}{f' — {text}' if text else ''}" for where, detail, text in examples]
-    parts += [items] if items else []
+    examples = list(view.examples(finding))
+    parts += [examples] if examples else []
     title = f"{finding.level}: {view.headline(finding)}"
     return Fold(title, [*parts, view.by_file(finding)], opened=finding.level == "error")
 
@@ -334,8 +334,8 @@ def _print(view: _View, finding: Finding, console: Console) -> None:
         _line(console, f"  by: {view.layers(finding)}")
     if finding.kinds:
         _line(console, f"  kinds: {view.kinds(finding)}")
-    for location, detail, text in islice(view.examples(finding), _EXAMPLES):
-        _line(console, f"  such as {location}: {detail}{f': {text}' if text else ''}")
+    for example in islice(view.examples(finding), _EXAMPLES):
+        _line(console, f"  such as {': '.join(example)}")
     _line(console, f"  in a cleaned copy: {view.cleaning(finding)} ({finding.check})")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from veriglot.report.charts import Axis, Mark, Strip, axis_for, strip_table
+from veriglot.report.charts import Axis, Mark, Strip, strip_table
 from veriglot.report.pages import Section, macro, write_report
 from veriglot.report.palette import slot_of
 from veriglot.report.tables import Table
@@ -82,7 +82,7 @@ def _html(name: str, *values: Any) -> Markup:
 
 def _yield_chart(summary: Summary, types: Sequence[str]) -> Markup:
     parts = {tag: part for tag, part in summary.languages.items() if part.types}
-    axis = axis_for([sum(part.types[type_].taken for type_ in types) for part in parts.values()])
+    axis = Axis.of([sum(part.types[type_].taken for type_ in types) for part in parts.values()])
     strips = []
     for tag, part in parts.items():
         marks, end = [], 0
@@ -102,7 +102,7 @@ def _spread_sections(summary: Summary, tables: dict[str, Table]) -> Iterator[Sec
         if not spread.categories:
             continue
         shown = spread.categories[: _SHOWN + 1 if len(spread.categories) == _SHOWN + 1 else _SHOWN]
-        axis = axis_for([category.people for category in shown])
+        axis = Axis.of([category.people for category in shown])
         strips = [
             Strip(
                 _html("name", category.label),
@@ -125,7 +125,7 @@ def _birth_chart(name: str, births: Births) -> Markup | None:
     first, last, width = births.spans[0].start, births.spans[-1].start, births.spans[0].years
     every = max(1, round((last + width - first) / width / 7))  # a tick for so many spans, about eight in all
     x = Axis(first, last + width, tuple(range(first, last + width + 1, every * width)))
-    y = axis_for([span.people for span in births.spans], count=4)
+    y = Axis.of([span.people for span in births.spans], count=4)
     y = y._replace(ticks=tuple(tick for tick in y.ticks if tick == int(tick)))
     return _html("birth_chart", births.spans, x, y, _GAP, _year, _births_text(name, births))
 

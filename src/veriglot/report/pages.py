@@ -117,14 +117,6 @@ def _render(
     """A whole page. Its policy allows exactly its one script and its one style, by hash, and no request of any kind.
 
     The scripts stand in one function scope, so that nothing of the page is global.
-
-    Args:
-        template: the name of its file.
-        title: plain text.
-        folder: of the scripts and styles, under `veriglot.report`.
-        scripts: names of files.
-        styles: likewise; the colours come before them.
-        values: what the template shows.
     """
     script, style = ("\n".join(_asset(folder, name) for name in names) for names in (scripts, styles))
     script = f'(function () {{\n"use strict";\n{script}\n}})();'
@@ -211,8 +203,8 @@ class Fold(NamedTuple):
     opened: bool = False
 
 
-Part = str | list[str] | Table | Fold | Markup
-"""A paragraph, a list, a table, a fold, or what a template made."""
+Part = str | list[str] | list[tuple[str, ...]] | Table | Fold | Markup
+"""A paragraph, a list of texts or of texts in parts, a table, a fold, or what a template made."""
 
 
 class Section(NamedTuple):
@@ -242,7 +234,8 @@ def _markdown(parts: Iterable[Part], title: str) -> Iterator[str]:
             yield from (f"### {escape_markdown(part.title)}", "")
             yield from _markdown(part.parts, part.title)
         elif isinstance(part, list):
-            yield from (*(f"- {escape_markdown(text)}" for text in part), "")
+            texts = (item if isinstance(item, str) else ": ".join(item) for item in part)
+            yield from (*(f"- {escape_markdown(text)}" for text in texts), "")
         elif not isinstance(part, Markup):
             yield from (escape_markdown(part), "")
 

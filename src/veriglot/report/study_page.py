@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from veriglot.report.charts import Axis, Mark, Point, Strip, axis_for, heat_scale, share_chart, strip_table
+from veriglot.report.charts import Axis, HeatScale, Mark, Point, Strip, share_chart, strip_table
 from veriglot.report.pages import Section, macro, write_report
 from veriglot.report.palette import UNTYPED, slot_of
 from veriglot.report.study import ALL, View, rank_reach, study_tables
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
     from veriglot.records import Evidence, Pointer, Rate, Span
-    from veriglot.report.charts import HeatScale
     from veriglot.study.results import Average, Cell, Comparison, Example, Model, Quality, RankInterval, StudyResults
 
 __all__ = ["write_study"]
@@ -141,7 +140,7 @@ def _shared_means(view: View, estimators: Sequence[str], models: Sequence[str]) 
 
 
 def _rates(view: View) -> Section:
-    scale = heat_scale(view.reliable(rate for cell in view.results.cells for rate in cell.rates))
+    scale = HeatScale.of(view.reliable(rate for cell in view.results.cells for rate in cell.rates))
     body = _html("rates", view, scale, list(_scale_steps(scale)))
     return Section("rates", "Rates by language and model", "Rates", (body,), ("rates", "cells", "replicates"))
 
@@ -189,7 +188,7 @@ def _languages(view: View) -> Section:
 
 def _mean_chart(view: View, averages: Sequence[Average], head: str, of: str) -> Markup:
     """A row for each average: its mean with the interval, and what it is over as faint ticks behind it."""
-    axis = axis_for([*(a.high for a in averages if a.high is not None), *view.reliable(view.own_rates)])
+    axis = Axis.of([*(a.high for a in averages if a.high is not None), *view.reliable(view.own_rates)])
     strips = []
     for average in averages:
         over_languages = of == "languages"
@@ -200,7 +199,7 @@ def _mean_chart(view: View, averages: Sequence[Average], head: str, of: str) -> 
         else:
             ends = interval(average.low, average.high)
             title = f"{average.name if over_languages else view.language(average.name)}: {percent(average.mean)} {ends}"
-            marks += _interval_marks(average.mean, average.low, average.high, "", title)
+            marks.append(_estimate(average.mean, average.low, average.high, "", title))
             words = _html("figure", percent(average.mean), ends or "no interval")
         left_out = f" of {average.cells + average.unreliable}" if average.unreliable else ""
         label = _html("model", average.name) if over_languages else _language(view, average.name)
@@ -210,9 +209,9 @@ def _mean_chart(view: View, averages: Sequence[Average], head: str, of: str) -> 
     return strip_table(strips, axis, caption=caption, heads=heads, tick=axis.percent)
 
 
-def _interval_marks(value: float, low: float | None, high: float | None, look: str, title: str) -> list[Mark]:
-    line = [Mark("line", low, high, f"span {look}", title)] if low is not None and high is not None else []
-    return [*line, Mark("dot", value, look=look, title=title)]
+def _estimate(value: float, low: float | None, high: float | None, look: str, title: str) -> Mark:
+    interval = None if low is None or high is None else (low, high)
+    return Mark("estimate", value, look=look, title=title, interval=interval)
 
 
 _SHAPE_OF = {"label-shift": "circle", "raw": "diamond", "paper": "square", "em": "triangle", "ppi": "cross"}
@@ -233,7 +232,7 @@ def _correction(view: View) -> Section | None:
     ]
     table = Table("", "Every estimate", ("Model", "Language", *names), rows)
     points = list(_against_raw(view))
-    axis = axis_for([value for point in points if not point.doubtful for value in (point.x, point.y)])
+    axis = Axis.of([value for point in points if not point.doubtful for value in (point.x, point.y)])
     body = _html("correction", view, names, _SHAPE_OF, _estimator_chart(view, names), points, axis, table)
     return Section("correction", "Raw beside corrected", "Raw and corrected", (body,), ("rates",))
 
@@ -241,7 +240,7 @@ def _correction(view: View) -> Section | None:
 def _estimator_chart(view: View, names: list[str]) -> Markup:
     own = view.results.estimator
     means = {model: _shared_means(view, names, [model]) for model in view.models}
-    axis = axis_for([value for values, _ in means.values() if values for value in values.values()])
+    axis = Axis.of([value for values, _ in means.values() if values for value in values.values()])
     strips = []
     for model, (values, cells) in means.items():
         marks, figures = [], ["–" for _ in names]
@@ -283,7 +282,7 @@ def _panels(view: View) -> Section:
     raw = view.results.estimator != "raw" and "raw" in view.estimators
     ends = [rate.high if rate.high is not None else rate.rate for rate in view.own_rates if view.is_sound(rate)]
     marked = view.reliable(view.rate(rate.model or "", rate.language, "raw") for rate in view.own_rates)
-    axis = axis_for([end for end in (*ends, *marked) if end is not None], count=5)
+    axis = Axis.of([end for end in (*ends, *marked) if end is not None], count=5)
 
     def panel(caption: Markup, head: str, rows: Iterable[tuple[str, str, str]]) -> Markup:
         strips = [_panel_strip(view, model, tag, name) for model, tag, name in rows]
@@ -307,7 +306,7 @@ def _panel_strip(view: View, model: str, tag: str, name: str) -> Strip:
     if rate is not None and rate.rate is not None:
         look = "" if view.is_sound(rate) else "doubtful"
         title = f"{model}, {view.language(tag)}: {view.rate_text(rate)}"
-        marks += _interval_marks(rate.rate, rate.low, rate.high, look, title)
+        marks.append(_estimate(rate.rate, rate.low, rate.high, look, title))
     return Strip(_html("short", name), marks, (_rate_words(view, rate),))
 
 
@@ -454,8 +453,8 @@ def _relations(view: View) -> Section:
         view,
         looks,
         any(rate.rate is not None for rate in view.unreliable),
-        *({"points": drawn, "axis": axis_for([p.y for p in drawn if not p.doubtful])} for drawn in (shares, amounts)),
-        axis_for([point.x for point in shares]),
+        *({"points": drawn, "axis": Axis.of([p.y for p in drawn if not p.doubtful])} for drawn in (shares, amounts)),
+        Axis.of([point.x for point in shares]),
         [plot for plot in plots if plot is not None],
         Table("", "Relations of rates with other things", heads, rows),
     )
@@ -475,7 +474,7 @@ def _by_model(
             drawn.append(Point(value, average.mean, title, *looks[average.name], label=average.name))
     if len(drawn) < _ONE_PLOT:
         return None
-    x, y = axis_for([point.x for point in drawn]), axis_for([point.y for point in drawn])
+    x, y = Axis.of([point.x for point in drawn]), Axis.of([point.y for point in drawn])
     reach, height = 0.3 * (x.high - x.low), 0.06 * (y.high - y.low)
 
     def right_is_taken(point: Point) -> bool:
@@ -701,7 +700,7 @@ def _marks(example: Example) -> Iterator[dict[str, Any]]:
     passages = {passage.id or "": passage for passage in sample.evidence}
     quoted: dict[Pointer, int] = {}
     for number, span in enumerate(example.prediction.spans or (), start=1):
-        pointers = span.evidence[:_PLACES]
+        pointers = list(dict.fromkeys(span.evidence))
         yield {
             "type": span.type or UNTYPED,
             "slot": slot_of(span.type),
@@ -709,10 +708,10 @@ def _marks(example: Example) -> Iterator[dict[str, Any]]:
             "quoted": excerpt(sample.response, span.start, min(span.end, len(sample.response)), around=0).quoted,
             "held": [
                 _pointer_row(pointer, passages[pointer.id], quoted.setdefault(pointer, number), number)
-                for pointer in pointers
+                for pointer in pointers[:_PLACES]
                 if pointer.id in passages and fits(pointer, len(passages[pointer.id].text))
             ],
-            "more": len(span.evidence) - _PLACES,
+            "more": len(pointers) - _PLACES,
         }
 
 

@@ -56,11 +56,6 @@ def line_breaks(text: str, width: int, *, first_width: int | None = None) -> lis
 
     Spaces at the end of a line may stand beyond the width. A word that is wider than a line is broken between
     characters. Wide characters count two cells, combining marks and joiners none.
-
-    Args:
-        text: a text without line breaks.
-        width: cells in a line, at least 2.
-        first_width: cells that are left in the first line, where something stands before it.
     """
     breaks: list[int] = []
     room = width if first_width is None else first_width

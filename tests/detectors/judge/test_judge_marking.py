@@ -7,15 +7,16 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veriglot.detectors.judge.answers import Ballot, Mark, spans_of
+from veriglot.detectors.judge.answers import spans_of, voted
+from veriglot.records import Span
 
 TEXT = "Ada Berg built it in 1881. It fell in 1900."
 TYPES = ["entity", "relation", "contradictory"]
 
 
-def mark(part: str, type_: str = "entity", confidence: float | None = None) -> Mark:
+def mark(part: str, type_: str = "entity", confidence: float | None = None) -> Span:
     start = TEXT.index(part)
-    return Mark(start, start + len(part), type_, confidence)
+    return Span(start, start + len(part), type_, confidence)
 
 
 def test_a_mark_inside_another_keeps_its_place() -> None:
@@ -38,21 +39,20 @@ def test_the_same_mark_twice_is_one() -> None:
 
 def test_shares_are_those_of_the_opinions_by_hand() -> None:
     opinions = [[mark("1881")], [mark("in 1881")], [mark("81", "relation")], []]
-    ballot = Ballot(TEXT, "en", opinions)
-    shares = {TEXT[word.start : word.end]: word.confidence for word in ballot.words()}
+    (span,), words = voted(TEXT, "en", opinions, 0.5, TYPES)
+    shares = {TEXT[word.start : word.end]: word.confidence for word in words}
     assert shares == {
         "Ada": 0.0, "Berg": 0.0, "built": 0.0, "it": 0.0, "in": 0.0, "1881": 0.75, "It": 0.0, "fell": 0.0, "1900": 0.0
     }  # fmt: skip
-    (span,) = ballot.spans(0.5, TYPES)
     assert (span.text, span.type, span.confidence) == ("1881", "entity", 0.75)
-    (wider,) = ballot.spans(0.25, TYPES)
+    (wider,), _ = voted(TEXT, "en", opinions, 0.25, TYPES)
     assert (wider.text, wider.type) == ("in 1881", "entity")
-    assert ballot.spans(0.8, TYPES) == ()
+    assert voted(TEXT, "en", opinions, 0.8, TYPES)[0] == ()
 
 
 def test_a_run_ends_where_the_type_or_the_sentence_does() -> None:
-    ballot = Ballot(TEXT, "en", [[mark("it in 1881. It fell"), mark("fell in 1900", "relation")]])
-    assert [(span.text, span.type) for span in ballot.spans(0.5, TYPES)] == [
+    opinion = [mark("it in 1881. It fell"), mark("fell in 1900", "relation")]
+    assert [(span.text, span.type) for span in voted(TEXT, "en", [opinion], 0.5, TYPES)[0]] == [
         ("it in 1881.", "entity"),
         ("It", "entity"),
         ("fell in 1900", "relation"),
@@ -60,12 +60,12 @@ def test_a_run_ends_where_the_type_or_the_sentence_does() -> None:
 
 
 ranges = st.tuples(st.integers(0, 39), st.integers(1, 12), st.sampled_from(TYPES)).map(
-    lambda r: Mark(r[0], min(len(TEXT), r[0] + r[1]), r[2])
+    lambda r: Span(r[0], min(len(TEXT), r[0] + r[1]), r[2])
 )
 
 
 @given(st.lists(ranges, max_size=6))
-def test_spans_hold_exactly_what_was_marked(marks: list[Mark]) -> None:
+def test_spans_hold_exactly_what_was_marked(marks: list[Span]) -> None:
     spans, _ = spans_of(TEXT, marks)
     assert all(one.end <= other.start for one, other in pairwise(spans))
     held = {place for span in spans for place in range(span.start, span.end)}
@@ -75,10 +75,9 @@ def test_spans_hold_exactly_what_was_marked(marks: list[Mark]) -> None:
 
 
 @given(st.lists(st.lists(ranges, max_size=4), min_size=1, max_size=5), st.sampled_from([0.0, 0.2, 0.5, 0.8, 1.0]))
-def test_words_and_spans_of_a_ballot_agree(opinions: list[list[Mark]], threshold: float) -> None:
-    ballot = Ballot(TEXT, "en", opinions)
-    spans = ballot.spans(threshold, TYPES)
+def test_words_and_spans_of_a_ballot_agree(opinions: list[list[Span]], threshold: float) -> None:
+    spans, words = voted(TEXT, "en", opinions, threshold, TYPES)
     assert all(one.end <= other.start for one, other in pairwise(spans))
-    for word in ballot.words():
+    for word in words:
         inside = any(span.start <= word.start and word.end <= span.end for span in spans)
         assert inside == (word.confidence >= threshold)

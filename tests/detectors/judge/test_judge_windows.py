@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from misbehaving import ModelServer, prompt_of
 from scripted_judges import RESPONSE, judge, sample, says
 
-from veriglot.detectors.judge.base import evidence_windows
+from veriglot.detectors.judge.judges import evidence_windows
 from veriglot.detectors.registry import load_detector
 from veriglot.errors import UsageError
 from veriglot.llm.client import estimate_tokens

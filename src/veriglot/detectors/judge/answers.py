@@ -6,14 +6,13 @@ import json
 import math
 import re
 from bisect import bisect_right
-from collections import Counter
-from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
+import numpy as np
 
-from veriglot.judging.base import DIGITS
+from veriglot.judging.base import DIGITS, runs
 from veriglot.llm.client import AnswerError, Reply
 from veriglot.llm.output_parser import after_thoughts, decode_answer
 from veriglot.records import Span, Word
@@ -23,33 +22,30 @@ from veriglot.text.segmentation import sentences, words
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from numpy.typing import NDArray
+
     from veriglot.llm.client import Token
 
 __all__ = [
-    "ALTERNATIVES",
-    "Ballot",
-    "Mark",
     "Quote",
     "excerpt",
     "label_probabilities",
     "list_probability",
     "locate",
-    "location_notes",
     "read_answer",
     "spans_of",
+    "voted",
 ]
 
 
 Range = tuple[int, int]
-How = Literal["exact", "normalised", "words", "elided"]
 
 _ELISION = re.compile(r"\s*(?:\.{3,}|…|\[\.\.\.\]|\[…\])\s*")
 _MARKS = " \t\r\n\"'“”„‟«»‹›‘’‚‛「」『』《》〈〉`*_"  # what judges put around a quote
 _LONGEST_ELISION = 400  # code points between the two ends of a quote whose middle was left out
 
 
-@dataclass(frozen=True)
-class Quote:
+class Quote(msgspec.Struct, frozen=True):
     """A text that a judge copied from a response.
 
     Attributes:
@@ -61,18 +57,10 @@ class Quote:
     before: str = ""
 
 
-@dataclass(frozen=True)
-class Located:
-    """Where a quote stands."""
-
-    start: int  # first code point
-    end: int  # one past the last one
-    how: How
-    ambiguous: bool = False
-
-
-def locate(response: str, quotes: list[Quote], language: str | None = None) -> list[Located | None]:
-    """The place of each quote, or None where it stands nowhere in the response.
+def locate(
+    response: str, quotes: Sequence[Quote], language: str | None = None
+) -> tuple[list[Range | None], tuple[str, ...]]:
+    """The place of each quote, or None where it stands nowhere in the response; and what to note of them.
 
     Nothing is guessed: a quote with a word that the response does not have there is not located. Of several places,
     those at the edges of words come before those inside words, the one with the longest common context before it wins,
@@ -82,20 +70,24 @@ def locate(response: str, quotes: list[Quote], language: str | None = None) -> l
         response: the text that was quoted from.
         quotes: in the order of the response where they repeat one another.
         language: BCP 47 tag of the response.
+
+    Returns:
+        Half-open code point ranges, and notes on the quotes that were not located, those that fit several places, and
+        those that the response writes otherwise.
     """
     text = _Text(response, language)
     taken: set[Range] = set()
-    located: list[Located | None] = []
-    equals: list[list[Range]] = []
+    fits: list[tuple[str, list[Range]]] = []
     for quote in quotes:
-        how, places = text.places(quote, taken)
-        equals.append(places)
-        located.append(Located(*places[0], how) if places else None)
-        taken.update(places[:1])
-    return [  # a judge that names every one of several equal places leaves nothing open
-        replace(location, ambiguous=True) if location is not None and not taken.issuperset(others) else location
-        for location, others in zip(located, equals, strict=True)
-    ]
+        fits.append(text.places(quote, taken))
+        taken.update(fits[-1][1][:1])
+    notes: dict[str, None] = {}
+    for quote, (how, places) in zip(quotes, fits, strict=True):
+        # A judge that names every one of several equal places leaves nothing open.
+        note = how if taken.issuperset(places) else "at several places"
+        if note != "exact":
+            notes[f"quote:{note}: {excerpt(quote.text)!r}"] = None
+    return [places[0] if places else None for _, places in fits], tuple(notes)
 
 
 class _Text:
@@ -110,16 +102,16 @@ class _Text:
         self._forms = [_form(response[start:end]) for start, end in self._bounds]
         self._inside = {offset for start, end in self._bounds for offset in range(start + 1, end)}
 
-    def places(self, quote: Quote, taken: set[Range]) -> tuple[How, list[Range]]:
+    def places(self, quote: Quote, taken: set[Range]) -> tuple[str, list[Range]]:
         """The places that a quote fits best and equally well, the one to choose first."""
         wanted = quote.text.strip()
         for candidate in dict.fromkeys((wanted, wanted.strip(_MARKS))):
             for how, places in self._tiers(candidate) if candidate else ():
                 if places:
                     return how, self._best(places, quote.before, taken)
-        return "exact", []
+        return "not in the response", []
 
-    def _tiers(self, wanted: str) -> list[tuple[How, list[Range]]]:
+    def _tiers(self, wanted: str) -> list[tuple[str, list[Range]]]:
         exact = _all(self._response, wanted)
         normalised = self._normalised(wanted)
         return [
@@ -185,35 +177,11 @@ def _form(word: str) -> str:
 
 
 def _all(text: str, wanted: str) -> list[Range]:
-    ranges = []
-    start = text.find(wanted)
-    while start >= 0:
-        ranges.append((start, start + len(wanted)))
-        start = text.find(wanted, start + 1)
-    return ranges
+    starts = (match.start() for match in re.finditer(f"(?={re.escape(wanted)})", text))
+    return [(start, start + len(wanted)) for start in starts]
 
 
-_NO_MARK = -1
-
-
-@dataclass(frozen=True)
-class Mark:
-    """A part of a response that a judge marked: half-open, in code points.
-
-    Attributes:
-        start: first code point.
-        end: one past the last one.
-        type: a type of the taxonomy.
-        confidence: probability of the mark, 0 to 1, or None where none is known.
-    """
-
-    start: int
-    end: int
-    type: str
-    confidence: float | None = None
-
-
-def spans_of(response: str, marks: Sequence[Mark]) -> tuple[tuple[Span, ...], int]:
+def spans_of(response: str, marks: Sequence[Span]) -> tuple[tuple[Span, ...], int]:
     """Spans that do not overlap, in order, and how many marks crossed another and were parted.
 
     Where marks overlap the shorter one holds, since it says more exactly what is wrong, and the longer one keeps what
@@ -222,10 +190,10 @@ def spans_of(response: str, marks: Sequence[Mark]) -> tuple[tuple[Span, ...], in
     once = list(dict.fromkeys(marks))
     painted = _painted(len(response), once)
     spans = []
-    for start, end, owner in _runs(painted):
+    for start, end in runs(painted >= 0, painted):
         low, high = _trimmed(response, start, end)
         if low < high:
-            mark = once[owner]
+            mark = once[painted[start]]
             confidence = None if mark.confidence is None else round(mark.confidence, DIGITS)
             spans.append(Span(low, high, mark.type, confidence, response[low:high]))
     crossing = sum(
@@ -234,25 +202,12 @@ def spans_of(response: str, marks: Sequence[Mark]) -> tuple[tuple[Span, ...], in
     return tuple(spans), crossing
 
 
-def _painted(length: int, marks: Sequence[Mark]) -> list[int]:
+def _painted(length: int, marks: Sequence[Span]) -> NDArray[np.int64]:
     """Which mark each code point belongs to; -1 for none."""
-    painted = [_NO_MARK] * length
-    for index in sorted(range(len(marks)), key=lambda n: marks[n].start - marks[n].end):
-        mark = marks[index]
-        painted[mark.start : mark.end] = [index] * (mark.end - mark.start)
+    painted = np.full(length, -1)
+    for index, mark in sorted(enumerate(marks), key=lambda entry: entry[1].start - entry[1].end):
+        painted[mark.start : mark.end] = index
     return painted
-
-
-def _runs(painted: Sequence[int]) -> list[tuple[int, int, int]]:
-    """Runs of code points of one mark: start, end, mark."""
-    runs: list[tuple[int, int, int]] = []
-    start = 0
-    for end in range(1, len(painted) + 1):
-        if end == len(painted) or painted[end] != painted[start]:
-            if painted[start] != _NO_MARK:
-                runs.append((start, end, painted[start]))
-            start = end
-    return runs
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
@@ -263,97 +218,49 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
     return start, end
 
 
-class Ballot:
-    """The votes of several opinions of one response, by code point.
+def voted(
+    response: str, language: str | None, opinions: Sequence[Sequence[Span]], threshold: float, types: Sequence[str]
+) -> tuple[tuple[Span, ...], tuple[Word, ...]]:
+    """What at least a share of several opinions marked, and every word with the share that marked it.
 
     A mark that begins or ends inside a word votes for all of it: how much of a word a judge quotes is chance.
+    Neighbouring code points of one sentence and one type make one span. The type is that of most opinions which
+    marked the place (of equals, the first of the taxonomy); the confidence the mean share over the span.
 
     Args:
         response: the text.
         language: BCP 47 tag of it, or None.
         opinions: the marks of each opinion; at least one opinion.
+        threshold: a share, 0 to 1; from 0 on everything is marked.
+        types: the types of the taxonomy, in its order.
     """
-
-    def __init__(self, response: str, language: str | None, opinions: Sequence[Sequence[Mark]]) -> None:
-        self._response = response
-        self._words = words(response, language)
-        self._sentence_starts = {start for start, _ in sentences(response, language)}
-        self._count = len(opinions)
-        self._votes: list[Counter[str]] = [Counter() for _ in response]
-        for marks in opinions:
-            self._count_in(marks)
-
-    def _count_in(self, marks: Sequence[Mark]) -> None:
-        painted = _painted(len(self._response), marks)
-        for start, end in self._words:
-            owner = max(painted[start:end])
-            if owner != _NO_MARK:
-                painted[start:end] = [owner] * (end - start)
-        for offset, owner in enumerate(painted):
-            if owner != _NO_MARK:
-                self._votes[offset][marks[owner].type] += 1
-
-    def words(self) -> tuple[Word, ...]:
-        """Every word with the share of opinions that marked it."""
-        return tuple(Word(start, end, self._share(start)) for start, end in self._words)
-
-    def spans(self, threshold: float, types: Sequence[str]) -> tuple[Span, ...]:
-        """What at least this share of the opinions marked.
-
-        Neighbouring code points of one sentence and one type make one span. The type is that of most opinions which
-        marked the place (of equals, the first of the taxonomy); the confidence the mean share over the span.
-
-        Args:
-            threshold: a share, 0 to 1; from 0 on everything is marked.
-            types: the types of the taxonomy, in its order.
-        """
-        kinds = [self._kind(offset, threshold, types) for offset in range(len(self._response))]
-        spans = []
-        for start, end, kind in _runs(self._bridged(kinds)):
-            for low, high in self._by_sentence(start, end):
-                shares = [self._share(offset) for offset in range(low, high)]
-                confidence = round(sum(shares) / len(shares), DIGITS)
-                spans.append(Span(low, high, types[kind], confidence, self._response[low:high]))
-        return tuple(spans)
-
-    def _share(self, offset: int) -> float:
-        return round(self._votes[offset].total() / self._count, DIGITS)
-
-    def _kind(self, offset: int, threshold: float, types: Sequence[str]) -> int:
-        if self._share(offset) < threshold:
-            return _NO_MARK
-        votes = self._votes[offset]
-        return max(range(len(types)), key=lambda n: (votes[types[n]], -n))
-
-    def _bridged(self, kinds: list[int]) -> list[int]:
-        """With the marks and spaces between two words of one kind, so that a run of words is one span."""
-        edges = [end for _, end in self._words]
-        for end, (start, _) in zip(edges, self._words[1:], strict=False):
-            if kinds[end - 1] == kinds[start] != _NO_MARK:
-                kinds[end:start] = [kinds[start]] * (start - end)
-        return kinds
-
-    def _by_sentence(self, start: int, end: int) -> list[tuple[int, int]]:
-        cuts = [start, *sorted(offset for offset in self._sentence_starts if start < offset < end), end]
-        pieces = (_trimmed(self._response, low, high) for low, high in pairwise(cuts))
-        return [piece for piece in pieces if piece[0] < piece[1]]
+    bounds = words(response, language)
+    votes = np.zeros((len(types), len(response)), np.int64)
+    for marks in opinions:
+        painted = _painted(len(response), marks)
+        for start, end in bounds:
+            owner = painted[start:end].max()
+            if owner >= 0:
+                painted[start:end] = owner
+        for index, mark in enumerate(marks):
+            votes[types.index(str(mark.type)), painted == index] += 1
+    shares = [round(count / len(opinions), DIGITS) for count in votes.sum(axis=0).tolist()]
+    kinds = np.where(np.array(shares) >= threshold, votes.argmax(axis=0), -1)
+    for (_, end), (start, _) in pairwise(bounds):  # with the marks and spaces between, a run of words is one span
+        if kinds[end - 1] == kinds[start] != -1:
+            kinds[end:start] = kinds[start]
+    starts = [start for start, _ in sentences(response, language)]
+    sentence = np.searchsorted(starts, np.arange(len(response)), side="right")
+    spans = []
+    for start, end in runs(kinds >= 0, sentence * len(types) + kinds):
+        low, high = _trimmed(response, start, end)
+        if low < high:
+            confidence = round(sum(shares[low:high]) / (high - low), DIGITS)
+            spans.append(Span(low, high, types[kinds[start]], confidence, response[low:high]))
+    return tuple(spans), tuple(Word(start, end, shares[start]) for start, end in bounds)
 
 
 _SHOWN = 60  # code points of a quote
-
-
-def location_notes(quotes: Sequence[Quote], locations: Sequence[Located | None]) -> tuple[str, ...]:
-    """The quotes that were not found, those that fit several places, and those that were found as written otherwise."""
-    notes = []
-    for quote, location in zip(quotes, locations, strict=True):
-        shown = repr(excerpt(quote.text))
-        if location is None:
-            notes.append(f"quote:not in the response: {shown}")
-        elif location.ambiguous:
-            notes.append(f"quote:at several places: {shown}")
-        elif location.how != "exact":
-            notes.append(f"quote:{location.how}: {shown}")
-    return tuple(dict.fromkeys(notes))
 
 
 def excerpt(text: str) -> str:
@@ -362,7 +269,6 @@ def excerpt(text: str) -> str:
     return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"
 
 
-ALTERNATIVES = 5  # asked for at each place: what every server gives
 _THOUGHTS_END = re.compile(r"</think(?:ing)?>")
 _UNSEEN = 0.05  # of the probability of the choices that were seen
 _BEGIN, _END = "{", "]"  # how a list of objects goes on: with an object, or not at all
@@ -392,14 +298,10 @@ def label_probabilities(
         known of one of the labels, or the tokens do not spell these labels at as many places, so that none would be
         sure to belong to its label.
     """
-    if reply.logprobs is None:
-        return None
-    text, start = _spelled(reply.logprobs)
-    places = [match.span("value") for match in _value_of(field).finditer(text, start)]
-    if [text[low:high] for low, high in places] != list(labels):
-        return None
-    known = [_distribution(reply.logprobs, low, high, text[low:high], choices) for low, high in places]
-    return None if None in known else [distribution for distribution in known if distribution is not None]
+    values = _values_of(reply, field, r'"?(?P<value>[^",\s}\]]+)', choices)
+    known = [distribution for _, distribution in values if distribution is not None]
+    spelled = reply.logprobs is not None and [value for value, _ in values] == list(labels)
+    return known if spelled and len(known) == len(values) else None
 
 
 def list_probability(reply: Reply, field: str) -> float | None:
@@ -410,28 +312,20 @@ def list_probability(reply: Reply, field: str) -> float | None:
     Returns:
         Between 0 and 1; None where it is not known, or the field stands in the reply more than once.
     """
-    if reply.logprobs is None:
+    values = _values_of(reply, field, r"\[\s*(?P<value>[\]{])", (_BEGIN, _END))
+    if len(values) != 1 or values[0][1] is None:
         return None
-    text, start = _spelled(reply.logprobs)
-    places = list(re.compile(rf'(?<!\\)"{re.escape(field)}"\s*:\s*\[\s*(?P<value>[\]{{])').finditer(text, start))
-    if len(places) != 1:
-        return None
-    low, high = places[0].span("value")
-    distribution = _distribution(reply.logprobs, low, high, text[low:high], (_BEGIN, _END))
-    if distribution is None:
-        return None
+    distribution = values[0][1]
     return distribution[_BEGIN] if _BEGIN in distribution else 1.0 - distribution[_END]
 
 
-def _value_of(field: str) -> re.Pattern[str]:
-    return re.compile(rf'(?<!\\)"{re.escape(field)}"\s*:\s*"?(?P<value>[^",\s}}\]]+)')
-
-
-def _spelled(tokens: tuple[Token, ...]) -> tuple[str, int]:
-    """What the tokens spell, and where in it the answer begins, after any thoughts."""
+def _values_of(reply: Reply, field: str, pattern: str, choices: Sequence[str]) -> list[tuple[str, Distribution | None]]:
+    """Each value of a field in the answer, after any thoughts, with the probabilities of the choices at its place."""
+    tokens = reply.logprobs or ()
     text = "".join(token.text for token in tokens)
-    ends = [match.end() for match in _THOUGHTS_END.finditer(text)]
-    return text, ends[-1] if ends else 0
+    thoughts = [match.end() for match in _THOUGHTS_END.finditer(text)]
+    values = re.compile(rf'(?<!\\)"{re.escape(field)}"\s*:\s*{pattern}').finditer(text, max(thoughts, default=0))
+    return [(match["value"], _distribution(tokens, *match.span("value"), match["value"], choices)) for match in values]
 
 
 def _distribution(

@@ -1,4 +1,4 @@
-"""What judges share: prompts, questions asked of a model, windows of evidence, opinions joined to a prediction."""
+"""What judges share: prompts, questions asked of a model, and opinions joined to a prediction."""
 
 from __future__ import annotations
 
@@ -7,49 +7,32 @@ import string
 import tomllib
 from abc import abstractmethod
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cached_property
 from importlib.resources import files
-from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
-from veriglot.detectors.judge.answers import ALTERNATIVES
 from veriglot.errors import InputError, UnknownNameError, UsageError, VeriglotError
 from veriglot.judging.base import BaseDetector, NotScored, admit, without_words
-from veriglot.judging.classifiers import group_units
-from veriglot.llm.client import Closing, Message, ModelError, Reply, Request, Settings, canonical, estimate_tokens
+from veriglot.llm.client import Closing, Message, ModelError, Reply, Request, Settings, canonical
 from veriglot.llm.client import preset as preset_settings
 from veriglot.llm.pool import Answer, ask_all
 from veriglot.llm.registry import Limits, connect
 from veriglot.records import Status
 from veriglot.records.languages import find_language
 from veriglot.signatures import digest, signature
-from veriglot.text.segmentation import sentences, words
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from veriglot.judging.base import ResolvedLanguage
     from veriglot.llm.client import Client
-    from veriglot.records import Evidence, JudgedUnit, Prediction, Sample, Span, Word
+    from veriglot.records import JudgedUnit, Prediction, Sample, Span, Word
     from veriglot.storage.checkpoint import Usage
 
-__all__ = [
-    "Asking",
-    "Case",
-    "Judge",
-    "Outcome",
-    "Passages",
-    "Question",
-    "WindowedJudge",
-    "language_name",
-    "load_prompt",
-    "passage_blocks",
-    "question_block",
-    "tagged",
-]
+__all__ = ["Case", "Judge", "Outcome", "language_name", "load_prompt", "tagged"]
 
 
 class Prompt(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -82,11 +65,12 @@ def load_prompt(name: str, fields: frozenset[str], own: str | None = None) -> Pr
     Raises:
         InputError: the file cannot be read, lacks something, or names a field that there is none of.
     """
-    if own is None:
-        return _built_in(name, fields)
-    path = Path(own)
+    file = files(__package__) / "prompts" / f"{name}.toml" if own is None else Path(own)
     try:
-        return _prompt(path.stem, path.read_text("utf-8"), fields)
+        prompt = msgspec.convert(tomllib.loads(file.read_text("utf-8")), Prompt)
+        named = {field for _, field, _, _ in string.Formatter().parse(prompt.user) if field is not None}
+        if unknown := named - fields:
+            raise ValueError(f"it names {_listed(unknown)}, which is not filled in")
     except OSError as error:
         raise InputError(f"The prompt cannot be read: {error.strerror}.", path=own) from error
     except (ValueError, msgspec.ValidationError) as error:  # no UTF-8, no TOML, or not of the form
@@ -95,19 +79,7 @@ def load_prompt(name: str, fields: frozenset[str], own: str | None = None) -> Pr
             remedy=f"It holds version, max_tokens, and user with the fields {_listed(fields)}; double other braces.",
             path=own,
         ) from error
-
-
-@cache
-def _built_in(name: str, fields: frozenset[str]) -> Prompt:
-    return _prompt(name, files(__package__).joinpath("prompts", f"{name}.toml").read_text("utf-8"), fields)
-
-
-def _prompt(name: str, text: str, fields: frozenset[str]) -> Prompt:
-    prompt = msgspec.structs.replace(msgspec.convert(tomllib.loads(text), Prompt), name=name)
-    named = {field for _, field, _, _ in string.Formatter().parse(prompt.user) if field is not None}
-    if unknown := named - fields:
-        raise ValueError(f"it names {_listed(unknown)}, which is not filled in")
-    return prompt
+    return msgspec.structs.replace(prompt, name=name if own is None else Path(own).stem)
 
 
 def _listed(fields: set[str] | frozenset[str]) -> str:
@@ -123,56 +95,9 @@ def tagged(tag: str, text: str, *others: str) -> str:
     return f"<{name}>\n{text}\n</{name}>"
 
 
-def passage_blocks(passages: list[tuple[str, str]], *others: str, tag: str = "evidence") -> str:
-    """The passages of the evidence, each between tags, with its title where it has one.
-
-    Args:
-        passages: title (or nothing) and text.
-        others: the other texts of the prompt.
-        tag: what a passage is here.
-    """
-    texts = [f"{title}\n\n{text}" if title else text for title, text in passages]
-    return "\n\n".join(tagged(tag, text, *texts, *others) for text in texts)
-
-
-def question_block(sample: Sample) -> str:
-    """The question of a sample between tags, with room after it; nothing where there is none."""
-    if not (sample.question or "").strip():
-        return ""
-    others = (sample.response, *(passage.text for passage in sample.evidence))
-    return tagged("question", sample.question or "", *others) + "\n\n"
-
-
 @dataclass(frozen=True, kw_only=True)
-class Asking:
-    """The options that say which model judges, how it generates and what may be spent.
-
-    Attributes:
-        model: the model, as its server names it; with the client `transformers` its folder or its name on the hub.
-        client: `openai` (any server with OpenAI's API), `transformers` (in this process), `scripted` (replies by
-            rules), the name of another package's client, or a client that was made before.
-        url: address of the server, with the version, such as `http://127.0.0.1:8000/v1`.
-        key: name of the environment variable that holds the server's key; None for no key.
-        rules: file of the client `scripted`.
-        client_options: further options of the client, such as `{"rate": 2}`; as a mapping, or as a JSON text of one.
-        cache: folder of finished calls, which are never paid for twice; None for no cache.
-        max_calls: stop before the call after so many paid ones; None for no bound.
-        max_tokens_spent: stop before prompts and replies pass so many tokens; None for no bound.
-        jobs: calls at the same time.
-        samples: how many times each question is asked, with seeds one after the other. From 2 on confidences are the
-            shares of the opinions.
-        probabilities: ask for the log probabilities of the tokens, and take confidences from those of the labels.
-        seed: of the first call; None leaves it to the server, where one sample is taken.
-        temperature: at least 0, or `server` to leave it to the server; None for 0 with one sample, and for 1 with
-            several, whose shares then estimate the model's own probability.
-        max_tokens: the most tokens of a reply; None for the prompt's own bound.
-        settings: further generation settings, such as `{"top_p": 1.0}`, over those of the preset; likewise.
-        preset: generation settings by name, under all others.
-        schema: whether the form of the answer is sent as a JSON schema too, besides being asked for in words.
-
-    Raises:
-        UsageError: no model, or options that exclude each other or are out of range.
-    """
+class _Asking:
+    """The options that say which model judges, how it generates and what may be spent."""
 
     model: str | None = None
     client: str | Client = "openai"
@@ -200,7 +125,7 @@ class Asking:
             raise UsageError("A judge takes at least 1 sample, and asks at least 1 at a time.")
         if isinstance(self.temperature, str) and self.temperature != "server":
             raise UsageError(f"The temperature is a number or 'server', not {self.temperature!r}.")
-        if self.samples > 1 and self.generation(1).temperature == 0:
+        if self.generation(1).temperature == 0 and self.samples > 1:
             raise UsageError(
                 f"{self.samples} samples at temperature 0 are the same one.", remedy="Leave the temperature out."
             )
@@ -230,15 +155,7 @@ class Asking:
         return _mapping("settings", self.settings)
 
     def connected(self, limits: Limits) -> Client:
-        """The client, with its cache.
-
-        Args:
-            limits: count what it spends, and stop it; a client that was made before keeps its own.
-
-        Raises:
-            UsageError: options that it does not have.
-            MissingExtraError: its packages are not installed.
-        """
+        """The client, with its cache and limits; one that was made before keeps its own."""
         if not isinstance(self.client, str):
             return self.client
         given = {"base_url": self.url, "key": self.key, "rules": self.rules}
@@ -248,14 +165,7 @@ class Asking:
         return connect(self.client, cache=self.cache, limits=limits, **options)
 
     def generation(self, bound: int) -> Settings:
-        """How the model generates.
-
-        Args:
-            bound: the most tokens of a reply where the user set none.
-
-        Raises:
-            UsageError: a setting that there is none of, or out of range.
-        """
+        """How the model generates; `bound` is the most tokens of a reply where the user set none."""
         own: dict[str, Any] = {"max_tokens": self.max_tokens, "temperature": self._temperature()}
         given = {name: value for name, value in own.items() if value is not None} | self._settings
         try:
@@ -331,19 +241,12 @@ def _answers(client: Client, requests: Sequence[Request], jobs: int) -> Iterator
 
 
 _HALF = 0.5
+_ALTERNATIVES = 5  # asked for at each place: what every server gives
 _TOO_LONG = re.compile(
     r"context (?:length|window|size)|maximum context|the context of|too many tokens"
     r"|(?:prompt|input|request) is too long",
     re.IGNORECASE,
 )
-
-
-@dataclass(frozen=True)
-class Question:
-    """One question to the model: what is said, and the JSON schema of the answer."""
-
-    text: str
-    schema: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -362,12 +265,7 @@ class Case:
     resolved: ResolvedLanguage
     notes: tuple[str, ...] = ()
     state: Any = None
-    questions: tuple[Question, ...] = ()
-
-    @property
-    def language(self) -> str:
-        """Name of the language, for a prompt."""
-        return language_name(self.resolved.tag)
+    questions: Sequence[Request] = ()
 
 
 @dataclass(frozen=True)
@@ -390,10 +288,30 @@ class Judge(BaseDetector[Case, tuple[Case, list[list[Answer]]]]):
             confidence counts as 0 or 1.
         words: whether predictions carry every word, where its confidence is known.
         prompt: a TOML file of the user's own in place of the shipped prompt.
-        options: of `Asking`.
+        model: the model, as its server names it; with the client `transformers` its folder or its name on the hub.
+        client: `openai` (any server with OpenAI's API), `transformers` (in this process), `scripted` (replies by
+            rules), the name of another package's client, or a client that was made before.
+        url: address of the server, with the version, such as `http://127.0.0.1:8000/v1`.
+        key: name of the environment variable that holds the server's key; None for no key.
+        rules: file of the client `scripted`.
+        client_options: further options of the client, such as `{"rate": 2}`; as a mapping, or as a JSON text of one.
+        cache: folder of finished calls, which are never paid for twice; None for no cache.
+        max_calls: stop before the call after so many paid ones; None for no bound.
+        max_tokens_spent: stop before prompts and replies pass so many tokens; None for no bound.
+        jobs: calls at the same time.
+        samples: how many times each question is asked, with seeds one after the other. From 2 on confidences are the
+            shares of the opinions.
+        probabilities: ask for the log probabilities of the tokens, and take confidences from those of the labels.
+        seed: of the first call; None leaves it to the server, where one sample is taken.
+        temperature: at least 0, or `server` to leave it to the server; None for 0 with one sample, and for 1 with
+            several, whose shares then estimate the model's own probability.
+        max_tokens: the most tokens of a reply; None for the prompt's own bound.
+        settings: further generation settings, such as `{"top_p": 1.0}`, over those of the preset; likewise.
+        preset: generation settings by name, under all others.
+        schema: whether the form of the answer is sent as a JSON schema too, besides being asked for in words.
 
     Raises:
-        UsageError: options that make no sense, or no model.
+        UsageError: no model, or options that exclude each other or are out of range.
         InputError: the prompt cannot be used.
         MissingExtraError: the client's packages are not installed.
     """
@@ -405,16 +323,15 @@ class Judge(BaseDetector[Case, tuple[Case, list[list[Answer]]]]):
     def __init__(
         self, *, threshold: float | None = None, words: bool = False, prompt: str | None = None, **options: Any
     ) -> None:
-        known = Asking.__dataclass_fields__
+        known = _Asking.__dataclass_fields__
         for name in options:
             if name not in known:
                 makers = [vars(kind)["__init__"] for kind in type(self).__mro__ if "__init__" in vars(kind)]
                 own = {option for maker in makers for option in getattr(maker, "__kwdefaults__", None) or ()}
                 raise UnknownNameError(f"option of the judge {self.kind!r}", name, {*known, *own})
-        self._asking = Asking(**options)
+        self._asking = _Asking(**options)
         super().__init__(self._default_threshold() if threshold is None else threshold, words=words)
         self._prompt: Prompt = load_prompt(self.prompt_name, self.fields, prompt)
-        self._settings = self._asking.generation(self._prompt.max_tokens)
         self._limits = Limits(self._asking.max_calls, self._asking.max_tokens_spent)
         self._client: Client = self._asking.connected(self._limits)
 
@@ -470,14 +387,14 @@ class Judge(BaseDetector[Case, tuple[Case, list[list[Answer]]]]):
         return ((case, next(answers)) if isinstance(case, Case) else case for case in cases)
 
     def _with_questions(self, case: Case) -> Case:
-        return replace(case, questions=tuple(self._questions(case)))
+        return replace(case, questions=self._questions(case))
 
     def _prepared(self, cases: list[Case]) -> Sequence[Case | NotScored]:
         """The cases with what has to be known before the questions; a judge may ask the model for it."""
         return cases
 
     @abstractmethod
-    def _questions(self, case: Case) -> list[Question]:
+    def _questions(self, case: Case) -> list[Request]:
         """What is asked about a case, at least one question."""
 
     @abstractmethod
@@ -497,34 +414,53 @@ class Judge(BaseDetector[Case, tuple[Case, list[list[Answer]]]]):
         """
 
     def _asked(
-        self,
-        questions: Sequence[Sequence[Question]],
-        seeds: Sequence[int | None] = (),
-        settings: Settings | None = None,
+        self, questions: Sequence[Sequence[Request]], seeds: Sequence[int | None] = ()
     ) -> list[list[list[Answer]]]:
         """The answers, per case, sample and question; all of the batch is asked together."""
         seeds = seeds or self._asking.seeds
         requests = [
-            self._request(question, seed, settings or self._settings)
-            for asked in questions
-            for seed in seeds
-            for question in asked
+            msgspec.structs.replace(question, seed=seed) for asked in questions for seed in seeds for question in asked
         ]
         answers = iter([*_answers(self._client, requests, self._asking.jobs)])
         return [[[next(answers) for _ in asked] for _ in seeds] for asked in questions]
 
-    def _request(self, question: Question, seed: int | None, settings: Settings) -> Request:
-        messages = [Message("user", question.text)]
+    def _question(self, text: str, schema: dict[str, Any], prompt: Prompt | None = None) -> Request:
+        """One question: what is said, and the JSON schema of the answer; of another prompt than the judge's own."""
+        messages = [Message("user", text)]
         if self._prompt.system:  # not every model has that role, so the shipped prompts do without
             messages.insert(0, Message("system", self._prompt.system.strip()))
         return Request(
             self._asking.model_name,
             tuple(messages),
-            seed=seed,
-            settings=settings,
-            schema=question.schema if self._asking.schema else None,
+            settings=self._asking.generation((prompt or self._prompt).max_tokens),
+            schema=schema if self._asking.schema else None,
             logprobs=self._asking.probabilities,
-            alternatives=ALTERNATIVES if self._asking.probabilities else 0,
+            alternatives=_ALTERNATIVES if self._asking.probabilities else 0,
+        )
+
+    def _filled(
+        self, case: Case, passages: Iterable[tuple[str, str]], *, tags: tuple[str, str] = ("evidence", "response"),
+        others: Sequence[str] = (), **fields: str,
+    ) -> str:  # fmt: skip
+        """The prompt about a case, its texts between tags.
+
+        Args:
+            case: what is asked about.
+            passages: title (or nothing) and text of the evidence.
+            tags: what a passage and the response are here.
+            others: further texts of the prompt.
+            fields: the fields of this judge's prompt beside language, question, evidence and response.
+        """
+        sample, question = case.sample, case.sample.question or ""
+        evidence = [passage.text for passage in sample.evidence]
+        texts = [f"{title}\n\n{text}" if title else text for title, text in passages]
+        asked = tagged("question", question, sample.response, *evidence) + "\n\n" if question.strip() else ""
+        return self._prompt.filled(
+            language=language_name(case.resolved.tag),
+            question=asked,
+            evidence="\n\n".join(tagged(tags[0], text, *texts, sample.response, question, *others) for text in texts),
+            response=tagged(tags[1], sample.response, *evidence),
+            **fields,
         )
 
     def _scored(self, sample: Sample, plan: Case, result: tuple[Case, list[list[Answer]]]) -> Prediction | NotScored:  # noqa: ARG002
@@ -582,82 +518,3 @@ def language_name(tag: str) -> str:
     """The English name of a language for a prompt; the tag itself where the language table lacks it."""
     entry = find_language(tag)
     return tag if entry is None else entry.name
-
-
-Range = tuple[int, int]
-Passages = list[tuple[str, str]]
-
-_SMALLEST = 64  # tokens: below it a window holds hardly a sentence
-_OVERLAP = 4  # a quarter of a window stands in the next one too
-
-
-class WindowedJudge(Judge):
-    """A judge whose evidence may be long.
-
-    Args:
-        window: the most tokens of evidence in one question, as `llm.estimate_tokens` counts them; None for all of it in
-            one question, which a model refuses where it is too long (status `too_long`).
-        options: of `Judge`.
-    """
-
-    def __init__(self, *, window: int | None = None, **options: Any) -> None:
-        if window is not None and window < _SMALLEST:
-            raise UsageError(f"A window of {window} tokens is too small.", remedy=f"Set it to {_SMALLEST} or more.")
-        self._window = window
-        super().__init__(**options)
-
-    def _parts(self) -> dict[str, object]:
-        return {"window": self._window}
-
-    def _windows(self, case: Case) -> list[Passages]:
-        return evidence_windows(case.sample.evidence, self._window)
-
-
-def evidence_windows(evidence: Sequence[Evidence], size: int | None) -> list[Passages]:
-    """The passages, with their titles, in windows of so many tokens.
-
-    A passage that fits stands whole in one window; a longer one is cut between sentences, or between words where a
-    sentence is too long, and neighbouring pieces share a quarter.
-    """
-    if size is None:
-        return [[(passage.title or "", passage.text) for passage in evidence]]
-    windows: list[Passages] = []
-    room = 0
-    for passage in evidence:
-        title = passage.title or ""
-        for low, high in _pieces(passage.text, max(size // 2, size - estimate_tokens(title)), passage.language):
-            piece = passage.text[low:high]
-            cost = estimate_tokens(title) + estimate_tokens(piece)
-            if not windows or cost > room:
-                windows.append([])
-                room = size
-            windows[-1].append((title, piece))
-            room -= cost
-    return windows
-
-
-def _pieces(text: str, size: int, language: str | None) -> list[Range]:
-    if estimate_tokens(text) <= size:
-        return [(0, len(text))]
-    atoms = _atoms(text, max(1, size // _OVERLAP), language)
-    ends = list(accumulate((estimate_tokens(text[low:high]) for low, high in atoms), initial=0))
-    groups = group_units(list(pairwise(ends)), size, overlap=size // _OVERLAP)
-    return [(atoms[first][0], atoms[last - 1][1]) for first, last in groups]
-
-
-def _atoms(text: str, size: int, language: str | None) -> list[Range]:
-    """Ranges that cover the text without a gap: sentences with what follows them, or words where these are too long."""
-    atoms: list[Range] = []
-    for low, high in _covering(sentences(text, language), 0, len(text)):
-        if estimate_tokens(text[low:high]) <= size:
-            atoms.append((low, high))
-        else:
-            inside = [(low + start, low + end) for start, end in words(text[low:high], language)]
-            atoms += _covering(inside, low, high)
-    return atoms
-
-
-def _covering(ranges: list[Range], start: int, end: int) -> list[Range]:
-    """The ranges, each drawn out to the beginning of the next; together they cover `[start, end)`."""
-    starts = [start, *(low for low, _ in ranges[1:])]
-    return list(zip(starts, [*starts[1:], end], strict=True))

@@ -3,59 +3,124 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import msgspec
 
 from veriglot.detectors.judge.answers import (
-    Ballot,
-    Mark,
     Quote,
     excerpt,
     label_probabilities,
     list_probability,
     locate,
-    location_notes,
     read_answer,
     spans_of,
+    voted,
 )
-from veriglot.detectors.judge.base import (
-    Case,
-    Judge,
-    Outcome,
-    Passages,
-    Question,
-    WindowedJudge,
-    language_name,
-    load_prompt,
-    passage_blocks,
-    question_block,
-    tagged,
-)
-from veriglot.errors import UnknownNameError
+from veriglot.detectors.judge.base import Case, Judge, Outcome, language_name, load_prompt, tagged
+from veriglot.errors import UnknownNameError, UsageError
 from veriglot.judging.base import DIGITS, NotScored, has_fact_rules, text_language, without_words
+from veriglot.judging.classifiers import group_units
 from veriglot.judging.nli import Claim
-from veriglot.llm.client import AnswerError
+from veriglot.llm.client import AnswerError, estimate_tokens
 from veriglot.llm.output_parser import schema_of
-from veriglot.records import JudgedUnit, Status, Word
+from veriglot.records import JudgedUnit, Span, Status, Word
 from veriglot.records.taxonomy import taxonomy as find_taxonomy
 from veriglot.text.facts import facts
-from veriglot.text.segmentation import words
+from veriglot.text.segmentation import sentences, words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from veriglot.llm.client import Reply
+    from veriglot.llm.client import Reply, Request
     from veriglot.llm.pool import Answer
-    from veriglot.records import Sample
+    from veriglot.records import Evidence, Sample
 
 __all__ = ["judge"]
 
 
-class _Quoted(msgspec.Struct, frozen=True):
-    text: str
+_Range = tuple[int, int]
+_Passages = list[tuple[str, str]]
+
+_SMALLEST = 64  # tokens: below it a window holds hardly a sentence
+_OVERLAP = 4  # a quarter of a window stands in the next one too
+
+
+class _WindowedJudge(Judge):
+    """A judge whose evidence may be long.
+
+    Args:
+        window: the most tokens of evidence in one question, as `llm.estimate_tokens` counts them; None for all of it in
+            one question, which a model refuses where it is too long (status `too_long`).
+        options: of `Judge`.
+    """
+
+    def __init__(self, *, window: int | None = None, **options: Any) -> None:
+        if window is not None and window < _SMALLEST:
+            raise UsageError(f"A window of {window} tokens is too small.", remedy=f"Set it to {_SMALLEST} or more.")
+        self._window = window
+        super().__init__(**options)
+
+    def _parts(self) -> dict[str, object]:
+        return {"window": self._window}
+
+    def _windows(self, case: Case) -> list[_Passages]:
+        return evidence_windows(case.sample.evidence, self._window)
+
+
+def evidence_windows(evidence: Sequence[Evidence], size: int | None) -> list[_Passages]:
+    """The passages, with their titles, in windows of so many tokens.
+
+    A passage that fits stands whole in one window; a longer one is cut between sentences, or between words where a
+    sentence is too long, and neighbouring pieces share a quarter.
+    """
+    if size is None:
+        return [[(passage.title or "", passage.text) for passage in evidence]]
+    windows: list[_Passages] = []
+    room = 0
+    for passage in evidence:
+        title = passage.title or ""
+        for low, high in _pieces(passage.text, max(size // 2, size - estimate_tokens(title)), passage.language):
+            piece = passage.text[low:high]
+            cost = estimate_tokens(title) + estimate_tokens(piece)
+            if not windows or cost > room:
+                windows.append([])
+                room = size
+            windows[-1].append((title, piece))
+            room -= cost
+    return windows
+
+
+def _pieces(text: str, size: int, language: str | None) -> list[_Range]:
+    if estimate_tokens(text) <= size:
+        return [(0, len(text))]
+    atoms = _atoms(text, max(1, size // _OVERLAP), language)
+    ends = list(accumulate((estimate_tokens(text[low:high]) for low, high in atoms), initial=0))
+    groups = group_units(list(pairwise(ends)), size, overlap=size // _OVERLAP)
+    return [(atoms[first][0], atoms[last - 1][1]) for first, last in groups]
+
+
+def _atoms(text: str, size: int, language: str | None) -> list[_Range]:
+    """Ranges that cover the text without a gap: sentences with what follows them, or words where these are too long."""
+    atoms: list[_Range] = []
+    for low, high in _covering(sentences(text, language), 0, len(text)):
+        if estimate_tokens(text[low:high]) <= size:
+            atoms.append((low, high))
+        else:
+            inside = [(low + start, low + end) for start, end in words(text[low:high], language)]
+            atoms += _covering(inside, low, high)
+    return atoms
+
+
+def _covering(ranges: list[_Range], start: int, end: int) -> list[_Range]:
+    """The ranges, each drawn out to the beginning of the next; together they cover `[start, end)`."""
+    starts = [start, *(low for low, _ in ranges[1:])]
+    return list(zip(starts, [*starts[1:], end], strict=True))
+
+
+class _Quoted(Quote, frozen=True, kw_only=True):
     type: str
-    before: str = ""
 
 
 class _SpansAnswer(msgspec.Struct, frozen=True):
@@ -66,17 +131,17 @@ class _SpansAnswer(msgspec.Struct, frozen=True):
 class _SpansOpinion:
     """What one reply says: the marks that were located, the probability that there are any, and what to note."""
 
-    marks: tuple[Mark, ...]
+    marks: tuple[Span, ...]
     probability: float | None
     notes: tuple[str, ...]
 
 
-class SpanJudge(WindowedJudge):
+class SpanJudge(_WindowedJudge):
     """`judge:spans`: unsupported spans with types, quoted by the model and located in the response.
 
     Args:
         taxonomy: the taxonomy of the types; their meanings are told to the model as the taxonomy has them.
-        options: of `WindowedJudge` and `Judge`.
+        options: of `_WindowedJudge` and `Judge`.
     """
 
     kind = "spans"
@@ -97,20 +162,12 @@ class SpanJudge(WindowedJudge):
         voted = self._asking.samples > 1 or self._window is not None
         return {**super()._parts(), "taxonomy": self.taxonomy, "unit": "word" if voted else "char"}
 
-    def _questions(self, case: Case) -> list[Question]:
+    def _questions(self, case: Case) -> list[Request]:
         types = {"type": "string", "enum": list(self._types)}
         schema = _list_of("spans", _object(before=_TEXT, text=_TEXT, type=types))
-        return [Question(self._filled(case, window), schema) for window in self._windows(case)]
-
-    def _filled(self, case: Case, window: Passages) -> str:
-        sample = case.sample
-        return self._prompt.filled(
-            language=case.language,
-            types="\n".join(f"- {name}: {meaning}" for name, meaning in self._types.items()),
-            question=question_block(sample),
-            evidence=passage_blocks(window, sample.response, sample.question or ""),
-            response=tagged("response", sample.response, *(passage.text for passage in sample.evidence)),
-        )
+        meanings = "\n".join(f"- {name}: {meaning}" for name, meaning in self._types.items())
+        texts = [self._filled(case, window, types=meanings) for window in self._windows(case)]
+        return [self._question(text, schema) for text in texts]
 
     def _opinion(self, case: Case, replies: list[Reply]) -> _SpansOpinion:
         opinions = [self._reading(case, reply) for reply in replies]
@@ -118,9 +175,8 @@ class SpanJudge(WindowedJudge):
 
     def _in_every_window(self, case: Case, opinions: list[_SpansOpinion]) -> _SpansOpinion:
         """What no window supports. How sure the model was of each window says little of all of them together."""
-        ballot = Ballot(case.sample.response, case.resolved.tag, [opinion.marks for opinion in opinions])
-        spans = ballot.spans(1.0, list(self._types))
-        marks = tuple(Mark(span.start, span.end, str(span.type)) for span in spans)
+        spans, _ = self._voted(case, opinions, 1.0)
+        marks = tuple(Span(span.start, span.end, span.type) for span in spans)
         notes = dict.fromkeys(note for opinion in opinions for note in opinion.notes)
         return _SpansOpinion(marks, None, (f"evidence:{len(opinions)} windows", *notes))
 
@@ -132,9 +188,8 @@ class SpanJudge(WindowedJudge):
                 raise AnswerError(
                     f"The judge names the type {span.type!r}, which the taxonomy {self.taxonomy!r} lacks."
                 )
-        quotes = [Quote(span.text, span.before) for span in quoted]
-        locations = locate(case.sample.response, quotes, case.resolved.tag)
-        if quoted and not any(locations):
+        ranges, notes = locate(case.sample.response, quoted, case.resolved.tag)
+        if quoted and not any(ranges):
             shown = excerpt(quoted[0].text)
             raise AnswerError(
                 f"None of the judge's {len(quoted)} quotes stands in the response; the first is {shown!r}."
@@ -142,16 +197,18 @@ class SpanJudge(WindowedJudge):
         known = label_probabilities(reply, "type", [span.type for span in quoted], list(self._types))
         sure = [None if known is None else known[n][span.type] for n, span in enumerate(quoted)]
         marks = tuple(
-            Mark(location.start, location.end, span.type, p)
-            for location, span, p in zip(locations, quoted, sure, strict=True)
-            if location is not None
+            Span(*range_, span.type, p)
+            for range_, span, p in zip(ranges, quoted, sure, strict=True)
+            if range_ is not None
         )
-        return _SpansOpinion(marks, list_probability(reply, "spans"), location_notes(quotes, locations))
+        return _SpansOpinion(marks, list_probability(reply, "spans"), notes)
 
     def _outcome(self, case: Case, opinions: list[_SpansOpinion]) -> Outcome:
         notes = tuple(dict.fromkeys(note for opinion in opinions for note in opinion.notes))
         if self._asking.samples > 1:
-            return self._voted(case, opinions, notes)
+            share = round(sum(bool(opinion.marks) for opinion in opinions) / len(opinions), DIGITS)
+            spans, words_ = self._voted(case, opinions, self._threshold)
+            return Outcome(share, spans, "samples", words_, notes=notes)
         (opinion,) = opinions
         spans, crossing = spans_of(case.sample.response, opinion.marks)
         if crossing:
@@ -163,21 +220,15 @@ class SpanJudge(WindowedJudge):
             return Outcome(float(bool(opinion.marks)), marked, "verdict", notes=notes)
         return Outcome(round(opinion.probability, DIGITS), marked, "token_probabilities", notes=notes)
 
-    def _voted(self, case: Case, opinions: list[_SpansOpinion], notes: tuple[str, ...]) -> Outcome:
-        ballot = Ballot(case.sample.response, case.resolved.tag, [opinion.marks for opinion in opinions])
-        return Outcome(
-            score=round(sum(bool(opinion.marks) for opinion in opinions) / len(opinions), DIGITS),
-            spans=ballot.spans(self._threshold, list(self._types)),
-            confidence="samples",
-            words=ballot.words(),
-            notes=notes,
-        )
+    def _voted(
+        self, case: Case, opinions: list[_SpansOpinion], threshold: float
+    ) -> tuple[tuple[Span, ...], tuple[Word, ...]]:
+        marks = [opinion.marks for opinion in opinions]
+        return voted(case.sample.response, case.resolved.tag, marks, threshold, list(self._types))
 
 
-class _Claimed(msgspec.Struct, frozen=True):
+class _Claimed(Quote, frozen=True, kw_only=True):
     claim: str
-    text: str
-    before: str = ""
 
 
 class _Decomposition(msgspec.Struct, frozen=True):
@@ -221,13 +272,13 @@ class _Verdicts:
     probabilities: tuple[float, ...] | None
 
 
-class FactJudge(WindowedJudge):
+class FactJudge(_WindowedJudge):
     """`judge:facts`: a verdict per atomic fact, in `units`; what is not supported is marked.
 
     Args:
         decompose: `rules` for the facts of `veriglot.text.facts`, `model` to have the model part the response first.
         decompose_prompt: a TOML file in place of the shipped prompt for that.
-        options: of `WindowedJudge` and `Judge`.
+        options: of `_WindowedJudge` and `Judge`.
     """
 
     kind = "facts"
@@ -257,13 +308,14 @@ class FactJudge(WindowedJudge):
 
     def _parted_by_model(self, cases: list[Case]) -> list[Case | NotScored]:
         schema = _list_of("facts", _object(claim=_TEXT, before=_TEXT, text=_TEXT))
-        responses = [tagged("response", case.sample.response) for case in cases]
-        questions = [
-            [Question(self._parting.filled(language=case.language, response=response), schema)]
-            for case, response in zip(cases, responses, strict=True)
+        texts = [
+            self._parting.filled(
+                language=language_name(case.resolved.tag), response=tagged("response", case.sample.response)
+            )
+            for case in cases
         ]
-        settings = self._asking.generation(self._parting.max_tokens)
-        answers = self._asked(questions, self._asking.seeds[:1], settings)
+        questions = [[self._question(text, schema, self._parting)] for text in texts]
+        answers = self._asked(questions, self._asking.seeds[:1])
         return [self._with_claims(case, answer[0][0]) for case, answer in zip(cases, answers, strict=True)]
 
     def _with_claims(self, case: Case, answer: Answer) -> Case | NotScored:
@@ -279,17 +331,15 @@ class FactJudge(WindowedJudge):
         except AnswerError as error:
             return self._failed([error])
         response, tag = case.sample.response, case.resolved.tag
-        quotes = [Quote(fact.text, fact.before) for fact in listed]
-        locations = locate(response, quotes, tag)
+        ranges, notes = locate(response, listed, tag)
         claims = [
-            Claim(fact.claim.strip() or fact.text, "claim", ((location.start, location.end),))
-            for fact, location in zip(listed, locations, strict=True)
-            if location is not None
+            Claim(fact.claim.strip() or fact.text, "claim", (range_,))
+            for fact, range_ in zip(listed, ranges, strict=True)
+            if range_ is not None
         ]
         if not claims:
             reason = f"none of the {len(listed)} facts that the judge found stands in the response"
             return NotScored(Status.FAILED, reason)
-        notes = location_notes(quotes, locations)
         covered = {offset for claim in claims for start, end in claim.parts for offset in range(start, end)}
         outside = sum(start not in covered for start, _ in words(response, tag))
         if outside:
@@ -297,20 +347,16 @@ class FactJudge(WindowedJudge):
         claims.sort(key=lambda claim: claim.parts)
         return replace(case, state=claims, notes=(*case.notes, *notes))
 
-    def _questions(self, case: Case) -> list[Question]:
+    def _questions(self, case: Case) -> list[Request]:
         """All lists of claims about the first window, then all about the next."""
+        evidence = [passage.text for passage in case.sample.evidence]
         lists = [_numbered(case.state, first) for first in range(0, len(case.state), _AT_ONCE)]
-        texts = [self._filled(case, window, listed) for window in self._windows(case) for listed in lists]
-        return [Question(text, schema_of(_FactsAnswer)) for text in texts]
-
-    def _filled(self, case: Case, window: Passages, listed: str) -> str:
-        sample = case.sample
-        return self._prompt.filled(
-            language=case.language,
-            question=question_block(sample),
-            evidence=passage_blocks(window, listed, sample.question or ""),
-            facts=tagged("claims", listed, *(passage.text for passage in sample.evidence)),
-        )
+        texts = [
+            self._filled(case, window, others=[listed], facts=tagged("claims", listed, *evidence))
+            for window in self._windows(case)
+            for listed in lists
+        ]
+        return [self._question(text, schema_of(_FactsAnswer)) for text in texts]
 
     def _opinion(self, case: Case, replies: list[Reply]) -> _Verdicts:
         lists = -(-len(case.state) // _AT_ONCE)
@@ -324,7 +370,7 @@ class FactJudge(WindowedJudge):
         types = [_verdict_type([opinion.verdicts[n] for opinion in opinions]) for n in range(len(shares))]
         known = confidence != "verdict"
         marks = [
-            Mark(start, end, type_, share if known else None)
+            Span(start, end, type_, share if known else None)
             for claim, type_, share in zip(case.state, types, shares, strict=True)
             for start, end in claim.parts
             if share >= self._threshold
@@ -442,16 +488,11 @@ class TranslationJudge(Judge):
     def _parts(self) -> dict[str, object]:
         return {"unit": "response"}
 
-    def _questions(self, case: Case) -> list[Question]:
-        sample = case.sample
-        sources = [passage.text for passage in sample.evidence]
-        filled = self._prompt.filled(
-            source_language=_source_language(sample),
-            language=case.language,
-            evidence=passage_blocks([("", text) for text in sources], sample.response, tag="source"),
-            response=tagged("translation", sample.response, *sources),
+    def _questions(self, case: Case) -> list[Request]:
+        text = self._filled(
+            case, _untitled(case.sample), tags=("source", "translation"), source_language=_source_language(case.sample)
         )
-        return [Question(filled, schema_of(_TranslationAnswer))]
+        return [self._question(text, schema_of(_TranslationAnswer))]
 
     def _opinion(self, case: Case, replies: list[Reply]) -> tuple[bool, float | None]:  # noqa: ARG002
         """A verdict, and the probability of hallucination that its token had, where that is known."""
@@ -469,7 +510,7 @@ class TranslationJudge(Judge):
         else:
             score, confidence = float(verdict), "verdict"
         score = round(score, DIGITS)
-        mark = Mark(0, len(case.sample.response), "hallucination", None if confidence == "verdict" else score)
+        mark = Span(0, len(case.sample.response), "hallucination", None if confidence == "verdict" else score)
         spans, _ = spans_of(case.sample.response, [mark] if score >= self._threshold else [])
         return Outcome(score, spans, confidence)
 
@@ -479,6 +520,10 @@ class GuidedTranslationJudge(TranslationJudge):
 
     kind = "translation-guided"
     prompt_name = "translation_guided"
+
+
+def _untitled(sample: Sample) -> _Passages:
+    return [("", passage.text) for passage in sample.evidence]
 
 
 def _source_language(sample: Sample) -> str:
@@ -524,16 +569,11 @@ class PairJudge(Judge):
     def _parts(self) -> dict[str, object]:
         return {"labels": ",".join(self._meanings), "unit": "response"}
 
-    def _questions(self, case: Case) -> list[Question]:
-        sample = case.sample
-        originals = [passage.text for passage in sample.evidence]
-        filled = self._prompt.filled(
-            language=case.language,
-            types="\n".join(f"- {name}: {meaning}" for name, meaning in self._meanings.items()),
-            evidence=passage_blocks([("", text) for text in originals], sample.response, tag="true-sentence"),
-            response=tagged("edited-sentence", sample.response, *originals),
-        )
-        return [Question(filled, _object(type={"type": "string", "enum": list(self._meanings)}))]
+    def _questions(self, case: Case) -> list[Request]:
+        meanings = "\n".join(f"- {name}: {meaning}" for name, meaning in self._meanings.items())
+        tags = ("true-sentence", "edited-sentence")
+        text = self._filled(case, _untitled(case.sample), tags=tags, types=meanings)
+        return [self._question(text, _object(type={"type": "string", "enum": list(self._meanings)}))]
 
     def _opinion(self, case: Case, replies: list[Reply]) -> tuple[str, dict[str, float] | None]:  # noqa: ARG002
         """A label, and the probabilities of labels where these are known."""
@@ -554,7 +594,7 @@ class PairJudge(Judge):
             confidence = "token_probabilities" if shares else "verdict"
         sure = round(shares[label], DIGITS) if shares else None
         notes: tuple[str, ...] = () if NO_ERROR in self._meanings else ("verdict:type only",)
-        marks = [] if label == NO_ERROR else [Mark(0, len(case.sample.response), label, sure)]
+        marks = [] if label == NO_ERROR else [Span(0, len(case.sample.response), label, sure)]
         if marks and sure is not None and sure < self._threshold:
             marks, notes = [], (*notes, "spans:1 below the threshold")
         spans, _ = spans_of(case.sample.response, marks)
@@ -575,7 +615,7 @@ def judge(kind: str, *, threshold: float | None = None, words: bool = False, **o
         kind: a name of `JUDGES`.
         threshold: confidence from which something is marked, 0 to 1; None for the judge's own.
         words: whether predictions carry every word, where its confidence is known.
-        options: of the judge and of `Asking`; see `docs/judges.md`.
+        options: see `Judge` and `docs/judges.md`.
 
     Raises:
         UnknownNameError: no such judge or option; the error suggests the nearest.

@@ -11,7 +11,7 @@ from absent_words import AbsentWords
 from labelled_texts import annotation
 
 from settings_file import main
-from veriglot.detectors.calibration import curved, read_calibration
+from veriglot.detectors.calibration import Calibration, curved
 from veriglot.records import Evidence, Sample, encode
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def test_what_is_fitted_is_written_and_shown(data: Path, tmp_path: Path, capsys:
     out = tmp_path / "mine.json"
     assert _evaluate(data, *DETECTOR, "--calibrate", out) == 0
     shown = capsys.readouterr().out
-    found = read_calibration(out)
+    found = Calibration.read(out)
     assert "Calibration of absent-words@1 (platt)" in shown
     assert f"{found.threshold:.4f}" in shown
     assert found.signature in shown.replace("\n", "")
@@ -71,7 +71,7 @@ def test_detect_and_evaluate_apply_it(data: Path, tmp_path: Path, capsys: pytest
     assert main(["detect", str(data), *DETECTOR, "--calibration", str(out), "--words", "--json", "--quiet"]) == 0
     rows = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     plain = AbsentWords().predict(_samples())
-    level = read_calibration(out).words
+    level = Calibration.read(out).words
     for row, before in zip(rows, plain, strict=True):
         assert row["detector"].startswith("calibrated@absent-words-1+")
         given = level.of("en", "Latn").curve
@@ -87,7 +87,7 @@ def test_predictions_of_a_file_can_be_calibrated(data: Path, tmp_path: Path) -> 
     marked.write_bytes(b"".join(encode(one) + b"\n" for one in AbsentWords().predict(_samples())))
     assert _evaluate(data, *DETECTOR, "--calibrate", asked) == 0
     assert _evaluate(data, "--predictions", marked, "--calibrate", read) == 0
-    assert read_calibration(asked) == read_calibration(read)
+    assert Calibration.read(asked) == Calibration.read(read)
 
 
 def test_json_holds_what_was_measured(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

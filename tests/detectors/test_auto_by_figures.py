@@ -10,7 +10,7 @@ import pytest
 from many_languages import TEXTS
 from told_words import plugged_in
 
-from veriglot.detectors.auto import RECORDED, Known, Recorded, RecordedFigure, runs_here
+from veriglot.detectors.auto import Known, Recorded, RecordedFigure, runs_here
 from veriglot.detectors.registry import load_detector
 from veriglot.errors import UsageError
 from veriglot.records import Evidence, Sample, Task
@@ -44,7 +44,9 @@ def figure(
 
 
 def recorded(*figures: RecordedFigure) -> Recorded:
-    return Recorded(format=RECORDED, level="word", measure="auc_pr_nonfactual", figures=figures, signature="bench:x")
+    return Recorded(
+        format=Recorded.known, level="word", measure="auc_pr_nonfactual", figures=figures, signature="bench:x"
+    )
 
 
 @pytest.fixture
@@ -143,9 +145,9 @@ def test_detectors_are_compared_on_the_data_that_they_share() -> None:
         figure("c", 0.99, data="other"),
     )  # fmt: skip
     among = found.detectors()
-    assert [(one.known.name, one.value) for one in found.ranking("de", "evidence", among[:2])] == [
+    assert [(known.name, value) for known, value in found.ranking("de", "evidence", among[:2])] == [
         ("b", 0.4),
         ("a", 0.2),
     ]
     assert found.ranking("fr", "evidence", among) == []
-    assert [one.known.name for one in found.ranking("de", "evidence", [Known("c", (), "c@1")])] == ["c"]
+    assert [known.name for known, _ in found.ranking("de", "evidence", [Known("c", (), "c@1")])] == ["c"]

@@ -20,7 +20,7 @@ from veriglot.bench.data import statistics_of
 from veriglot.bench.figures import bench_draws
 from veriglot.bench.items import OWN_MARKS, tag_of
 from veriglot.bench.results import MEAN, BenchComparison, BenchCorrelations, BenchData, BenchResults, BenchWin
-from veriglot.detectors.auto import RECORDED, Recorded, RecordedFigure
+from veriglot.detectors.auto import Recorded, RecordedFigure
 from veriglot.errors import MissingExtraError, UnknownNameError, UsageError
 from veriglot.metrics.agreement import kappa
 from veriglot.metrics.estimate import mean_of_draws, percentile, too_few
@@ -547,7 +547,7 @@ def recorded(results: BenchResults, *, level: str = "word", measure: str = MEASU
             f"The results hold no {measure} of {level}s of a detector on {FEWEST_TEXTS} texts that it had not seen.",
             remedy="Choose another --measure or --level, or run the bench on more labelled data.",
         )
-    return Recorded(format=RECORDED, level=level, measure=measure, figures=figures, signature=results.signature)
+    return Recorded(format=Recorded.known, level=level, measure=measure, figures=figures, signature=results.signature)
 
 
 def _figures(results: BenchResults, data: dict[str, BenchData], level: str, measure: str) -> Iterator[RecordedFigure]:

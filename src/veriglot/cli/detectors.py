@@ -72,10 +72,10 @@ def load(
         UnknownNameError: no detector has that name.
     """
     if level != "response":
-        from veriglot.detectors.units import with_units
+        from veriglot.detectors.units import WithUnits
 
         made = load(name, threshold=threshold, words=True, calibration_file=calibration_file, **settings)
-        return with_units(made, level, words=words)
+        return WithUnits(made, level, words)
     if calibration_file is not None:
         from veriglot.detectors.calibration import Calibrated
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
 
-from veriglot.detectors.calibration import Versioned, read_versioned, settings_of
+from veriglot.detectors.calibration import Versioned, settings_of
 from veriglot.detectors.grounding.detector import Grounding
 from veriglot.errors import MissingExtraError, UsageError
 from veriglot.hub.registry import MissingWeightsError
@@ -32,10 +32,7 @@ if TYPE_CHECKING:
     from veriglot.judging.base import ResolvedLanguage
     from veriglot.records import Detector, Prediction, Sample
 
-__all__ = ["RECORDED", "Auto", "Recorded", "RecordedFigure", "Setting"]
-
-
-RECORDED = "veriglot-recorded/1"
+__all__ = ["Auto", "Recorded", "RecordedFigure", "Setting"]
 
 Setting = Literal["evidence", "translation"]
 
@@ -80,22 +77,18 @@ class RecordedFigure(msgspec.Struct, frozen=True):
         return Known(self.name, tuple(sorted(self.options.items())), self.detector)
 
 
-class Ranked(NamedTuple):
-    """A detector with its mean over the data sets that it was compared on."""
-
-    known: Known
-    value: float
-
-
 class Recorded(Versioned, frozen=True, kw_only=True):
     """Figures of one bench.
 
     Attributes:
-        format: `veriglot-recorded/1`.
         level, measure: what was measured, such as `word` and `auc_pr_nonfactual`.
         figures: all of them.
         signature: of the bench.
     """
+
+    known = "veriglot-recorded/1"
+    what = "file of recorded figures"
+    command = "veriglot bench record"
 
     level: str
     measure: str
@@ -111,8 +104,8 @@ class Recorded(Versioned, frozen=True, kw_only=True):
         """Every detector that figures are of, in their order."""
         return list(dict.fromkeys(figure.known for figure in self.figures))
 
-    def ranking(self, language: str, setting: Setting, among: Collection[Known]) -> list[Ranked]:
-        """Detectors by their figures in a language, the best first; empty where there are none.
+    def ranking(self, language: str, setting: Setting, among: Collection[Known]) -> list[tuple[Known, float]]:
+        """Detectors with their mean in a language, the best first; empty where there are no figures.
 
         They are compared on the data sets that all of them have a figure on. Where there is no such data set, the one
         that has figures on fewest is left out, and so on.
@@ -126,20 +119,14 @@ class Recorded(Versioned, frozen=True, kw_only=True):
             if shared:
                 break
             del table[min(table, key=lambda known: len(table[known]))]
-        means = [Ranked(known, fmean(row[data] for data in sorted(shared))) for known, row in table.items()]
-        return sorted(means, key=lambda ranked: -ranked.value)
-
-    def places(self) -> list[tuple[str, Setting]]:
-        """Every language and setting that figures are of."""
-        return sorted({(figure.language, figure.setting) for figure in self.figures})
+        means = [(known, fmean(row[data] for data in sorted(shared))) for known, row in table.items()]
+        return sorted(means, key=lambda pair: -pair[1])
 
 
 def read_recorded(path: str | Path | None = None) -> Recorded | None:
     """Recorded figures."""
-    file = Path(path) if path is not None else Path(str(files("veriglot.detectors") / "recorded.json"))
-    if path is None and not file.is_file():
-        return None
-    return read_versioned(file, Recorded, RECORDED, "file of recorded figures", "veriglot bench record")
+    file = Path(path or str(files("veriglot.detectors") / "recorded.json"))
+    return Recorded.read(file) if path is not None or file.is_file() else None
 
 
 _OWN = frozenset({"grounding", "semantic"})
@@ -326,10 +313,10 @@ def _best(
         if detector is not None and detector.name == known.revision:
             here[known] = detector
     choices = {}
-    for language, setting in recorded.places():
+    for language, setting in sorted({(figure.language, figure.setting) for figure in recorded.figures}):
         ranking = recorded.ranking(language, setting, here)
         if ranking:
-            choices[language, setting] = here[ranking[0].known], _why(recorded, language, setting, ranking)
+            choices[language, setting] = here[ranking[0][0]], _why(recorded, language, setting, ranking)
     return choices
 
 
@@ -343,8 +330,8 @@ def _made(known: Known, options: Mapping[str, Any]) -> Detector | None:
         return None
 
 
-def _why(recorded: Recorded, language: str, setting: Setting, ranking: Sequence[Ranked]) -> str:
-    shown = ", ".join(f"{ranked.known.name} {ranked.value:.3f}" for ranked in ranking[:_SHOWN])
+def _why(recorded: Recorded, language: str, setting: Setting, ranking: Sequence[tuple[Known, float]]) -> str:
+    shown = ", ".join(f"{known.name} {value:.3f}" for known, value in ranking[:_SHOWN])
     where = f"{language} translations" if setting == "translation" else language
     return f"{BY_FIGURES} ({recorded.measure} of {recorded.level}s, {where}: {shown})"
 

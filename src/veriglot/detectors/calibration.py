@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 import msgspec
 import numpy as np
@@ -27,16 +27,15 @@ from veriglot.text.segmentation import word_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from typing import Self
 
     from numpy.typing import NDArray
 
     from veriglot.records import Detector, Pointer, Prediction, Sample, Span
 
-if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 __all__ = [
-    "CALIBRATION",
     "ByScript",
     "Calibrated",
     "Calibration",
@@ -50,8 +49,6 @@ __all__ = [
     "WordCurve",
     "logit",
     "predicted_language",
-    "read_over",
-    "read_versioned",
     "read_words",
     "settings_of",
     "sigmoid",
@@ -130,18 +127,46 @@ def lowest(curve: Curve, threshold: float) -> float:
     return float(np.round(grid[reached[0]], DIGITS)) if len(reached) else 1.0
 
 
-CALIBRATION = "veriglot-calibration/1"
-
 Source = Literal["words", "spans"]
 
 
 class Versioned(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of a file that says its format: name and version."""
+    """The content of a JSON file that a command wrote and that says its format.
+
+    Attributes:
+        known: the format, name and version.
+        what: what the file is, for messages.
+        command: what makes such a file.
+        format: that of the file.
+    """
+
+    known: ClassVar[str]
+    what: ClassVar[str]
+    command: ClassVar[str]
 
     format: str
 
+    @classmethod
+    def read(cls, path: str | Path) -> Self:
+        """Read such a file.
 
-VersionedT = TypeVar("VersionedT", bound=Versioned)
+        Raises:
+            InputError: there is none, or it is something else.
+        """
+        remedy = f"Make one with {cls.command}."
+        try:
+            content = msgspec.json.decode(Path(path).read_bytes(), type=cls)
+        except FileNotFoundError as error:
+            raise InputError(f"there is no such {cls.what}", path=str(path), remedy=remedy) from error
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            raise InputError(f"this is no {cls.what}: {error}", path=str(path), remedy=remedy) from error
+        if content.format != cls.known:
+            raise InputError(
+                f"a {cls.what} of format {content.format!r}, where {cls.known!r} is known",
+                path=str(path),
+                remedy=f"Make it anew with {cls.command}.",
+            )
+        return content
 
 
 class WordCurve(msgspec.Struct, frozen=True):
@@ -230,7 +255,6 @@ class Calibration(Versioned, frozen=True, kw_only=True):
     """A calibration of one detector.
 
     Attributes:
-        format: `veriglot-calibration/1`.
         detector: name and revision of the detector that was calibrated.
         settings: its signature, without the threshold where words were calibrated; None where it has none.
         source: whether it gave confidences of words, or spans alone.
@@ -242,6 +266,10 @@ class Calibration(Versioned, frozen=True, kw_only=True):
         data: the labels.
         signature: one line that says how it was made.
     """
+
+    known = "veriglot-calibration/1"
+    what = "calibration"
+    command = "veriglot evaluate --calibrate"
 
     detector: str
     settings: str | None
@@ -265,40 +293,6 @@ class Calibration(Versioned, frozen=True, kw_only=True):
     def revision(self) -> str:
         """A short hash of all that changes a prediction."""
         return digest([msgspec.json.encode([self.words, self.responses, self.threshold])])[:8]
-
-
-def read_calibration(path: str | Path) -> Calibration:
-    """Read a file that `veriglot evaluate --calibrate` wrote."""
-    return read_versioned(path, Calibration, CALIBRATION, "calibration", "veriglot evaluate --calibrate")
-
-
-def read_versioned(path: str | Path, type_: type[VersionedT], format_: str, what: str, command: str) -> VersionedT:
-    """Read a JSON file that a command wrote and that says its format.
-
-    Args:
-        path: the file.
-        type_: what it holds.
-        format_: the format that is known.
-        what: what the file is, for messages.
-        command: what makes such a file.
-
-    Raises:
-        InputError: there is none, or it is something else.
-    """
-    remedy = f"Make one with {command}."
-    try:
-        content = msgspec.json.decode(Path(path).read_bytes(), type=type_)
-    except FileNotFoundError as error:
-        raise InputError(f"there is no such {what}", path=str(path), remedy=remedy) from error
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise InputError(f"this is no {what}: {error}", path=str(path), remedy=remedy) from error
-    if content.format != format_:
-        raise InputError(
-            f"a {what} of format {content.format!r}, where {format_!r} is known",
-            path=str(path),
-            remedy=f"Make it anew with {command}.",
-        )
-    return content
 
 
 def settings_of(signature: str | None) -> str | None:
@@ -332,40 +326,33 @@ def predicted_language(sample: Sample, prediction: Prediction | None = None) -> 
     return (None, None) if resolved is None else (resolved.tag, resolved.script)
 
 
-def read_words(sample: Sample, prediction: Prediction) -> Reading:
-    """The words of a scored prediction; where it has none, those of the response, with the confidences of its spans.
+def read_words(sample: Sample, prediction: Prediction, bounds: NDArray[np.int32] | None = None) -> Reading:
+    """What a scored prediction says of the words of its response.
 
-    A word that several spans overlap takes the greatest of their confidences.
-    """
-    spans = prediction.spans or ()
-    if prediction.words is not None:
-        bounds = ranges(prediction.words)
-        given = np.array([word.confidence for word in prediction.words], dtype=np.float64)
-        return Reading(bounds, given, marked(bounds, ranges(spans)), "words")
-    tag, _ = predicted_language(sample, prediction)
-    return read_over(sample, prediction, word_bounds(sample.response, tag))
-
-
-def read_over(sample: Sample, prediction: Prediction, bounds: NDArray[np.int32]) -> Reading:
-    """What a scored prediction says of given words, so that several detectors can be laid over each other.
+    Where it has no words, a word has the greatest confidence of the spans that overlap it.
 
     Args:
         sample: what was judged.
         prediction: of any detector, with status `scored`.
-        bounds: half-open ranges in the response, in order, shape (n, 2).
+        bounds: half-open ranges in the response, in order, shape (n, 2), so that several detectors can be laid over
+            each other; None for the prediction's own words, or else those of the response.
     """
     spans = prediction.spans or ()
-    inside = marked(bounds, ranges(spans))
     if prediction.words is not None:
-        given = np.array([word.confidence for word in prediction.words], dtype=np.float64)
-        by_character = probabilities(len(sample.response), ranges(prediction.words), given)
-        return Reading(bounds, unit_probabilities(bounds, by_character), inside, "words")
+        own = ranges(prediction.words)
+        confidences = np.array([word.confidence for word in prediction.words], dtype=np.float64)
+        if bounds is not None:
+            confidences = unit_probabilities(bounds, probabilities(len(sample.response), own, confidences))
+        bounds = own if bounds is None else bounds
+        return Reading(bounds, confidences, marked(bounds, ranges(spans)), "words")
+    if bounds is None:
+        bounds = word_bounds(sample.response, predicted_language(sample, prediction)[0])
     confidences = np.full(len(bounds), np.nan)
     for span in spans:
         if span.confidence is not None:
             here = marked(bounds, ranges([span]))
             confidences[here] = np.fmax(confidences[here], span.confidence)
-    return Reading(bounds, confidences, inside, "spans")
+    return Reading(bounds, confidences, marked(bounds, ranges(spans)), "spans")
 
 
 def span_of_each(bounds: NDArray[np.int32], spans: Sequence[Span]) -> NDArray[np.int64]:
@@ -409,7 +396,7 @@ class Calibrated(Configured):
         words: bool = False,
         **options: Any,
     ) -> None:
-        self._file = read_calibration(calibration)
+        self._file = Calibration.read(calibration)
         self._threshold = self._file.threshold if threshold is None else threshold
         self._words = words
         if isinstance(detector, str):

@@ -22,8 +22,7 @@ from veriglot.detectors.calibration import (
     Versioned,
     logit,
     predicted_language,
-    read_over,
-    read_versioned,
+    read_words,
     settings_of,
     sigmoid,
     span_of_each,
@@ -50,14 +49,12 @@ if TYPE_CHECKING:
     from veriglot.records import Detector, Pointer, Sample, Word
 
 __all__ = [
-    "STACKING",
     "Ensemble",
     "Member",
     "Mix",
     "Stacked",
     "Stacking",
     "features",
-    "made",
     "mean_of",
     "read_members",
 ]
@@ -83,6 +80,15 @@ class Member(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
             raise ValueError(f"the weight of a member is above 0, but this one is {self.weight}")
         if {"threshold", "words"} & set(self.options):
             raise ValueError("threshold and words are options of the ensemble, not of a member")
+
+    def load(self, threshold: float | None) -> Detector:
+        """Its detector, calibrated where it has a calibration, with the confidences of words."""
+        from veriglot.detectors.registry import load_named
+
+        make: Callable[..., Detector] = partial(load_named, self.detector, **self.options)
+        if self.calibration is not None:
+            return Calibrated(make, calibration=self.calibration, threshold=threshold, words=True)
+        return make(threshold=threshold, words=True)
 
 
 class _Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -129,17 +135,6 @@ def _of_file(path: Path) -> tuple[Member, ...]:
     )
 
 
-def made(member: Member, *, threshold: float | None) -> Detector:
-    """The detector of a member, calibrated where it has a calibration, with the confidences of words."""
-    from veriglot.detectors.registry import load_named
-
-    make: Callable[..., Detector] = partial(load_named, member.detector, **member.options)
-    if member.calibration is not None:
-        return Calibrated(make, calibration=member.calibration, threshold=threshold, words=True)
-    return make(threshold=threshold, words=True)
-
-
-STACKING = "veriglot-stacking/1"
 _THRESHOLD = 0.5
 _GRAVE = (
     Status.FAILED, Status.TOO_LONG, Status.UNSUPPORTED_LANGUAGE, Status.NO_EVIDENCE, Status.NOTHING_TO_COMPARE,
@@ -223,7 +218,6 @@ class Stacking(Versioned, frozen=True, kw_only=True):
     """Learned weights of an ensemble.
 
     Attributes:
-        format: `veriglot-stacking/1`.
         members: in the order of the weights.
         threshold: combined confidence from which a word is marked by default: where F1 of words was best.
         words: for words.
@@ -232,6 +226,10 @@ class Stacking(Versioned, frozen=True, kw_only=True):
         data: the labels.
         signature: one line that says how it was made.
     """
+
+    known = "veriglot-stacking/1"
+    what = "file of ensemble weights"
+    command = "veriglot train stacking"
 
     members: tuple[Stacked, ...]
     threshold: float
@@ -251,11 +249,6 @@ class Stacking(Versioned, frozen=True, kw_only=True):
     def revision(self) -> str:
         """A short hash of all that changes a prediction."""
         return digest([msgspec.json.encode([self.words, self.responses, self.threshold])])[:8]
-
-
-def read_stacking(path: str | Path) -> Stacking:
-    """Read a file that `veriglot train stacking` wrote."""
-    return read_versioned(path, Stacking, STACKING, "file of ensemble weights", "veriglot train stacking")
 
 
 def mean_of(given: Array, weights: Array) -> Array:
@@ -342,36 +335,34 @@ class _Loaded:
     types: Mapping[str, str]
 
 
-@dataclass(frozen=True)
-class _Vote:
-    """What a member says of a response; its confidences are of the common words, NaN where it gave none."""
-
-    member: _Loaded
-    prediction: Prediction
-    confidences: Array
-
-
-def _labeller(bounds: NDArray[np.int32], votes: Sequence[_Vote]) -> Callable[[int, int], SpanLabel]:
+def _labeller(
+    bounds: NDArray[np.int32], scored: Sequence[tuple[_Loaded, Prediction]], given: Array
+) -> Callable[[int, int], SpanLabel]:
     """Types and pointers of the words from one to another.
 
     Each member gives each word's type its weight times its confidence in the word; one without a confidence gives its
     weight. The type with most wins, and of several equal ones that which was met first.
+
+    Args:
+        bounds: the words, shape (n, 2).
+        scored: the members with their predictions.
+        given: their confidences of the words, NaN where there is none, shape (n, k).
     """
-    spans_of_words = [span_of_each(bounds, vote.prediction.spans or ()) for vote in votes]
+    spans_of_words = [span_of_each(bounds, prediction.spans or ()) for _, prediction in scored]
 
     def label(low: int, high: int) -> SpanLabel:
         weights: dict[str, float] = defaultdict(float)
         evidence: dict[Pointer, None] = {}
-        for vote, of_word in zip(votes, spans_of_words, strict=True):
+        for (member, prediction), of_word, confidences in zip(scored, spans_of_words, given.T, strict=True):
             for word in range(low, high):
                 if of_word[word] < 0:
                     continue
-                span = (vote.prediction.spans or ())[of_word[word]]
+                span = (prediction.spans or ())[of_word[word]]
                 evidence.update(dict.fromkeys(span.evidence))
-                kind = vote.member.types.get(span.type or "")
-                given = vote.confidences[word]
+                kind = member.types.get(span.type or "")
                 if kind is not None:
-                    weights[kind] += vote.member.weight * (1.0 if np.isnan(given) else float(given))
+                    confidence = confidences[word]
+                    weights[kind] += member.weight * (1.0 if np.isnan(confidence) else float(confidence))
         return SpanLabel(max(weights, key=weights.__getitem__) if weights else None, tuple(evidence))
 
     return label
@@ -462,7 +453,7 @@ class Ensemble(BaseDetector[None, Sequence[Prediction]]):
         last: Exception | None = None
         for index, member in enumerate(self._members):
             try:
-                detector = made(member, threshold=self._combination.threshold_within(index, self._threshold))
+                detector = member.load(self._combination.threshold_within(index, self._threshold))
             except (MissingExtraError, MissingWeightsError) as error:
                 if self._missing == "refuse":
                     raise
@@ -500,7 +491,7 @@ class Ensemble(BaseDetector[None, Sequence[Prediction]]):
     ) -> Prediction | NotScored:
         tag, script = predicted_language(sample, scored[0][1])
         bounds = word_bounds(sample.response, tag)
-        readings = [read_over(sample, prediction, bounds) for _, prediction in scored]
+        readings = [read_words(sample, prediction, bounds) for _, prediction in scored]
         there = np.isin(np.arange(len(self._members)), [member.index for member, _ in scored])
         given = np.stack([reading.confidences for reading in readings], axis=1)
         inside = np.stack([reading.marked for reading in readings], axis=1)
@@ -511,7 +502,7 @@ class Ensemble(BaseDetector[None, Sequence[Prediction]]):
             return NotScored(Status.FAILED, "no member that has a weight in this script scored it")
         if not self._combination.covers(tag, script):
             notes.append("calibration:default")
-        label = _labeller(bounds, [_Vote(*pair, column) for pair, column in zip(scored, given.T, strict=True)])
+        label = _labeller(bounds, scored, given)
         sentences = sentence_of_each(sample.response, tag, bounds)
         return self._prediction(
             sample,
@@ -543,7 +534,7 @@ def _combination(
             raise UsageError("The ensemble has no members.", remedy="Name them as in ensemble:grounding+semantic.")
         chosen = read_members(members)
         return chosen, _Mean([member.weight for member in chosen])
-    stack = _Stack(read_stacking(stacking), stacking)
+    stack = _Stack(Stacking.read(stacking), stacking)
     learned = tuple(member.member for member in stack.file.members)
     names = [member.detector for member in learned]
     if members is not None and [member.detector for member in read_members(members)] != names:

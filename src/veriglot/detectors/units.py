@@ -1,6 +1,6 @@
 """Sentences and atomic facts of a response, each with its score, from the confidences of a detector's words.
 
-Any detector that gives the confidences of words can be asked: see `with_units`.
+Any detector that gives the confidences of words can be asked: see `WithUnits`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from veriglot.records import Detector, Prediction, Sample
 
-__all__ = ["judged_units", "with_units"]
+__all__ = ["WithUnits", "judged_units"]
 
 Level = Literal["fact", "sentence"]
 
@@ -31,39 +31,38 @@ _NOTE_OWN = "units:the detector's own"
 _NOTE_NO_WORDS = "units:no word confidences"
 
 
-def with_units(detector: Detector, level: Level, *, words: bool = False) -> Detector:
-    """A detector whose predictions carry units.
+@dataclass(frozen=True)
+class WithUnits:
+    """A detector whose predictions carry units; everything but these, the words and the signature is the other's.
 
-    Args:
+    Attributes:
         detector: one that gives the confidences of words; predictions of others get a note in the place of units.
         level: `fact` or `sentence`.
         words: whether predictions also keep their words.
     """
-    return _WithUnits(detector, level, words)
-
-
-@dataclass(frozen=True)
-class _WithUnits:
-    """See `with_units`. Everything but the units, the words and the signature is the other detector's."""
 
     detector: Detector
     level: Level
-    words: bool
+    words: bool = False
 
     @property
     def name(self) -> str:
+        """Name and revision of the detector."""
         return self.detector.name
 
     @property
     def taxonomy(self) -> str:
+        """Taxonomy of the spans."""
         return self.detector.taxonomy
 
     @property
     def threshold(self) -> float:
+        """Confidence from which a word is marked."""
         return self.detector.threshold
 
     @property
     def signature(self) -> str:
+        """That of the detector, and how units are made."""
         return f"{self.detector.signature}|{self._made}"
 
     @property
@@ -71,6 +70,7 @@ class _WithUnits:
         return f"units:{self.level}.{RULE}"
 
     def predict(self, samples: Sequence[Sample]) -> list[Prediction]:
+        """Judge a batch: one prediction per sample, in order."""
         predictions = self.detector.predict(samples)
         if [prediction.id for prediction in predictions] != [sample.id for sample in samples]:
             return predictions  # the detector breaks its protocol; whoever holds it to that is to see how

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from veriglot.detectors.calibration import (
-    CALIBRATION,
     ByScript,
     Calibration,
     Curve,
@@ -87,7 +86,7 @@ def fit_calibration(
     threshold = best_threshold(crossed, words.target)
     data = rows.data
     return Calibration(
-        format=CALIBRATION,
+        format=Calibration.known,
         detector=detector,
         settings=settings_of(made) if source == "words" else made,
         source=source,

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from veriglot.detectors.calibration import ByScript, Measured, predicted_language, read_over, settings_of
-from veriglot.detectors.ensemble import STACKING, Mix, Stacked, Stacking, features, made, mean_of
+from veriglot.detectors.calibration import ByScript, Measured, predicted_language, read_words, settings_of
+from veriglot.detectors.ensemble import Mix, Stacked, Stacking, features, mean_of
 from veriglot.errors import UsageError
 from veriglot.pipeline.engine import judge
 from veriglot.records import Status
@@ -68,7 +68,7 @@ def train(
         UsageError: there is too little to learn from.
         MissingExtraError, WeightsError: a member cannot be loaded.
     """
-    detectors = [made(member, threshold=None) for member in members]
+    detectors = [member.load(None) for member in members]
     rows = Rows(annotator)
     source = iter(samples)
     while batch := list(islice(source, _BATCH)):
@@ -85,7 +85,7 @@ def _add_row(rows: Rows, sample: Sample, predictions: Sequence[Prediction]) -> N
         return
     tag, _ = predicted_language(sample, predictions[0])
     bounds = word_bounds(sample.response, tag)
-    rows.add(sample, predictions, [read_over(sample, prediction, bounds) for prediction in predictions])
+    rows.add(sample, predictions, [read_words(sample, prediction, bounds) for prediction in predictions])
 
 
 def fit_stacking(rows: Rows, members: Sequence[Member], detectors: Sequence[Detector], *, seed: int = 0) -> Stacking:
@@ -107,7 +107,7 @@ def fit_stacking(rows: Rows, members: Sequence[Member], detectors: Sequence[Dete
     responses = Units.responses(read)
     both = responses.target.any() and not responses.target.all()
     return Stacking(
-        format=STACKING,
+        format=Stacking.known,
         members=tuple(_stacked(*pair, rows) for pair in zip(range(len(members)), members, detectors, strict=True)),
         threshold=threshold,
         words=fitting.mixes(words, _PULL),

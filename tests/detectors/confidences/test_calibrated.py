@@ -12,7 +12,6 @@ import pytest
 from told_words import ToldWords, told
 
 from veriglot.detectors.calibration import (
-    CALIBRATION,
     ByScript,
     Calibrated,
     Calibration,
@@ -47,7 +46,8 @@ def write(tmp_path: Path) -> Write:
         own = settings_of(detector.signature) if source == "words" else detector.signature
         file = Calibration(
             **{
-                "format": CALIBRATION, "detector": detector.name, "settings": own, "source": source, "method": "platt",
+                "format": Calibration.known, "detector": detector.name, "settings": own, "source": source,
+                "method": "platt",
                 "threshold": 0.5, "words": words, "responses": None, "quality": (),
                 "data": DataSource("0" * 64, "gold"), "signature": "calibrated:by hand", **parts,
             }

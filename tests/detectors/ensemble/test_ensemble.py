@@ -12,7 +12,7 @@ import pytest
 from told_words import ToldWords, plugged_in, told
 
 from veriglot.detectors.calibration import ByScript
-from veriglot.detectors.ensemble import STACKING, Ensemble, Member, Mix, Stacked, Stacking, read_members
+from veriglot.detectors.ensemble import Ensemble, Member, Mix, Stacked, Stacking, read_members
 from veriglot.detectors.registry import DETECTORS, load_detector
 from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.hub.registry import MissingWeightsError
@@ -157,7 +157,7 @@ def stack(tmp_path: Path, members: Sequence[_Member], words: ByScript[Mix], **pa
         for member, one in zip(members, made, strict=True)
     ]
     file = Stacking(
-        format=STACKING, members=tuple(learned), threshold=0.5, words=words, responses=parts.get("responses"),
+        format=Stacking.known, members=tuple(learned), threshold=0.5, words=words, responses=parts.get("responses"),
         quality=(), data=DataSource("0" * 64, "gold"), signature="stacked:by hand",
     )  # fmt: skip
     path = tmp_path / "stack.json"

@@ -14,7 +14,7 @@ from scripted_nli import FindsWords, Scripted
 
 from veriglot.cli import main
 from veriglot.detectors.registry import DETECTORS, load_detector
-from veriglot.detectors.units import with_units
+from veriglot.detectors.units import WithUnits
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.formats.reader import read
 from veriglot.records import Evidence, Sample, Status
@@ -184,7 +184,7 @@ def test_names_and_options(tiny: str) -> None:
 
 
 def test_units_come_from_its_words() -> None:
-    detector = with_units(load_detector("nli", model=FindsWords(), words=True), "sentence")
+    detector = WithUnits(load_detector("nli", model=FindsWords(), words=True), "sentence")
     (found,) = detector.predict([sample("Ada Lind. Zebras dance.")])
     assert [unit.score for unit in found.units or ()] == [0.0, 1.0]
 

@@ -11,7 +11,7 @@ from told_words import plugged_in, told
 from typer.testing import CliRunner
 
 from veriglot.cli.train import app
-from veriglot.detectors.ensemble import Ensemble, Member, read_stacking
+from veriglot.detectors.ensemble import Ensemble, Member, Stacking
 from veriglot.errors import UsageError
 from veriglot.formats.writer import write
 from veriglot.training.confidences import logistic_rising
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from veriglot.detectors.ensemble import Stacking
     from veriglot.records import Sample
 
 A = Member("told-words", options={"letter": "a"})
@@ -121,7 +120,7 @@ def test_the_command_writes_what_the_detector_reads(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["stacking", str(data), "--members", str(plan), "-o", str(out)])
     assert done.exit_code == 0, done.output
     assert "told-a@1" in done.output
-    found = read_stacking(out)
+    found = Stacking.read(out)
     detector = Ensemble(stacking=str(out))
     assert detector.threshold == found.threshold
     (judged,) = detector.predict([told("one", "a90b90 a10b10 a95b95")])

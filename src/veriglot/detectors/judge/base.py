@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
+from veriglot.detectors.judge.answers import spans_of
 from veriglot.errors import InputError, UnknownNameError, UsageError, VeriglotError
 from veriglot.judging.base import BaseDetector, NotScored, admit, without_words
 from veriglot.llm.client import Closing, Message, ModelError, Reply, Request, Settings, canonical
@@ -270,10 +271,10 @@ class Case:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the opinions of one sample come to; see `Prediction` for the attributes."""
+    """What the opinions of one sample come to: see `Prediction`; `marks` are its spans, which may cross here."""
 
     score: float
-    spans: tuple[Span, ...]
+    marks: Sequence[Span]
     confidence: str
     words: tuple[Word, ...] | None = None
     units: tuple[JudgedUnit, ...] | None = None
@@ -476,7 +477,7 @@ class Judge(BaseDetector[Case, tuple[Case, list[list[Answer]]]]):
         return self._prediction(
             sample,
             score=outcome.score,
-            spans=outcome.spans,
+            spans=spans_of(sample.response, outcome.marks)[0],
             words=outcome.words if self._words else None,
             language=case.resolved.tag,
             notes=notes,

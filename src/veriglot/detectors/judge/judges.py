@@ -375,7 +375,6 @@ class FactJudge(_WindowedJudge):
             for start, end in claim.parts
             if share >= self._threshold
         ]
-        spans, _ = spans_of(case.sample.response, marks)
         if confidence == "samples":
             score = sum(set(opinion.verdicts) != {"supported"} for opinion in opinions) / len(opinions)
         else:
@@ -387,7 +386,7 @@ class FactJudge(_WindowedJudge):
         )
         windows = len(self._windows(case))
         notes = (f"evidence:{windows} windows",) if windows > 1 else ()
-        return Outcome(round(score, DIGITS), spans, confidence, words_, units, notes)
+        return Outcome(round(score, DIGITS), marks, confidence, words_, units, notes)
 
 
 def _numbered(claims: list[Claim], first: int) -> str:
@@ -511,8 +510,7 @@ class TranslationJudge(Judge):
             score, confidence = float(verdict), "verdict"
         score = round(score, DIGITS)
         mark = Span(0, len(case.sample.response), "hallucination", None if confidence == "verdict" else score)
-        spans, _ = spans_of(case.sample.response, [mark] if score >= self._threshold else [])
-        return Outcome(score, spans, confidence)
+        return Outcome(score, [mark] if score >= self._threshold else [], confidence)
 
 
 class GuidedTranslationJudge(TranslationJudge):
@@ -597,10 +595,9 @@ class PairJudge(Judge):
         marks = [] if label == NO_ERROR else [Span(0, len(case.sample.response), label, sure)]
         if marks and sure is not None and sure < self._threshold:
             marks, notes = [], (*notes, "spans:1 below the threshold")
-        spans, _ = spans_of(case.sample.response, marks)
         # Where only the probability of a type is known, or nothing, the verdict is the score.
         score = 1.0 - shares[NO_ERROR] if NO_ERROR in shares else float(label != NO_ERROR)
-        return Outcome(round(score, DIGITS), spans, confidence, notes=notes)
+        return Outcome(round(score, DIGITS), marks, confidence, notes=notes)
 
 
 JUDGES: dict[str, type[Judge]] = {

@@ -219,5 +219,5 @@ def record(
     figures = recorded(read_results(path), level=figure_level, measure=measure)
     write_json(Path(output), figures, indent=2)
     detectors = ", ".join(known.name for known in figures.detectors())
-    languages = {language for language, _ in figures.places()}
+    languages = {figure.language for figure in figures.figures}
     say(f"{len(figures.figures)} figures of {detectors}, in {len(languages)} languages: {output}")

@@ -13,7 +13,7 @@ import msgspec
 from veriglot.records import Evidence, Sample
 from veriglot.studio.assignment import apply_event, next_assignment
 from veriglot.studio.items import register_project
-from veriglot.studio.layers import EMPTY, Layer, LayerSpan, to_data
+from veriglot.studio.layers import Layer, LayerSpan
 from veriglot.studio.tables import Assignment, EventResult, ItemRole, NewEvent, Person, Role, State, now
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from veriglot.studio.project import Project
     from veriglot.studio.store import Store
+
+EMPTY = Layer()
 
 RULES = """
 [project]
@@ -91,7 +93,7 @@ class Team:
 
         def layer_at(of: Callable[[int], Layer | None] | Layer | None, number: int) -> dict[str, object] | None:
             found = of(number) if callable(of) else of
-            return None if found is None else to_data(found)
+            return None if found is None else found.to_data()
 
         with self.store.writing() as tx:
             first = tx.next_position(self.id)

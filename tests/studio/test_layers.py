@@ -10,20 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from veriglot.errors import InputError, UnknownNameError, UsageError
-from veriglot.records import Evidence, Pointer, Sample
-from veriglot.studio.layers import (
-    EMPTY,
-    Borders,
-    Layer,
-    LayerSpan,
-    LayerUnit,
-    check,
-    encode,
-    from_annotation,
-    from_data,
-    to_annotation,
-    units_of,
-)
+from veriglot.records import Evidence, Pointer, Sample, from_mapping
+from veriglot.studio.layers import Borders, Layer, LayerSpan, LayerUnit
 from veriglot.studio.project import Entries, Form, ProjectEntry, RatingEntry, TaskKind, form_of
 from veriglot.text.segmentation import clusters, grapheme_ends
 
@@ -61,10 +49,10 @@ def test_a_span_fits_just_where_it_lies_on_whole_characters(text: str, start: in
     fits = 0 <= start < end <= len(text) and start in borders and end in borders
     layer = Layer(spans=(span(start, end),))
     if fits:
-        check(layer, form(), sample(text), complete=True)
+        layer.check(form(), sample(text), complete=True)
     else:
         with pytest.raises(InputError) as refused:
-            check(layer, form(), sample(text))
+            layer.check(form(), sample(text))
         assert refused.value.field == "spans[0]"
 
 
@@ -84,19 +72,19 @@ def test_spans_survive_records_to_the_code_point(text: str, data: st.DataObject)
     drawn = data.draw(st.lists(places, unique=True, max_size=8))
     kept = {(min(a, b), max(a, b), type_) for a, b, type_ in drawn if a != b}
     layer = Layer(spans=tuple(LayerSpan(f"s{n}", *place) for n, place in enumerate(sorted(kept), 1)))
-    check(layer, form(), sample(text))
-    annotation = to_annotation(layer, form(), sample(text), "a1")
+    layer.check(form(), sample(text))
+    annotation = layer.to_annotation(form(), sample(text), "a1")
     assert annotation is not None
     assert [s.text for s in annotation.spans or ()] == [text[s.start : s.end] for s in layer.spans]
-    assert from_annotation(annotation, form(), sample(text)) == layer
+    assert Layer.from_annotation(annotation, form(), sample(text)) == layer
 
 
 @given(st.text(max_size=30), st.text(max_size=30))
 def test_a_layer_survives_being_written(note: str, comment: str) -> None:
     layer = Layer(spans=(span(note=note, rating=3),), ratings={"r": 2}, comment=comment)
-    assert from_data(json.loads(encode(layer))) == layer
-    assert encode(layer).isascii()
-    assert from_data(msgspec.to_builtins(layer)) == layer
+    assert from_mapping(json.loads(layer.encode()), Layer) == layer
+    assert layer.encode().isascii()
+    assert from_mapping(msgspec.to_builtins(layer), Layer) == layer
 
 
 @pytest.mark.parametrize(
@@ -121,13 +109,13 @@ def test_a_layer_survives_being_written(note: str, comment: str) -> None:
 )
 def test_what_the_form_does_not_have_is_refused_with_its_place(layer: Layer, field: str) -> None:
     with pytest.raises(InputError) as refused:
-        check(layer, form(), sample())
+        layer.check(form(), sample())
     assert refused.value.field == field
 
 
 def test_spans_may_nest_overlap_and_share_a_place_under_other_types() -> None:
     spans = (span(0, 7), span(4, 13, id_="b"), span(4, 7, id_="c"), span(0, 7, "relation", "d"))
-    check(Layer(spans=spans), form(), sample(), complete=True)
+    Layer(spans=spans).check(form(), sample(), complete=True)
 
 
 def test_required_ratings_are_asked_for_when_work_is_handed_in() -> None:
@@ -135,27 +123,27 @@ def test_required_ratings_are_asked_for_when_work_is_handed_in() -> None:
         ratings=(RatingEntry("fools_reader", required=True), RatingEntry("fluency", of="item", required=True))
     )
     layer = Layer(spans=(span(),))
-    check(layer, strict, sample())
+    layer.check(strict, sample())
     with pytest.raises(InputError, match=r"ratings\.fluency"):
-        check(layer, strict, sample(), complete=True)
+        layer.check(strict, sample(), complete=True)
     with pytest.raises(InputError, match=r"spans\[0\]\.rating"):
-        check(msgspec.structs.replace(layer, ratings={"fluency": 2}), strict, sample(), complete=True)
-    check(Layer(skip="not_sure"), strict, sample(), complete=True)
+        msgspec.structs.replace(layer, ratings={"fluency": 2}).check(strict, sample(), complete=True)
+    Layer(skip="not_sure").check(strict, sample(), complete=True)
 
 
 @pytest.mark.parametrize("units", ["fact", "sentence"])
 def test_every_unit_has_an_answer_before_work_is_handed_in(units: str) -> None:
     facts, text = form("facts", (), units=units), sample("Ada was born in Paris in 1901. She wrote books.")
-    places = units_of(facts, text)
+    places = facts.units_of(text)
     assert len(places) >= 2
     answered = tuple(
         LayerUnit(*place, "supported", (Pointer("p0", 0, 3),), ("context_conflict",)) for place in places[:-1]
     )
-    check(Layer(units=answered), facts, text)
+    Layer(units=answered).check(facts, text)
     with pytest.raises(InputError, match=f"1 {units}s have no label"):
-        check(Layer(units=answered), facts, text, complete=True)
+        Layer(units=answered).check(facts, text, complete=True)
     counted = LayerUnit(*places[-1], counts={"supported": 2, "contradicted": 1, "unverified": 0})
-    check(Layer(units=(*answered, counted)), facts, text, complete=True)
+    Layer(units=(*answered, counted)).check(facts, text, complete=True)
 
 
 @pytest.mark.parametrize(
@@ -171,7 +159,7 @@ def test_every_unit_has_an_answer_before_work_is_handed_in(units: str) -> None:
 )
 def test_units_that_do_not_fit_are_refused(unit: LayerUnit, field: str) -> None:
     with pytest.raises(InputError) as refused:
-        check(Layer(units=(unit,)), form("facts", ()), sample())
+        Layer(units=(unit,)).check(form("facts", ()), sample())
     assert refused.value.field == field
 
 
@@ -180,18 +168,18 @@ def test_pairs_have_one_label_which_survives_records() -> None:
     assert [choice.name for choice in pairs.labels] == ["0", "entity", "relation", "sentence"]
     assert [choice.shortcut for choice in pairs.labels] == ["0", "1", "2", "3"]
     with pytest.raises(InputError, match="no label yet"):
-        check(EMPTY, pairs, sample(), complete=True)
+        Layer().check(pairs, sample(), complete=True)
     for label in ("0", "relation"):
         layer = Layer(label=label)
-        check(layer, pairs, sample(), complete=True)
-        annotation = to_annotation(layer, pairs, sample(), "a")
+        layer.check(pairs, sample(), complete=True)
+        annotation = layer.to_annotation(pairs, sample(), "a")
         assert annotation is not None
-        assert from_annotation(annotation, pairs, sample()) == layer
+        assert Layer.from_annotation(annotation, pairs, sample()) == layer
 
 
 def test_what_was_skipped_is_no_annotation() -> None:
-    assert to_annotation(Layer(skip="not_sure"), form(), sample(), "a") is None
-    empty = to_annotation(EMPTY, form(), sample(), "a")
+    assert Layer(skip="not_sure").to_annotation(form(), sample(), "a") is None
+    empty = Layer().to_annotation(form(), sample(), "a")
     assert empty is not None
     assert empty.spans == ()
 
@@ -201,7 +189,7 @@ def test_what_was_skipped_is_no_annotation() -> None:
 )
 def test_other_shapes_are_no_layers(data: object) -> None:
     with pytest.raises(InputError):
-        from_data(data)
+        from_mapping(data, Layer)
 
 
 def test_a_form_needs_a_taxonomy_that_goes_with_it() -> None:

@@ -11,9 +11,9 @@ from rule_rows import RULES, TEXTS, spans, team
 from sklearn.metrics import cohen_kappa_score
 
 from veriglot.studio import exam
-from veriglot.studio.comparison import compare
+from veriglot.studio.comparison import Comparison
 from veriglot.studio.exam import Candidate, compose, shortage
-from veriglot.studio.layers import EMPTY, Layer
+from veriglot.studio.layers import Layer
 from veriglot.studio.project import ExamEntry, StratumEntry
 from veriglot.studio.tables import ItemRole, Purpose, Refused, State
 
@@ -52,7 +52,7 @@ def test_a_retry_has_other_items_and_then_one_is_out(store, make_project):
     assert (outcome.passed, outcome.attempt, outcome.attempts_left) == (False, 1, 1)
     assert outcome.precision == 1.0
     assert outcome.recall == pytest.approx(6 / 11, abs=0.1)  # of characters that are no spaces
-    second = work.do(person, EMPTY)
+    second = work.do(person, Layer())
     assert not {row.item_id for row in first} & {row.item_id for row in second}
     outcome = exam.finish(store, work.project, person.id)
     assert (outcome.passed, outcome.attempts_left, outcome.precision, outcome.recall) == (False, 0, None, 0.0)
@@ -69,7 +69,7 @@ def test_a_retry_has_the_same_items_where_there_are_no_others(store, make_projec
     work = team(store, make_project(EXAM))
     work.items(3, role=ItemRole.EXAM, gold=RIGHT)
     person = work.person()
-    first = work.do(person, EMPTY)
+    first = work.do(person, Layer())
     exam.finish(store, work.project, person.id)
     assert {row.item_id for row in work.do(person, RIGHT)} == {row.item_id for row in first}
     assert exam.finish(store, work.project, person.id).passed
@@ -82,7 +82,7 @@ def test_an_exam_that_was_reset_can_be_taken_again(store, make_project):
     work.items(3, role=ItemRole.EXAM, gold=RIGHT)
     person = work.person()
     for _ in range(2):
-        work.do(person, EMPTY)
+        work.do(person, Layer())
         exam.finish(store, work.project, person.id)
     with store.writing() as tx:
         reset_exam(tx, person.id)
@@ -127,7 +127,7 @@ def test_each_language_has_to_be_passed(store, make_project):
     while (row := work.next(person)) is not None:
         with store.reading() as tx:
             german = tx.item(row.item_id).language == "de"
-        work.act(row, "submit", RIGHT if german else EMPTY)
+        work.act(row, "submit", RIGHT if german else Layer())
     outcome = exam.finish(store, work.project, person.id)
     assert not outcome.passed
     assert outcome.by_language["de"]["recall"] == 1.0
@@ -209,7 +209,7 @@ def test_precision_and_recall_are_those_of_characters(one, other):
     marked = [
         {i for span in layer.spans for i in range(span.start, span.end) if not text[i].isspace()} for layer in layers
     ]
-    counts = compare(*layers, project.form, Sample(id="x", response=text, language="de"))
+    counts = Comparison(project.form, Sample(id="x", response=text, language="de")).counts(*layers)
     assert counts == (len(marked[0] & marked[1]), len(marked[0]), len(marked[1]))
     assert (
         counts.precision is None

@@ -12,9 +12,10 @@ from rule_rows import RULES, TEXTS, spans, team
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.formats.reader import read
 from veriglot.formats.tags import parse_tags
+from veriglot.records import from_mapping
 from veriglot.studio.adjudication import adjudicate
 from veriglot.studio.export import FORMATS, export, export_zip
-from veriglot.studio.layers import Layer, LayerSpan, check, from_data
+from veriglot.studio.layers import Layer, LayerSpan
 from veriglot.studio.tables import ItemRole, Role
 from veriglot.text.segmentation import clusters
 
@@ -66,7 +67,7 @@ def _in_five_languages(store, project, types):
     person = work.person()
     with store.reading() as tx:
         for id_, language in ids.items():
-            check(layers[language], project.form, tx.sample(id_), complete=True)
+            layers[language].check(project.form, tx.sample(id_), complete=True)
     while (row := work.next(person)) is not None:
         work.act(row, "submit", layers[ids[row.item_id]])
     return work, person, layers
@@ -133,16 +134,18 @@ def test_the_native_export_keeps_everything(store, make_project, tmp_path):
     assert names == [["gold", "silver", first.public_id, second.public_id], ["silver"], ["silver"]]
     kept = rows[0]["meta"]["studio"]
     assert (kept["gold"], kept["role"]) == ("adjudicated", "overlap")
-    assert from_data(kept["layers"][0]["layer"]) == said
+    assert from_mapping(kept["layers"][0]["layer"], Layer) == said
     assert [one["purpose"] for one in kept["layers"]] == ["annotate", "annotate", "adjudicate"]
     assert rows[1]["meta"]["studio"]["layers"][0]["layer"]["skip"] == "not_sure"
     begun = rows[2]["meta"]["studio"]["layers"][0]
-    assert (begun["state"], from_data(begun["layer"])) == ("open", spans((4, 12)))
+    assert (begun["state"], from_mapping(begun["layer"], Layer)) == ("open", spans((4, 12)))
     history = [json.loads(line) for line in (tmp_path / "out" / "history.jsonl").read_text().splitlines()]
     with store.reading() as tx:
         events = list(tx.events(work.id))
     assert [one["id"] for one in history] == [one.id for one in events]
-    assert [from_data(one["layer"]) for one in history if "layer" in one] == [e.layer for e in events if e.layer]
+    assert [from_mapping(one["layer"], Layer) for one in history if "layer" in one] == [
+        e.layer for e in events if e.layer
+    ]
     account = json.loads((tmp_path / "out" / "export.json").read_text("utf-8"))
     assert account["beyond"] == {}
 

@@ -12,9 +12,9 @@ from sklearn.metrics import cohen_kappa_score
 from veriglot.cli.app import app
 from veriglot.studio import exam
 from veriglot.studio.adjudication import majority, settle
-from veriglot.studio.comparison import compare, similarity
+from veriglot.studio.comparison import Comparison
 from veriglot.studio.dashboard import WorkedItem, measure_agreement, measure_pace, overview
-from veriglot.studio.layers import EMPTY, Layer, LayerUnit, units_of
+from veriglot.studio.layers import Layer, LayerUnit
 from veriglot.studio.people import revoke
 from veriglot.studio.project import PaceEntry
 from veriglot.studio.tables import ItemRole, Role
@@ -135,20 +135,21 @@ def test_sentences_are_compared_one_by_one(store, make_project):
     (id_,) = work.items(1, text=TWO)
     with store.reading() as tx:
         sample = tx.sample(id_)
-    places = units_of(project.form, sample)
+    places = project.form.units_of(sample)
     assert len(places) == 2
 
     def said(*labels):
         return Layer(units=tuple(LayerUnit(*place, label) for place, label in zip(places, labels, strict=True)))
 
     wrong = said("contradicted", "supported")
-    assert compare(wrong, wrong, project.form, sample) == (1, 1, 1)
-    assert compare(said("unverified", "supported"), wrong, project.form, sample) == (0, 1, 1)
-    assert similarity(said("contradicted", "unverified"), wrong, project.form, sample) == 0.5
+    compared = Comparison(project.form, sample)
+    assert compared.counts(wrong, wrong) == (1, 1, 1)
+    assert compared.counts(said("unverified", "supported"), wrong) == (0, 1, 1)
+    assert compared.similarity(said("contradicted", "unverified"), wrong) == 0.5
     found = majority([wrong, wrong, said("unverified", "unverified")], project.form, sample)
     assert [unit.label for unit in found.units] == ["contradicted", "supported"]
     assert majority([wrong, said("unverified", "supported")], project.form, sample) is None
-    by_language = {"de": [(sample, wrong, wrong)]}
+    by_language = {"de": [(compared, wrong, wrong)]}
     assert exam.measure(make_project(FACTS + "[exam]\n"), by_language, attempt=1).passed
 
 
@@ -206,5 +207,6 @@ def test_an_empty_layer_is_like_itself(store, make_project):
     (id_,) = work.items(1)
     with store.reading() as tx:
         sample = tx.sample(id_)
-    assert similarity(EMPTY, EMPTY, work.project.form, sample) == 1.0
-    assert similarity(EMPTY, Layer(skip="not_sure"), work.project.form, sample) == 0.0
+    compared = Comparison(work.project.form, sample)
+    assert compared.similarity(Layer(), Layer()) == 1.0
+    assert compared.similarity(Layer(), Layer(skip="not_sure")) == 0.0

@@ -18,7 +18,7 @@ from rule_rows import RULES, Team, spans, team
 
 from veriglot.studio.adjudication import adjudicate, settle
 from veriglot.studio.assignment import apply_event, next_assignment, withdraw
-from veriglot.studio.layers import EMPTY, Layer
+from veriglot.studio.layers import Layer
 from veriglot.studio.people import restore, revoke
 from veriglot.studio.project import load
 from veriglot.studio.review import validate
@@ -30,7 +30,7 @@ PROJECT = (
     + "[validation]\nbatch_size = 3\nshare = 0.4\nthreshold = 0.9\n"
     + "[checks]\nshare = 0.3\n"
 )
-LAYERS = [EMPTY, spans((0, 3)), spans((0, 12), (13, 18, "relation")), spans((24, 28))]
+LAYERS = [Layer(), spans((0, 3)), spans((0, 12), (13, 18, "relation")), spans((24, 28))]
 KINDS = {
     Purpose.ANNOTATE: ["save", "submit", "submit", "submit", "skip", "opened", "reopen"],
     Purpose.REVIEW: ["save", "confirm", "confirm", "correct", "return", "skip", "opened"],

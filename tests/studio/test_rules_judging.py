@@ -9,7 +9,7 @@ from rule_rows import RULES, spans, team
 
 from veriglot.studio.adjudication import adjudicate, disagreements, settle, submissions_of
 from veriglot.studio.dashboard import overview
-from veriglot.studio.layers import EMPTY, Layer, LayerSpan
+from veriglot.studio.layers import Layer, LayerSpan
 from veriglot.studio.people import revoke
 from veriglot.studio.review import count_verdicts, final_layer, ready_batches, validate
 from veriglot.studio.tables import BatchState, Conflict, ItemRole, Purpose, Refused, Role, State
@@ -241,7 +241,7 @@ def test_a_batch_below_the_threshold_goes_back_whole_with_its_history(store, mak
     assert all(work.assignment(row.id).layer == MINE for row in first)
     second = work.do(person, THEIRS)
     assert sorted(row.item_id for row in second) == sorted(ids)
-    assert all(row.round == 1 and row.layer == EMPTY for row in second)
+    assert all(row.round == 1 and row.layer == Layer() for row in second)
     while (row := work.next(reviewer)) is not None:
         work.act(row, "submit", row.layer)
     with store.reading() as tx:
@@ -356,7 +356,7 @@ def test_only_what_all_agree_on_is_settled_as_agreed(store, make_project):
 
 
 def test_whoever_agrees_most_with_silver_can_settle(store, make_project):
-    work, people, ids = _overlapping(store, make_project, [MINE, THEIRS, EMPTY])
+    work, people, ids = _overlapping(store, make_project, [MINE, THEIRS, Layer()])
     done = settle(store, work.project, "best_with_silver")
     assert done.best == {"de": people[1].public_id}
     with store.reading() as tx:

@@ -11,7 +11,7 @@ from rule_rows import RULES, spans, team
 from veriglot.studio.adjudication import adjudicate, settle
 from veriglot.studio.dashboard import overview
 from veriglot.studio.export import export
-from veriglot.studio.layers import EMPTY, Layer, LayerSpan, LayerUnit
+from veriglot.studio.layers import Layer, LayerSpan, LayerUnit
 from veriglot.studio.tables import Role
 
 SHARED = RULES.replace("overlap = 0", "overlap = 2")
@@ -38,11 +38,11 @@ def _gold(store, id_):
     "layers",
     [
         [spans((0, 12, "invented")), APART],  # one to one on the type
-        [MINE, EMPTY],  # one to one on whether anything is wrong
+        [MINE, Layer()],  # one to one on whether anything is wrong
         [MINE, THEIRS],
-        [THEIRS, spans((0, 12, "relation")), EMPTY],  # more than half mark it, and differ on the type
-        [MINE, EMPTY, Layer(skip="not_sure")],
-        [MINE, MINE, EMPTY, Layer(skip="not_sure")],  # two of four are not more than half
+        [THEIRS, spans((0, 12, "relation")), Layer()],  # more than half mark it, and differ on the type
+        [MINE, Layer(), Layer(skip="not_sure")],
+        [MINE, MINE, Layer(), Layer(skip="not_sure")],  # two of four are not more than half
     ],
 )
 def test_a_tie_is_left_to_a_lead(store, make_project, layers):
@@ -58,8 +58,8 @@ def test_a_tie_is_left_to_a_lead(store, make_project, layers):
         ([THEIRS, THEIRS], [(0, 12, "entity")]),
         ([THEIRS, APART], [(0, 3, "entity"), (4, 12, "entity")]),  # white space decides nothing
         ([THEIRS, spans((0, 12, "relation")), THEIRS], [(0, 12, "entity")]),
-        ([THEIRS, MINE, EMPTY], [(0, 3, "entity")]),
-        ([MINE, EMPTY, EMPTY], []),
+        ([THEIRS, MINE, Layer()], [(0, 3, "entity")]),
+        ([MINE, Layer(), Layer()], []),
         ([MINE, MINE, Layer(skip="not_sure")], [(0, 3, "entity")]),
         ([spans((0, 12), (0, 3, "invented"))] * 2, [(0, 3, "invented"), (0, 12, "entity")]),  # one in another
     ],

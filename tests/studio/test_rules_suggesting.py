@@ -13,7 +13,7 @@ from veriglot.studio.assignment import suggestions_for
 from veriglot.studio.comparison import SuggestionCounts, suggested_id, verdict
 from veriglot.studio.dashboard import overview
 from veriglot.studio.export import export
-from veriglot.studio.layers import Layer, LayerSpan, check, to_data
+from veriglot.studio.layers import Layer, LayerSpan
 from veriglot.studio.tables import ItemRole
 
 WRONG = "Ada Lovelace wurde 1915 in Rom geboren und schrieb über Maschinen."
@@ -117,7 +117,7 @@ def test_without_suggestions_nothing_is_said_of_them(store, make_project):
     with store.reading() as tx:
         assert overview(tx, work.project).people[0].suggested is None
         (kept,) = tx.assignments(work.id)
-    assert "rejected" not in to_data(kept.layer)  # what is kept and compared is as it was before there were any
+    assert "rejected" not in kept.layer.to_data()  # what is kept and compared is as it was before there were any
 
 
 def test_a_rejection_is_an_id_and_said_once(store, make_project):
@@ -125,4 +125,4 @@ def test_a_rejection_is_an_id_and_said_once(store, make_project):
     sample = Sample(id="s", response=WRONG, language="de")
     for rejected in (("a", "a"), ("x" * 65,), ("\ud800",)):
         with pytest.raises(InputError, match="rejected"):
-            check(Layer(rejected=rejected), project.form, sample)
+            Layer(rejected=rejected).check(project.form, sample)

@@ -14,16 +14,13 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
 import msgspec
 
-from veriglot.metrics.agreement import agreement_figures
 from veriglot.studio.agreement import agreement_rows, best_with_silver
 from veriglot.studio.comparison import (
     SETTLED_BY_HAND,
-    SILVER,
+    Comparison,
     annotations_by_item,
     gold_origins,
-    mean_similarity,
     texts_with_layers,
-    types_in,
 )
 from veriglot.studio.layers import Layer, LayerSpan, LayerUnit
 from veriglot.studio.people import can_judge
@@ -175,15 +172,10 @@ def _best_annotators(tx: ReadTransaction, project: Project, project_id: int, lan
     By Cohen's kappa of words (of labels, where units or pairs are labelled), with types where the form has several.
     Only shared items count, so that all are asked about the same texts. Ties go to whoever was invited first.
     """
-    shared = texts_with_layers(tx, project, project_id, silver=True, shared=True, language=language)
-    texts = [text for text in shared if SILVER in text.layers]
-    types = types_in(texts)
-    figures = agreement_figures(
-        texts, types if len(types) > 1 else None, resamples=0, gamma=0, wanted=lambda pair: SILVER in pair
-    )
+    texts = texts_with_layers(tx, project, silver=True, shared=True, language=language)
+    rows = agreement_rows([], texts, by_single_type=False, resamples=0)
     ids = {name: id_ for id_, name in tx.public_ids(project_id).items()}
-    rows = sorted(agreement_rows("silver", figures), key=lambda row: ids.get(row.between[0], 0))
-    return best_with_silver(rows)
+    return best_with_silver(sorted(rows, key=lambda row: ids.get(row.between[0], 0)))
 
 
 Rule = Literal["agreed", "majority", "best_with_silver"]
@@ -254,7 +246,7 @@ def disagreements(
             continue
         submissions = _submissions(tx, rows, names)
         pairs = combinations([submission.final for submission in submissions], 2)
-        alike = mean_similarity(pairs, project.form, tx.sample(item.id)) or 0.0
+        alike = Comparison(project.form, tx.sample(item.id)).mean_similarity(pairs) or 0.0
         if settled or alike < 1.0:
             result.append(Disagreement(item, alike, submissions, item.has_gold))
     return sorted(result, key=lambda disagreement: (disagreement.likeness, disagreement.item.position))

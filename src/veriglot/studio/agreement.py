@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from functools import partial
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
@@ -19,13 +20,13 @@ from veriglot.records import Estimate, Kind
 from veriglot.signatures import digest, signature
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from veriglot.metrics.agreement import AgreementFigure
     from veriglot.metrics.spans import Segmenter
     from veriglot.records import Sample
 
-__all__ = ["AgreementReport", "AgreementRow", "agreement", "agreement_rows", "best_with_silver"]
+__all__ = ["AgreementReport", "AgreementRow", "agreement", "agreement_rows", "beside_models", "best_with_silver"]
 
 
 # Samples of several annotators, joined into texts: who marked what in which response.
@@ -53,7 +54,7 @@ class _Text:
 
     def marks(self) -> Iterator[tuple[str, Marks]]:
         yield from ((_PERSON + name, marks) for name, marks in self.people)
-        yield from ((_MODEL + name, marks) for name, marks in self.models.items())
+        yield from beside_models({}, self.models).items()
 
 
 @dataclass(frozen=True)
@@ -76,11 +77,6 @@ class _Texts:
             return {}
         return dict(sorted(Counter(name for text in self.by_digest.values() for name, _ in text.people).items()))
 
-    def types(self) -> list[str]:
-        """All types that occur, sorted; an empty one where a span has none."""
-        marks = (marks for text in self.by_digest.values() for _, marks in text.marks())
-        return sorted({type_ or "" for each in marks for type_ in each.types})
-
     def layers_of_people(self) -> Iterator[tuple[str, dict[str, Marks]]]:
         """Texts with people's layers; where `anonymous` they are numbered, which says nothing across texts."""
         for key, text in self.by_digest.items():
@@ -95,12 +91,9 @@ class _Texts:
         Where `anonymous`, each person of a text stands in a row of their own, all under one name.
         """
         for key, text in self.by_digest.items():
-            rows = [{_PERSON + name: marks for name, marks in text.people}]
-            if self.anonymous:
-                rows = [{_PERSON + _ANYBODY: marks} for _, marks in text.people]
             if text.people and text.models:
-                models = {_MODEL + name: marks for name, marks in text.models.items()}
-                yield from ((key, {**row, **models}) for row in rows)
+                rows = [{_ANYBODY: marks} for _, marks in text.people] if self.anonymous else [dict(text.people)]
+                yield from ((key, beside_models(row, text.models)) for row in rows)
 
     def layered(self, rows: Iterable[tuple[str, dict[str, Marks]]], bounds: Segmenter) -> list[Layered]:
         """Texts and layers as `agreement_figures` takes them; without those that nobody annotated."""
@@ -117,6 +110,12 @@ class _Texts:
             for key, text in sorted(self.by_digest.items())
             for part in (key, *sorted(f"{name} {marks.spans.tolist()} {marks.types}" for name, marks in text.marks()))
         )
+
+
+def beside_models(people: Mapping[str, Marks], models: Mapping[str, Marks]) -> dict[str, Marks]:
+    """Layers of people and of models as those of one text, who are told apart even where they have the same name."""
+    layers = {_PERSON + name: marks for name, marks in people.items()}
+    return layers | {_MODEL + name: marks for name, marks in models.items()}
 
 
 def _person_and_model(pair: tuple[str, str]) -> tuple[str, str] | None:
@@ -264,19 +263,16 @@ def agreement(
             field="annotations",
             remedy="Give the files of all annotators together: rows with the same response are one text.",
         )
-    types = texts.types()
-    scopes: list[Sequence[str] | None] = [None, types] if any(types) else [None]
-    rows: list[AgreementRow] = []
-    chance: dict[str, Any] = {"resamples": resamples, "seed": seed}
-    for names in scopes:
-        if shared:
-            figures = agreement_figures(people, names, gamma=gamma, anonymous=texts.anonymous, **chance)
-            rows += agreement_rows("people", figures)
-        if silver:
-            wanted = agreement_figures(silver, names, wanted=lambda pair: _person_and_model(pair) is not None, **chance)
-            rows += agreement_rows("silver", wanted)
-        if models:
-            rows += agreement_rows("models", agreement_figures(models, names, gamma=gamma, **chance))
+    rows = agreement_rows(
+        [text for text in people if len(text.layers) > 1],
+        silver,
+        models,
+        by_single_type=True,
+        anonymous=texts.anonymous,
+        gamma=gamma,
+        resamples=resamples,
+        seed=seed,
+    )
     made = signature(
         agreement=texts.digest()[:16],
         unit=unit,
@@ -299,18 +295,44 @@ def agreement(
     )
 
 
-def agreement_rows(among: Among, figures: Iterable[AgreementFigure]) -> list[AgreementRow]:
-    """Figures as rows, a person before the model."""
-    rows = []
+def agreement_rows(
+    people: Sequence[Layered],
+    silver: Sequence[Layered],
+    models: Sequence[Layered] = (),
+    *,
+    by_single_type: bool,
+    anonymous: bool = False,
+    gamma: int = 0,
+    resamples: int,
+    seed: int = 0,
+) -> list[AgreementRow]:
+    """All figures of texts of several people, of people `beside_models`, and of several models.
+
+    They are binary, and typed as well where marks have several types, or a single one and `by_single_type` asks for it.
+    """
+    texts = (*people, *silver, *models)
+    types = sorted({type_ or "" for text in texts for marks in text.layers.values() for type_ in marks.types})
+    typed = any(types) and (by_single_type or len(types) > 1)
+    rows: list[AgreementRow] = []
+    for names in (None, types) if typed else (None,):
+        every = partial(agreement_figures, names=names, resamples=resamples, seed=seed)
+        if people:
+            rows += _rows("people", every(people, gamma=gamma, anonymous=anonymous))
+        if silver:
+            rows += _rows("silver", every(silver, wanted=lambda pair: _person_and_model(pair) is not None))
+        if models:
+            rows += _rows("models", every(models, gamma=gamma))
+    return rows
+
+
+def _rows(among: Among, figures: Iterable[AgreementFigure]) -> Iterator[AgreementRow]:
     for figure in figures:
         estimate, between = figure.estimate, figure.between
         if among == "silver":
             between = _person_and_model(between) or between
         what = figure.measure, figure.scope, figure.language, between, figure.pairs
         counts = estimate.items, estimate.positives, estimate.clusters, estimate.reason
-        low, high = estimate.low, estimate.high
-        rows.append(AgreementRow(among, *what, *counts, value=estimate.value, low=low, high=high))
-    return rows
+        yield AgreementRow(among, *what, *counts, value=estimate.value, low=estimate.low, high=estimate.high)
 
 
 def best_with_silver(rows: Iterable[AgreementRow]) -> dict[str, str]:

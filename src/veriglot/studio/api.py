@@ -22,7 +22,7 @@ from veriglot.studio import adjudication, dashboard, exam, people, review, table
 from veriglot.studio.adjudication import Submission
 from veriglot.studio.assignment import apply_event, count_left, next_assignment
 from veriglot.studio.export import Format, export_zip
-from veriglot.studio.layers import Layer, check
+from veriglot.studio.layers import Layer
 from veriglot.studio.project import Form
 from veriglot.studio.tables import (
     DONE,
@@ -507,7 +507,7 @@ def event(request: Request, caller: Writer, number: Number, body: NewEvent) -> E
         with studio.store.reading() as tx:
             item_id = _mine(tx, caller, number).item_id
         sample = _items(request).sample(studio, item_id)
-        check(body.layer, studio.project.form, sample, complete=body.kind in _HANDING_IN and body.layer.skip is None)
+        body.layer.check(studio.project.form, sample, complete=body.kind in _HANDING_IN)
     return apply_event(studio.store, studio.project, caller.person.id, number, body)
 
 

@@ -24,7 +24,7 @@ from veriglot.studio import exam
 from veriglot.studio import tables as t
 from veriglot.studio.adjudication import after_adjudication
 from veriglot.studio.exam import draw, uniform
-from veriglot.studio.layers import from_annotation, to_data
+from veriglot.studio.layers import Layer
 from veriglot.studio.people import can_judge, can_work, in_languages
 from veriglot.studio.review import after_event, before_event, count_reviewable, final_layer, next_judgement
 from veriglot.studio.tables import AT_WORK, BatchState, Item, ItemRole, Purpose, Refused, State, now
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from sqlalchemy import ColumnElement, Select
 
     from veriglot.records import Detector, Sample
-    from veriglot.studio.layers import Layer
     from veriglot.studio.project import Project
     from veriglot.studio.store import ReadTransaction, Store, WriteTransaction
     from veriglot.studio.tables import Assignment, EventResult, NewEvent, Person
@@ -351,7 +350,7 @@ def suggestions_for(tx: ReadTransaction, project: Project, item: Item) -> list[d
     if entry.detector is not None:
         return _detected(entry.detector, project, tx.sample(item.id))
     silver = tx.silver(item.id)
-    return None if silver is None else list(to_data(silver)["spans"])
+    return None if silver is None else list(silver.to_data()["spans"])
 
 
 @lru_cache(maxsize=4)
@@ -368,4 +367,4 @@ def _detected(name: str, project: Project, sample: Sample) -> list[dict[str, Any
     if prediction.status is not Status.SCORED:
         return None
     annotation = Annotation(annotator=name, kind=Kind.MODEL, taxonomy=detector.taxonomy, spans=prediction.spans)
-    return list(to_data(from_annotation(annotation, project.form, sample))["spans"])
+    return list(Layer.from_annotation(annotation, project.form, sample).to_data()["spans"])

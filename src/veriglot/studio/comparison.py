@@ -7,6 +7,7 @@ compared unit by unit, and there the label has to be the same.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import msgspec
@@ -16,14 +17,13 @@ from sqlalchemy import select
 from veriglot.metrics.agreement import Layered
 from veriglot.metrics.reference import Marks
 from veriglot.metrics.spans import char_bounds, segmenter
-from veriglot.records.taxonomy import taxonomy
 from veriglot.studio import tables as t
-from veriglot.studio.layers import MAX_ID, units_of
-from veriglot.studio.project import NO_HALLUCINATION
+from veriglot.studio.agreement import beside_models
+from veriglot.studio.layers import MAX_ID
 from veriglot.studio.tables import DONE, WORK_ROLES, ItemRole, Purpose, State
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -35,23 +35,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SETTLED_BY_HAND",
-    "SILVER",
+    "Comparison",
     "Counts",
     "SuggestionCounts",
     "annotations_by_item",
-    "compare",
-    "count_marks",
     "count_suggestions",
     "final_single_annotation",
     "final_states",
     "gold_origins",
-    "label_pairs",
-    "marked_share",
-    "mean_similarity",
-    "sum_counts",
     "texts_with_layers",
-    "types_in",
-    "units_in",
     "verdict",
 ]
 
@@ -78,6 +70,11 @@ class Counts(NamedTuple):
         """The harmonic mean of the two; None where neither layer marks anything, which is agreement."""
         return 2 * self.both / (self.given + self.wanted) if self.given + self.wanted else None
 
+    @classmethod
+    def total(cls, counts: Iterable[Counts]) -> Counts:
+        """The sum of one or more."""
+        return cls(*map(sum, zip(*counts, strict=True)))
+
     def reaches(self, threshold: float) -> bool:
         """Whether precision and recall both reach a threshold; one that is undefined does.
 
@@ -86,94 +83,78 @@ class Counts(NamedTuple):
         return all(value is None or value >= threshold for value in (self.precision, self.recall))
 
 
-def sum_counts(counts: Iterable[Counts]) -> Counts:
-    """The sum of one or more."""
-    return Counts(*map(sum, zip(*counts, strict=True)))
+class Comparison:
+    """Layers of one item held against each other, over half-open ranges of shape `(n, 2)`."""
 
+    def __init__(self, form: Form, sample: Sample) -> None:
+        self._form, self._sample = form, sample
 
-def _marks_of(layer: Layer, form: Form, sample: Sample) -> Marks:
-    """What a layer says is not right: its spans, its units whose label is no clean one, or all of the response."""
-    marks = sorted(_marks(layer, form, len(sample.response)))
-    spans = np.array([(start, end) for start, end, _ in marks], np.int32).reshape(-1, 2)
-    return Marks(spans, tuple(type_ for _, _, type_ in marks))
+    @cached_property
+    def bounds(self) -> NDArray[np.int32]:
+        """Characters where spans are marked, the units that are labelled, or the whole response."""
+        if self._form.labels:
+            return np.array([[0, len(self._sample.response)]], np.int32)
+        if self._form.unit is not None:
+            return np.array(self._form.units_of(self._sample), np.int32).reshape(-1, 2)
+        return char_bounds(self._sample.response)
 
+    @cached_property
+    def units(self) -> NDArray[np.int32]:
+        """What agreement is counted in: words where spans are marked, else what is labelled."""
+        words = self._form.has_spans
+        return segmenter("word")(self._sample.response, self._sample.language) if words else self.bounds
 
-def count_marks(layer: Layer, form: Form) -> int:
-    """How many marks `_marks_of` finds, for which the text is not needed."""
-    return sum(1 for _ in _marks(layer, form, 1))
+    def marks(self, layer: Layer) -> Marks:
+        """What a layer says is not right: its spans, its units whose label is no clean one, or all of the response."""
+        marks = sorted(layer.marks(self._form, len(self._sample.response)))
+        spans = np.array([(start, end) for start, end, _ in marks], np.int32).reshape(-1, 2)
+        return Marks(spans, tuple(type_ for _, _, type_ in marks))
 
+    def counts(self, given: Layer, wanted: Layer) -> Counts:
+        """Count what two layers have in common: characters of spans, or units with the same label.
 
-def _marks(layer: Layer, form: Form, length: int) -> Iterator[tuple[int, int, str]]:
-    if layer.skip is not None:
-        return
-    yield from ((span.start, span.end, span.type) for span in layer.spans)
-    clean = taxonomy(form.taxonomy).clean if form.unit is not None else ()
-    for unit in layer.units:
-        if unit.label is not None and unit.label not in clean:
-            yield unit.start, unit.end, unit.label
-    if layer.label not in {None, NO_HALLUCINATION} and length:
-        yield 0, length, str(layer.label)
+        A layer that skips the item marks nothing.
+        """
+        pairs = self.label_pairs(given, wanted, self.bounds, typed=not self._form.has_spans)
+        both = sum(a == b != "" for a, b in pairs)
+        return Counts(both, sum(bool(a) for a, _ in pairs), sum(bool(b) for _, b in pairs))
 
+    def similarity(self, first: Layer, second: Layer) -> float:
+        """How alike two layers are, from 0 to 1: the share of what either marks that both mark alike, type and all.
 
-def _bounds(form: Form, sample: Sample) -> NDArray[np.int32]:
-    """What is compared, as half-open ranges of shape `(n, 2)`: characters, units that are labelled, or the whole."""
-    if form.labels:
-        return np.array([[0, len(sample.response)]], np.int32)
-    if form.unit is not None:
-        return np.array(units_of(form, sample), np.int32).reshape(-1, 2)
-    return char_bounds(sample.response)
+        Two that mark nothing are alike; one that skips an item and one that does not are not.
+        """
+        if (first.skip is None) != (second.skip is None):
+            return 0.0
+        either = [(a, b) for a, b in self.label_pairs(first, second, self.bounds, typed=True) if a or b]
+        return sum(a == b for a, b in either) / len(either) if either else 1.0
 
+    def mean_similarity(self, pairs: Iterable[tuple[Layer, Layer]]) -> float | None:
+        """The mean over pairs of layers; None where there is no pair."""
+        values = [self.similarity(first, second) for first, second in pairs]
+        return sum(values) / len(values) if values else None
 
-def _labels(marks: Marks, bounds: NDArray[np.int32], *, typed: bool) -> list[str]:
-    """What marks say of each range; the shortest of several speaks."""
-    labels = np.full(len(bounds), "", dtype=object)
-    order = sorted(range(len(marks.spans)), key=lambda i: (int(marks.spans[i, 0]) - int(marks.spans[i, 1]), -i))
-    for index in order:
-        start, end = marks.spans[index]
-        labels[(bounds[:, 1] > start) & (bounds[:, 0] < end)] = (marks.types[index] or "") if typed else "marked"
-    return list(labels)
+    def marked_share(self, layer: Layer) -> float:
+        """The share of characters that a layer marks, from 0 to 1."""
+        marked = self._labels(layer, char_bounds(self._sample.response), typed=False)
+        return sum(map(bool, marked)) / len(marked) if marked else 0.0
 
+    def label_pairs(
+        self, first: Layer, second: Layer, bounds: NDArray[np.int32], *, typed: bool
+    ) -> list[tuple[str, str]]:
+        """What each of two layers says of each range: empty where nothing, else the type (`marked` if not `typed`)."""
+        labels = (self._labels(layer, bounds, typed=typed) for layer in (first, second))
+        return list(zip(*labels, strict=True))
 
-def compare(given: Layer, wanted: Layer, form: Form, sample: Sample) -> Counts:
-    """Count what two layers have in common: characters of spans, or units with the same label.
-
-    A layer that skips the item marks nothing.
-    """
-    pairs = label_pairs(given, wanted, form, sample, _bounds(form, sample), typed=not form.has_spans)
-    return Counts(sum(a == b != "" for a, b in pairs), sum(bool(a) for a, _ in pairs), sum(bool(b) for _, b in pairs))
-
-
-def similarity(first: Layer, second: Layer, form: Form, sample: Sample) -> float:
-    """How alike two layers are, from 0 to 1: the share of what either marks that both mark alike, type and all.
-
-    Two that mark nothing are alike; one that skips an item and one that does not are not.
-    """
-    if (first.skip is None) != (second.skip is None):
-        return 0.0
-    pairs = label_pairs(first, second, form, sample, _bounds(form, sample), typed=True)
-    either = [(a, b) for a, b in pairs if a or b]
-    return sum(a == b for a, b in either) / len(either) if either else 1.0
-
-
-def mean_similarity(layers: Iterable[tuple[Layer, Layer]], form: Form, sample: Sample) -> float | None:
-    """The mean over pairs of layers; None where there is no pair."""
-    values = [similarity(first, second, form, sample) for first, second in layers]
-    return sum(values) / len(values) if values else None
-
-
-def label_pairs(
-    first: Layer, second: Layer, form: Form, sample: Sample, bounds: NDArray[np.int32], *, typed: bool
-) -> list[tuple[str, str]]:
-    """What each of two layers says of each range: empty where nothing, else the type (or `marked`, if not `typed`)."""
-    labels = (_labels(_marks_of(layer, form, sample), bounds, typed=typed) for layer in (first, second))
-    return list(zip(*labels, strict=True))
-
-
-def marked_share(layer: Layer, form: Form, sample: Sample) -> float:
-    """The share of characters that a layer marks, from 0 to 1."""
-    bounds = char_bounds(sample.response)
-    marked = _labels(_marks_of(layer, form, sample), bounds, typed=False)
-    return sum(map(bool, marked)) / len(marked) if marked else 0.0
+    def _labels(self, layer: Layer, bounds: NDArray[np.int32], *, typed: bool) -> list[str]:
+        """What marks say of each range; the shortest of several speaks."""
+        labels = np.full(len(bounds), "", dtype=object)
+        marks = self.marks(layer)
+        order = sorted(range(len(marks.spans)), key=lambda i: (int(marks.spans[i, 0]) - int(marks.spans[i, 1]), -i))
+        for index in order:
+            start, end = marks.spans[index]
+            labels[(bounds[:, 1] > start) & (bounds[:, 0] < end)] = (marks.types[index] or "") if typed else "marked"
+        return list(labels)
 
 
 # What became of the marks that were shown beforehand (`assignment.suggestions_for`).
@@ -234,8 +215,7 @@ def count_suggestions(assignments: Iterable[Assignment]) -> SuggestionCounts | N
 # What was handed in, gathered for figures: texts with the layers of all who annotated them.
 
 
-SILVER = "silver"
-"""Stands for the silver layer among the public ids of people, none of which is this word."""
+_SILVER = "silver"
 
 SETTLED_BY_HAND = "adjudicated"
 """The event in which a lead settles an item by hand."""
@@ -270,42 +250,24 @@ def final_single_annotation(project: Project, item: Item, handed_in: Sequence[As
 
 
 def texts_with_layers(
-    tx: ReadTransaction,
-    project: Project,
-    project_id: int,
-    *,
-    silver: bool = False,
-    shared: bool = False,
-    language: str | None = None,
+    tx: ReadTransaction, project: Project, *, silver: bool = False, shared: bool = False, language: str | None = None
 ) -> list[Layered]:
     """Items of a language, or all, with what each annotator marked in them, under their public ids; skips left out.
 
-    With `silver`, the silver layer stands among them as `SILVER`; with `shared`, only items of two people or more.
+    With `silver`, only items with a silver layer, which is the model's; with `shared`, only items of two people or
+    more.
     """
-    names = tx.public_ids(project_id)
-    by_item = annotations_by_item(tx, project_id)
+    project_id = tx.project(project.slug).id
+    names, by_item = tx.public_ids(project_id), annotations_by_item(tx, project_id)
     texts = []
     for item in tx.items(project_id, role=WORK_ROLES, language=language):
         layer_of = {names[row.person_id]: row.layer for row in by_item.get(item.id, ()) if row.layer.skip is None}
-        if not layer_of or (shared and len(layer_of) < 2):
+        if not layer_of or (shared and len(layer_of) < 2) or (silver and not item.has_silver):
             continue
         sample = tx.sample(item.id)
-        mechanical = tx.silver(item.id) if silver else None
-        if mechanical is not None:
-            layer_of[SILVER] = mechanical
-        layers = {name: _marks_of(layer, project.form, sample) for name, layer in layer_of.items()}
-        bounds = units_in(project.form, sample)
-        texts.append(Layered(item.key, item.language or "", len(sample.response), bounds, layers))
+        comparison = Comparison(project.form, sample)
+        layers = {name: comparison.marks(layer) for name, layer in layer_of.items()}
+        if silver and (mechanical := tx.silver(item.id)) is not None:
+            layers = beside_models(layers, {_SILVER: comparison.marks(mechanical)})
+        texts.append(Layered(item.key, item.language or "", len(sample.response), comparison.units, layers))
     return texts
-
-
-def types_in(texts: Iterable[Layered]) -> list[str]:
-    """All types of marks that occur, sorted; an empty one where a mark has none."""
-    return sorted({type_ or "" for text in texts for marks in text.layers.values() for type_ in marks.types})
-
-
-def units_in(form: Form, sample: Sample) -> NDArray[np.int32]:
-    """What agreement is counted in, of shape `(n, 2)`: words where spans are marked, otherwise what is labelled."""
-    if form.has_spans:
-        return segmenter("word")(sample.response, sample.language)
-    return _bounds(form, sample)

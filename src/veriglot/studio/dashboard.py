@@ -8,22 +8,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from veriglot.metrics.agreement import agreement_figures
 from veriglot.metrics.estimate import FEWEST_TEXTS
 from veriglot.studio import exam, review
 from veriglot.studio.agreement import AgreementRow, agreement_rows, best_with_silver
 from veriglot.studio.comparison import (
-    SILVER,
+    Comparison,
     SuggestionCounts,
     annotations_by_item,
-    compare,
-    count_marks,
     count_suggestions,
     final_single_annotation,
     final_states,
-    mean_similarity,
     texts_with_layers,
-    types_in,
 )
 from veriglot.studio.people import can_work, number_people
 from veriglot.studio.review import count_verdicts
@@ -78,22 +73,10 @@ def measure_agreement(
     Raises:
         MissingExtraError: gamma is asked for, and scipy is not installed.
     """
-    project_id = tx.project(project.slug).id
-    people = texts_with_layers(tx, project, project_id, language=language, shared=True)
-    with_silver = texts_with_layers(tx, project, project_id, language=language, silver=True)
-    silver = [text for text in with_silver if SILVER in text.layers]
-    types = types_in([*people, *silver])
-    lines: list[AgreementRow] = []
-    for names in [None, types] if len(types) > 1 or not project.form.has_spans else [None]:
-        if people:
-            lines += agreement_rows(
-                "people", agreement_figures(people, names, gamma=gamma, resamples=_RESAMPLES, seed=0)
-            )
-        if silver:
-            figures = agreement_figures(
-                silver, names, gamma=0, wanted=lambda pair: SILVER in pair, resamples=_RESAMPLES, seed=0
-            )
-            lines += agreement_rows("silver", figures)
+    people = texts_with_layers(tx, project, language=language, shared=True)
+    silver = texts_with_layers(tx, project, language=language, silver=True)
+    by_type = not project.form.has_spans
+    lines = agreement_rows(people, silver, by_single_type=by_type, gamma=gamma, resamples=_RESAMPLES)
     unit = "word" if project.form.has_spans else project.form.unit or "pair"
     return ProjectAgreement(unit, len(people), best_with_silver(lines), lines)
 
@@ -447,26 +430,27 @@ def _worked_items(
 ) -> dict[int, list[WorkedItem]]:
     """What each person handed in, held against known answers and against others."""
     works: dict[int, list[WorkedItem]] = {}
-    form = project.form
     for item_id, rows in by_item.items():
         item = items[item_id]
         is_check = item.role is ItemRole.CHECK
-        sample = tx.sample(item_id) if is_check or len(rows) > 1 else None  # texts are many, and seldom needed
+        needed = is_check or len(rows) > 1  # texts are many, and seldom needed
+        comparison = Comparison(project.form, tx.sample(item_id)) if needed else None
         gold = tx.gold(item_id) if is_check else None
         for row in rows:
             check = alike = None
-            if sample is not None and gold is not None:
-                f1 = compare(row.layer, gold, form, sample).f1
+            if comparison is not None and gold is not None:
+                f1 = comparison.counts(row.layer, gold).f1
                 check = 1.0 if f1 is None else f1
-            elif sample is not None:
-                others = [(row.layer, other.layer) for other in rows if other.person_id != row.person_id]
-                alike = mean_similarity(others, form, sample)
+            elif comparison is not None:
+                alike = comparison.mean_similarity(
+                    (row.layer, other.layer) for other in rows if other.person_id != row.person_id
+                )
             works.setdefault(row.person_id, []).append(
                 WorkedItem(
                     row.submitted_at or row.changed_at,
                     item.words,
                     row.seconds,
-                    count_marks(row.layer, form),
+                    len(list(row.layer.marks(project.form))),
                     row.layer.skip is not None,
                     check,
                     alike,

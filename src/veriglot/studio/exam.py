@@ -15,14 +15,13 @@ import msgspec
 import numpy as np
 
 from veriglot.metrics.agreement import kappa
-from veriglot.studio.comparison import compare, count_marks, label_pairs, marked_share, sum_counts, units_in
+from veriglot.studio.comparison import Comparison, Counts
 from veriglot.studio.project import StratumEntry
 from veriglot.studio.tables import ItemRole, Purpose, Refused, Role, State, now
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
 
-    from veriglot.records import Sample
     from veriglot.studio.layers import Layer
     from veriglot.studio.project import ExamEntry, Project
     from veriglot.studio.store import ReadTransaction, Store, WriteTransaction
@@ -104,7 +103,7 @@ def shortage(candidates: Sequence[Candidate], entry: ExamEntry) -> list[str]:
     return missing
 
 
-Answer = tuple["Sample", "Layer", "Layer"]
+Answer = tuple[Comparison, "Layer", "Layer"]
 """An item, what was answered, and what it is held against."""
 
 
@@ -224,7 +223,9 @@ def _finish(tx: WriteTransaction, project: Project, person: Person) -> Outcome:
         item = tx.item(row.item_id)
         wanted = _reference(tx, entry, item.id)
         assert wanted is not None  # else it would not have been given
-        by_language.setdefault(item.language or "", []).append((tx.sample(item.id), row.layer, wanted))
+        by_language.setdefault(item.language or "", []).append(
+            (Comparison(project.form, tx.sample(item.id)), row.layer, wanted)
+        )
     outcome = measure(project, by_language, attempt=person.exam_attempts + 1)
     for row in rows:
         tx.move(row.id, State.ACCEPTED, kind="exam_measured", attempt=outcome.attempt)
@@ -260,22 +261,21 @@ def measure(project: Project, by_language: dict[str, list[Answer]], *, attempt: 
 
 
 def _figures(project: Project, answers: Sequence[Answer]) -> dict[str, Any]:
-    counts = sum_counts(compare(given, wanted, project.form, sample) for sample, given, wanted in answers)
+    counts = Counts.total(comparison.counts(given, wanted) for comparison, given, wanted in answers)
     return {
         "precision": counts.precision,
         "recall": counts.recall,
-        "agreement": _kappa(project, answers, typed=not project.form.has_spans),
-        "agreement_typed": _kappa(project, answers, typed=True),
+        "agreement": _kappa(answers, typed=not project.form.has_spans),
+        "agreement_typed": _kappa(answers, typed=True),
         "items": len(answers),
     }
 
 
-def _kappa(project: Project, answers: Iterable[Answer], *, typed: bool) -> float:
+def _kappa(answers: Iterable[Answer], *, typed: bool) -> float:
     """Cohen's kappa over all units of all items; 1 where both say the same of every unit and chance explains it all."""
     pairs: list[tuple[str, str]] = []
-    for sample, given, wanted in answers:
-        bounds = units_in(project.form, sample)
-        pairs += label_pairs(given, wanted, project.form, sample, bounds, typed=typed)
+    for comparison, given, wanted in answers:
+        pairs += comparison.label_pairs(given, wanted, comparison.units, typed=typed)
     names = sorted({label for pair in pairs for label in pair})
     table = np.zeros((len(names), len(names)))
     for first, second in pairs:
@@ -326,9 +326,8 @@ def _candidate(tx: ReadTransaction, project: Project, entry: ExamEntry, item: It
     wanted = _reference(tx, entry, item.id)
     if wanted is None:
         raise Refused(f"The item {item.key!r} is for the exam and has no {entry.against} layer.")
-    sample = tx.sample(item.id)
-    share = marked_share(wanted, project.form, sample)
-    return Candidate(item.id, item.key, share, count_marks(wanted, project.form))
+    share = Comparison(project.form, tx.sample(item.id)).marked_share(wanted)
+    return Candidate(item.id, item.key, share, len(list(wanted.marks(project.form))))
 
 
 def _open_attempt(tx: ReadTransaction, person: Person) -> list[Assignment]:

@@ -30,7 +30,7 @@ from veriglot.formats.writer import open_writer
 from veriglot.records import Kind
 from veriglot.storage.files import open_whole
 from veriglot.studio.comparison import count_suggestions, final_single_annotation, gold_origins, verdict
-from veriglot.studio.layers import EMPTY, to_annotation, to_data
+from veriglot.studio.layers import Layer
 from veriglot.studio.review import final_layer
 from veriglot.studio.tables import DONE, WORK_ROLES, Purpose, now, write_moment
 
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from veriglot.formats.base import Losses
     from veriglot.formats.writer import Writer
     from veriglot.records import Annotation, Sample
-    from veriglot.studio.layers import Layer
     from veriglot.studio.project import Project
     from veriglot.studio.store import ReadTransaction, Store
     from veriglot.studio.tables import Assignment, Event, Item
@@ -132,15 +131,15 @@ def _row(
     handed_in = {
         names.by_id[row.person_id]: row for row in rows if row.purpose is Purpose.ANNOTATE and row.state in DONE
     }
-    annotations = (to_annotation(row.layer, form, bare, name) for name, row in handed_in.items())
+    annotations = (row.layer.to_annotation(form, bare, name) for name, row in handed_in.items())
     people = [annotation for annotation in annotations if annotation is not None]
     gold, silver, others = _imported(project, original, people, settled=origin is not None)
     source: str | None = "imported"
     if gold is None:
         layer, source = _gold(tx, project, item, list(handed_in.values()), origin)
-        gold = None if layer is None else to_annotation(layer, form, bare, _GOLD)
+        gold = None if layer is None else layer.to_annotation(form, bare, _GOLD)
     if silver is None and (layer := tx.silver(item.id)) is not None:
-        annotation = to_annotation(layer, form, bare, _SILVER)
+        annotation = layer.to_annotation(form, bare, _SILVER)
         silver = None if annotation is None else msgspec.structs.replace(annotation, kind=Kind.MODEL)
     studio = {
         "item": item.id,
@@ -195,7 +194,7 @@ def _assignment_fields(row: Assignment, names: _Names) -> dict[str, Any]:
         "round": row.round or None,
         "subject": row.subject_id,
         "version": row.version,
-        "layer": None if row.layer == EMPTY and row.version == 0 else to_data(row.layer),
+        "layer": None if row.layer == Layer() and row.version == 0 else row.layer.to_data(),
         "suggestions": suggestions,
         "message": row.message,
         "seconds": row.seconds,

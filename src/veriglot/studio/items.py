@@ -13,7 +13,7 @@ from veriglot.errors import InputError, UnknownNameError, VeriglotError
 from veriglot.formats.reader import read_rows
 from veriglot.records.languages import get_language
 from veriglot.storage.checkpoint import FailedRow
-from veriglot.studio.layers import Layer, from_annotation, to_data
+from veriglot.studio.layers import Layer
 from veriglot.studio.project import NO_HALLUCINATION, TaskKind
 from veriglot.studio.tables import WORK_ROLES, ItemRole, NotFound, StoreError
 
@@ -169,7 +169,7 @@ class _Import:
             "role": self.role,
             "words": len(word_bounds(sample.response, sample.language)),
             "sample": msgspec.to_builtins(sample),
-            **{name: None if layer is None else to_data(layer) for name, layer in layers.items()},
+            **{name: None if layer is None else layer.to_data() for name, layer in layers.items()},
         }
 
     def _layer(self, sample: Sample, annotator: str | None) -> Layer | None:
@@ -181,7 +181,7 @@ class _Import:
         if annotation is None:  # as HalluVerse25's reader says it
             unlabelled = form.task is TaskKind.PAIRS and sample.meta.get("label") == NO_HALLUCINATION
             return Layer(label=NO_HALLUCINATION) if unlabelled else None
-        layer = from_annotation(annotation, form, sample)
+        layer = Layer.from_annotation(annotation, form, sample)
         self.result.widened += len(_places(layer) - _places(annotation))
         return layer
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from veriglot.errors import InputError
-from veriglot.records import Annotation, Kind, Pointer, Span, Unit, from_mapping
+from veriglot.records import Annotation, Kind, Pointer, Span, Unit
 from veriglot.records.taxonomy import taxonomy
 from veriglot.studio.project import NO_HALLUCINATION, TaskKind, require
 from veriglot.text.segmentation import clusters
@@ -23,19 +23,7 @@ if TYPE_CHECKING:
     from veriglot.records import Sample
     from veriglot.studio.project import Choice, Form, RatingEntry
 
-__all__ = [
-    "EMPTY",
-    "Layer",
-    "LayerSpan",
-    "LayerUnit",
-    "check",
-    "encode",
-    "from_annotation",
-    "from_data",
-    "to_annotation",
-    "to_data",
-    "units_of",
-]
+__all__ = ["Layer", "LayerSpan", "LayerUnit"]
 
 
 MAX_MARKS = 5000
@@ -98,7 +86,7 @@ class Layer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         source_flags: what is wrong with the source or the question.
         skip: why the item is left out, or None.
         comment: of the annotator's.
-        rejected: ids of suggestions that the annotator rejected (`suggesting.suggested_id`).
+        rejected: ids of suggestions that the annotator rejected (`comparison.suggested_id`).
     """
 
     spans: tuple[LayerSpan, ...] = ()
@@ -111,30 +99,96 @@ class Layer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     comment: str = ""
     rejected: tuple[str, ...] = ()
 
+    def to_data(self) -> dict[str, Any]:
+        """Plain data, with every field; `rejected` only where something was: layers of before are written as ever."""
+        data: dict[str, Any] = msgspec.to_builtins(self)
+        if not self.rejected:
+            del data["rejected"]
+        return data
 
-EMPTY = Layer()
+    def encode(self) -> str:
+        """JSON in ASCII, the same for equal layers; any database keeps it as it is."""
+        return json.dumps(self.to_data(), ensure_ascii=True, sort_keys=True, separators=(",", ":"))
 
+    def marks(self, form: Form, length: int = 1) -> Iterator[tuple[int, int, str]]:
+        """What it says is not right in a response of a length: start, end and type of its spans and such units.
 
-def from_data(data: Any) -> Layer:
-    """A layer from decoded JSON; checked for its shape only, see `layers.check` for the rest.
+        A layer that skips the item marks nothing; a label of the whole item is a mark over all of it.
+        """
+        if self.skip is not None:
+            return
+        yield from ((span.start, span.end, span.type) for span in self.spans)
+        clean = taxonomy(form.taxonomy).clean if form.unit is not None else ()
+        for unit in self.units:
+            if unit.label is not None and unit.label not in clean:
+                yield unit.start, unit.end, unit.label
+        if self.label not in {None, NO_HALLUCINATION} and length:
+            yield 0, length, str(self.label)
 
-    Raises:
-        InputError: a field is unknown, missing or of a wrong kind; `field` names the place.
-    """
-    return from_mapping(data, Layer)
+    def check(self, form: Form, sample: Sample, *, complete: bool = False) -> None:
+        """Refuse a layer that does not fit the form and the item.
 
+        Where it is `complete`, that is, handed in, every unit, label and required rating has an answer, or the item is
+        skipped.
 
-def to_data(layer: Layer) -> dict[str, Any]:
-    """Plain data, with every field; `rejected` only where something was: layers of before are written as ever."""
-    data: dict[str, Any] = msgspec.to_builtins(layer)
-    if not layer.rejected:
-        del data["rejected"]
-    return data
+        Raises:
+            InputError: it does not fit; `field` names the place, such as `spans[2].end`.
+        """
+        borders = Borders.of(sample.response)
+        _check_spans(self, form, borders)
+        _check_units(self, form, sample, borders)
+        _check_item(self, form)
+        if complete and self.skip is None:
+            _check_complete(self, form, sample)
 
+    def to_annotation(self, form: Form, sample: Sample, annotator: str) -> Annotation | None:
+        """What records hold of a layer that `check` lets pass, under an annotator's name; None where it skips."""
+        if self.skip is not None:
+            return None
+        text = sample.response
+        spans = tuple(
+            Span(span.start, span.end, span.type, text=text[span.start : span.end])
+            for span in sorted(self.spans, key=lambda span: (span.start, span.end, span.type))
+        )
+        ratings: dict[str, float | str] = dict(self.ratings)
+        if form.span_rating is not None:
+            name = form.span_rating.name
+            ratings |= {f"{name}[{s.start}:{s.end}]": s.rating for s in self.spans if s.rating is not None}
+        unit_flags = [f"{flag}[{unit.start}:{unit.end}]" for unit in self.units for flag in unit.flags]
+        return Annotation(
+            annotator=annotator,
+            kind=Kind.HUMAN,
+            taxonomy=form.taxonomy,
+            spans=spans if form.has_spans else None,
+            units=_annotation_units(self, form, text),
+            ratings=ratings,
+            flags=(*self.flags, *self.source_flags, *unit_flags),
+        )
 
-def encode(layer: Layer) -> str:
-    """JSON in ASCII, the same for equal layers; any database keeps it as it is."""
-    return json.dumps(to_data(layer), ensure_ascii=True, sort_keys=True, separators=(",", ":"))
+    @classmethod
+    def from_annotation(cls, annotation: Annotation, form: Form, sample: Sample) -> Layer:
+        """The layer that an annotation of a file stands for; marks are widened to whole characters.
+
+        Spans of types that count as supported are left out where the form marks spans; types of another taxonomy are
+        mapped.
+
+        Raises:
+            InputError: it holds nothing that the form asks for.
+            UsageError: its taxonomy cannot be brought to the form's.
+        """
+        borders = Borders.of(sample.response)
+        types = taxonomy(annotation.taxonomy).to(form.taxonomy)
+        if form.task is TaskKind.PAIRS:
+            return cls(label=_label(annotation, types))
+        if form.unit is not None:
+            if annotation.units is None:
+                raise InputError(f"the layer of {annotation.annotator!r} labels no units", field="annotations")
+            units = [(*borders.widened(unit.start, unit.end), types.get(unit.label)) for unit in annotation.units]
+            return cls(units=tuple(LayerUnit(*unit) for unit in dict.fromkeys(units) if unit[2] is not None))
+        if annotation.spans is None:
+            raise InputError(f"the layer of {annotation.annotator!r} marks no spans", field="annotations")
+        spans = dict.fromkeys(_spans(annotation, form, types, borders))
+        return cls(spans=tuple(LayerSpan(f"s{number}", *span) for number, span in enumerate(spans, 1)))
 
 
 # Whether a layer fits its item and its form: spans inside the text and on whole characters, words that the form
@@ -173,35 +227,6 @@ class Borders(NamedTuple):
         while end in self.inside:
             end += 1
         return start, end
-
-
-def units_of(form: Form, sample: Sample) -> list[Range]:
-    """The units of a response that are labelled one by one, in order; none where the form has no units."""
-    from veriglot.text.facts import facts
-    from veriglot.text.segmentation import sentences
-
-    if form.unit is None:
-        return []
-    if form.unit == "sentence":
-        return sentences(sample.response, sample.language)
-    return list(dict.fromkeys((fact.start, fact.end) for fact in facts(sample.response, sample.language)))
-
-
-def check(layer: Layer, form: Form, sample: Sample, *, complete: bool = False) -> None:
-    """Refuse a layer that does not fit the form and the item.
-
-    Where it is `complete`, that is, handed in, every unit, label and required rating has an answer, or the item is
-    skipped.
-
-    Raises:
-        InputError: it does not fit; `field` names the place, such as `spans[2].end`.
-    """
-    borders = Borders.of(sample.response)
-    _check_spans(layer, form, borders)
-    _check_units(layer, form, sample, borders)
-    _check_item(layer, form)
-    if complete and layer.skip is None:
-        _check_complete(layer, form, sample)
 
 
 def _check_spans(layer: Layer, form: Form, borders: Borders) -> None:
@@ -272,7 +297,7 @@ def _check_complete(layer: Layer, form: Form, sample: Sample) -> None:
     if form.labels and layer.label is None:
         raise InputError("the item has no label yet", field="label", remedy="Choose a label, or skip the item.")
     answered = {(unit.start, unit.end) for unit in layer.units if unit.label is not None or unit.counts}
-    missing = [unit for unit in units_of(form, sample) if unit not in answered]
+    missing = [unit for unit in form.units_of(sample) if unit not in answered]
     if missing:
         start, end = missing[0]
         raise InputError(
@@ -329,32 +354,7 @@ def _check_distinct(values: Iterable[object], what: str, field: str) -> None:
 # layer, which exports keep beside it. Answers per span and per unit are named by their place: `fools_reader[3:9]`.
 
 
-def to_annotation(layer: Layer, form: Form, sample: Sample, annotator: str) -> Annotation | None:
-    """What records hold of a layer that `check` lets pass, under an annotator's name; None where it skips the item."""
-    if layer.skip is not None:
-        return None
-    text = sample.response
-    spans = tuple(
-        Span(span.start, span.end, span.type, text=text[span.start : span.end])
-        for span in sorted(layer.spans, key=lambda span: (span.start, span.end, span.type))
-    )
-    ratings: dict[str, float | str] = dict(layer.ratings)
-    if form.span_rating is not None:
-        name = form.span_rating.name
-        ratings |= {f"{name}[{s.start}:{s.end}]": s.rating for s in layer.spans if s.rating is not None}
-    unit_flags = [f"{flag}[{unit.start}:{unit.end}]" for unit in layer.units for flag in unit.flags]
-    return Annotation(
-        annotator=annotator,
-        kind=Kind.HUMAN,
-        taxonomy=form.taxonomy,
-        spans=spans if form.has_spans else None,
-        units=_units(layer, form, text),
-        ratings=ratings,
-        flags=(*layer.flags, *layer.source_flags, *unit_flags),
-    )
-
-
-def _units(layer: Layer, form: Form, text: str) -> tuple[Unit, ...] | None:
+def _annotation_units(layer: Layer, form: Form, text: str) -> tuple[Unit, ...] | None:
     if form.unit is not None:
         units = sorted(layer.units, key=lambda unit: (unit.start, unit.end))
         return tuple(Unit(unit.start, unit.end, unit.label) for unit in units if unit.label is not None)
@@ -363,31 +363,6 @@ def _units(layer: Layer, form: Form, text: str) -> tuple[Unit, ...] | None:
     if layer.label in {None, NO_HALLUCINATION} or not text:
         return ()
     return (Unit(0, len(text), str(layer.label)),)
-
-
-def from_annotation(annotation: Annotation, form: Form, sample: Sample) -> Layer:
-    """The layer that an annotation of a file stands for; marks are widened to whole characters.
-
-    Spans of types that count as supported are left out where the form marks spans; types of another taxonomy are
-    mapped.
-
-    Raises:
-        InputError: it holds nothing that the form asks for.
-        UsageError: its taxonomy cannot be brought to the form's.
-    """
-    borders = Borders.of(sample.response)
-    types = taxonomy(annotation.taxonomy).to(form.taxonomy)
-    if form.task is TaskKind.PAIRS:
-        return Layer(label=_label(annotation, types))
-    if form.unit is not None:
-        if annotation.units is None:
-            raise InputError(f"the layer of {annotation.annotator!r} labels no units", field="annotations")
-        units = [(*borders.widened(unit.start, unit.end), types.get(unit.label)) for unit in annotation.units]
-        return Layer(units=tuple(LayerUnit(*unit) for unit in dict.fromkeys(units) if unit[2] is not None))
-    if annotation.spans is None:
-        raise InputError(f"the layer of {annotation.annotator!r} marks no spans", field="annotations")
-    spans = dict.fromkeys(_spans(annotation, form, types, borders))
-    return Layer(spans=tuple(LayerSpan(f"s{number}", *span) for number, span in enumerate(spans, 1)))
 
 
 def _spans(

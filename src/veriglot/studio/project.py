@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+    from veriglot.records import Sample
     from veriglot.records.taxonomy import Taxonomy
 
 __all__ = [
@@ -324,6 +325,17 @@ class Form(msgspec.Struct, frozen=True):
     def has_spans(self) -> bool:
         """Whether spans are marked."""
         return bool(self.types)
+
+    def units_of(self, sample: Sample) -> list[tuple[int, int]]:
+        """The units of a response that are labelled one by one, in order; none where the form has no units."""
+        from veriglot.text.facts import facts
+        from veriglot.text.segmentation import sentences
+
+        if self.unit is None:
+            return []
+        if self.unit == "sentence":
+            return sentences(sample.response, sample.language)
+        return list(dict.fromkeys((fact.start, fact.end) for fact in facts(sample.response, sample.language)))
 
 
 def form_of(entries: Entries) -> Form:

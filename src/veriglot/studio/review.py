@@ -20,7 +20,7 @@ import msgspec
 from sqlalchemy import and_, case, exists, func, or_, select
 
 from veriglot.studio import tables as t
-from veriglot.studio.comparison import compare, final_states, sum_counts
+from veriglot.studio.comparison import Comparison, Counts, final_states
 from veriglot.studio.exam import draw
 from veriglot.studio.people import can_judge, in_languages
 from veriglot.studio.tables import AT_WORK, WORK_ROLES, BatchState, ItemRole, Purpose, Refused, State
@@ -381,8 +381,8 @@ def _after_check(tx: WriteTransaction, project: Project, check: Assignment) -> N
 def _decide(tx: WriteTransaction, project: Project, batch: Batch, checked: list[tuple[Assignment, Assignment]]) -> None:
     entry = project.entries.validation
     assert entry is not None
-    counts = sum_counts(
-        compare(final_layer(tx, subject), check.layer, project.form, tx.sample(subject.item_id))
+    counts = Counts.total(
+        Comparison(project.form, tx.sample(subject.item_id)).counts(final_layer(tx, subject), check.layer)
         for subject, check in checked
     )
     passed = counts.reaches(entry.threshold)

@@ -24,9 +24,9 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, OperationalError
 
 from veriglot.errors import MissingExtraError, UsageError
-from veriglot.records import sample_from
+from veriglot.records import from_mapping, sample_from
 from veriglot.studio import tables
-from veriglot.studio.layers import EMPTY, Layer, encode, from_data, to_data
+from veriglot.studio.layers import Layer
 from veriglot.studio.tables import (
     AT_WORK,
     Assignment,
@@ -109,13 +109,15 @@ class ReadTransaction:
 
     def gold(self, item_id: int) -> Layer | None:
         """The gold layer of an item, if it has one."""
-        data = self._item_column(item_id, "gold")
-        return None if data is None else from_data(data)
+        return self._layer(item_id, "gold")
 
     def silver(self, item_id: int) -> Layer | None:
         """The silver layer of an item, if it has one."""
-        data = self._item_column(item_id, "silver")
-        return None if data is None else from_data(data)
+        return self._layer(item_id, "silver")
+
+    def _layer(self, item_id: int, column: str) -> Layer | None:
+        data = self._item_column(item_id, column)
+        return None if data is None else from_mapping(data, Layer)
 
     def _item_column(self, item_id: int, name: str) -> Any:
         row = self.connection.execute(select(tables.items.c[name]).where(tables.items.c.id == item_id)).first()
@@ -247,7 +249,7 @@ class WriteTransaction(ReadTransaction):
             "project_id": project_id,
             "kind": kind,
             "payload": payload,
-            "layer": None if layer is None else to_data(layer),
+            "layer": None if layer is None else layer.to_data(),
             "seconds": 0.0,
             "at": now(),
             **columns,
@@ -295,7 +297,7 @@ class WriteTransaction(ReadTransaction):
 
     def set_gold(self, item: Item, layer: Layer, kind: str, *, by: int | None) -> None:
         """Set the gold layer of an item."""
-        self._update(tables.items, item.id, {"gold": to_data(layer)}, "item")
+        self._update(tables.items, item.id, {"gold": layer.to_data()}, "item")
         self.record(kind, item.project_id, item_id=item.id, person_id=by, layer=layer)
 
     def add_person(self, project_id: int, *, by: int | None = None, **columns: Any) -> Person:
@@ -331,7 +333,7 @@ class WriteTransaction(ReadTransaction):
         *,
         round: int = 0,  # noqa: A002  # the word of the table
         subject_id: int | None = None,
-        layer: Layer = EMPTY,
+        layer: Layer | None = None,
         suggestions: list[dict[str, Any]] | None = None,
         by: int | None = None,
     ) -> Assignment:
@@ -341,7 +343,7 @@ class WriteTransaction(ReadTransaction):
             IntegrityError: (SQLAlchemy's) they have it for this purpose, round and subject already. `Store.transact`
             retries.
         """
-        at = now()
+        at, layer = now(), layer or Layer()
         values = {
             "project_id": item.project_id,
             "item_id": item.id,
@@ -351,7 +353,7 @@ class WriteTransaction(ReadTransaction):
             "subject_id": subject_id,
             "state": State.OPEN,
             "version": 0,
-            "layer": to_data(layer),
+            "layer": layer.to_data(),
             "suggestions": suggestions,
             "seconds": 0.0,
             "created_at": at,
@@ -511,7 +513,7 @@ def _changes(old: Assignment, new: NewEvent, state: State) -> dict[str, Any]:
         return {"seconds": seconds, "opened_at": old.opened_at or at}
     changes: dict[str, Any] = {"seconds": seconds, "version": old.version + 1, "state": state, "changed_at": at}
     if new.layer is not None:
-        changes["layer"] = to_data(new.layer)
+        changes["layer"] = new.layer.to_data()
     if state in _HANDED_IN:
         changes["submitted_at"] = at
     return changes
@@ -530,7 +532,7 @@ def _repeated(known: Event, assignment: Assignment, person_id: int, new: NewEven
 
 def _digest(new: NewEvent) -> str:
     """Of what the event says; not of the clock, which a sender may read again when it repeats itself."""
-    layer = "" if new.layer is None else encode(new.layer)
+    layer = "" if new.layer is None else new.layer.encode()
     joined = "\0".join((new.kind, str(new.base_version), layer, new.comment or ""))
     return hashlib.sha256(joined.encode("utf-8", "surrogatepass")).hexdigest()
 

@@ -27,7 +27,6 @@ import msgspec
 from veriglot.errors import InputError
 from veriglot.records import Pointer
 from veriglot.report import text_layout
-from veriglot.studio.layers import units_of
 from veriglot.studio.project import LANGUAGE_TAG, TaskKind
 from veriglot.text.normalization import fold
 from veriglot.text.segmentation import sentences, word_bounds
@@ -158,7 +157,7 @@ def _item_view(studio: Studio, item_id: int, sample: Sample) -> ItemView:
         ],
         words=_words(sample.response, sample.language),
         sentences=sentences(sample.response, sample.language),
-        units=units_of(form, sample),
+        units=form.units_of(sample),
         original="\n\n".join(passage.text for passage in sample.evidence) if form.task is TaskKind.PAIRS else None,
     )
 

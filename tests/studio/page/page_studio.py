@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from studio_server import for_browser
 
 from veriglot.studio.items import import_all
-from veriglot.studio.layers import encode
 from veriglot.studio.people import invite
 from veriglot.studio.project import load
 from veriglot.studio.tables import Role
@@ -106,7 +105,7 @@ class Desk:
         """What the server has, by the language of the item."""
         with self.studio.store.reading() as tx:
             languages = {item.id: item.key.rpartition("-")[2] for item in tx.items(self.studio.id)}
-            return {languages[one.item_id]: json.loads(encode(one.layer)) for one in tx.assignments(self.studio.id)}
+            return {languages[one.item_id]: json.loads(one.layer.encode()) for one in tx.assignments(self.studio.id)}
 
     def spans(self, language: str) -> list[tuple[int, int, str]]:
         return [(span["start"], span["end"], span["type"]) for span in self.layers()[language]["spans"]]

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from made_up import reference
 
-from veriglot.datasets.prompts import biography_languages
-from veriglot.datasets.queries import NamedPerson, biographies, person_from
+from veriglot.datasets.queries import NamedPerson, biographies, biography_languages, person_from
 from veriglot.datasets.responses import Planned, plan
 from veriglot.errors import InputError
 from veriglot.records import Sample, Task

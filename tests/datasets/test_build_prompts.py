@@ -4,30 +4,38 @@ from __future__ import annotations
 
 import tomllib
 from importlib.resources import files
-from typing import Any
+from typing import Any, get_args, TYPE_CHECKING
 
 import pytest
 
-from veriglot.datasets.prompts import (
-    STYLES,
-    answer_messages,
-    answer_prompt,
-    answer_stop,
-    biography_languages,
-    biography_prompt,
-    check_prompt,
-    prompt_version,
-    write_prompt,
-)
+from veriglot.datasets.prompts import filled, prompt_version
+from veriglot.datasets.queries import NamedPerson, biographies, biography_languages
+from veriglot.datasets.responses import Respondent, Style
+from veriglot.records import Evidence, Sample
 from veriglot.records.languages import languages, same_language
 from veriglot.text.identification import identify
 from veriglot.text.unicode import script_of
+
+if TYPE_CHECKING:
+    from veriglot.llm.client import Request
 
 MFAVA = [tag for tag, entry in languages().items() if "mfava" in entry.sources]
 KANG = [tag for tag, entry in languages().items() if "kang" in entry.sources]
 ANSWERS: dict[str, Any] = tomllib.loads(files("veriglot.datasets").joinpath("prompts/answer.toml").read_text("utf-8"))[
     "languages"
 ]
+STYLES: tuple[Style, ...] = get_args(Style)
+
+
+def asked(style: Style, tag: str, question: str, evidence: str, *, completion: bool = False) -> Request:
+    query = Sample("q", "", language=tag, question=question, evidence=(Evidence(evidence),))
+    return Respondent("m", "m", style=style, completion=completion).request(query, None)
+
+
+def biography(tag: str, name: str) -> str:
+    (query,) = biographies([NamedPerson("Q1", {tag: name})], [tag])
+    assert isinstance(query, Sample)
+    return query.question or ""
 
 
 def test_every_language_of_the_papers_has_prompts_of_its_own() -> None:
@@ -54,7 +62,7 @@ def test_instructions_are_in_their_language_and_script(tag: str) -> None:
 
 @pytest.mark.parametrize("tag", KANG)
 def test_a_prompt_for_a_biography_is_in_its_language_and_holds_the_name_as_it_is(tag: str) -> None:
-    prompt = biography_prompt(tag, "Xq {0} Zv")
+    prompt = biography(tag, "Xq {0} Zv")
     assert prompt.count("Xq {0} Zv") == 1
     found = identify(prompt.replace("Xq {0} Zv", ""))
     assert found is not None
@@ -62,18 +70,18 @@ def test_a_prompt_for_a_biography_is_in_its_language_and_holds_the_name_as_it_is
 
 
 def test_no_wording_is_the_papers_own() -> None:
-    assert "Tell me a biography" not in biography_prompt("en", "x")
+    assert "Tell me a biography" not in biography("en", "x")
 
 
 def test_a_language_without_prompts_is_asked_in_english_by_its_name() -> None:
-    assert "in Swahili" in answer_messages("open", "sw", "Q", "E")[0].content
-    assert "in Swahili" in answer_messages("instructed", "sw", "Q", "E")[0].content
-    assert biography_prompt("sw", "Ann") == "Write a biography of the following person in Swahili: Ann"
-    assert "in tlh" in answer_messages("instructed", "tlh", "Q", "")[0].content  # not even in the language table
+    assert "in Swahili" in asked("open", "sw", "Q", "E").text
+    assert "in Swahili" in asked("instructed", "sw", "Q", "E").text
+    assert biography("sw", "Ann") == "Write a biography of the following person in Swahili: Ann"
+    assert "in tlh" in asked("instructed", "tlh", "Q", "").text  # not even in the language table
 
 
 def test_closed_is_the_question_alone_and_only_open_shows_the_evidence() -> None:
-    texts = {style: answer_messages(style, "de", "Wann?", "BEWEIS")[0].content for style in STYLES}
+    texts = {style: asked(style, "de", "Wann?", "BEWEIS").text for style in STYLES}
     assert texts["closed"] == "Wann?"
     assert texts["instructed"].endswith("\n\nWann?")
     assert [style for style in STYLES if "BEWEIS" in texts[style]] == ["open"]
@@ -81,27 +89,28 @@ def test_closed_is_the_question_alone_and_only_open_shows_the_evidence() -> None
 
 @pytest.mark.parametrize("style", STYLES)
 def test_a_completion_prompt_asks_once_and_ends_where_the_answer_begins(style: Any) -> None:
-    prompt = answer_prompt(style, "fr", "Quand ?", "PREUVE")
+    request = asked(style, "fr", "Quand ?", "PREUVE", completion=True)
+    prompt = request.text
     assert prompt.endswith("\n\nRéponse :\n")
     assert prompt.count("Question :") == 1
     assert prompt.count("Quand ?") == 1
     assert ("PREUVE" in prompt) == (style == "open")
-    assert answer_stop("fr") == ("\nQuestion :",)
+    assert request.settings.stop == ("\nQuestion :",)
 
 
 def test_a_tag_is_resolved_as_everywhere() -> None:
-    assert answer_messages("open", "zh", "Q", "E") == answer_messages("open", "zh-Hans", "Q", "E")
-    assert answer_messages("open", "pt-BR", "Q", "E") == answer_messages("open", "pt", "Q", "E")
+    assert asked("open", "zh", "Q", "E") == asked("open", "zh-Hans", "Q", "E")
+    assert asked("open", "pt-BR", "Q", "E") == asked("open", "pt", "Q", "E")
 
 
 def test_what_stands_in_a_text_is_no_placeholder() -> None:
-    prompt = write_prompt("de", "Titel {count}", "Text {language} {0}", 2)
+    prompt = filled("queries", "write", "de", title="Titel {count}", text="Text {language} {0}", count=2)
     assert "Titel {count}" in prompt
     assert "Text {language} {0}" in prompt
     assert "2 questions" in prompt
     assert '{"queries": [' in prompt
     assert "in German" in prompt
-    check = check_prompt("ja", "問{0}?", "文{text}")
+    check = filled("queries", "check", "ja", question="問{0}?", text="文{text}")
     assert "問{0}?" in check
     assert "文{text}" in check
     assert '{"answerable": true' in check

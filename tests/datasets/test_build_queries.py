@@ -11,9 +11,8 @@ from made_up import TEXTS, reference
 
 from veriglot.datasets.generation import rejected_path
 from veriglot.datasets.queries import (
+    AnswerabilityCheck,
     Author,
-    DetectorCheck,
-    ModelCheck,
     Reference,
     filter_queries,
     queries,
@@ -114,13 +113,12 @@ def said(answerable: bool, quote: str) -> Reply:
     ],
 )
 def test_a_model_has_to_quote_what_stands_there(found: Reply, expected: bool, why: str) -> None:
-    verdict = ModelCheck("m").verdict(reference("de"), WHO, found)
-    assert verdict.answerable is expected
-    assert why in verdict.detail
+    verdict = AnswerabilityCheck("m").verdict(reference("de"), WHO, found)
+    assert verdict == {"quote": json.loads(found.text)["quote"]} if expected else why in verdict
 
 
 def test_the_check_shows_text_and_question_and_asks_for_a_schema() -> None:
-    request = ModelCheck("m", seed=3).request(reference("de"), WHO)
+    request = AnswerabilityCheck("m", seed=3).request(reference("de"), WHO)
     assert TEXTS["de"] in request.text
     assert WHO in request.text
     assert request.schema is not None
@@ -149,16 +147,16 @@ def grounding() -> Detector:
 def test_an_answer_from_the_text_has_to_be_supported_by_it(
     grounding: Detector, answer: str, expected: bool, why: str
 ) -> None:
-    verdict = DetectorCheck(grounding, "m").verdict(reference("de"), WHO, Reply(answer))
-    assert verdict.answerable is expected
-    assert why in verdict.detail
+    verdict = AnswerabilityCheck("m", grounding).verdict(reference("de"), WHO, Reply(answer))
+    assert isinstance(verdict, dict) is expected
+    assert (verdict["answer"] == answer) if isinstance(verdict, dict) else (why in verdict)
 
 
 def test_what_the_detector_cannot_judge_is_not_taken_for_answerable(grounding: Detector) -> None:
     silent = Reference("x", "de", " ")
-    verdict = DetectorCheck(grounding, "m").verdict(silent, WHO, Reply("Anna Kroll ließ die Mühle bauen."))
-    assert not verdict.answerable
-    assert "no_evidence" in verdict.detail
+    verdict = AnswerabilityCheck("m", grounding).verdict(silent, WHO, Reply("Anna Kroll ließ die Mühle bauen."))
+    assert "no_evidence" in verdict
+    assert not isinstance(verdict, dict)
 
 
 # References
@@ -209,7 +207,7 @@ def make(
     client = more.pop("client", None) or connect("scripted", rules=RULES)
     found = [reference("de", number) for number in range(4)] if rows is None else rows
     return queries(
-        output, found, Author("m"), client, check=ModelCheck("m") if check == "model" else check, jobs=2, **more
+        output, found, Author("m"), client, check=AnswerabilityCheck("m") if check == "model" else check, jobs=2, **more
     )
 
 

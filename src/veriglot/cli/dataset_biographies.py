@@ -115,7 +115,7 @@ class BiographiesOptions(Options):
     @cached_property
     def order(self) -> _SetOrder:
         """Which people and articles are wanted."""
-        from veriglot.datasets.prompts import biography_languages
+        from veriglot.datasets.queries import biography_languages
 
         tags = tuple(biography_languages()) if self.languages is None else language_tags(self.languages)
         if self.spread == "given" and not self.people:

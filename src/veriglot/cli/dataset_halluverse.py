@@ -175,7 +175,8 @@ def _by_model(
     model, generation, seed, attempts = (
         options.model or "", options.connection.settings, options.seed, options.checks.attempts,
     )  # fmt: skip
-    injector = Injector(model, "halluverse", options.error_types, "plain", generation, seed, attempts)
+    types = options.error_types
+    injector = Injector(model, generation, seed, taxonomy="halluverse", types=types, form="plain", attempts=attempts)
     chosen, jobs = facts_path(options.path), options.connection.concurrency
     support = options.checks.made(model, seed)
     failed = options.run.retry and Progress.of(chosen).failed > 0
@@ -235,7 +236,8 @@ def _plan(options: HalluverseOptions, pages: dict[str, Page], settings: FactSett
 
     model, generation = options.model or "", options.connection.settings
     chooser = Chooser(model, generation, options.seed)
-    injector = Injector(model, "halluverse", options.error_types, "plain", generation, options.seed)
+    types = options.error_types
+    injector = Injector(model, generation, options.seed, taxonomy="halluverse", types=types, form="plain")
     checked = options.checks.support == "model"
     calls = unused = tokens_in = tokens_out = 0
     for page in pages.values():

@@ -104,15 +104,15 @@ def queries(
 
 
 def _check(kind: Checking, model: str, seed: int) -> AnswerabilityCheck | None:
-    from veriglot.datasets.queries import DetectorCheck, ModelCheck
+    from veriglot.datasets.queries import AnswerabilityCheck
 
     if kind == "none":
         return None
     if kind == "model":
-        return ModelCheck(model, seed=seed)
+        return AnswerabilityCheck(model, seed=seed)
     from veriglot.detectors.registry import load_detector
 
-    return DetectorCheck(load_detector("grounding"), model, seed=seed)
+    return AnswerabilityCheck(model, load_detector("grounding"), seed=seed)
 
 
 def _plan(articles: list[str], author: Author, part: Part, *, checked: bool) -> None:
@@ -136,13 +136,11 @@ def _account(output: Path) -> None:
     from collections import Counter
 
     from veriglot.datasets.generation import rejected_path
-    from veriglot.datasets.queries import Rejection
 
     with output.open("rb") as file:
         written = sum(1 for _ in file)
-    decoder = msgspec.json.Decoder(Rejection)
     with rejected_path(output).open("rb") as file:
-        reasons = Counter(decoder.decode(line).reason for line in file)
+        reasons = Counter(msgspec.json.decode(line)["reason"] for line in file)
     say(f"{output}: {written:,} queries. {reasons.total():,} were rejected and stand in {rejected_path(output)}.")
     for reason, number in reasons.most_common():
         say(f"  {reason}: {number:,}")

@@ -244,7 +244,9 @@ def silver(
 
     types, turns = types_of(order)
     form = form or ("plain" if taxonomy == "halluverse" else "tags")
-    injector = Injector(model, taxonomy, types, form, connection.settings, seed, checks.attempts)
+    injector = Injector(
+        model, connection.settings, seed, taxonomy=taxonomy, types=types, form=form, attempts=checks.attempts
+    )
     source = Queries(seeds, format_name=reading.format, language=reading.language)
     if dry_run:
         _plan(source, injector, turns, clean, checked=checks.support == "model", cost=cost)

@@ -82,15 +82,15 @@ class Checks(Options):
 
     def made(self, model: str, seed: int) -> Support | None:
         """The check that is asked for; `model` makes it where no other is named."""
-        from veriglot.datasets.silver.job import DetectorSupport, ModelSupport
+        from veriglot.datasets.silver.job import Support
 
         if self.support == "none":
             return None
         if self.support == "model":
-            return ModelSupport(self.support_model or model, seed=seed)
+            return Support(self.support_model or model, seed=seed)
         from veriglot.detectors.registry import load_detector
 
-        return DetectorSupport(load_detector(self.detector))
+        return Support(load_detector(self.detector))
 
 
 class _Prices(NamedTuple):

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections import deque
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Generic, Protocol, TypedDict, TypeVar
 
 import msgspec
+from msgspec.structs import asdict, replace
 
+from veriglot.llm.client import Message, Request, Settings, usage_of
+from veriglot.llm.output_parser import schema_of
 from veriglot.llm.pool import ask_all
 from veriglot.records import encode
 from veriglot.storage.checkpoint import Checkpoint, FailedRow, Usage, failed_rows
@@ -18,26 +22,21 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any, Unpack
 
-    from veriglot.llm.client import Client, ModelError, Reply, Request
+    from veriglot.llm.client import Client, Reply
     from veriglot.llm.pool import Answer
     from veriglot.storage.checkpoint import FailedRows, Option, Row, Tally
 
 __all__ = [
     "Account",
-    "NoReplyError",
+    "LanguageModel",
     "RunOptions",
     "UsageFields",
-    "account_of",
     "account_path",
-    "as_json",
     "converse",
-    "failed_row",
     "generate",
     "in_waves",
     "ranked",
     "rejected_path",
-    "replies_of",
-    "split_rows",
 ]
 
 
@@ -68,10 +67,10 @@ if TYPE_CHECKING:
 
 A = TypeVar("A")
 C = TypeVar("C", bound="UsageFields", covariant=True)
-G = TypeVar("G", bound="_Generated")
 M = TypeVar("M", bound="_Counted", contravariant=True)
 Q = TypeVar("Q")
-R = TypeVar("R")
+P = TypeVar("P")
+R = TypeVar("R", bound="Row")
 T = TypeVar("T")
 U = TypeVar("U", bound="UsageFields")
 
@@ -100,8 +99,10 @@ def generate(
     work: Callable[[Iterator[Any]], Iterable[msgspec.Struct | FailedRow]],
     *,
     signature: str,
-    settings: Mapping[str, Option],
+    settings: Mapping[str, object],
     maker: str = "client",
+    made: type[_Generated] | None = None,
+    counts: Callable[[], _Counts[Any, Any]] | None = None,
     finish: Callable[[Path, Path], None] | None = None,
     **run: Unpack[RunOptions],
 ) -> Tally:
@@ -112,20 +113,24 @@ def generate(
         rows: what is planned, the same at each call.
         work: gets the rows that are not done, and yields one record or one `FailedRow` for each, in order.
         signature: of what makes the records.
-        settings: every setting that changes them.
+        settings: every setting that changes them; a record among them counts as its JSON.
         maker: what the signature is of, in one word for messages.
-        finish: makes `output` from the records; None where they are the output.
+        made: the type of the records, where these are split: their samples go to `output`, their rejections to
+            `rejected_path(output)`.
+        counts: begins the counts of a language, for the account of such records; None for no account.
+        finish: makes `output` from the records otherwise; None where they are the output.
         run: see `RunOptions`.
 
     Raises:
         UsageError: the output was begun otherwise.
     """
+    simple = {key: v if v is None or isinstance(v, str | int | float) else _as_json(v) for key, v in settings.items()}
     checkpoint = Checkpoint(
         output,
         signature=signature,
         inputs=run.get("inputs", ()),
-        options={**settings, **(run.get("options") or {})},
-        finish=finish,
+        options={**simple, **(run.get("options") or {})},
+        finish=finish if made is None else partial(_split, made, counts),
         restart=run.get("restart", False),
         retry=run.get("retry", False),
         maker=maker,
@@ -133,7 +138,7 @@ def generate(
     return checkpoint.run(rows, work, seen=run.get("seen"))
 
 
-def as_json(settings: object) -> str:
+def _as_json(settings: object) -> str:
     """Settings as one line that is equal for equal settings."""
     return msgspec.json.encode(settings, order="deterministic").decode()
 
@@ -144,57 +149,71 @@ def as_json(settings: object) -> str:
 _AHEAD = 8
 
 
-class NoReplyError(Exception):
-    """A call gave nothing after all its retries; the row that needed it fails.
+class LanguageModel(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A model that is asked to make something, or to check it.
 
     Attributes:
-        error: why.
+        model: as its server names it.
+        settings: how it generates.
+        seed: of the calls; each further attempt takes the next number.
     """
 
-    def __init__(self, error: ModelError) -> None:
-        super().__init__(error.message)
-        self.error = error
+    model: str
+    settings: Settings = Settings()
+    seed: int | None = None
 
+    def asked(self, prompt: str, *, attempt: int = 1, answer: type[msgspec.Struct] | None = None) -> Request:
+        """What is sent to it.
 
-def failed_row(failure: NoReplyError, id_: str, spent: Usage) -> FailedRow:
-    """The row that failed by it, with what was spent on it before."""
-    row = FailedRow(failure.error.message, remedy=failure.error.remedy, id=id_)
-    return msgspec.structs.replace(row, **msgspec.structs.asdict(spent))
-
-
-def replies_of(answers: Sequence[Answer]) -> list[Reply]:
-    """The replies of answers that all have one.
-
-    Raises:
-        NoReplyError: one has none.
-    """
-    replies = []
-    for answer in answers:
-        if answer.reply is None:
-            assert answer.error is not None
-            raise NoReplyError(answer.error)
-        replies.append(answer.reply)
-    return replies
+        Args:
+            prompt: the message.
+            attempt: which try it is, from 1.
+            answer: what it has to answer with, as JSON; None for text.
+        """
+        seed = None if self.seed is None and attempt == 1 else (self.seed or 0) + attempt - 1
+        schema = None if answer is None else schema_of(answer)
+        return Request(self.model, (Message("user", prompt),), seed=seed, settings=self.settings, schema=schema)
 
 
 def in_waves(
     client: Client,
     rows: Iterable[R],
-    work: Callable[[R], Generator[tuple[Request, ...], list[Answer], T]],
+    work: Callable[[R], Generator[tuple[Request, ...], list[Reply], T]],
     *,
     jobs: int = 8,
-) -> Iterator[T]:
+) -> Iterator[T | FailedRow]:
     """Do the same work for every row, `8 * jobs` rows at a time and `jobs` calls at the same time; see `converse`.
+
+    Yields:
+        The result of each row, with what it cost where it has `UsageFields`; a failed row where a call gave nothing
+        after all its retries.
 
     Raises:
         ModelError: one that every further request would meet as well, as `ask_all`.
     """
-    return converse(rows, work, lambda requests: ask_all(client, requests, jobs=jobs), block=_AHEAD * jobs)
+
+    def paid(row: R) -> Generator[tuple[Request, ...], list[Answer], T | FailedRow]:
+        spent, asking = Usage(), work(row)
+        try:
+            requests = next(asking)
+            while True:
+                answers = yield requests
+                replies = [answer.reply for answer in answers if answer.reply is not None]
+                spent = sum((usage_of(each.request, each.reply) for each in answers if each.reply is not None), spent)
+                errors = [answer.error for answer in answers if answer.error is not None]
+                if errors:
+                    return FailedRow(errors[0].message, remedy=errors[0].remedy, id=row.id, **asdict(spent))
+                requests = asking.send(replies)
+        except StopIteration as stop:
+            result: T = stop.value
+            return replace(result, **asdict(spent)) if isinstance(result, UsageFields) else result
+
+    return converse(rows, paid, lambda requests: ask_all(client, requests, jobs=jobs), block=_AHEAD * jobs)
 
 
 def converse(
-    rows: Iterable[R],
-    work: Callable[[R], Generator[Sequence[Q], list[A], T]],
+    rows: Iterable[P],
+    work: Callable[[P], Generator[Sequence[Q], list[A], T]],
     ask: Callable[[list[Q]], Iterable[A]],
     *,
     block: int,
@@ -273,14 +292,8 @@ class _Counts(Protocol[M, C]):
         """The counts so far."""
 
 
-def account_of(rows: Iterable[M], counts: Callable[[], _Counts[M, U]], *, failed: FailedRows) -> Account[U]:
-    """Account for what was made, row by row.
-
-    Args:
-        rows: what became of each planned row.
-        counts: begins the counts of a language.
-        failed: rows that came to nothing, and what was spent on them.
-    """
+def _account_of(rows: Iterable[M], counts: Callable[[], _Counts[M, U]], failed: FailedRows) -> Account[U]:
+    """Account for what was made, row by row, and for what was spent on failed rows."""
     languages: dict[str, _Counts[M, U]] = {}
     total = counts()
     for row in rows:
@@ -308,21 +321,12 @@ def rejected_path(output: Path) -> Path:
     return output.with_name(output.name + ".rejected.jsonl")
 
 
-def split_rows(
-    rows: Path, target: Path, type_: type[G], account: Callable[[Iterator[G], FailedRows], msgspec.Struct] | None = None
-) -> None:
-    """Split what was made into samples, rejections and the account.
-
-    Args:
-        rows: JSON lines of `type_`.
-        target: where the samples go: the `partial_path` of the output.
-        type_: what became of a planned row.
-        account: accounts for all rows, which it has to read, and for what was spent on failed ones; None for none.
-    """
+def _split(type_: type[_Generated], counts: Callable[[], _Counts[Any, Any]] | None, rows: Path, target: Path) -> None:
+    """Split JSON lines of what was made into samples (`target`), rejections and the account."""
     output = final_path(target)
     decoder = msgspec.json.Decoder(type_)
 
-    def written() -> Iterator[G]:
+    def written() -> Iterator[Any]:
         with rows.open("rb") as lines, target.open("wb") as good, open_whole(rejected_path(output)) as bad:
             for line in lines:
                 row = decoder.decode(line)
@@ -330,7 +334,7 @@ def split_rows(
                 bad.writelines(encode(rejection) + b"\n" for rejection in row.rejections)
                 yield row
 
-    if account is not None:
-        write_json(account_path(output), account(written(), failed_rows(output)), indent=2)
+    if counts is not None:
+        write_json(account_path(output), _account_of(written(), counts, failed_rows(output)), indent=2)
     else:
         deque(written(), maxlen=0)

@@ -8,27 +8,21 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from veriglot.datasets.generation import NoReplyError, as_json, failed_row, generate, in_waves, replies_of, split_rows
-from veriglot.datasets.prompts import (
-    answer_messages,
-    biography_languages,
-    biography_prompt,
-    check_prompt,
-    prompt_version,
-    write_prompt,
-)
+from veriglot.datasets.generation import LanguageModel, generate, in_waves
+from veriglot.datasets.prompts import by_language, filled, language_name, load_prompts, prompt_version
 from veriglot.datasets.quality import refusals_version, refuses
+from veriglot.datasets.responses import Respondent
 from veriglot.errors import InputError
-from veriglot.llm.client import AnswerError, Message, Request, Settings
-from veriglot.llm.output_parser import decode_answer, schema_of
+from veriglot.llm.client import AnswerError, Request, Settings
+from veriglot.llm.output_parser import decode_answer
 from veriglot.records import Evidence, Sample, Status, Task
 from veriglot.records.languages import same_language
 from veriglot.signatures import signature
-from veriglot.storage.checkpoint import FailedRow, Usage
+from veriglot.storage.checkpoint import FailedRow
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
@@ -37,20 +31,17 @@ if TYPE_CHECKING:
 
     from veriglot.datasets.generation import RunOptions
     from veriglot.llm.client import Client, Reply
-    from veriglot.llm.pool import Answer
     from veriglot.records import Detector
     from veriglot.storage.checkpoint import Tally
 
 __all__ = [
     "AnswerabilityCheck",
     "Author",
-    "DetectorCheck",
-    "ModelCheck",
     "NamedPerson",
     "Part",
     "Reference",
-    "Rejection",
     "biographies",
+    "biography_languages",
     "listed",
     "person_from",
     "queries",
@@ -135,103 +126,77 @@ _QUOTED = 0.8  # share of the quote's words that have to stand in the reference:
 _MARKED = 0.2  # share of the answer's code points that the detector may mark
 
 
-class _Verdict(NamedTuple):
-    """Whether a query is answerable; if not, why; and what is kept of the check in the query's `meta`."""
-
-    answerable: bool
-    detail: str
-    notes: dict[str, Any]
-
-
 class _CheckAnswer(msgspec.Struct, frozen=True):
     answerable: bool
     quote: str
 
 
-class ModelCheck:
-    """A model says whether the reference answers the query, and quotes the passage; the quote has to stand there.
+class AnswerabilityCheck:
+    """Whether a reference answers a query.
+
+    A model says so and quotes the passage, which has to stand there; or it answers from the reference, and a detector
+    looks whether the reference supports the answer.
 
     Args:
-        model: as its server names it.
-        settings: how it generates; greedy where nothing is said.
+        model: as its server names it; greedy.
+        detector: what judges answers; a fifth of one may be marked, since no detector is without false alarms. None
+            asks for quotes.
         seed: of the calls.
     """
 
-    def __init__(self, model: str, *, settings: Settings | None = None, seed: int | None = None) -> None:
-        self._model = model
-        self._settings = settings or Settings(temperature=0.0)
+    def __init__(self, model: str, detector: Detector | None = None, *, seed: int | None = None) -> None:
+        self._detector = detector
         self._seed = seed
-        self.signature = signature(check="model", model=model, prompt=prompt_version("queries"), quoted=_QUOTED)
+        self._model = LanguageModel(model, Settings(temperature=0.0), seed)
+        self._respondent = Respondent("", model, style="open", settings=Settings(temperature=0.0, max_tokens=256))
+        if detector is None:
+            self.signature = signature(check="model", model=model, prompt=prompt_version("queries"), quoted=_QUOTED)
+        else:
+            self.signature = signature(
+                check="detector",
+                model=model,
+                prompt=prompt_version("answer"),
+                refusals=refusals_version(),
+                marked=_MARKED,
+                detector=detector.signature,
+            )
 
     def request(self, reference: Reference, question: str) -> Request:
-        """Asks for a verdict and a quote, as JSON."""
-        message = Message("user", check_prompt(reference.language, question, reference.text))
-        return Request(
-            self._model, (message,), seed=self._seed, settings=self._settings, schema=schema_of(_CheckAnswer)
-        )
+        """Asks for a verdict and a quote, as JSON; or for an answer from the reference."""
+        if self._detector is not None:
+            return self._respondent.request(_sample(reference, question), self._seed)
+        prompt = filled("queries", "check", reference.language, question=question, text=reference.text)
+        return self._model.asked(prompt, answer=_CheckAnswer)
 
-    def verdict(self, reference: Reference, question: str, reply: Reply) -> _Verdict:  # noqa: ARG002
-        """Answerable if the model says so and its quote stands in the reference."""
+    def verdict(self, reference: Reference, question: str, reply: Reply) -> dict[str, Any] | str:
+        """What is kept of the check of an answerable query in its `meta`; why it is none otherwise."""
+        if self._detector is not None:
+            return _supported(reply.text, reference, question, self._detector)
         try:
             answer = decode_answer(reply, _CheckAnswer)
         except AnswerError as error:
-            return _Verdict(False, f"the check cannot be read: {error.message}", {})
+            return f"the check cannot be read: {error.message}"
         if not answer.answerable:
-            return _Verdict(False, "the model that checks says that the text does not answer it", {})
-        share = _share_quoted(answer.quote, reference)
-        if share < _QUOTED:
-            return _Verdict(False, f"the passage that is said to answer it does not stand there: {answer.quote!r}", {})
-        return _Verdict(True, "", {"quote": answer.quote})
+            return "the model that checks says that the text does not answer it"
+        if _share_quoted(answer.quote, reference) < _QUOTED:
+            return f"the passage that is said to answer it does not stand there: {answer.quote!r}"
+        return {"quote": answer.quote}
 
 
-class DetectorCheck:
-    """A model answers the query from the reference, and a detector looks whether the reference supports the answer.
-
-    Args:
-        detector: what judges; a fifth of the answer may be marked, since no detector is without false alarms.
-        model: what answers, as its server names it.
-        settings: how it generates.
-        seed: of the calls.
-    """
-
-    def __init__(
-        self, detector: Detector, model: str, *, settings: Settings | None = None, seed: int | None = None
-    ) -> None:
-        self._detector = detector
-        self._model = model
-        self._settings = settings or Settings(temperature=0.0, max_tokens=256)
-        self._seed = seed
-        self.signature = signature(
-            check="detector",
-            model=model,
-            prompt=prompt_version("answer"),
-            refusals=refusals_version(),
-            marked=_MARKED,
-            detector=detector.signature,
-        )
-
-    def request(self, reference: Reference, question: str) -> Request:
-        """Asks for an answer from the reference."""
-        messages = answer_messages("open", reference.language, question, reference.text)
-        return Request(self._model, messages, seed=self._seed, settings=self._settings)
-
-    def verdict(self, reference: Reference, question: str, reply: Reply) -> _Verdict:
-        """Answerable if the answer is one and the detector finds it supported."""
-        if not reply.text.strip() or refuses(reply.text, reference.language):
-            return _Verdict(False, f"the model finds no answer in the text: {reply.text[:200]!r}", {})
-        sample = Sample(
-            "check", reply.text, Task.QA, reference.language, question=question, evidence=(reference.evidence,)
-        )
-        (prediction,) = self._detector.predict([sample])
-        if prediction.status != Status.SCORED:
-            return _Verdict(False, f"the detector did not judge the answer ({prediction.status})", {})
-        marked = sum(span.end - span.start for span in prediction.spans or ()) / len(reply.text)
-        if marked > _MARKED:
-            return _Verdict(False, f"the text does not support {marked:.0%} of an answer: {reply.text[:200]!r}", {})
-        return _Verdict(True, "", {"answer": reply.text, "marked": round(marked, 4)})
+def _sample(reference: Reference, question: str, response: str = "") -> Sample:
+    return Sample("check", response, Task.QA, reference.language, question=question, evidence=(reference.evidence,))
 
 
-AnswerabilityCheck = ModelCheck | DetectorCheck
+def _supported(answer: str, reference: Reference, question: str, detector: Detector) -> dict[str, Any] | str:
+    if not answer.strip() or refuses(answer, reference.language):
+        return f"the model finds no answer in the text: {answer[:200]!r}"
+    (prediction,) = detector.predict([_sample(reference, question, answer)])
+    if prediction.status != Status.SCORED:
+        return f"the detector did not judge the answer ({prediction.status})"
+    marked = sum(span.end - span.start for span in prediction.spans or ()) / len(answer)
+    if marked > _MARKED:
+        return f"the text does not support {marked:.0%} of an answer: {answer[:200]!r}"
+    return {"answer": answer, "marked": round(marked, 4)}
 
 
 def _share_quoted(quote: str, reference: Reference) -> float:
@@ -291,6 +256,11 @@ def person_from(data: Any) -> NamedPerson:
     return NamedPerson(id_, names, meta)
 
 
+def biography_languages() -> tuple[str, ...]:
+    """The tags that have a prompt for biographies of their own: Kang et al.'s 19, sorted."""
+    return tuple(sorted(load_prompts("biography")["languages"]))
+
+
 def biographies(
     people: Iterable[NamedPerson | FailedRow],
     languages: Sequence[str] | None = None,
@@ -325,7 +295,7 @@ def biographies(
                 response="",
                 task=Task.BIOGRAPHY,
                 language=tag,
-                question=biography_prompt(tag, name),
+                question=by_language("biography", tag).format(language=language_name(tag), name=name),
                 evidence=(reference.evidence,) if reference is not None else (),
                 meta={
                     "person": person.id,
@@ -368,18 +338,8 @@ class _WrittenQueries(msgspec.Struct, frozen=True):
     queries: tuple[str, ...]
 
 
-class Rejection(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A query that was written and not taken, or one that never came.
-
-    Attributes:
-        id: of the query that it would have been.
-        reference: id of the reference.
-        language: of the reference.
-        reason: `unreadable` (the reply holds no queries), `number` (too few, or one too many), `form` (too short, too
-            long), `duplicate`, `language`, `answerable`.
-        detail: the same in words.
-        question: the query, where there is one; else the reply.
-    """
+class _Rejection(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A query that was written and not taken, or one that never came; `question` is the query, or else the reply."""
 
     id: str
     reference: str
@@ -389,14 +349,14 @@ class Rejection(msgspec.Struct, frozen=True, omit_defaults=True):
     question: str = ""
 
 
-def filter_queries(reference: Reference, reply: Reply, count: int) -> tuple[list[tuple[str, str]], list[Rejection]]:
+def filter_queries(reference: Reference, reply: Reply, count: int) -> tuple[list[tuple[str, str]], list[_Rejection]]:
     """The queries in a reply that pass what can be checked without asking again."""
     taken: list[tuple[str, str]] = []
-    rejected: list[Rejection] = []
+    rejected: list[_Rejection] = []
 
     def reject(number: int, reason: _Reason, detail: str, question: str = "") -> None:
         id_ = f"{reference.id}-q{number}"
-        rejected.append(Rejection(id_, reference.id, reference.language, reason, detail, question))
+        rejected.append(_Rejection(id_, reference.id, reference.language, reason, detail, question))
 
     candidates = _queries(reply)
     if not candidates:
@@ -465,30 +425,20 @@ def _dense(question: str) -> bool:
     return sum("\u3040" <= char <= "\u9fff" or "\uac00" <= char <= "\ud7a3" for char in question) >= 4
 
 
-class Author(msgspec.Struct, frozen=True):
+class Author(LanguageModel, frozen=True):
     """The model that writes the queries.
 
     Attributes:
-        model: as its server names it.
-        settings: how it generates.
-        seed: of the calls.
         count: queries a reference (mFAVA: two).
     """
 
-    model: str
-    settings: Settings = Settings()
-    seed: int | None = None
     count: int = 2
 
     def request(self, reference: Reference) -> Request:
         """Asks for queries on a reference, as JSON."""
-        prompt = write_prompt(reference.language, reference.title, reference.text, self.count)
-        return Request(
-            self.model,
-            (Message("user", prompt),),
-            seed=self.seed,
-            settings=self.settings,
-            schema=schema_of(_WrittenQueries),
+        tag, title, text = reference.language, reference.title, reference.text
+        return self.asked(
+            filled("queries", "write", tag, title=title, text=text, count=self.count), answer=_WrittenQueries
         )
 
 
@@ -497,7 +447,7 @@ class _Drafts(msgspec.Struct, frozen=True):
 
     id: str
     samples: tuple[Sample, ...] = msgspec.field(name="queries")
-    rejections: tuple[Rejection, ...] = ()
+    rejections: tuple[_Rejection, ...] = ()
 
 
 def queries(
@@ -538,45 +488,42 @@ def queries(
             "model": author.model,
             "count": author.count,
             "seed": author.seed,
-            "settings": as_json(author.settings),
+            "settings": author.settings,
             "prompt": prompt_version("queries"),
             "check": check.signature if check is not None else None,
         },
-        finish=lambda rows, target: split_rows(rows, target, _Drafts),
+        made=_Drafts,
         **run,
     )
 
 
 def _drafts(
     reference: Reference, author: Author, check: AnswerabilityCheck | None
-) -> Generator[tuple[Request, ...], list[Answer], _Drafts | FailedRow]:
+) -> Generator[tuple[Request, ...], list[Reply], _Drafts]:
     """The work on one reference: the queries that passed and all that did not, in the order of their numbers."""
-    try:
-        (reply,) = replies_of((yield (author.request(reference),)))
-        accepted, rejected = filter_queries(reference, reply, author.count)
-        verdicts: list[_Verdict | None] = [None] * len(accepted)
-        if check is not None:
-            replies = replies_of((yield tuple(check.request(reference, question) for _, question in accepted)))
-            pairs = zip(accepted, replies, strict=True)
-            verdicts = [check.verdict(reference, question, reply) for (_, question), reply in pairs]
-    except NoReplyError as failure:
-        return failed_row(failure, reference.id, Usage())
+    (reply,) = yield (author.request(reference),)
+    accepted, rejected = filter_queries(reference, reply, author.count)
+    verdicts: list[dict[str, Any] | str | None] = [None] * len(accepted)
+    if check is not None:
+        replies = yield tuple(check.request(reference, question) for _, question in accepted)
+        pairs = zip(accepted, replies, strict=True)
+        verdicts = [check.verdict(reference, question, reply) for (_, question), reply in pairs]
     samples: list[Sample] = []
     for (id_, question), verdict in zip(accepted, verdicts, strict=True):
-        if verdict is not None and not verdict.answerable:
-            rejected.append(Rejection(id_, reference.id, reference.language, "answerable", verdict.detail, question))
+        if isinstance(verdict, str):
+            rejected.append(_Rejection(id_, reference.id, reference.language, "answerable", verdict, question))
         else:
             samples.append(_query(reference, id_, question, verdict))
     return _Drafts(reference.id, tuple(samples), tuple(sorted(rejected, key=lambda rejection: rejection.id)))
 
 
-def _query(reference: Reference, id_: str, question: str, verdict: _Verdict | None) -> Sample:
+def _query(reference: Reference, id_: str, question: str, verdict: dict[str, Any] | None) -> Sample:
     from veriglot.text.identification import identify
 
     checks = {
         "language": "identified" if identify(question) is not None else "not identified",
         "answerable": "not checked" if verdict is None else "checked",
-        **(verdict.notes if verdict is not None else {}),
+        **(verdict or {}),
     }
     return Sample(
         id=id_,

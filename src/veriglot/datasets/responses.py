@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
-from veriglot.datasets.generation import as_json, generate
-from veriglot.datasets.prompts import Style, answer_messages, answer_prompt, answer_stop, prompt_version
+from veriglot.datasets.generation import generate
+from veriglot.datasets.prompts import by_language, language_name, prompt_version
 from veriglot.errors import UsageError
-from veriglot.llm.client import Request, Settings, estimate_request
+from veriglot.llm.client import Message, Request, Settings, estimate_request
 from veriglot.llm.output_parser import parted_thoughts
 from veriglot.llm.pool import ask_all
 from veriglot.records import Generator, Sample
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from veriglot.llm.client import Client, Reply
     from veriglot.storage.checkpoint import Tally
 
-__all__ = ["MFAVA_SEEDS", "Budget", "Design", "Respondent", "budget", "plan", "responses"]
+__all__ = ["MFAVA_SEEDS", "Budget", "Design", "Respondent", "Style", "budget", "plan", "responses"]
 
 
 # Which query is asked with which seed: the designs of a study, by name.
@@ -121,6 +121,14 @@ def _subset(language: str, index: int, seeds: Sequence[int | None]) -> int | Non
     return seeds[order[inside]]
 
 
+Style = Literal["closed", "instructed", "open"]
+
+
+def _wording(tag: str) -> dict[str, str]:
+    """What is said around a question in a language."""
+    return {key: text.format(language=language_name(tag)) for key, text in by_language("answer", tag).items()}
+
+
 class Respondent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A model of a study and how it is asked.
 
@@ -128,7 +136,8 @@ class Respondent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         name: in every table and id.
         model: as its server names it.
         revision: of the weights, where that is known.
-        style: `closed`, `instructed` or `open`; see `answer_messages`.
+        style: `closed` is the question alone (mFAVA, section 4); `instructed` says before it what language to answer
+            in; `open` gives the evidence and asks to use nothing else.
         settings: how it generates.
         completion: goes on from a text instead of chatting.
     """
@@ -154,15 +163,23 @@ class Respondent(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return ""
 
     def request(self, query: Sample, seed: int | None) -> Request:
-        """What is sent for a query whose language is set."""
+        """What is sent for a query whose language is set: one message, or a text that ends where the answer begins."""
         assert query.language is not None
+        words, question = _wording(query.language), query.question or ""
         evidence = "\n\n".join(passage.text for passage in query.evidence)
-        asked: tuple[Style, str, str, str] = (self.style, query.language, query.question or "", evidence)
+        before = {
+            "closed": "",
+            "instructed": f"{words['instructed']}\n\n",
+            "open": f"{words['open']}\n\n{words['text']}\n{evidence}\n\n{words['question']}\n",
+        }[self.style]
         if not self.completion:
-            return Request(self.model, answer_messages(*asked), seed=seed, settings=self.settings)
-        stop = self.settings.stop or answer_stop(query.language)
-        settings = msgspec.structs.replace(self.settings, stop=stop)
-        return Request(self.model, prompt=answer_prompt(*asked), seed=seed, settings=settings)
+            return Request(self.model, (Message("user", before + question),), seed=seed, settings=self.settings)
+        if self.style != "open":
+            before += f"{words['question']}\n"
+        # where a model has begun to write the next question by itself
+        settings = msgspec.structs.replace(self.settings, stop=self.settings.stop or (f"\n{words['question']}",))
+        text = f"{before}{question}\n\n{words['answer']}\n"
+        return Request(self.model, prompt=text, seed=seed, settings=settings)
 
     def sample(self, planned: Planned, reply: Reply) -> Sample:
         """The response as a sample: the query's evidence, the reply's text, and who gave it.
@@ -249,7 +266,7 @@ def responses(
             "revision": respondent.revision,
             "prompt": respondent.prompt,
             "completion": respondent.completion,
-            "settings": as_json({**respondent.settings.given(), **respondent.settings.extra}),
+            "settings": {**respondent.settings.given(), **respondent.settings.extra},
             "design": design,
             "seeds": ",".join("-" if seed is None else str(seed) for seed in seeds),
         },

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from veriglot.datasets.prompts import Style
-from veriglot.datasets.responses import MFAVA_SEEDS, Design
+from veriglot.datasets.responses import MFAVA_SEEDS, Design, Style
 from veriglot.errors import InputError, UsageError, VeriglotError
 from veriglot.http.session import refuse_given_key, refuse_secret_headers
 from veriglot.llm.client import Settings

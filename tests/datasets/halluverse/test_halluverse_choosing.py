@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from veriglot.datasets.halluverse.facts import (
+    Chooser,
     Page,
     PageText,
-    choose_prompt,
-    facts_version,
     names_person,
     page_sentences,
     pages_of,
     read_sentences,
     unfit,
 )
+from veriglot.datasets.prompts import prompt_version
 from veriglot.datasets.queries import Reference
 from veriglot.llm.client import Reply
 from veriglot.wikipedia.wikidata import Person
@@ -140,10 +140,10 @@ def test_names_are_found_in_whatever_form(sentence: str, name: str, tag: str, st
 
 
 def test_the_prompt_says_what_is_wanted() -> None:
-    said = choose_prompt("tr", "Anna Kroll", "The page {with} braces.", 5, taken=["One.", "Two."])
+    said = Chooser("m").request(page("The page {with} braces.", tag="tr"), 5, ["One.", "Two."]).text
     assert "Choose 5 sentences" in said
     assert "in Turkish about Anna Kroll" in said
     assert said.endswith("The page {with} braces.")
     assert "- One.\n- Two." in said
     assert "{" not in said.replace('{"sentences"', "").replace("{with}", "")
-    assert facts_version().startswith("facts@")
+    assert prompt_version("facts").startswith("facts@")

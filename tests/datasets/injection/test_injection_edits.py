@@ -6,31 +6,29 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from veriglot.datasets.generation import in_waves
+from veriglot.datasets.prompts import filled, load_prompts, prompt_version
 from veriglot.datasets.silver.check import Change, Violation, restored
 from veriglot.datasets.silver.injection import (
     Edited,
+    Injector,
+    Task,
     differing,
-    injection_types,
-    injection_version,
-    insert_prompt,
     narrowed,
-    passage_prompt,
     read_reply,
     rebuilt,
-    support_prompt,
 )
 from veriglot.llm.client import Closing, Message, Reply, Request
+from veriglot.records import Evidence, Sample
 from veriglot.records.taxonomy import taxonomy
 
 if TYPE_CHECKING:
     from collections.abc import Generator
-
-    from veriglot.llm.pool import Answer
 
 ROUND = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 6), st.sampled_from(["Q", "QQ Q", "zz"])), max_size=3)
 
@@ -134,7 +132,7 @@ def test_plain_replies(reply: str, expected: str) -> None:
         assert [span.text for span in found.spans] == [expected]
 
 
-@pytest.mark.parametrize("type_", injection_types("halluverse"))
+@pytest.mark.parametrize("type_", taxonomy("halluverse").types)
 @pytest.mark.parametrize(
     ("passage", "more"),
     [
@@ -161,26 +159,32 @@ def test_a_sentence_more_is_what_some_types_of_fava_are() -> None:
 
 
 def test_prompts_know_every_type_and_show_what_the_model_needs() -> None:
+    evidence = (Evidence("Ref {0}"),)
+    seed = Sample("s", "", language="de", question="Wann?", evidence=evidence)
+    marks = (Change(0, 3, 0, 3, "entity"), Change(4, 9, 4, 9, "entity"))
+    edited = Edited("Das {ist} es.", "Das {ist} es.", marks)
     for name in ("fava", "halluverse"):
-        assert injection_types(name) == tuple(taxonomy(name).types)
-        for type_ in injection_types(name):
+        types = tuple(taxonomy(name).types)
+        assert tuple(load_prompts("injection")[name]) == types
+        for type_ in types:
             for form in ("tags", "plain"):
-                asked = insert_prompt(name, type_, form, "de", "Das {ist} es.", reference="Ref {0}", kept=("A", "B"))  # type: ignore[arg-type]
+                injector = Injector("m", taxonomy=name, form=form)  # type: ignore[arg-type]
+                asked = injector.request(Task("s", seed, types), edited, type_, 1).text
                 assert "Das {ist} es." in asked
                 assert "German" in asked
-                assert '"A", "B"' in asked
+                assert '"Das", "{ist}"' in asked
                 assert f'"{type_}"' in asked
                 assert ("Reference:\nRef {0}" in asked) == (
                     type_ in {"contradictory", "invented", "subjective", "unverifiable"}
                 )
-                assert ("<mark>" in asked or f"</{type_}>" in asked) == (
-                    form == "tags" and name == "fava"
-                ) or form == "tags"
+                assert ("<mark>" in asked or f"</{type_}>" in asked) == (form == "tags")
                 assert "\n\n\n" not in asked
-    assert "Question: Wann?" in passage_prompt("de", "Wann?", "Ref")
-    assert "Question" not in passage_prompt("de", " ", "Ref")
-    assert "Statement:\nS" in support_prompt("xx-unknown", "S", "P", "R")
-    assert injection_version() == "injection@1"
+    injector = Injector("m")
+    assert "Question: Wann?" in injector.passage_request(seed, 1).text
+    assert "Question" not in injector.passage_request(msgspec.structs.replace(seed, question=" "), 1).text
+    texts = {"statement": "S", "passage": "P", "reference": "R"}
+    assert "Statement:\nS" in filled("injection", "support", "xx-unknown", **texts)
+    assert prompt_version("injection") == "injection@1"
 
 
 class _Counting(Closing):
@@ -204,15 +208,15 @@ class _Counting(Closing):
 
 
 def test_waves_keep_the_order_and_the_number_of_calls() -> None:
-    def work(row: int) -> Generator[tuple[Request, ...], list[Answer], str]:
-        said = ""
+    def work(sample: Sample) -> Generator[tuple[Request, ...], list[Reply], str]:
+        row, said = int(sample.id), ""
         for number in range(row % 4):
-            answers = yield tuple(Request("m", (Message("user", f"r{row} {number} {i}"),)) for i in range(row % 3))
-            said += "".join(answer.reply.text for answer in answers if answer.reply is not None)
+            replies = yield tuple(Request("m", (Message("user", f"r{row} {number} {i}"),)) for i in range(row % 3))
+            said += "".join(reply.text for reply in replies)
         return f"{row}: {said}"
 
     client = _Counting()
-    found = list(in_waves(client, range(50), work, jobs=3))
-    assert [one.partition(":")[0] for one in found] == [str(n) for n in range(50)]
+    found = list(in_waves(client, (Sample(str(n), "") for n in range(50)), work, jobs=3))
+    assert [str(one).partition(":")[0] for one in found] == [str(n) for n in range(50)]
     assert found[11] == "11: R11 0 0R11 0 1R11 1 0R11 1 1R11 2 0R11 2 1"
     assert 1 < client.most <= 3

@@ -13,7 +13,7 @@ from veriglot import load_detector, read
 from veriglot.datasets.generation import rejected_path
 from veriglot.datasets.silver.check import Change, check, restored
 from veriglot.datasets.silver.injection import Injector, tasks
-from veriglot.datasets.silver.job import DetectorSupport, ModelSupport, SilverRejection, load_account, silver
+from veriglot.datasets.silver.job import SilverRejection, Support, load_account, silver
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.llm.client import SpendingLimitError
 from veriglot.llm.registry import Limited, Limits
@@ -145,7 +145,7 @@ def test_halluverse_gives_each_sentence_one_type_in_balance(tmp_path: Path) -> N
     ]
     given = [Sample(f"s{n}", f"The mill {n} was built in 1731.", language="en") for n in range(30)]
     path = tmp_path / "out.jsonl"
-    made(path, Scripted(rules), Injector("m", "halluverse", form="plain", seed=1), seeds=given)
+    made(path, Scripted(rules), Injector("m", taxonomy="halluverse", form="plain", seed=1), seeds=given)
     found = rows(path)
     assert [sample.id for sample in found] == [f"s{n}/s1" for n in range(30)]
     drawn = [(sample.annotations[0].units or ())[0].label for sample in found]
@@ -164,7 +164,7 @@ def test_halluverse_gives_each_sentence_one_type_in_balance(tmp_path: Path) -> N
 def test_sentences_of_a_passage_take_turns(tmp_path: Path) -> None:
     rules = [{"match": r'error is "(?P<t>\w+)".*Original: (?P<s>[^\n]*)\.\nEdited', "reply": r"\g<s> \g<t>x."}]
     path = tmp_path / "out.jsonl"
-    made(path, Scripted(rules), Injector("m", "halluverse", form="plain", seed=1), seeds=seeds(4, given=True))
+    made(path, Scripted(rules), Injector("m", taxonomy="halluverse", form="plain", seed=1), seeds=seeds(4, given=True))
     labels = [(sample.annotations[0].units or ())[0].label for sample in rows(path)]
     assert Counter(labels) == {"entity": 4, "relation": 4, "sentence": 4}
     assert [sample.id for sample in rows(path)][:4] == ["en-0/s1", "en-0/s2", "en-0/s3", "en-1/s1"]
@@ -216,7 +216,7 @@ def test_a_detector_says_what_is_supported_after_all(tmp_path: Path) -> None:
         rule("unverifiable", "The widow Anna", "The widow Anna<unverifiable> of Oberfeld</unverifiable>"),
     ]
     path = tmp_path / "out.jsonl"
-    support = DetectorSupport(load_detector("grounding"))
+    support = Support(load_detector("grounding"))
     injector = Injector("m", types=("entity", "unverifiable"), seed=1, attempts=1)
     made(path, Scripted(rules), injector, 1, support=support)
     (sample,) = rows(path)
@@ -236,7 +236,7 @@ def test_a_detector_rejects_passages_that_the_evidence_does_not_support(tmp_path
         evidence=(Evidence(ARTICLE),),
     )
     path = tmp_path / "out.jsonl"
-    made(path, seeds=[wrong], clean=1.0, support=DetectorSupport(load_detector("grounding")))
+    made(path, seeds=[wrong], clean=1.0, support=Support(load_detector("grounding")))
     assert path.read_bytes() == b""
     assert [(one.type, one.reason) for one in rejected(path)] == [("passage", "unsupported")]
 
@@ -251,7 +251,7 @@ def test_a_model_says_what_is_supported(tmp_path: Path) -> None:
     ]
     path = tmp_path / "out.jsonl"
     injector = Injector("m", types=("entity", "relation", "unverifiable"), seed=1, attempts=1)
-    made(path, Scripted(rules), injector, 2, support=ModelSupport("judge", seed=1))
+    made(path, Scripted(rules), injector, 2, support=Support("judge", seed=1))
     assert [marks(sample) for sample in rows(path)] == [[("relation", "sold")]] * 2
     assert Counter((one.type, one.reason) for one in rejected(path)) == {
         ("entity", "unchecked"): 2,
@@ -287,7 +287,7 @@ def test_a_call_that_gives_nothing_is_a_failed_row(tmp_path: Path) -> None:
 
 def test_what_a_seed_cost_before_it_failed_is_in_the_account(tmp_path: Path) -> None:
     rules = [{"match": 'kind is "relation".*Passage', "error": "the line is dead"}, *RULES]
-    injector = Injector("m", "fava", ("entity", "relation"), seed=1, attempts=1)
+    injector = Injector("m", types=("entity", "relation"), seed=1, attempts=1)
     costs = {}
     for name, script in (("sound", RULES), ("broken", rules)):
         path = tmp_path / f"{name}.jsonl"
@@ -303,10 +303,10 @@ def test_what_a_seed_cost_before_it_failed_is_in_the_account(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("injector", "more", "error"),
     [
-        (Injector("m", "hat"), {}, UnknownNameError),
+        (Injector("m", taxonomy="hat"), {}, UnknownNameError),
         (Injector("m", types=("sentence",)), {}, UnknownNameError),
         (Injector("m", types=("entity", "entity")), {}, UsageError),
-        (Injector("m", "halluverse"), {}, UsageError),
+        (Injector("m", taxonomy="halluverse"), {}, UsageError),
         (Injector("m", attempts=0), {}, UsageError),
         (Injector("m"), {"clean": 1.5}, UsageError),
     ],

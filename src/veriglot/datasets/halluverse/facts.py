@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import ast
 import re
-import tomllib
 from contextlib import suppress
 from difflib import SequenceMatcher
-from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from veriglot.datasets.generation import NoReplyError, UsageFields, as_json, failed_row, generate, in_waves, replies_of
-from veriglot.datasets.prompts import language_name
+from veriglot.datasets.generation import LanguageModel, UsageFields, generate, in_waves
+from veriglot.datasets.prompts import filled, load_prompts, prompt_version
 from veriglot.datasets.quality import refusals_version, refuses
 from veriglot.datasets.queries import Reference, listed
 from veriglot.datasets.silver.injection import seed_fault
-from veriglot.llm.client import Message, Request, Settings, usage_of
-from veriglot.llm.output_parser import after_thoughts, schema_of
+from veriglot.llm.output_parser import after_thoughts
 from veriglot.records import Sample
-from veriglot.storage.checkpoint import FailedRow, Usage
+from veriglot.storage.checkpoint import FailedRow
 from veriglot.text.noise import garbled
 from veriglot.text.normalization import fold
 from veriglot.text.segmentation import sentences, words
@@ -33,8 +29,7 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from veriglot.datasets.generation import RunOptions
-    from veriglot.llm.client import Client, Reply
-    from veriglot.llm.pool import Answer
+    from veriglot.llm.client import Client, Reply, Request
     from veriglot.storage.checkpoint import Tally
 
 __all__ = [
@@ -225,9 +220,6 @@ class _Listed(msgspec.Struct, frozen=True):
     sentences: tuple[str, ...]
 
 
-_Chosen = _Listed
-
-
 def read_sentences(reply: Reply) -> list[str]:
     """The sentences of a reply: JSON as asked for, a bare list, a list of Python, or one a line; empty for none."""
     texts = listed(reply, _Listed)
@@ -277,12 +269,12 @@ class PageText:
         self.facts.append(_Fact(f"{self._page.id}/{len(self.facts) + 1}", text, index, exact))
         return None
 
-    def chosen(self, asked: int, rejected: Sequence[_FactRejection], spent: Usage = Usage()) -> PageFacts:  # noqa: B008
+    def chosen(self, asked: int, rejected: Sequence[_FactRejection]) -> PageFacts:
         """The page with its facts, of so many that were asked for, and what was not taken."""
         page = self._page
         return PageFacts(
             page.id, page.language, page.group, page.reference.title, len(self.sentences), None, asked,
-            tuple(self.facts), tuple(rejected), **msgspec.structs.asdict(spent),
+            tuple(self.facts), tuple(rejected),
         )  # fmt: skip
 
     def _place(self, sentence: str) -> tuple[int | Literal["unsupported", "part", "several"], bool]:
@@ -338,39 +330,6 @@ _TOLD: dict[Literal["unsupported", "part", "several"], str] = {
 }
 
 
-# The prompt that asks for factual sentences: what stands in `facts.toml`, filled in.
-
-
-class _Prompts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    version: str
-    choose: str
-    taken: str
-
-
-@cache
-def _prompts() -> _Prompts:
-    text = files(__package__).joinpath("facts.toml").read_text("utf-8")
-    return msgspec.convert(tomllib.loads(text), _Prompts)
-
-
-def facts_version() -> str:
-    """Name and version of the prompt, such as `facts@1`."""
-    return f"facts@{_prompts().version}"
-
-
-def choose_prompt(tag: str, name: str, page: str, count: int, *, taken: Sequence[str] = ()) -> str:
-    """Asks for factual sentences of a page."""
-    prompts = _prompts()
-    shown = "\n".join(f"- {sentence}" for sentence in taken)
-    return prompts.choose.format(
-        count=count,
-        language=language_name(tag),
-        name=name,
-        page=page,
-        taken=f"\n\n{prompts.taken.format(sentences=shown).strip()}" if taken else "",
-    ).strip()
-
-
 CHOICE_VERSION = "1"  # raise it with any change of which sentences are taken
 
 
@@ -390,29 +349,29 @@ class FactSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     named: bool = True
 
 
-class Chooser(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Chooser(LanguageModel, frozen=True):
     """The model that chooses sentences.
 
     Attributes:
-        model: as its server names it.
-        settings: how it generates.
-        seed: of the calls; each further attempt takes the next number.
         attempts: how often a page is asked about, until there are facts enough; at least 1.
     """
 
-    model: str
-    settings: Settings = Settings()
-    seed: int | None = None
     attempts: int = 2
 
     def request(self, page: Page, count: int, taken: Sequence[str] = (), attempt: int = 1) -> Request:
         """Asks for sentences of a page, as JSON."""
-        name = page.names[0] if page.names else "somebody"
-        prompt = choose_prompt(page.language, name, page.reference.text, count, taken=taken)
-        seed = None if self.seed is None and attempt == 1 else (self.seed or 0) + attempt - 1
-        return Request(
-            self.model, (Message("user", prompt),), seed=seed, settings=self.settings, schema=schema_of(_Chosen)
+        shown = "\n".join(f"- {sentence}" for sentence in taken)
+        before: str = load_prompts("facts")["taken"].format(sentences=shown).strip()
+        prompt = filled(
+            "facts",
+            "choose",
+            page.language,
+            count=count,
+            name=page.names[0] if page.names else "somebody",
+            page=page.reference.text,
+            taken=f"\n\n{before}" if taken else "",
         )
+        return self.asked(prompt, attempt=attempt, answer=_Listed)
 
 
 class PageFacts(UsageFields, frozen=True):
@@ -492,9 +451,9 @@ def choose_facts(
             "model": chooser.model,
             "seed": chooser.seed,
             "attempts": chooser.attempts,
-            "settings": as_json(chooser.settings),
-            "facts": as_json(settings),
-            "prompt": facts_version(),
+            "settings": chooser.settings,
+            "facts": settings,
+            "prompt": prompt_version("facts"),
             "check": f"choice@{CHOICE_VERSION},{refusals_version()}",
         },
         **run,
@@ -503,27 +462,20 @@ def choose_facts(
 
 def _chosen(
     page: Page, chooser: Chooser, settings: FactSettings
-) -> Generator[tuple[Request, ...], list[Answer], PageFacts | FailedRow]:
+) -> Generator[tuple[Request, ...], list[Reply], PageFacts]:
     """The work on one page; see `in_waves`."""
     empty = empty_page(page, settings)
     if empty is not None:
         return empty
     text = PageText(page, named=settings.named)
     rejected: list[_FactRejection] = []
-    spent = Usage()
     for attempt in range(1, chooser.attempts + 1):
         wanted = settings.count - len(text.facts)
-        request = chooser.request(page, wanted, [fact.text for fact in text.facts], attempt)
-        answers = yield (request,)
-        try:
-            (reply,) = replies_of(answers)
-        except NoReplyError as failure:
-            return failed_row(failure, page.id, spent)
-        spent += usage_of(request, reply)
+        (reply,) = yield (chooser.request(page, wanted, [fact.text for fact in text.facts], attempt),)
         rejected += _taken(text, reply, wanted, attempt)
         if len(text.facts) == settings.count:
             break
-    return text.chosen(settings.count, rejected, spent)
+    return text.chosen(settings.count, rejected)
 
 
 def _taken(text: PageText, reply: Reply, wanted: int, attempt: int) -> list[_FactRejection]:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from veriglot.datasets.generation import as_json, generate, in_waves
+from veriglot.datasets.generation import generate, in_waves
 from veriglot.datasets.halluverse.facts import CHOICE_VERSION, PageFacts, PageText, empty_page
+from veriglot.datasets.prompts import prompt_version
 from veriglot.datasets.quality import refusals_version
 from veriglot.datasets.rules.material import Article, Material, phrases_version
 from veriglot.datasets.rules.silver import (
@@ -26,10 +27,11 @@ from veriglot.datasets.rules.silver import (
 )
 from veriglot.datasets.silver.check import Change
 from veriglot.datasets.silver.injection import Task as SeedTask
-from veriglot.datasets.silver.injection import injection_types, injection_version, rebuilt
-from veriglot.datasets.silver.job import CHECK_VERSION, PASSAGE, Made, SilverRejection, generate_silver, silver_rows
+from veriglot.datasets.silver.injection import rebuilt
+from veriglot.datasets.silver.job import CHECK_VERSION, Made, SilverRejection, generate_silver, silver_rows
 from veriglot.errors import InputError, UsageError
 from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Task, Unit
+from veriglot.records.taxonomy import taxonomy
 from veriglot.storage.checkpoint import FailedRow, JsonLines
 from veriglot.text.segmentation import sentences
 
@@ -43,13 +45,13 @@ if TYPE_CHECKING:
     from veriglot.datasets.silver.injection import Edited, Injector
     from veriglot.datasets.silver.job import Support
     from veriglot.llm.client import Client
-    from veriglot.storage.checkpoint import Option, Tally
+    from veriglot.storage.checkpoint import Tally
 
     _Maker = Callable[[Iterable[tuple[Sample, str]]], Iterable[Made | FailedRow]]
 
 __all__ = ["TYPES", "RuledSet", "inject_pairs", "read_facts", "seeds_of"]
 
-TYPES = injection_types("halluverse")
+TYPES = tuple(taxonomy("halluverse").types)
 
 
 # Which type of error a sentence gets: drawn at random, so that what is accepted comes out even.
@@ -157,7 +159,7 @@ def _make_pairs(
     types: Sequence[str],
     *,
     signature: str,
-    settings: Mapping[str, Option],
+    settings: Mapping[str, object],
     able: Callable[[Sample], Collection[str]] | None = None,
     seed: int | None = None,
     maker: str = "client",
@@ -266,8 +268,8 @@ def inject_pairs(
         settings={
             "model": injector.model,
             "attempts": injector.attempts,
-            "settings": as_json(injector.settings),
-            "prompt": f"{injection_version()},{refusals_version()}",
+            "settings": injector.settings,
+            "prompt": f"{prompt_version('injection')},{refusals_version()}",
             "support": support.signature if support is not None else None,
         },
         **run,
@@ -317,7 +319,7 @@ class RuledSet:
             pages,
             lambda rows: map(self._facts, rows),
             signature=f"choice@{CHOICE_VERSION},rules@{RULES_VERSION}",
-            settings={"seed": self._seed, "facts": as_json(self._settings)},
+            settings={"seed": self._seed, "facts": self._settings},
             maker="rules",
             **run,
         )
@@ -409,8 +411,8 @@ class RuledSet:
             if not faults:
                 samples = (self._sample(seed, quotation, edited),)
                 break
-        taken = {PASSAGE: 1, type_: len(samples)}
-        return Made(seed.id, tag, samples, tuple(rejections), {PASSAGE: 1, type_: 1}, taken)
+        taken = {"passage": 1, type_: len(samples)}
+        return Made(seed.id, tag, samples, tuple(rejections), {"passage": 1, type_: 1}, taken)
 
     def _sample(self, seed: Sample, quotation: Quotation, edited: Edited) -> Sample:
         version = f"pairs@{_PAIR_RULES_VERSION},rules@{RULES_VERSION}"

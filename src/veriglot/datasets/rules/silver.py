@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from veriglot.datasets.generation import as_json
 from veriglot.datasets.rules.material import (
     Material,
     has_case,
@@ -23,7 +22,7 @@ from veriglot.datasets.rules.material import (
 )
 from veriglot.datasets.silver.check import Change, check
 from veriglot.datasets.silver.injection import rebuilt
-from veriglot.datasets.silver.job import CHECK_VERSION, PASSAGE, ROW, Made, SilverRejection, generate_silver
+from veriglot.datasets.silver.job import CHECK_VERSION, Made, SilverRejection, generate_silver
 from veriglot.errors import InputError, UsageError
 from veriglot.records import Annotation, Generator, Kind, Sample
 from veriglot.text.facts import rules_of
@@ -612,7 +611,7 @@ def make_row(planned: _Planned, material: Material, settings: RuleSettings) -> M
         question = rng.choice(article.questions) if article.questions and rng.random() < _ASKED else None
         quotation = _quotation(material, number, question, len(planned.types), settings.reworded, rng)
         if quotation is None:
-            rejections.append(reject(PASSAGE, "too_short", "there are fewer whole sentences than errors to put in"))
+            rejections.append(reject("passage", "too_short", "there are fewer whole sentences than errors to put in"))
             continue
         quoted += 1
         missed = _put_in(quotation, planned.types, rng)
@@ -624,7 +623,7 @@ def make_row(planned: _Planned, material: Material, settings: RuleSettings) -> M
         violations = violations_of(quotation, edited, planned.types) if planned.types else []
         for violation in violations:
             error = (violation.start, violation.end)
-            about = next((change.type for change in edited.changes if (change.start, change.end) == error), ROW)
+            about = next((change.type for change in edited.changes if (change.start, change.end) == error), "row")
             rejections.append(reject(about, violation.reason, violation.detail, edited.text[slice(*error)]))
         if not violations:
             sample = _sample(planned, quotation, question, edited, settings)
@@ -633,8 +632,8 @@ def make_row(planned: _Planned, material: Material, settings: RuleSettings) -> M
         planned.language,
         () if sample is None else (sample,),
         tuple(rejections),
-        {PASSAGE: attempt, **dict.fromkeys(planned.types, quoted)},
-        {PASSAGE: quoted, **dict.fromkeys(planned.types, int(sample is not None))},
+        {"passage": attempt, **dict.fromkeys(planned.types, quoted)},
+        {"passage": quoted, **dict.fromkeys(planned.types, int(sample is not None))},
     )
 
 
@@ -792,7 +791,7 @@ def rule_silver(
         work,
         RULE_TAXONOMIES[settings.taxonomy],
         signature=f"rules@{RULES_VERSION},{phrases_version()}",
-        settings={"settings": as_json(settings), "check": f"check@{CHECK_VERSION}"},
+        settings={"settings": settings, "check": f"check@{CHECK_VERSION}"},
         maker="rules",
         **run,
     )

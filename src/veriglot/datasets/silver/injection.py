@@ -5,19 +5,19 @@ from __future__ import annotations
 import re
 from collections import Counter
 from difflib import SequenceMatcher
-from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from veriglot.datasets.prompts import language_name, load_prompts
+from veriglot.datasets.generation import LanguageModel
+from veriglot.datasets.prompts import filled, load_prompts
 from veriglot.datasets.quality import is_repetitive, refuses
 from veriglot.datasets.silver.check import Change, Violation, changes_of, spans_of
 from veriglot.formats.tags import parse_tags
-from veriglot.llm.client import Message, Request, Settings
 from veriglot.llm.output_parser import after_thoughts
 from veriglot.records import Sample, Span
 from veriglot.records.languages import same_language
+from veriglot.records.taxonomy import taxonomy
 from veriglot.signatures import digest
 from veriglot.storage.checkpoint import FailedRow
 from veriglot.text.noise import garbled
@@ -27,7 +27,7 @@ from veriglot.text.segmentation import sentences, words
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from veriglot.llm.client import Reply
+    from veriglot.llm.client import Reply, Request
 
 __all__ = [
     "REPLACING",
@@ -36,12 +36,9 @@ __all__ = [
     "Order",
     "Task",
     "bare",
-    "injection_types",
-    "injection_version",
     "read_reply",
     "rebuilt",
     "seed_fault",
-    "support_prompt",
     "tasks",
 ]
 
@@ -272,10 +269,8 @@ def _candidates(answer: str, passage: str) -> Iterator[str]:
         yield "\n\n".join(parts[:most]).strip()
 
 
-def _tagged(passage: str, answer: str, type_: str, taxonomy: str, language: str) -> Edited | Violation:
-    from veriglot.records.taxonomy import taxonomy as named
-
-    parsed = parse_tags(answer, tuple(named(taxonomy).types), edits="mark")
+def _tagged(passage: str, answer: str, type_: str, taxonomy_name: str, language: str) -> Edited | Violation:
+    parsed = parse_tags(answer, tuple(taxonomy(taxonomy_name).types), edits="mark")
     bad = next((tag for tag in parsed.faults if tag.fault not in _HARMLESS), None)
     if bad is not None and bad.fault == "empty":
         return Violation("deleted", f"the tag {bad.raw!r} stands around nothing")
@@ -291,9 +286,9 @@ def _tagged(passage: str, answer: str, type_: str, taxonomy: str, language: str)
     return _put(passage, parsed.text, parsed.spans, language)
 
 
-def _plain(passage: str, answer: str, type_: str, taxonomy: str, language: str) -> Edited | Violation:
+def _plain(passage: str, answer: str, type_: str, taxonomy_name: str, language: str) -> Edited | Violation:
     text = _TYPED.sub("", answer).strip()
-    exchanging = taxonomy == "halluverse"  # none of whose types adds a sentence; some of FAVA's do
+    exchanging = taxonomy_name == "halluverse"  # none of whose types adds a sentence; some of FAVA's do
     if text.count("\n") > passage.count("\n") or (exchanging and _longer(text, passage, language)):
         return Violation("outside", f"the reply says more than the edited text: {text[:120]!r}")
     if fold(text) == fold(passage):
@@ -329,102 +324,18 @@ def _put(passage: str, text: str, spans: Sequence[Span], language: str) -> Edite
 
 
 _Form = Literal["tags", "plain"]
-_FORMS: tuple[_Form, ...] = ("tags", "plain")
-_TAXONOMIES = ("fava", "halluverse")
-
-
-class _Type(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One type of error."""
-
-    what: str
-    how: Literal["replace", "insert", "either"]
-    examples: tuple[tuple[str, str], ...]
-    reference: bool = False
-
-
-class _Prompts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    version: str
-    answer: str
-    retell: str
-    support: str
-    reference: str
-    kept: str
-    tags: str
-    plain: str
-    replace: str
-    insert: str
-    fava: dict[str, _Type]
-    halluverse: dict[str, _Type]
-
-    def types(self, taxonomy: str) -> dict[str, _Type]:
-        """The types of a taxonomy, in its order."""
-        return self.fava if taxonomy == "fava" else self.halluverse
-
-
-@cache
-def _prompts() -> _Prompts:
-    return load_prompts("injection", _Prompts)
-
-
-def injection_version() -> str:
-    """Name and version of the prompts, such as `injection@1`."""
-    return f"injection@{_prompts().version}"
-
-
-def injection_types(taxonomy: str) -> tuple[str, ...]:
-    """The types of `fava` or `halluverse`, in the order of their taxonomy."""
-    return tuple(_prompts().types(taxonomy))
-
-
-def passage_prompt(tag: str, question: str, reference: str) -> str:
-    """Asks for a passage that says what the reference says: the answer to a question, or a retelling without one."""
-    prompts = _prompts()
-    if question.strip():
-        return prompts.answer.format(language=language_name(tag), question=question, reference=reference).strip()
-    return prompts.retell.format(language=language_name(tag), reference=reference).strip()
-
-
-def insert_prompt(
-    taxonomy: str, type_: str, form: _Form, tag: str, passage: str, *, reference: str = "", kept: tuple[str, ...] = ()
-) -> str:
-    """Asks for errors of one type."""
-    prompts = _prompts()
-    error_type = prompts.types(taxonomy)[type_]
-    hows = {"replace": [prompts.replace], "insert": [prompts.insert], "either": [prompts.replace, prompts.insert]}
-    shown = reference.strip() if error_type.reference or error_type.how == "insert" else ""
-    values = {
-        "name": type_,
-        "what": error_type.what,
-        "examples": _examples(error_type, form),
-        "how": "\n".join(hows[error_type.how]),
-        "language": language_name(tag),
-        "reference": _below(prompts.reference.format(reference=shown)) if shown else "",
-        "kept": _below(prompts.kept.format(parts=", ".join(f'"{part}"' for part in kept))) if kept else "",
-        "passage": passage,
-    }
-    template = prompts.tags if form == "tags" else prompts.plain
-    return template.format(**values).strip()
-
-
-def support_prompt(tag: str, statement: str, passage: str, reference: str) -> str:
-    """Asks whether a reference supports a statement of a passage."""
-    template = _prompts().support
-    return template.format(
-        language=language_name(tag), statement=statement, passage=passage, reference=reference
-    ).strip()
 
 
 def _below(text: str) -> str:
     return f"\n\n{text.strip()}"
 
 
-def _examples(error_type: _Type, form: _Form) -> str:
+def _examples(examples: list[tuple[str, str]], form: _Form) -> str:
     if form == "tags":
-        return "\n".join(f"- {before}\n  {after}" for before, after in error_type.examples)
-    types = tuple(_prompts().fava)
+        return "\n".join(f"- {before}\n  {after}" for before, after in examples)
+    types = tuple(taxonomy("fava").types)
     return "\n".join(
-        f"Original: {before}\nEdited: {parse_tags(after, types, edits='mark').text}\n"
-        for before, after in error_type.examples
+        f"Original: {before}\nEdited: {parse_tags(after, types, edits='mark').text}\n" for before, after in examples
     ).strip()
 
 
@@ -528,12 +439,6 @@ def _usable(seed: Sample) -> Sample | FailedRow:
     return msgspec.structs.replace(seed, language=identified.tag)
 
 
-def _passage_messages(seed: Sample) -> tuple[Message, ...]:
-    """Asks for a passage that says what the seed's evidence says."""
-    reference = "\n\n".join(passage.text for passage in seed.evidence)
-    return (Message("user", passage_prompt(seed.language or "", seed.question or "", reference)),)
-
-
 def seed_fault(passage: str, seed: Sample, finish: str = "stop") -> Violation | None:
     """Why a passage is no seed; None where nothing speaks against it.
 
@@ -571,26 +476,20 @@ def seed_fault(passage: str, seed: Sample, finish: str = "stop") -> Violation | 
     return None
 
 
-class Injector(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Injector(LanguageModel, frozen=True, kw_only=True):
     """The model that puts errors into passages, and how.
 
     Attributes:
-        model: as its server names it.
         taxonomy: `fava` or `halluverse`.
         types: of the errors; empty for all of the taxonomy.
         form: how the model says what it changed: with `tags`, or by writing the edited text alone (`plain`), in which
             case the spans are where it differs. Halluverse's way is `plain`.
-        settings: how it generates.
-        seed: of the calls; each further attempt takes the next number.
         attempts: how often an error of one type is asked for, until one passes; at least 1.
     """
 
-    model: str
     taxonomy: str = "fava"
     types: tuple[str, ...] = ()
     form: _Form = "tags"
-    settings: Settings = Settings()
-    seed: int | None = None
     attempts: int = 2
 
     @property
@@ -601,28 +500,33 @@ class Injector(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def all_types(self) -> tuple[str, ...]:
         """The types that are put in, in the order of the rounds."""
-        return self.types or injection_types(self.taxonomy)
+        return self.types or tuple(taxonomy(self.taxonomy).types)
 
     def request(self, task: Task, edited: Edited, type_: str, attempt: int) -> Request:
         """Asks for errors of one type in a passage."""
-        reference = "\n\n".join(passage.text for passage in task.seed.evidence)
-        marked = tuple(dict.fromkeys(span.text or "" for span in edited.spans))
-        prompt = insert_prompt(
-            self.taxonomy,
-            type_,
+        prompts = load_prompts("injection")
+        error_type = prompts[self.taxonomy][type_]
+        ways = {"replace": ("replace",), "insert": ("insert",), "either": ("replace", "insert")}[error_type["how"]]
+        shows = error_type.get("reference") or error_type["how"] == "insert"
+        reference = "\n\n".join(passage.text for passage in task.seed.evidence).strip() if shows else ""
+        marked = ", ".join(f'"{text}"' for text in dict.fromkeys(span.text for span in edited.spans))
+        prompt = filled(
+            "injection",
             self.form,
             task.seed.language or "",
-            edited.text,
-            reference=reference,
-            kept=marked,
+            name=type_,
+            what=error_type["what"],
+            examples=_examples(error_type["examples"], self.form),
+            how="\n".join(prompts[way] for way in ways),
+            reference=_below(prompts["reference"].format(reference=reference)) if reference else "",
+            kept=_below(prompts["kept"].format(parts=marked)) if marked else "",
+            passage=edited.text,
         )
-        return Request(self.model, (Message("user", prompt),), seed=self._seed(attempt), settings=self.settings)
+        return self.asked(prompt, attempt=attempt)
 
     def passage_request(self, seed: Sample, attempt: int) -> Request:
-        """Asks for a seed passage."""
-        return Request(self.model, _passage_messages(seed), seed=self._seed(attempt), settings=self.settings)
-
-    def _seed(self, attempt: int) -> int | None:
-        if self.seed is None and attempt == 1:
-            return None
-        return (self.seed or 0) + attempt - 1
+        """Asks for a passage that says what the evidence says: the answer to a question, or a retelling without one."""
+        question, reference = seed.question or "", "\n\n".join(passage.text for passage in seed.evidence)
+        key = "answer" if question.strip() else "retell"
+        prompt = filled("injection", key, seed.language or "", question=question, reference=reference)
+        return self.asked(prompt, attempt=attempt)

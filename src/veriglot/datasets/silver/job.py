@@ -13,34 +13,28 @@ import msgspec
 
 from veriglot.datasets.generation import (
     Account,
-    NoReplyError,
+    LanguageModel,
     UsageFields,
-    account_of,
     account_path,
-    as_json,
-    failed_row,
     generate,
     in_waves,
     ranked,
-    replies_of,
-    split_rows,
 )
+from veriglot.datasets.prompts import filled, prompt_version
 from veriglot.datasets.quality import refusals_version
 from veriglot.datasets.silver.check import Violation, check
 from veriglot.datasets.silver.injection import (
     REPLACING,
     Edited,
-    injection_types,
-    injection_version,
     read_reply,
     seed_fault,
-    support_prompt,
     tasks,
 )
 from veriglot.errors import UnknownNameError, UsageError
-from veriglot.llm.client import AnswerError, Message, Request, Settings, usage_of
-from veriglot.llm.output_parser import after_thoughts, decode_answer, schema_of
+from veriglot.llm.client import AnswerError, Settings
+from veriglot.llm.output_parser import after_thoughts, decode_answer
 from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Status, Unit
+from veriglot.records.taxonomy import taxonomy
 from veriglot.signatures import signature
 from veriglot.storage.checkpoint import Usage
 from veriglot.text.segmentation import sentences
@@ -54,22 +48,17 @@ if TYPE_CHECKING:
     from veriglot.datasets.generation import RunOptions
     from veriglot.datasets.silver.check import Change
     from veriglot.datasets.silver.injection import Injector, Order, Task
-    from veriglot.llm.client import Client, Reply
-    from veriglot.llm.pool import Answer
+    from veriglot.llm.client import Client, Reply, Request
     from veriglot.records import Detector
-    from veriglot.storage.checkpoint import FailedRow, Option, Row, Tally
+    from veriglot.storage.checkpoint import FailedRow, Row, Tally
 
     _T = TypeVar("_T")
-    _Working = Asking[tuple[Request, ...], list[Answer], _T]
+    _Working = Asking[tuple[Request, ...], list[Reply], _T]
 
 __all__ = [
     "CHECK_VERSION",
-    "PASSAGE",
-    "ROW",
-    "DetectorSupport",
     "LanguageAccount",
     "Made",
-    "ModelSupport",
     "SilverRejection",
     "Support",
     "TypeAccount",
@@ -81,88 +70,67 @@ __all__ = [
 
 
 # Whether the evidence supports what was put in: held against by a detector, or asked of a model.
-#
-# Both are conversations: they yield the requests that they need answered, if any, and return their verdicts.
 
 
 _MARKED = 0.2  # share of a passage's code points that a detector may mark: none is without false alarms
-
-
-class DetectorSupport:
-    """A detector holds the text against the evidence. An error has to be marked, if only in part.
-
-    Args:
-        detector: what judges. A detector that misses errors makes the data easier than the world: what it does not
-            mark is rejected.
-    """
-
-    def __init__(self, detector: Detector) -> None:
-        self._detector = detector
-        self.signature = signature(support="detector", marked=_MARKED, detector=detector.signature)
-
-    def verdicts(self, sample: Sample, changes: Sequence[Change] | None) -> _Working[list[Violation | None]]:
-        """As `ModelSupport`; asks no model, and lets a fifth of a passage be marked."""
-        yield from ()
-        (prediction,) = self._detector.predict([sample])
-        if prediction.status != Status.SCORED:
-            unchecked = Violation("unchecked", f"the detector did not judge it ({prediction.status})")
-            return [unchecked] * (1 if changes is None else len(changes))
-        marked = [(span.start, span.end) for span in prediction.spans or ()]
-        if changes is None:
-            share = sum(end - start for start, end in marked) / len(sample.response)
-            return [Violation("unsupported", f"the detector marks {share:.0%} of it") if share > _MARKED else None]
-        supported = Violation("supported", "the detector finds it supported")
-        return [
-            None if any(start < change.end and change.start < end for start, end in marked) else supported
-            for change in changes
-        ]
 
 
 class _SupportAnswer(msgspec.Struct, frozen=True):
     supported: bool
 
 
-class ModelSupport:
-    """A model says whether the evidence supports a statement: the sentences that an error stands in, or the passage.
+class Support:
+    """Whether the evidence supports a text: a detector holds it against it, or a model is asked.
 
     Args:
-        model: as its server names it; better another one than the one that puts the errors in.
-        settings: how it generates; greedy where nothing is said.
-        seed: of the calls.
+        judge: the detector, which has to mark errors, if only in part; one that misses errors makes the data easier
+            than the world, since what it does not mark is rejected. Or a model, as its server names it, better another
+            one than the one that puts the errors in; it is asked of the sentences that an error stands in.
+        seed: of the model's calls.
     """
 
-    def __init__(self, model: str, *, settings: Settings | None = None, seed: int | None = None) -> None:
-        self._model = model
-        self._settings = settings or Settings(temperature=0.0)
-        self._seed = seed
-        self.signature = signature(support="model", model=model, seed=seed, prompt=injection_version())
+    def __init__(self, judge: Detector | str, *, seed: int | None = None) -> None:
+        self._judge = judge if not isinstance(judge, str) else LanguageModel(judge, Settings(temperature=0.0), seed)
+        if isinstance(judge, str):
+            self.signature = signature(support="model", model=judge, seed=seed, prompt=prompt_version("injection"))
+        else:
+            self.signature = signature(support="detector", marked=_MARKED, detector=judge.signature)
 
     def verdicts(self, sample: Sample, changes: Sequence[Change] | None) -> _Working[list[Violation | None]]:
         """What speaks against each error of a sample's response, or against the response; one call each.
 
         Args:
             sample: with evidence.
-            changes: the errors, which ought not to be supported; None judges the whole response, which ought to be.
+            changes: the errors, which ought not to be supported; None judges the whole response, which ought to be,
+                but for a fifth of it that a detector may mark.
 
         Returns:
             None where all is well; otherwise `supported`, `unsupported` or `unchecked` (the check could not tell).
         """
+        if not isinstance(self._judge, LanguageModel):
+            return _marked(sample, changes, self._judge)
+        model, tag = self._judge, sample.language or ""
         statements = [sample.response] if changes is None else [_sentences_around(sample, change) for change in changes]
-        reference = "\n\n".join(passage.text for passage in sample.evidence)
-        answers = yield tuple(
-            Request(
-                self._model,
-                (Message("user", support_prompt(sample.language or "", statement, sample.response, reference)),),
-                seed=self._seed,
-                settings=self._settings,
-                schema=schema_of(_SupportAnswer),
-            )
-            for statement in statements
-        )
-        return [_verdict(reply, wanted=changes is None) for reply in replies_of(answers)]
+        texts = {"passage": sample.response, "reference": "\n\n".join(passage.text for passage in sample.evidence)}
+        prompts = [filled("injection", "support", tag, statement=statement, **texts) for statement in statements]
+        replies = yield tuple(model.asked(prompt, answer=_SupportAnswer) for prompt in prompts)
+        return [_verdict(reply, wanted=changes is None) for reply in replies]
 
 
-Support = DetectorSupport | ModelSupport
+def _marked(sample: Sample, changes: Sequence[Change] | None, detector: Detector) -> list[Violation | None]:
+    (prediction,) = detector.predict([sample])
+    if prediction.status != Status.SCORED:
+        unchecked = Violation("unchecked", f"the detector did not judge it ({prediction.status})")
+        return [unchecked] * (1 if changes is None else len(changes))
+    marked = [(span.start, span.end) for span in prediction.spans or ()]
+    if changes is None:
+        share = sum(end - start for start, end in marked) / len(sample.response)
+        return [Violation("unsupported", f"the detector marks {share:.0%} of it") if share > _MARKED else None]
+    supported = Violation("supported", "the detector finds it supported")
+    return [
+        None if any(start < change.end and change.start < end for start, end in marked) else supported
+        for change in changes
+    ]
 
 
 def _verdict(reply: Reply, *, wanted: bool) -> Violation | None:
@@ -186,10 +154,6 @@ def _sentences_around(sample: Sample, change: Change) -> str:
 
 
 # What became of a seed: its silver rows, what was rejected on the way, and what it cost.
-
-
-PASSAGE = "passage"
-ROW = "row"
 
 
 class SilverRejection(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -239,22 +203,15 @@ class Made(UsageFields, frozen=True):
 _MOST_REPLACED = 0.5  # of a passage, by errors that exchange one to three words
 
 
-def silver_rows(task: Task, injector: Injector, support: Support | None) -> _Working[Made | FailedRow]:
+def silver_rows(task: Task, injector: Injector, support: Support | None) -> _Working[Made]:
     """Make the silver rows of one seed.
 
     Args:
         task: the seed, and the types of its errors.
         injector: who puts them in, and how.
         support: whether the evidence supports what is made; None does not look.
-
-    Returns:
-        What was made, or a failed row where a call gave nothing.
     """
-    job = _Job(injector, task, support)
-    try:
-        return (yield from job.run())
-    except NoReplyError as failure:
-        return failed_row(failure, task.id, job.spent)
+    return _Job(injector, task, support).run()
 
 
 class _Job:
@@ -266,19 +223,18 @@ class _Job:
         self.support = support
         self.language = task.seed.language or ""
         self.evidence = [passage.text for passage in task.seed.evidence]
-        self.spent = Usage()
         self.rejections: list[SilverRejection] = []
         self.asked: Counter[str] = Counter()
         self.taken: Counter[str] = Counter()
 
     def run(self) -> _Working[Made]:
-        passage = yield from self._paid(self._passage())
+        passage = yield from self._passage()
         samples: list[Sample] = []
         types, alone = self.task.types, self.injector.per_sentence
         for number, text in enumerate(self._rows(passage)):
             id_ = f"{self.task.id}/s{number + 1}" if alone else self.task.id
             own_types = (types[number % len(types)],) if types and alone else types
-            sample = yield from self._paid(self._row(id_, text, own_types))
+            sample = yield from self._row(id_, text, own_types)
             if sample is not None:
                 samples.append(sample)
         return Made(
@@ -288,7 +244,6 @@ class _Job:
             tuple(self.rejections),
             dict(self.asked),
             dict(self.taken),
-            **msgspec.structs.asdict(self.spent),
         )
 
     def _rows(self, passage: str) -> list[str]:
@@ -298,38 +253,24 @@ class _Job:
         cut = (passage[start:end].strip() for start, end in sentences(passage, self.language))
         return [text for text in cut if any(c.isalnum() for c in text)]
 
-    def _paid(self, asking: _Working[_T]) -> _Working[_T]:
-        """A conversation, with what it costs."""
-        answers: list[Answer] | None = None
-        while True:
-            try:
-                requests = next(asking) if answers is None else asking.send(answers)
-            except StopIteration as stop:
-                result: _T = stop.value
-                return result
-            answers = yield requests
-            for answer in answers:
-                if answer.reply is not None:
-                    self.spent += usage_of(answer.request, answer.reply)
-
     def _passage(self) -> _Working[str]:
         """A passage that nothing speaks against; empty where there is none."""
-        self.asked[PASSAGE] += 1
+        self.asked["passage"] += 1
         seed = self.task.seed
         given = seed.response.strip()
         for attempt in range(1, 2 if given else self.injector.attempts + 1):
             text, finish = given, str(seed.meta.get("finish", "stop"))
             if not given:
-                (reply,) = replies_of((yield (self.injector.passage_request(seed, attempt),)))
+                (reply,) = yield (self.injector.passage_request(seed, attempt),)
                 text, finish = after_thoughts(reply.text).strip(), reply.finish
             fault = seed_fault(text, seed, finish)
             if fault is None and self.support is not None and seed.evidence:
                 sample = msgspec.structs.replace(seed, response=text, annotations=())
                 (fault,) = yield from self.support.verdicts(sample, None)
             if fault is None:
-                self.taken[PASSAGE] += 1
+                self.taken["passage"] += 1
                 return text
-            self._reject(self.task.id, PASSAGE, fault, text, attempt)
+            self._reject(self.task.id, "passage", fault, text, attempt)
         return ""
 
     def _row(self, id_: str, text: str, types: tuple[str, ...]) -> _Working[Sample | None]:
@@ -345,7 +286,7 @@ class _Job:
         )
         if faults:
             for fault in faults:
-                self._reject(id_, ROW, fault, edited.text)
+                self._reject(id_, "row", fault, edited.text)
             return None
         self.taken.update({change.type for change in edited.changes})
         return self._sample(id_, edited)
@@ -354,7 +295,7 @@ class _Job:
         """The text with errors of one more type, or as it was where none passed."""
         injector = self.injector
         for attempt in range(1, injector.attempts + 1):
-            (reply,) = replies_of((yield (injector.request(self.task, edited, type_, attempt),)))
+            (reply,) = yield (injector.request(self.task, edited, type_, attempt),)
             result = read_reply(
                 edited.text,
                 reply,
@@ -430,7 +371,7 @@ class _Job:
             "passage": edited.original,
             "given": bool(seed.response.strip()),
             "changes": [msgspec.structs.asdict(change) for change in edited.changes],
-            "prompt": injection_version(),
+            "prompt": prompt_version("injection"),
             "form": injector.form,
             "support": self.support.signature if self.support is not None else "not checked",
         }
@@ -518,9 +459,9 @@ class _Counts:
             self._rows["seeds"],
             self._rows["rows"],
             self._rows["clean"],
-            self._of(PASSAGE),
+            self._of("passage"),
             {type_: self._of(type_) for type_ in self._types},
-            ranked(self._reasons[ROW]),
+            ranked(self._reasons["row"]),
             **msgspec.structs.asdict(self.usage),
         )
 
@@ -595,8 +536,8 @@ def silver(
             "clean": str(clean),
             "attempts": injector.attempts,
             "seed": injector.seed,
-            "settings": as_json(injector.settings),
-            "prompt": injection_version(),
+            "settings": injector.settings,
+            "prompt": prompt_version("injection"),
             "check": f"check@{CHECK_VERSION},{refusals_version()}",
             "support": support.signature if support is not None else None,
         },
@@ -611,7 +552,7 @@ def generate_silver(
     types: Sequence[str],
     *,
     signature: str,
-    settings: Mapping[str, Option],
+    settings: Mapping[str, object],
     maker: str = "client",
     **run: Unpack[RunOptions],
 ) -> Tally:
@@ -624,10 +565,17 @@ def generate_silver(
         types: of the errors, in the order of the account.
     """
 
-    def finish(made: Path, target: Path) -> None:
-        split_rows(made, target, Made, lambda rows, failed: account_of(rows, lambda: _Counts(types), failed=failed))
-
-    return generate(output, rows, work, signature=signature, settings=settings, maker=maker, finish=finish, **run)
+    return generate(
+        output,
+        rows,
+        work,
+        signature=signature,
+        settings=settings,
+        maker=maker,
+        made=Made,
+        counts=lambda: _Counts(types),
+        **run,
+    )
 
 
 def _validate(injector: Injector, clean: float) -> None:
@@ -635,8 +583,8 @@ def _validate(injector: Injector, clean: float) -> None:
     if injector.taxonomy not in known:
         raise UnknownNameError("taxonomy of injection", injector.taxonomy, known)
     for type_ in injector.types:
-        if type_ not in injection_types(injector.taxonomy):
-            raise UnknownNameError("type of error", type_, injection_types(injector.taxonomy))
+        if type_ not in taxonomy(injector.taxonomy).types:
+            raise UnknownNameError("type of error", type_, taxonomy(injector.taxonomy).types)
     if len(set(injector.types)) < len(injector.types):
         raise UsageError("A type of error is named twice.")
     if injector.per_sentence and injector.form != "plain":

@@ -18,13 +18,10 @@ import msgspec
 from veriglot.datasets.generation import (
     Account,
     UsageFields,
-    account_of,
     account_path,
-    as_json,
     converse,
     generate,
     ranked,
-    split_rows,
 )
 from veriglot.datasets.translation.alignment import Range, side_of
 from veriglot.datasets.translation.projection import (
@@ -282,14 +279,13 @@ def translate(
         signature=translator.signature,
         settings={
             "targets": ",".join(tags),
-            "settings": as_json(settings),
+            "settings": settings,
             "aligner": aligner.signature if aligner is not None else None,
             "method": f"translating@{_METHOD_VERSION}",
         },
         maker="translator",
-        finish=lambda rows, target: split_rows(
-            rows, target, _TranslatedRow, lambda made, failed: account_of(made, _Counts, failed=failed)
-        ),
+        made=_TranslatedRow,
+        counts=_Counts,
         **run,
     )
 

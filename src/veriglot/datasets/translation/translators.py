@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 
-from veriglot.datasets.prompts import load_prompts
+from veriglot.datasets.prompts import load_prompts, prompt_version
 from veriglot.datasets.quality import is_repetitive, refusals_version, refuses
 from veriglot.datasets.silver.injection import bare
 from veriglot.llm.client import Message, Request, Settings, canonical, usage_of
@@ -212,17 +211,6 @@ _HEADED = re.compile(
 )
 
 
-class _Prompts(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    version: str
-    plain: str
-    marked: str
-
-
-@cache
-def _prompts() -> _Prompts:
-    return load_prompts("translation", _Prompts)
-
-
 class ModelTranslator:
     """Asks a model for translations of whole texts.
 
@@ -256,7 +244,7 @@ class ModelTranslator:
         self.signature = signature(
             translator="llm",
             model=model,
-            prompt=f"translation@{_prompts().version}",
+            prompt=prompt_version("translation"),
             refusals=refusals_version(),
             settings=digest([canonical(self._settings)])[:16],
             seed=seed,
@@ -274,8 +262,7 @@ class ModelTranslator:
 
     def request(self, wanted: TranslationRequest) -> Request:
         """What is asked for a text."""
-        template = _prompts().marked if wanted.marked else _prompts().plain
-        prompt = template.format(
+        prompt: str = load_prompts("translation")["marked" if wanted.marked else "plain"].format(
             source=_named(wanted.source),
             target=_named(wanted.target),
             text=wanted.text,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from importlib.resources import files
-from typing import Any, get_args, TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 

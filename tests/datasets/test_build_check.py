@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from faulty_data import sample, sentences, sound, write
 
-from veriglot.datasets.checks.checker import CleanedCopy, check
-from veriglot.datasets.checks.findings import CheckReport, Finding, checks
+from veriglot.datasets.checks.checker import CheckReport, CleanedCopy, check
+from veriglot.datasets.checks.findings import Finding, checks
 from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.formats.reader import read
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span, Task, encode

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from veriglot.datasets.checks.checker import AgreementSums, CleanedCopy, check
 from veriglot.datasets.checks.findings import checks
-from veriglot.datasets.checks.rows import repaired, without_ranges
+from veriglot.datasets.checks.rows import repaired
 from veriglot.datasets.checks.scan import Row, Spool, split_in_name
-from veriglot.datasets.checks.seams import SeamFinder
+from veriglot.datasets.checks.seams import SeamFinder, without_ranges
 from veriglot.datasets.near_duplicates import NearIndex, jaccard
 from veriglot.formats.reader import read
 from veriglot.records import Annotation, Kind, Sample, Span
@@ -216,7 +216,7 @@ def test_splits_are_words_in_names(path: str, split: str | None) -> None:
 
 
 def test_rows_come_back_from_disk_in_any_order(tmp_path: Path) -> None:
-    rows = [Row(0, n, 0, Sample(f"r{n}", text * (n % 5 + 1), meta={"n": n})) for n, text in enumerate(TEXTS[:50])]
+    rows = [Row(0, 0, Sample(f"r{n}", text * (n % 5 + 1), meta={"n": n})) for n, text in enumerate(TEXTS[:50])]
     spool = Spool(tmp_path / "rows")
     for row in rows:
         spool.add(row)

@@ -11,7 +11,7 @@ from veriglot.datasets.checks.checker import CleanedCopy, check
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from veriglot.datasets.checks.findings import CheckReport
+    from veriglot.datasets.checks.checker import CheckReport
 
 SILVER = ("french", "indonesian", "cantonese", "serbian", "latina", "malay", "persian")
 

@@ -12,7 +12,7 @@ from veriglot.cli.inputs import known_tag
 from veriglot.errors import EXIT_FAILED, EXIT_ROWS_FAILED, InputError, UsageError
 
 if TYPE_CHECKING:
-    from veriglot.datasets.checks.findings import CheckReport
+    from veriglot.datasets.checks.checker import CheckReport
 
 
 _LEVELS = ("error", "warning", "note")

@@ -78,6 +78,11 @@ class Language(msgspec.Struct, frozen=True):
         """The primary subtag: `zh` for `zh-Hans`. Equal bases are one language in different scripts."""
         return self.tag.partition("-")[0]
 
+    @property
+    def scripts(self) -> frozenset[str]:
+        """ISO 15924 codes of the scripts that it is written in: `Hang` and `Hani` for `Kore`."""
+        return frozenset(_INCLUDES.get(self.script, (self.script,)))
+
 
 @cache
 def languages() -> dict[str, Language]:
@@ -153,7 +158,7 @@ def _from_tag(key: str) -> Language | None:
 
 def _in_script(entry: Language, script: str) -> Language | None:
     """`entry` written in `script`; None where no language of the table is."""
-    if script == entry.script or script in _INCLUDES.get(entry.script, ()):
+    if script == entry.script or script in entry.scripts:
         return entry
     sibling = languages().get(f"{entry.base}-{script}")
     if sibling is not None or script not in {known.script for known in languages().values()}:

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-    from veriglot.datasets.checks.findings import CheckReport, Finding, LabelSet
+    from veriglot.datasets.checks.checker import CheckReport
+    from veriglot.datasets.checks.findings import Finding, LabelSet
     from veriglot.report.pages import Part
 
 __all__ = ["check_markdown", "render_check", "write_check"]

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from veriglot.datasets.checks.checker import check
-from veriglot.datasets.checks.findings import CheckReport
+from veriglot.datasets.checks.checker import CheckReport, check
 from veriglot.datasets.checks.scan import Splits, find_files
 from veriglot.errors import InputError, UsageError
 from veriglot.formats.base import Report
@@ -320,7 +319,7 @@ def _contents_of(
     encode = msgspec.json.Encoder(order="deterministic", enc_hook=str).encode
     numbers = Splits(splits)
     for file in files:
-        of_file = numbers.of_file(file.argument, file.place)
+        of_file = numbers.of_file(file)
         for row in read_rows(file.path, format=format_name, language=language):
             if isinstance(row, FailedRow):
                 continue

@@ -13,19 +13,16 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 
 from veriglot.datasets.checks.findings import (
-    GLUED_SET,
-    Agreement,
-    CheckReport,
-    CleanedAccount,
+    CheckedFile,
     Example,
-    SharedReferences,
-    SplitLeak,
+    Finding,
+    LabelSet,
     checks,
     checks_version,
     shortened,
@@ -51,7 +48,98 @@ if TYPE_CHECKING:
     from veriglot.pipeline.engine import Watch
     from veriglot.records import Annotation, Sample
 
-__all__ = ["CleanedCopy", "check"]
+__all__ = ["CheckReport", "CleanedCopy", "check"]
+
+
+class _Agreement(msgspec.Struct, frozen=True):
+    """How far annotations of the same texts by people or models (`kind`) agree, in one language.
+
+    Of all pairs so many are the `same`; of the marked code points `overlap` is the mean Dice coefficient and `alpha`
+    Krippendorff's, and `same_type` the share of those that both marked that have a type in common. None: nothing to
+    tell it from.
+    """
+
+    language: str
+    kind: str
+    texts: int
+    annotations: int
+    pairs: int
+    same: int
+    overlap: float | None
+    alpha: float | None
+    same_type: float | None
+
+
+class _SharedReferences(msgspec.Struct, frozen=True):
+    """Different passages that two files share, and their share of those of the file that has fewer.
+
+    They are `foreign` where the languages differ though the evidence is not said to be in another.
+    """
+
+    first: str
+    second: str
+    shared: int
+    share: float
+    foreign: bool
+
+
+class _SplitLeak(msgspec.Struct, frozen=True):
+    """What two splits share: rows of `left` whose text or reference stands in `kept` too."""
+
+    check: str
+    left: str
+    kept: str
+    rows: int
+
+
+class _CleanedAccount(msgspec.Struct, frozen=True):
+    """The cleaned copy: its rows, those in which anything was changed, and those left out, with counts by check."""
+
+    path: str
+    rejected: str
+    kept: int
+    repaired: int
+    left_out: int
+    repairs: dict[str, int]
+    reasons: dict[str, int]
+
+
+class CheckReport(msgspec.Struct, frozen=True):
+    """Everything that checking found.
+
+    Attributes:
+        files: what was read.
+        findings: what was found, in the order of the catalogue; checks that found nothing are in `passed`.
+        passed: names of the checks that looked and found nothing.
+        not_looked_for: check to the reason why it was not made; nothing is known about these.
+        labels: balance, a row for each set of labels.
+        agreement: of repeated and of several annotations.
+        shared: files that have references in common.
+        leaks: what splits share.
+        unread: files of a folder that were left aside, and why.
+        near: Jaccard similarity from which texts are near-duplicates.
+        cleaned: the cleaned copy, if one was written.
+        signature: one line that says how it was made.
+        version: of Veriglot.
+    """
+
+    files: tuple[CheckedFile, ...]
+    findings: tuple[Finding, ...]
+    passed: tuple[str, ...]
+    not_looked_for: dict[str, str]
+    labels: tuple[LabelSet, ...]
+    agreement: tuple[_Agreement, ...]
+    shared: tuple[_SharedReferences, ...]
+    leaks: tuple[_SplitLeak, ...]
+    unread: dict[str, str]
+    near: float
+    signature: str
+    version: str
+    cleaned: _CleanedAccount | None = None
+
+    def finding(self, check: str) -> Finding | None:
+        """What a check found, or None."""
+        return next((finding for finding in self.findings if finding.check == check), None)
 
 
 # The cleaned copy: rows that hold, repaired where that is safe; what is left out lies beside it with its reasons.
@@ -151,8 +239,7 @@ class _Cleaner:
         sample, repairs = row.sample, Counter[str]()
         if not reasons:
             sample, repairs = repaired(sample, self._cleaning.keep)
-            glued = self._first.tally.share("glued_span", path) >= GLUED_SET
-            if glued and "glued_span" not in self._cleaning.keep:
+            if self._first.tally.is_glued(path) and "glued_span" not in self._cleaning.keep:
                 mended = self._first.glue.mended(sample)
                 if mended is None:
                     reasons = {"glued_span"}
@@ -206,9 +293,9 @@ class _Cleaner:
         self._reasons.update(row.reasons)
         self._aside.write(self._encode(row) + b"\n")
 
-    def account(self) -> CleanedAccount:
+    def account(self) -> _CleanedAccount:
         """What was written."""
-        return CleanedAccount(
+        return _CleanedAccount(
             self._cleaning.path, str(self._cleaning.rejected), self._counts["kept"], self._counts["repaired"],
             self._counts["left_out"], dict(self._repairs.most_common()), dict(self._reasons.most_common()),
         )  # fmt: skip
@@ -273,7 +360,7 @@ class _Checker:
         near_texts, near_passages = self._learn()
         leaks = self._leaks(near_texts, near_passages)
         self._repeated(near_texts)
-        repeats = self._disagreements()
+        agreement = self._disagreements()
         self._foreign()
         self._glue()
         few = first.balance.judge(self._tally)
@@ -293,7 +380,7 @@ class _Checker:
             passed=tuple(name for name in checks() if name not in names and name not in self._not_looked_for),
             not_looked_for=self._not_looked_for,
             labels=first.balance.sets(),
-            agreement=repeats.agreement,
+            agreement=agreement,
             shared=_shared_references(self._index, [file.path for file in checked]),
             leaks=leaks,
             unread=dict(self._report.unread),
@@ -356,25 +443,22 @@ class _Checker:
         fault = Fault(check, detail, kind, row.sample.response if text is None else text)
         self._first.found(fault, number, row.sample, self._first.files[row.file].path)
 
-    def _leaks(self, near_texts: list[list[int]], near_passages: list[list[int]]) -> tuple[SplitLeak, ...]:
+    def _leaks(self, near_texts: list[list[int]], near_passages: list[list[int]]) -> tuple[_SplitLeak, ...]:
         """Rows that stand in two splits: each is told by the first check that finds it, in the split that it leaves."""
         index, names = self._index, self._splits.names
         if not self._splits.several:
             reason = "no two splits are known: name files train, dev or test, or say --splits files"
             self._not_looked_for |= {name: reason for name in checks() if name.startswith("leaked_")}
             return ()
-        by_text, by_passage = _members(index.texts), _members(index.passages)
-        texts = [[row for first in group for row in _all(by_text, index.texts, first)] for group in near_texts]
-        near = [
-            [entry for first in group for entry in _all(by_passage, index.passages, first)] for group in near_passages
-        ]
-        passages = [index.owners[entries].tolist() for entries in by_passage.values()]
+        texts, near_texts = _members(index.texts, near_texts)
+        entries_of, near_passages = _members(index.passages, near_passages)
+        passages = [index.owners[entries].tolist() for entries in entries_of]
         groups = {
-            "leaked_text": list(by_text.values()),
-            "leaked_near_text": texts,
+            "leaked_text": texts,
+            "leaked_near_text": near_texts,
             "leaked_reference": [part for rows in passages for part in index.by_language(rows)],
             "leaked_near_reference": [
-                part for entries in near for part in index.by_language(index.owners[entries].tolist())
+                part for entries in near_passages for part in index.by_language(index.owners[entries].tolist())
             ],
             "leaked_reference_across": passages,
         }
@@ -397,7 +481,7 @@ class _Checker:
                         detail, kind = f"in {names[own]}, and in {names[stays]} too", f"{names[own]} in {names[stays]}"
                         self._found(check, row, detail, kind=kind)
         return tuple(
-            SplitLeak(check, names[own], names[stays], count)
+            _SplitLeak(check, names[own], names[stays], count)
             for (check, own, stays), count in sorted(pairs.items(), key=lambda item: (item[0][0], -item[1]))
         )
 
@@ -415,18 +499,44 @@ class _Checker:
             for row in group[1:]:
                 self._found("near_text", row, f"nearly the text of {first}")
 
-    def _disagreements(self) -> _Repeats:
-        repeats = _Repeats(self._spool, self._index)
-        for disagreement in repeats.disagreements:
-            row = self._spool[disagreement.row]
-            detail = f"{disagreement.annotations} annotations ({disagreement.kind}) that differ"
+    def _disagreements(self) -> tuple[_Agreement, ...]:
+        """How far several annotations of one text by one kind of annotator agree; texts on which they do not."""
+        sums: dict[tuple[str, str], AgreementSums] = defaultdict(AgreementSums)
+        differing: list[tuple[int, str, bool, int]] = []  # row, kind, whether one of so many annotations is clean
+        texts = 0
+        for number, samples in self._copies():
+            by_kind: dict[str, list[Annotation]] = defaultdict(list)
+            for sample in samples:
+                for annotation in sample.annotations:
+                    if sample.response == samples[0].response and annotation.spans is not None:
+                        by_kind[annotation.kind].append(annotation)
+            for kind, marked in by_kind.items():
+                if len(marked) < 2:
+                    continue
+                texts += 1
+                if not sums[samples[0].language or "", kind].add(samples[0].response, marked[:_MOST]):
+                    clean = sum(not annotation.spans for annotation in marked)
+                    differing.append((number, kind, 0 < clean < len(marked), len(marked)))
+        for number, kind, about_clean, count in sorted(differing):
+            row = self._spool[number]
             path, text = self._first.files[row.file].path, shortened(row.sample.response)
-            kind = "clean or not" if disagreement.about_clean else "where"
-            self._tally.found("disagreeing_labels", Example(path, detail, id=row.sample.id, text=text), kind=kind)
-        self._tally.looked("disagreeing_labels", "", repeats.texts)
-        if not repeats.texts:
+            example = Example(path, f"{count} annotations ({kind}) that differ", id=row.sample.id, text=text)
+            self._tally.found("disagreeing_labels", example, kind="clean or not" if about_clean else "where")
+        self._tally.looked("disagreeing_labels", "", texts)
+        if not texts:
             self._not_looked_for["disagreeing_labels"] = "no text has several annotations of one kind"
-        return repeats
+        return tuple(each.agreement(*key) for key, each in sorted(sums.items()))
+
+    def _copies(self) -> Iterator[tuple[int, list[Sample]]]:
+        """Rows with several annotations, and the rows of each text that occurs more than once, by their first row."""
+        repeated = [group.tolist() for group in _repeated_keys(self._index.texts)]
+        in_several = np.zeros(len(self._index.texts), np.bool_)
+        in_several[[row for group in repeated for row in group]] = True
+        for number, row in enumerate(self._spool):
+            if not in_several[number] and len(row.sample.annotations) > 1:
+                yield number, [row.sample]
+        for group in repeated:
+            yield group[0], [self._sample(number) for number in group[:_MOST]]
 
     def _foreign(self) -> None:
         index = self._index
@@ -456,7 +566,7 @@ class _Checker:
                     example = Example(path, f"told by {seam.why}", id=row.sample.id, text=shortened(shown))
                     self._tally.found("glued_span", example, kind=seam.why, layer=annotator)
 
-    def _clean(self, clean: CleanedCopy, near_texts: list[list[int]]) -> CleanedAccount:
+    def _clean(self, clean: CleanedCopy, near_texts: list[list[int]]) -> _CleanedAccount:
         keys = self._index.texts  # of near-duplicates the group is the first one's; other texts are one by themselves
         groups = {int(keys[row]): int(keys[group[0]]) for group in near_texts for row in group}
         with ExitStack() as stack:
@@ -474,11 +584,6 @@ def _first_of(keys: NDArray[np.uint64]) -> NDArray[np.bool_]:
     return first
 
 
-def _all(by_key: dict[int, list[int]], keys: NDArray[np.uint64], index: int) -> list[int]:
-    """The places that have the key of one place."""
-    return by_key.get(int(keys[index]), [index])
-
-
 # What repeats and what files share, by the hashes of the index.
 
 
@@ -491,9 +596,12 @@ def _repeated_keys(keys: NDArray[np.uint64]) -> Iterator[NDArray[np.int64]]:
             yield order[start:end]
 
 
-def _members(keys: NDArray[np.uint64]) -> dict[int, list[int]]:
-    """The places of each key that occurs more than once."""
-    return {int(keys[group[0]]): group.tolist() for group in _repeated_keys(keys)}
+def _members(keys: NDArray[np.uint64], near: list[list[int]]) -> tuple[list[list[int]], list[list[int]]]:
+    """The indices of each key that occurs more than once; groups of near-duplicates with all that have their keys."""
+    by_key = {int(keys[group[0]]): group.tolist() for group in _repeated_keys(keys)}
+    return list(by_key.values()), [
+        [index for first in group for index in by_key.get(int(keys[first]), [first])] for group in near
+    ]
 
 
 def _foreign_passages(index: Index) -> Iterator[list[int]]:
@@ -507,7 +615,7 @@ def _foreign_passages(index: Index) -> Iterator[list[int]]:
             yield [int(row) for row in rows if index.languages[row]]
 
 
-def _shared_references(index: Index, files: Sequence[str]) -> tuple[SharedReferences, ...]:
+def _shared_references(index: Index, files: Sequence[str]) -> tuple[_SharedReferences, ...]:
     """Pairs of files with passages in common, most first; `files` has their names."""
     shared: Counter[tuple[int, int]] = Counter()
     foreign: set[tuple[int, int]] = set()
@@ -525,7 +633,7 @@ def _shared_references(index: Index, files: Sequence[str]) -> tuple[SharedRefere
             if first and second and not first & second:
                 foreign.add(pair)
     return tuple(
-        SharedReferences(
+        _SharedReferences(
             files[a], files[b], count, count / max(1, min(int(counts[a]), int(counts[b]))), (a, b) in foreign
         )
         for (a, b), count in shared.most_common()
@@ -542,7 +650,7 @@ class AgreementSums:
     """Sums over the texts of one language and kind of annotator."""
 
     def __init__(self) -> None:
-        self._texts = self._annotations = self._pairs = self._same = self._overlapping = self._both = self._typed = 0
+        self._counts: Counter[str] = Counter()
         self._overlaps = 0.0
         self._coincidences = np.zeros((2, 2))
 
@@ -555,76 +663,29 @@ class AgreementSums:
                 inside[number, names.index(span.type or ""), span.start : span.end] = True
         types = inside[:, :, [not char.isspace() for char in response]]
         marks: NDArray[np.bool_] = np.asarray(types.any(axis=1))
-        self._texts += 1
-        self._annotations += len(annotations)
-        same_before, pairs_before = self._same, self._pairs
-        for first, second in combinations(range(len(annotations)), 2):
+        pairs, same = list(combinations(range(len(annotations)), 2)), 0
+        for first, second in pairs:
             shared = int((marks[first] & marks[second]).sum())
             marked = int(marks[first].sum() + marks[second].sum())
-            if marked:
-                self._overlaps += 2 * shared / marked
-                self._overlapping += 1
-            self._pairs += 1
-            self._both += shared
-            self._typed += int((types[first] & types[second]).any(axis=0).sum())
-            self._same += 2 * shared == marked
+            self._overlaps += 2 * shared / marked if marked else 0.0
+            typed = int((types[first] & types[second]).any(axis=0).sum())
+            self._counts.update(overlapping=int(marked > 0), both=shared, typed=typed)
+            same += 2 * shared == marked
+        self._counts.update(texts=1, annotations=len(annotations), pairs=len(pairs), same=same)
         self._coincidences += coincidences(marks.astype(np.int64), 2)
-        return self._same - same_before == self._pairs - pairs_before
+        return same == len(pairs)
 
-    def agreement(self, language: str, kind: str) -> Agreement:
+    def agreement(self, language: str, kind: str) -> _Agreement:
         """The figures."""
-        coefficient = float(alpha(self._coincidences))
-        return Agreement(
+        counts, coefficient = self._counts, float(alpha(self._coincidences))
+        return _Agreement(
             language,
             kind,
-            self._texts,
-            self._annotations,
-            self._pairs,
-            self._same,
-            self._overlaps / self._overlapping if self._overlapping else None,
+            counts["texts"],
+            counts["annotations"],
+            counts["pairs"],
+            counts["same"],
+            self._overlaps / counts["overlapping"] if counts["overlapping"] else None,
             None if np.isnan(coefficient) else coefficient,
-            self._typed / self._both if self._both else None,
+            counts["typed"] / counts["both"] if counts["both"] else None,
         )
-
-
-class _Disagreement(NamedTuple):
-    """A text whose annotations of one kind differ: its first row, the kind, and whether one of them is clean."""
-
-    row: int
-    kind: str
-    about_clean: bool
-    annotations: int
-
-
-class _Repeats:
-    """Texts with several annotations of one kind, in one row or in several."""
-
-    def __init__(self, spool: Spool, index: Index) -> None:
-        self._sums: dict[tuple[str, str], AgreementSums] = defaultdict(AgreementSums)
-        self.texts = 0
-        repeated = [group.tolist() for group in _repeated_keys(index.texts)]
-        repeated_rows = np.zeros(len(index.texts), np.bool_)
-        repeated_rows[[row for group in repeated for row in group]] = True
-        differing: list[_Disagreement] = []
-        for number, row in enumerate(spool):
-            if not repeated_rows[number] and len(row.sample.annotations) > 1:
-                differing += self._compare(number, [row.sample])
-        for group in repeated:
-            differing += self._compare(group[0], [spool[number].sample for number in group[:_MOST]])
-        self.disagreements = sorted(differing)
-        self.agreement = tuple(sums.agreement(*key) for key, sums in sorted(self._sums.items()))
-
-    def _compare(self, index: int, samples: Sequence[Sample]) -> Iterator[_Disagreement]:
-        first = samples[0]
-        by_kind: dict[str, list[Annotation]] = defaultdict(list)
-        for sample in samples:
-            for annotation in sample.annotations:
-                if sample.response == first.response and annotation.spans is not None:
-                    by_kind[annotation.kind].append(annotation)
-        for kind, marked in by_kind.items():
-            if len(marked) < 2:
-                continue
-            self.texts += 1
-            if not self._sums[first.language or "", kind].add(first.response, marked[:_MOST]):
-                clean = sum(not annotation.spans for annotation in marked)
-                yield _Disagreement(index, kind, 0 < clean < len(marked), len(marked))

@@ -15,16 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = [
-    "GLUED_SET",
-    "Agreement",
-    "CheckReport",
     "CheckedFile",
-    "CleanedAccount",
     "Example",
     "Finding",
     "LabelSet",
-    "SharedReferences",
-    "SplitLeak",
     "Tally",
     "checks",
     "checks_version",
@@ -169,127 +163,10 @@ class LabelSet(msgspec.Struct, frozen=True):
     types: dict[str, int]
 
 
-class Agreement(msgspec.Struct, frozen=True):
-    """How far several annotations of the same text agree, in one language.
-
-    Attributes:
-        language: BCP 47 tag; empty where none is stated.
-        kind: `human` or `model`: who annotated.
-        texts: texts with several annotations.
-        annotations: of them.
-        pairs: pairs of annotations of one text.
-        same: pairs that marked exactly the same places.
-        overlap: mean Dice coefficient of the marked code points over pairs in which any is marked (1: the same); None
-            where there is none.
-        alpha: Krippendorff's alpha of marked against not marked, over code points other than white space (1: perfect,
-            0: chance); None where nothing varies.
-        same_type: share of the code points that both of a pair marked that have a type in common; None where none is
-            marked by both.
-    """
-
-    language: str
-    kind: str
-    texts: int
-    annotations: int
-    pairs: int
-    same: int
-    overlap: float | None
-    alpha: float | None
-    same_type: float | None
-
-
-class SharedReferences(msgspec.Struct, frozen=True):
-    """References that two files have in common.
-
-    Attributes:
-        first, second: the files.
-        shared: different passages in both.
-        share: of the different passages of the file that has fewer, 0 to 1.
-        foreign: whether the languages differ though the evidence is not said to be in another.
-    """
-
-    first: str
-    second: str
-    shared: int
-    share: float
-    foreign: bool
-
-
-class SplitLeak(msgspec.Struct, frozen=True):
-    """What two splits share: rows of `left` whose text or reference stands in `kept` too."""
-
-    check: str
-    left: str
-    kept: str
-    rows: int
-
-
-class CleanedAccount(msgspec.Struct, frozen=True):
-    """The cleaned copy.
-
-    Attributes:
-        path: file or folder.
-        rejected: where the rows that were left out lie, with their reasons.
-        kept: rows in the copy.
-        repaired: of these, rows in which anything was changed.
-        left_out: rows that are not in it.
-        repairs: changes by check.
-        reasons: rows left out by check; a row may have several reasons.
-    """
-
-    path: str
-    rejected: str
-    kept: int
-    repaired: int
-    left_out: int
-    repairs: dict[str, int]
-    reasons: dict[str, int]
-
-
-class CheckReport(msgspec.Struct, frozen=True):
-    """Everything that checking found.
-
-    Attributes:
-        files: what was read.
-        findings: what was found, in the order of the catalogue; checks that found nothing are in `passed`.
-        passed: names of the checks that looked and found nothing.
-        not_looked_for: check to the reason why it was not made; nothing is known about these.
-        labels: balance, a row for each set of labels.
-        agreement: of repeated and of several annotations.
-        shared: files that have references in common.
-        leaks: what splits share.
-        unread: files of a folder that were left aside, and why.
-        near: Jaccard similarity from which texts are near-duplicates.
-        cleaned: the cleaned copy, if one was written.
-        signature: one line that says how it was made.
-        version: of Veriglot.
-    """
-
-    files: tuple[CheckedFile, ...]
-    findings: tuple[Finding, ...]
-    passed: tuple[str, ...]
-    not_looked_for: dict[str, str]
-    labels: tuple[LabelSet, ...]
-    agreement: tuple[Agreement, ...]
-    shared: tuple[SharedReferences, ...]
-    leaks: tuple[SplitLeak, ...]
-    unread: dict[str, str]
-    near: float
-    signature: str
-    version: str
-    cleaned: CleanedAccount | None = None
-
-    def finding(self, check: str) -> Finding | None:
-        """What a check found, or None."""
-        return next((finding for finding in self.findings if finding.check == check), None)
-
-
 # Where findings are counted: by check, file and kind, with a few examples of different files.
 
 
-GLUED_SET = 0.1
-"""Share of glued spans from which a file's seams are taken for glue; below it they may be the estimate's own errors."""
-
+_GLUED = 0.1  # share of glued spans from which a file's seams are glue; below, they may be the estimate's own errors
 _EXAMPLES = 8  # kept of each check
 _A_FILE = 2  # of these from one file, while other files have some
 _SHOWN = 160
@@ -364,9 +241,9 @@ class Tally:
         """How many could have it."""
         return self._sums[check].of.total()
 
-    def share(self, check: str, file: str) -> float:
-        """Share of one file that has it, 0 to 1."""
-        return self._sums[check].share(file)
+    def is_glued(self, file: str) -> bool:
+        """Whether the seams of a file are glue, and not errors of the estimate."""
+        return self._sums["glued_span"].share(file) >= _GLUED
 
     def findings(self) -> tuple[Finding, ...]:
         """What was found, in the order of the catalogue."""
@@ -375,7 +252,7 @@ class Tally:
 
 def _finding(name: str, sums: _Sums) -> Finding:
     check, level = checks()[name], checks()[name].level
-    if name == "glued_span" and all(sums.share(file) < GLUED_SET for file in sums.found):
+    if name == "glued_span" and all(sums.share(file) < _GLUED for file in sums.found):
         level = "note"  # as many as sound data seem to have
     by_file = {file: count for file, count in sums.found.most_common() if count}
     first = [example for file in by_file for example in sums.examples[file][:_A_FILE]]

@@ -8,38 +8,32 @@ import unicodedata
 from array import array
 from collections import Counter, defaultdict
 from functools import cache, lru_cache
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 import numpy as np
 
-from veriglot.errors import UnknownNameError
-from veriglot.records import Span, Task, Unit
-from veriglot.records.languages import get_language
-from veriglot.records.taxonomy import taxonomies, taxonomy
+from veriglot.records import Task
+from veriglot.records.languages import base_tag, find_language, same_language
+from veriglot.records.taxonomy import taxonomies
 from veriglot.text.identification import identify
 from veriglot.text.noise import garbled
 from veriglot.text.normalization import fold
 from veriglot.text.unicode import script_shares
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from veriglot.records import Annotation, Sample
+    from veriglot.records import Annotation, Sample, Span
     from veriglot.storage.checkpoint import FailedRow
     from veriglot.text.identification import Identified
 
-__all__ = ["Fault", "Index", "kind_of_error", "repaired", "row_faults", "without_ranges"]
+__all__ = ["Fault", "Index", "kind_of_error", "repaired", "row_faults"]
 
 
 # What a cleaned copy changes in a sample: offsets in another unit, edges of spans, spans twice, glued words.
-
-
-Mark = TypeVar("Mark", Span, Unit)
-
-_STALE = ("glued",)  # what readers left in `meta` of the text as it was
 
 
 def _placed(span: Span, response: str) -> tuple[Span, str] | None:
@@ -118,47 +112,6 @@ def _trimmed(span: Span, response: str) -> Span | None:
     return msgspec.structs.replace(span, start=start, end=end, text=None if span.text is None else response[start:end])
 
 
-def without_ranges(sample: Sample, ranges: Iterable[tuple[int, int]]) -> Sample | None:
-    """The sample without parts of its response, all marks moved along.
-
-    Args:
-        sample: with any number of annotations.
-        ranges: half-open ranges of the response.
-
-    Returns:
-        None where a mark would be empty after it, or where the ranges leave nothing.
-    """
-    gone = bytearray(len(sample.response))
-    for start, end in ranges:
-        gone[start:end] = b"\x01" * (end - start)
-    response = "".join(char for char, out in zip(sample.response, gone, strict=True) if not out)
-    moved = [0]
-    for out in gone:
-        moved.append(moved[-1] + (not out))
-    annotations = []
-    for annotation in sample.annotations:
-        spans, units = _moved(annotation.spans, moved), _moved(annotation.units, moved)
-        if (spans is None) != (annotation.spans is None) or (units is None) != (annotation.units is None):
-            return None
-        spans = None if spans is None else tuple(_with_text(span, response) for span in spans)
-        annotations.append(msgspec.structs.replace(annotation, spans=spans, units=units))
-    if not response.strip():
-        return None
-    meta = {key: value for key, value in sample.meta.items() if key not in _STALE}
-    return msgspec.structs.replace(sample, response=response, annotations=tuple(annotations), meta=meta)
-
-
-def _moved(marks: Sequence[Mark] | None, moved: Sequence[int]) -> tuple[Mark, ...] | None:
-    """Marks at their new places; None where there are none, or one would be empty."""
-    if marks is None or any(moved[mark.start] == moved[mark.end] for mark in marks):
-        return None
-    return tuple(msgspec.structs.replace(mark, start=moved[mark.start], end=moved[mark.end]) for mark in marks)
-
-
-def _with_text(span: Span, response: str) -> Span:
-    return span if span.text is None else msgspec.structs.replace(span, text=response[span.start : span.end])
-
-
 # What can be told of one sample by itself: its labels, its offsets, its characters.
 
 
@@ -174,8 +127,9 @@ class Fault(NamedTuple):
         detail: what is wrong, in a few words.
         kind: which kind of it, where the check tells kinds.
         text: the text concerned, if any.
-        layer: whose labels, where the check tells them apart.
         lasting: whether no repair removes it, so that the row is left out where the check repairs.
+        layer: whose labels, where the check tells them apart.
+        kinds: how many there are of each kind, where it may be of several.
     """
 
     check: str
@@ -184,6 +138,7 @@ class Fault(NamedTuple):
     text: str | None = None
     lasting: bool = False
     layer: str | None = None
+    kinds: Mapping[str, int] = {}
 
 
 def kind_of_error(row: FailedRow) -> str:
@@ -252,12 +207,10 @@ def _span_faults(sample: Sample) -> Iterator[Fault]:
 
 
 def _type_fault(annotation: Annotation, span: Span, text: str) -> Iterator[Fault]:
-    try:
-        types = taxonomy(annotation.taxonomy).types
-    except UnknownNameError:
+    known = taxonomies().get(annotation.taxonomy)
+    if known is None:
         yield Fault("unknown_type", f"there is no taxonomy {annotation.taxonomy!r}", kind=annotation.taxonomy)
-        return
-    if span.type is not None and span.type not in types:
+    elif span.type is not None and span.type not in known.types:
         detail = f"{span.type!r} is no type of {annotation.taxonomy}"
         yield Fault("unknown_type", detail, kind=span.type, text=text)
 
@@ -281,9 +234,7 @@ def _together(spans: Sequence[Span], response: str) -> Iterator[Fault]:
         open_.append(span)
 
 
-_WRITTEN_IN = {
-    "Hans": {"Hani"}, "Hant": {"Hani"}, "Jpan": {"Hira", "Kana", "Hani"}, "Kore": {"Hang", "Hani"},
-}  # fmt: skip
+_TOGETHER = ({"Hira", "Kana", "Hani"}, {"Hang", "Hani"})  # scripts of one way of writing
 _MOST = 0.6  # share of the letters from which a text is in a script
 _FEWEST_LETTERS = 24
 _SURE = 0.9
@@ -341,8 +292,8 @@ def _quoted(sample: Sample) -> bool:
 
 def _evidence_faults(sample: Sample, tag: str, text: str, own: str | None) -> Iterator[Fault]:
     known = _facts(text)
-    same = sample.language is not None and _base(tag) == _base(sample.language)
-    apart = own and known.script and _apart(own, known.script)
+    same = sample.language is not None and same_language(tag, sample.language)
+    apart = own and known.script and not any({own, known.script} <= scripts for scripts in _TOGETHER)
     if same and own and apart and known.shares.get(own, 0.0) < _FOREIGN:
         detail = f"the response is in {own}, the reference in {known.script}"
         yield Fault("reference_script", detail, f"{own}/{known.script}", text)
@@ -410,32 +361,17 @@ def _broken(text: str) -> str | None:
 
 def _misfit(tag: str, known: _TextFacts) -> tuple[str, str] | None:
     """`script` or `language`, and what the text is in instead; None where it fits or cannot be told."""
-    if known.script is None:
+    expected = find_language(tag)
+    if known.script is None or expected is None:
         return None
-    try:
-        expected = get_language(tag)
-    except UnknownNameError:
-        return None
-    own = _WRITTEN_IN.get(expected.script, {expected.script})
-    if known.script not in own:
-        return ("script", known.script) if sum(known.shares.get(script, 0.0) for script in own) < _OWN else None
+    if known.script not in expected.scripts:
+        own = sum(known.shares.get(script, 0.0) for script in expected.scripts)
+        return ("script", known.script) if own < _OWN else None
     identified = known.identified
-    if identified is None or identified.confidence < _SURE or _base(identified.tag) == expected.base:
+    if identified is None or identified.confidence < _SURE or base_tag(identified.tag) == expected.base:
         return None
-    pair = {_base(identified.tag), expected.base}
+    pair = {base_tag(identified.tag), expected.base}
     return None if any(pair <= group for group in _NEIGHBOURS) else ("language", identified.tag)
-
-
-def _apart(first: str, second: str) -> bool:
-    """Whether two scripts are not parts of one way of writing."""
-    return first != second and not any({first, second} <= scripts for scripts in _WRITTEN_IN.values())
-
-
-def _base(tag: str) -> str:
-    try:
-        return get_language(tag).base
-    except UnknownNameError:
-        return tag.partition("-")[0]
 
 
 # What is kept of every row: hashes of its text, labels and references, 40 bytes or so, however long the text.

@@ -15,12 +15,13 @@ import numpy as np
 from veriglot.datasets.checks.findings import CheckedFile, Example, LabelSet, Tally, checks, shortened
 from veriglot.datasets.checks.rows import Fault, Index, kind_of_error, row_faults
 from veriglot.datasets.checks.seams import Glue
-from veriglot.errors import InputError, UnknownNameError
+from veriglot.errors import InputError
+from veriglot.formats.base import TagReport
 from veriglot.formats.reader import read_rows, readable_files
 from veriglot.metrics.spans import covered
 from veriglot.records import Sample, encode
 from veriglot.records.languages import languages
-from veriglot.records.taxonomy import Taxonomy, taxonomy
+from veriglot.records.taxonomy import Taxonomy, taxonomies
 from veriglot.signatures import digest
 from veriglot.storage.checkpoint import FailedRow
 from veriglot.text.segmentation import word_bounds
@@ -28,7 +29,7 @@ from veriglot.text.segmentation import word_bounds
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from veriglot.formats.base import FileReport, Report
+    from veriglot.formats.base import Report
     from veriglot.pipeline.engine import Watch
 
 __all__ = ["DataFile", "FirstPass", "Row", "Splits", "Splitting", "Spool", "find_files"]
@@ -183,10 +184,7 @@ def _judge_types(tally: Tally, file: str, annotator: str, name: str, parts: list
 
 
 def _entry(name: str) -> Taxonomy:
-    try:
-        return taxonomy(name)
-    except UnknownNameError:
-        return Taxonomy(source="", types={}, name=name)
+    return taxonomies().get(name) or Taxonomy(source="", types={}, name=name)
 
 
 # Which split a sample belongs to: by what it says, by the names of its file and folders, or as the user says.
@@ -225,18 +223,13 @@ class Splits:
         self.how = how
         self.names = [""]
 
-    def of_file(self, argument: str, path: PurePath) -> str | None:
-        """The split of a whole file; None where its samples decide, or nothing does.
-
-        Args:
-            argument: the file or folder that was named.
-            place: the file's path with the argument's own name in front.
-        """
+    def of_file(self, file: DataFile) -> str | None:
+        """The split of a whole file; None where its samples decide, or nothing does."""
         if self.how == "files":
-            return str(path)
+            return str(file.place)
         if self.how == "arguments":
-            return argument
-        return split_in_name(path) if self.how == "names" else None
+            return file.argument
+        return split_in_name(file.place) if self.how == "names" else None
 
     def number(self, sample: Sample, of_file: str | None) -> int:
         """The number of a sample's split."""
@@ -265,17 +258,9 @@ class Splits:
 
 
 class Row(msgspec.Struct, frozen=True):
-    """A sample with where it comes from.
-
-    Attributes:
-        file: number of the file.
-        number: which sample of the file it is, from 1.
-        split: number of the split; 0 where none is known.
-        sample: the sample.
-    """
+    """A sample with the numbers of its file and of its split; split 0 is none."""
 
     file: int
-    number: int
     split: int
     sample: Sample
 
@@ -322,7 +307,7 @@ class Spool:
         self._file.close()
 
 
-@dataclass(frozen=True)
+@dataclass
 class DataFile:
     """A file to check.
 
@@ -330,11 +315,17 @@ class DataFile:
         path: where it is; `-` is standard input.
         argument: the file or folder that was named.
         place: its path with the argument's own name in front.
+        format: its format, once it was read.
+        languages: its samples by language.
+        counts: `unreadable` rows, `queries` and `labelled` samples.
     """
 
     path: str
     argument: str
     place: PurePath
+    format: str = ""
+    languages: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=Counter)
 
 
 def find_files(names: Sequence[str], report: Report) -> list[DataFile]:
@@ -394,9 +385,6 @@ class FirstPass:
         self.reasons: dict[int, set[str]] = defaultdict(set)
         self.bad: list[tuple[str, FailedRow]] = []
         self.files: list[DataFile] = []
-        self._counts: list[Counter[str]] = []
-        self._formats: list[str] = []
-        self._languages: list[Counter[str]] = []
         self._hashes: list[bytes] = []
 
     def read(self, files: Sequence[DataFile], *, format_name: str | None, language: str | None, watch: Watch) -> None:
@@ -408,9 +396,6 @@ class FirstPass:
         watch.begin("Reading", None)
         for file in files:
             self.files.append(file)
-            self._counts.append(Counter())
-            self._formats.append("")
-            self._languages.append(Counter())
             try:
                 self._read(file, format_name, language, watch)
             except InputError as error:
@@ -420,27 +405,25 @@ class FirstPass:
         self.index.freeze()
 
     def _read(self, file: DataFile, format_name: str | None, language: str | None, watch: Watch) -> None:
-        of_file = self.splits.of_file(file.argument, file.place)
-        repairs = _Repairs()
-        number = 0
+        of_file = self.splits.of_file(file)
         for row in read_rows(file.path, format=format_name, language=language, report=self.report):
             watch.advance()
             file_report = self.report.files[next(reversed(self.report.files))]
-            self._formats[-1] = file_report.format
-            tags, notes = repairs.since(file_report)
+            file.format = file_report.format
+            tags, notes = file_report.tags, file_report.notes  # of this row: a reader takes one at a time
+            file_report.tags, file_report.notes = {layer: TagReport() for layer in tags}, Counter()
             if isinstance(row, FailedRow):
                 self._bad(row, file)
                 continue
-            number += 1
             split = self.splits.number(row, of_file)
-            index = self.spool.add(Row(len(self.files) - 1, number, split, row))
+            index = self.spool.add(Row(len(self.files) - 1, split, row))
             self._look(row, index, file, split)
-            for fault, kinds in self._format_faults(row, file.path, tags, notes):
-                self.found(fault, index, row, file.path, kinds=kinds)
+            for fault in self._format_faults(row, file.path, tags, notes):
+                self.found(fault, index, row, file.path)
 
     def _bad(self, row: FailedRow, file: DataFile) -> None:
         check = kind_of_error(row)
-        self._counts[-1]["unreadable"] += 1
+        file.counts["unreadable"] += 1
         for every in _OF_EVERY_ROW:  # a row that cannot be read is one of those that were looked at
             self.tally.looked(every, file.path)
         named = row.field is not None and check != "repeated_id"  # which says itself that it is the id
@@ -449,8 +432,8 @@ class FirstPass:
         self.bad.append((check, row))
 
     def _look(self, sample: Sample, index: int, file: DataFile, split: int) -> None:
-        self._languages[-1][sample.language or ""] += 1
-        self._counts[-1].update(
+        file.languages[sample.language or ""] += 1
+        file.counts.update(
             queries=int(not sample.response.strip() and not sample.annotations),
             labelled=int(any(annotation.spans is not None for annotation in sample.annotations)),
         )
@@ -458,7 +441,7 @@ class FirstPass:
         if len(self._hashes) > 256:
             self._hashes = [digest(self._hashes).encode()]
         self.index.add(sample, len(self.files) - 1, split)
-        self.balance.add(sample, file.path, self._formats[-1])
+        self.balance.add(sample, file.path, file.format)
         self.glue.want(sample)
         holds = {
             "": 1,
@@ -473,66 +456,44 @@ class FirstPass:
         for fault in row_faults(sample):
             self.found(fault, index, sample, file.path)
 
-    def found(
-        self, fault: Fault, index: int, sample: Sample, path: str, *, kinds: dict[str, int] | None = None
-    ) -> None:
+    def found(self, fault: Fault, index: int, sample: Sample, path: str) -> None:
         """Count a fault of a row, and note whether a cleaned copy leaves the row out."""
         check = checks()[fault.check]
         text = None if fault.text is None else shortened(fault.text)
         example = Example(path, shortened(fault.detail), id=sample.id, text=text)
-        self.tally.found(fault.check, example, kind=fault.kind, kinds=kinds, layer=fault.layer)
+        self.tally.found(fault.check, example, kind=fault.kind, kinds=fault.kinds, layer=fault.layer)
         leaves = check.cleaning == "leave out" or (check.cleaning == "repair" and fault.lasting)
         if leaves or fault.check in self.drop:
             self.reasons[index].add(fault.check)
 
     def _format_faults(
-        self, sample: Sample, path: str, tags: dict[str, Counter[str]], notes: Counter[str]
-    ) -> Iterator[tuple[Fault, dict[str, int] | None]]:
+        self, sample: Sample, path: str, tags: dict[str, TagReport], notes: Counter[str]
+    ) -> Iterator[Fault]:
         """What the format's reader had to repair in this row: tags, and text that does not match its tags."""
-        for layer, faults in tags.items():
+        layers = {layer: report.repaired + report.reported for layer, report in tags.items() if report.seen}
+        for layer, faults in layers.items():
             self.tally.looked("malformed_tags", path, layer=layer)
             if faults:
                 detail = f"{layer}: {', '.join(f'{kind} {count}' for kind, count in faults.items())}"
-                yield Fault("malformed_tags", detail, text=sample.response, layer=layer), faults
-        for layer in (name for name in tags if name != "response"):  # in order: reports are compared
+                yield Fault("malformed_tags", detail, text=sample.response, layer=layer, kinds=faults)
+        for layer in (name for name in layers if name != "response"):  # in order: reports are compared
             self.tally.looked("moved_text", path, layer=layer)
             for note, kind in (("realigned_rows", "letters"), ("moved_spaces", "white space")):
                 if f"{layer}:{note}" in notes:
                     detail = f"the text that {layer} tagged differs in {kind}"
-                    yield Fault("moved_text", detail, kind=kind, text=sample.response, layer=layer), None
+                    yield Fault("moved_text", detail, kind=kind, text=sample.response, layer=layer)
 
     def checked_files(self) -> tuple[CheckedFile, ...]:
         """The files as they were read."""
-        rows = zip(self.files, self._formats, self._languages, self._counts, strict=True)
         return tuple(
             CheckedFile(
-                file.path, format_name, self.splits.of_file(file.argument, file.place),
-                dict(tags.most_common()), tags.total(), counts["unreadable"], counts["queries"], counts["labelled"],
+                file.path, file.format, self.splits.of_file(file),
+                dict(file.languages.most_common()), file.languages.total(),
+                file.counts["unreadable"], file.counts["queries"], file.counts["labelled"],
             )
-            for file, format_name, tags, counts in rows
+            for file in self.files
         )  # fmt: skip
 
     def data_digest(self) -> str:
         """A hash of all samples, in order."""
         return digest(self._hashes)[:16]
-
-
-class _Repairs:
-    """What a reader counted, told row by row: the difference since it was asked last."""
-
-    def __init__(self) -> None:
-        self._tags: dict[str, Counter[str]] = defaultdict(Counter)
-        self._seen: Counter[str] = Counter()
-        self._notes: Counter[str] = Counter()
-
-    def since(self, report: FileReport) -> tuple[dict[str, Counter[str]], Counter[str]]:
-        """Tags by layer, with what was wrong with them, and notes; of this row, since a reader takes one at a time."""
-        changes = {}
-        for layer, tags in report.tags.items():
-            if tags.seen > self._seen[layer]:
-                faults = tags.repaired + tags.reported
-                changes[layer] = faults - self._tags[layer]
-                self._tags[layer], self._seen[layer] = faults, tags.seen
-        notes = report.notes - self._notes
-        self._notes = report.notes.copy()
-        return changes, notes

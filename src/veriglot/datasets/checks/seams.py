@@ -13,21 +13,24 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
 
-from veriglot.datasets.checks.rows import without_ranges
-from veriglot.records import Kind
+import msgspec
+
+from veriglot.records import Kind, Span, Unit
 from veriglot.text.noise import looks_glued
 from veriglot.text.normalization import fold
 from veriglot.text.segmentation import words
 from veriglot.text.unicode import script_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from veriglot.records import Sample, Span
+    from veriglot.records import Sample
 
 __all__ = ["Glue"]
+
+Mark = TypeVar("Mark", Span, Unit)
 
 
 _WORD = re.compile(r"[^\W\d_]+")
@@ -104,16 +107,14 @@ class SeamFinder:
         folded = fold(span)
         if folded in reference:
             return None
-        at = self._between_numbers(folded, reference)
-        if at is not None:
+        if (at := self._between_numbers(folded, reference)) is not None:
             return _Seam(at, "numbers")
-        at = self._between_words(folded, span, language)
-        if at is not None:
+        if (at := self._between_words(folded, span, language)) is not None:
             return _Seam(at, "words")
-        at = self._between_letters(folded)
-        if at is not None:
+        if (at := self._between_letters(folded)) is not None:
             return _Seam(at, "letters")
-        if looks_glued(span, frozenset()) and not all(self._words[word] for word in _known_form(span, language)):
+        folded_words = (fold(span[start:end]) for start, end in words(span, language))
+        if looks_glued(span, frozenset()) and not all(self._words[word] for word in folded_words):
             return _Seam(None, "look")
         return None
 
@@ -204,10 +205,6 @@ def _stands_alone(number: str, text: str) -> bool:
     return re.search(rf"(?<!\d){number}(?!\d)", text) is not None
 
 
-def _known_form(span: str, language: str | None) -> Iterator[str]:
-    return (fold(span[start:end]) for start, end in words(span, language))
-
-
 # Glued spans of a whole data set: learn each language, look at each replaced span, keep where the seams are.
 
 
@@ -251,7 +248,7 @@ class Glue:
     def look(self, sample: Sample) -> Iterator[tuple[Span, _Seam | None, str]]:
         """Each replaced span, the seam in it or None, and who marked it."""
         replaced = list(_replaced(sample))
-        reference = fold("\n".join(passage.text for passage in sample.evidence)) if replaced else ""
+        reference = _reference(sample) if replaced else ""
         for span, annotator in replaced:
             text = sample.response[span.start : span.end]
             yield span, self._finders[_base(sample)].find(text, reference, sample.language), annotator
@@ -267,7 +264,7 @@ class Glue:
             return sample, 0
         if any(annotation.kind is not Kind.MODEL for annotation in sample.annotations):
             return None
-        reference = fold("\n".join(passage.text for passage in sample.evidence))
+        reference = _reference(sample)
         finder = self._finders[_base(sample)]
         ranges = []
         for span, seam in glued:
@@ -281,6 +278,10 @@ class Glue:
         return mended, len(glued)
 
 
+def _reference(sample: Sample) -> str:
+    return fold("\n".join(passage.text for passage in sample.evidence))
+
+
 def _replaced(sample: Sample) -> Iterator[tuple[Span, str]]:
     for annotation in sample.annotations:
         for span in annotation.spans or ():
@@ -290,3 +291,47 @@ def _replaced(sample: Sample) -> Iterator[tuple[Span, str]]:
 
 def _base(sample: Sample) -> str:
     return (sample.language or "").partition("-")[0]
+
+
+_STALE = ("glued",)  # what readers left in `meta` of the text as it was
+
+
+def without_ranges(sample: Sample, ranges: Iterable[tuple[int, int]]) -> Sample | None:
+    """The sample without parts of its response, all marks moved along.
+
+    Args:
+        sample: with any number of annotations.
+        ranges: half-open ranges of the response.
+
+    Returns:
+        None where a mark would be empty after it, or where the ranges leave nothing.
+    """
+    gone = bytearray(len(sample.response))
+    for start, end in ranges:
+        gone[start:end] = b"\x01" * (end - start)
+    response = "".join(char for char, out in zip(sample.response, gone, strict=True) if not out)
+    moved = [0]
+    for out in gone:
+        moved.append(moved[-1] + (not out))
+    annotations = []
+    for annotation in sample.annotations:
+        spans, units = _moved(annotation.spans, moved), _moved(annotation.units, moved)
+        if (spans is None) != (annotation.spans is None) or (units is None) != (annotation.units is None):
+            return None
+        spans = None if spans is None else tuple(_with_text(span, response) for span in spans)
+        annotations.append(msgspec.structs.replace(annotation, spans=spans, units=units))
+    if not response.strip():
+        return None
+    meta = {key: value for key, value in sample.meta.items() if key not in _STALE}
+    return msgspec.structs.replace(sample, response=response, annotations=tuple(annotations), meta=meta)
+
+
+def _moved(marks: Sequence[Mark] | None, moved: Sequence[int]) -> tuple[Mark, ...] | None:
+    """Marks at their new places; None where there are none, or one would be empty."""
+    if marks is None or any(moved[mark.start] == moved[mark.end] for mark in marks):
+        return None
+    return tuple(msgspec.structs.replace(mark, start=moved[mark.start], end=moved[mark.end]) for mark in marks)
+
+
+def _with_text(span: Span, response: str) -> Span:
+    return span if span.text is None else msgspec.structs.replace(span, text=response[span.start : span.end])

@@ -252,7 +252,6 @@ _LONG_IDEOGRAPHIC = 10
 _SURE = 0.8
 _QUOTED = 12  # code points: a shorter sentence may stand anywhere
 _IDEOGRAPHIC = frozenset({"Hani", "Hira", "Kana", "Hang", "Bopo"})
-_TOGETHER = {"Jpan": {"Hira", "Kana", "Hani"}, "Kore": {"Hang", "Hani"}, "Hans": {"Hani"}, "Hant": {"Hani"}}
 
 
 class Violation(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -421,7 +420,7 @@ def _plain(text: str) -> str:
 def _scripts(original: str, evidence: Sequence[str], language: str) -> frozenset[str]:
     """The scripts that an error may be written in: the language's own, and those that the texts hold."""
     entry = find_language(language)
-    own = _TOGETHER.get(entry.script, {entry.script}) if entry is not None else set()
+    own = entry.scripts if entry is not None else frozenset()
     shares = [script_shares(original), *map(script_shares, evidence)]
     return frozenset(own).union(
         *({name for name, share in scripts.items() if share >= _SCRIPT_SHARE} for scripts in shares)

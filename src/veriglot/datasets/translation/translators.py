@@ -304,7 +304,6 @@ _Implausible = Literal[
     "no_text", "untranslated", "wrong_script", "wrong_language", "loops", "garbled", "too_short", "too_long"
 ]
 
-_SCRIPTS = {"Jpan": {"Hira", "Kana", "Hani"}, "Kore": {"Hang", "Hani"}, "Hans": {"Hani"}, "Hant": {"Hani"}}
 _MOST_FOREIGN = 0.5  # share of the letters in other scripts: names and formulas stand in every text
 _LONG = 60  # letters from which a language can be told
 _LONG_DENSE = 25
@@ -355,10 +354,9 @@ def _wrong_tongue(text: str, tag: str, source: str) -> tuple[_Implausible, str] 
     if entry is None:
         return None
     shares = script_shares(text)
-    own = _SCRIPTS.get(entry.script, {entry.script})
     letters = sum(char.isalpha() for char in text)
-    foreign = sum(share for script, share in shares.items() if script not in own)
-    of_source = sum(share for script, share in script_shares(source).items() if script not in own)
+    foreign = sum(share for script, share in shares.items() if script not in entry.scripts)
+    of_source = sum(share for script, share in script_shares(source).items() if script not in entry.scripts)
     if shares and foreign > _MOST_FOREIGN and (letters >= _SLACK or of_source <= _MOST_FOREIGN):
         return ("wrong_script", f"{foreign:.0%} of its letters are not in the script of {entry.name}")
     if letters < (_LONG_DENSE if entry.script in _DENSE else _LONG):

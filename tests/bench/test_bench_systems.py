@@ -22,7 +22,7 @@ class Whole(RougeL):
 def test_scorers_travel_as_their_name_and_options() -> None:
     recipe = load_system(SystemEntry(scorer="pairwise:rouge-l", options={"value": "f1"})).recipe
     assert recipe is not None
-    again = pickle.loads(pickle.dumps(recipe)).make()
+    again = pickle.loads(pickle.dumps(recipe))()
     assert again.signature == load_scorer("pairwise:rouge-l", value="f1").signature
 
 

@@ -12,7 +12,7 @@ from rows import samples
 from word_absence import Dies, DiesAtStart, Forgets, Raises, Slow, WordAbsence
 
 from veriglot.errors import UsageError, VeriglotError
-from veriglot.pipeline.engine import Engine, Recipe
+from veriglot.pipeline.engine import Engine
 from veriglot.records import Evidence, Prediction, Sample, Status
 from veriglot.storage.checkpoint import FailedRow
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def judged(rows: Iterable[Any], factory: Any = WordAbsence, **settings: Any) -> list[tuple[Any, Prediction | None]]:
-    with Engine(Recipe(factory), **settings) as engine:
+    with Engine(factory, **settings) as engine:
         return list(engine.run(rows))
 
 
@@ -64,7 +64,7 @@ def test_reading_never_runs_further_ahead_than_the_bound(jobs: int, ahead: int) 
             furthest = max(furthest, number + 1 - taken)
             yield row
 
-    with Engine(Recipe(WordAbsence), jobs=jobs, batch_size=5) as engine:
+    with Engine(WordAbsence, jobs=jobs, batch_size=5) as engine:
         for _ in engine.run(source()):
             taken += 1
             if taken % 50 == 0:
@@ -80,7 +80,7 @@ def test_an_endless_input_is_read_only_as_far_as_it_is_used() -> None:
             yield sample(f"s{number}", "the mill")
             number += 1
 
-    with Engine(Recipe(WordAbsence), jobs=2, batch_size=3) as engine:
+    with Engine(WordAbsence, jobs=2, batch_size=3) as engine:
         found = engine.run(endless())
         assert [next(found)[0].id for _ in range(20)] == [f"s{number}" for number in range(20)]
 
@@ -138,7 +138,7 @@ def test_a_sample_that_kills_is_reported_and_the_rest_is_kept(tmp_path: Path, mo
 
 def test_workers_killed_from_outside_at_random_lose_nothing() -> None:
     rows = list(samples(600))
-    with Engine(Recipe(Slow), jobs=2, batch_size=10) as engine:
+    with Engine(Slow, jobs=2, batch_size=10) as engine:
         found = []
         for number, answer in enumerate(engine.run(rows)):
             found.append(answer)
@@ -151,7 +151,7 @@ def test_workers_killed_from_outside_at_random_lose_nothing() -> None:
 
 def test_workers_that_die_before_they_are_ready_end_the_run() -> None:
     with pytest.raises(VeriglotError, match=r"die while they load the detector \(signal 9\)"):
-        Engine(Recipe(DiesAtStart), jobs=2)
+        Engine(DiesAtStart, jobs=2)
 
 
 def no_such_detector() -> Any:
@@ -160,7 +160,7 @@ def no_such_detector() -> Any:
 
 def test_a_detector_that_cannot_be_made_says_so_from_its_process() -> None:
     with pytest.raises(VeriglotError) as caught:
-        Engine(Recipe(no_such_detector), jobs=2)
+        Engine(no_such_detector, jobs=2)
     assert (caught.value.message, caught.value.remedy, caught.value.exit_code) == (
         "There is no such detector.",
         "Name another.",
@@ -171,11 +171,11 @@ def test_a_detector_that_cannot_be_made_says_so_from_its_process() -> None:
 @pytest.mark.parametrize("settings", [{"jobs": -1}, {"batch_size": 0}])
 def test_settings_out_of_range(settings: dict[str, int]) -> None:
     with pytest.raises(UsageError):
-        Engine(Recipe(WordAbsence), **settings)
+        Engine(WordAbsence, **settings)
 
 
 def test_leaving_the_engine_ends_its_processes() -> None:
-    with Engine(Recipe(WordAbsence), jobs=2) as engine:
+    with Engine(WordAbsence, jobs=2) as engine:
         next(engine.run(samples(100)))
         processes = [worker.process for worker in engine._pool._workers]  # type: ignore[union-attr]
         numbers = [process.pid for process in processes]

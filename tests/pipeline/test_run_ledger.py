@@ -15,7 +15,7 @@ from rows import samples
 from word_absence import WordAbsence
 
 from veriglot.errors import InputError, UsageError
-from veriglot.pipeline.engine import Engine, OutputJob, Recipe, run_jobs
+from veriglot.pipeline.engine import Engine, OutputJob, run_jobs
 from veriglot.records import Prediction, Sample, encode
 from veriglot.storage.checkpoint import Checkpoint, FailedRow, JsonLines, Tally
 
@@ -71,7 +71,7 @@ def make(source: Path, output: Path, *, until: int | None = None, stop: bool = F
                 raise KeyboardInterrupt
 
     job = OutputJob(lambda: rows_of(source), checkpoint_for(source, output, **settings))
-    with Engine(Recipe(Counting), batch_size=1) as engine:
+    with Engine(Counting, batch_size=1) as engine:
         return run_jobs([job], engine, seen=seen, stop=stop)
 
 
@@ -246,7 +246,7 @@ def test_standard_input_is_never_continued(tmp_path: Path) -> None:
 
     def run() -> None:
         checkpoint = Checkpoint(output, inputs=["-"], signature="s", options={})
-        with Engine(Recipe(WordAbsence)) as engine:
+        with Engine(WordAbsence) as engine:
             run_jobs([OutputJob(lambda: rows_of(source), checkpoint)], engine)
 
     run()
@@ -310,9 +310,9 @@ def test_many_inputs_share_one_engine_and_resume_each(tmp_path: Path) -> None:
             for source in sources
         ]
 
-    with Engine(Recipe(Counting), batch_size=8) as engine:
+    with Engine(Counting, batch_size=8) as engine:
         run_jobs(jobs()[:2], engine)
-    with Engine(Recipe(Counting), batch_size=8) as engine:
+    with Engine(Counting, batch_size=8) as engine:
         tally = run_jobs(jobs(), engine)
     assert (tally.rows, tally.reused) == (70, 25)
     assert set(Counting.asked.values()) <= {1, 2, 3, 4}

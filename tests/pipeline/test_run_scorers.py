@@ -8,7 +8,7 @@ import pytest
 from letters import Forgetful, Fragile, Letters, Mortal
 from rows import samples
 
-from veriglot.pipeline.engine import Engine, Recipe
+from veriglot.pipeline.engine import Engine
 from veriglot.records import Sample, Score
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def scored(rows: Iterable[Sample], factory: Any = Letters, **settings: Any) -> list[Score]:
-    with Engine(Recipe(factory), **settings) as engine:
+    with Engine(factory, **settings) as engine:
         assert engine.description.kind == "scorer"
         return list(engine.scores(rows))
 

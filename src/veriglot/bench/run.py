@@ -10,6 +10,7 @@ import os
 import time
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -34,7 +35,7 @@ from veriglot.detectors.registry import load_detector
 from veriglot.errors import InputError, UnknownNameError, VeriglotError
 from veriglot.formats.reader import read_predictions
 from veriglot.metrics.estimate import Resampling
-from veriglot.pipeline.engine import Engine, Recipe, Silent
+from veriglot.pipeline.engine import Engine, Silent
 from veriglot.records import Prediction, Score, Status, encode
 from veriglot.scorers.registry import load_scorer
 from veriglot.signatures import __version__, digest, file_sha256, signature
@@ -82,7 +83,7 @@ class System:
     about: BenchSystem
     detector: Detector | None = None
     scorer: Scorer | None = None
-    recipe: Recipe | None = None
+    recipe: Callable[[], Any] | None = None
     imported: ImportedPredictions | None = None
 
     @property
@@ -134,10 +135,10 @@ def load_system(entry: SystemEntry, load: LoadDetector = load_detector) -> Syste
     try:
         if entry.detector is not None:
             options = {"threshold": entry.threshold, "words": True, **entry.options}
-            recipe = Recipe(load, (entry.detector,), options)
+            recipe = partial(load, entry.detector, **options)
             detector = load(entry.detector, **options)
         else:
-            recipe = Recipe(load_scorer, (entry.made_by,), dict(entry.options))
+            recipe = partial(load_scorer, entry.made_by, **entry.options)
             scorer = load_scorer(entry.made_by, **entry.options)
     except UnknownNameError:
         raise
@@ -259,7 +260,7 @@ def _answers(system: System, rows: Iterator[Sample], jobs: int, batch_size: int)
     first = next(rows, None)
     if first is None:
         return  # nothing is left to judge: no process is started
-    recipe = system.recipe if jobs != 1 and system.recipe is not None else Recipe(_itself, (system.maker,))
+    recipe = system.recipe if jobs != 1 and system.recipe is not None else partial(_itself, system.maker)
     with Engine(recipe, jobs=jobs if recipe is system.recipe else 1, batch_size=batch_size) as engine:
         if system.scorer is not None:
             yield from engine.scores(chain([first], rows))

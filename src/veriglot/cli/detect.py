@@ -7,21 +7,20 @@ from collections import Counter
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from veriglot.cli.command import Argument, Help, Option, Options, command
 from veriglot.cli.console import Account, Bar
 from veriglot.cli.detectors import Level, detector_recipe
 from veriglot.cli.inputs import STDIN, Input, count_rows, find_inputs, jobs_for, known_tag, read_text, rows_of
 from veriglot.errors import UnknownNameError, UsageError
-from veriglot.records import Evidence, Sample, decode_json, encode, sample_from
+from veriglot.records import Evidence, Prediction, Sample, decode_json, encode, from_mapping, sample_from
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import PurePath
 
-    from veriglot.pipeline.engine import Engine, OutputJob, Recipe
-    from veriglot.records import Prediction
+    from veriglot.pipeline.engine import Engine, OutputJob
     from veriglot.storage.checkpoint import Checkpoint, FailedRow
 
     Rows = Callable[[], Iterable[Sample | FailedRow]]
@@ -110,7 +109,7 @@ class DetectOptions(Options):
         return "json" if self.json else self.to
 
     @property
-    def recipe(self) -> Recipe:
+    def recipe(self) -> Callable[[], Any]:
         """How to make the detector."""
         return detector_recipe(
             self.detector,
@@ -223,10 +222,10 @@ def _finisher(kind: str, rows: Rows, title: str) -> Callable[[Path, Path], None]
 
     def finish(done: Path, target: Path) -> None:
         from veriglot.formats.writer import write_predictions
-        from veriglot.pipeline.engine import predictions_in
         from veriglot.report.pages import write_html
+        from veriglot.storage.checkpoint import JsonLines
 
-        predictions = predictions_in(done)
+        predictions = (from_mapping(decode_json(line), Prediction) for line in JsonLines(done).lines())
         if kind == "parquet":
             write_predictions(predictions, target, format="parquet")
         else:

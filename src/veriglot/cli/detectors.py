@@ -9,10 +9,9 @@ from veriglot.errors import UsageError
 from veriglot.plugins import read_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from veriglot.detectors.calibration import Measured
-    from veriglot.pipeline.engine import Recipe
     from veriglot.records import Detector
 
 __all__ = ["Level", "detector_recipe", "load", "show_measured"]
@@ -31,7 +30,7 @@ def detector_recipe(
     level: Level = "response",
     settings: Sequence[str] = (),
     calibration: str | None = None,
-) -> Recipe:
+) -> Callable[[], Any]:
     """How to make the detector `name` with these options, in this process or another.
 
     Args:
@@ -46,14 +45,12 @@ def detector_recipe(
     Raises:
         UsageError: `threshold` is out of range, or a setting is no `name=value`.
     """
-    from veriglot.pipeline.engine import Recipe
-
     if threshold is not None and not 0.0 <= threshold <= 1.0:
         raise UsageError(f"--threshold is a probability between 0 and 1, but {threshold} was given.")
     options: dict[str, Any] = {**read_settings(settings, own=_OWN), "threshold": threshold, "words": words}
     if calibration is not None:
         options["calibration_file"] = calibration
-    return Recipe(load, (name,), options if level == "response" else {**options, "level": level})
+    return partial(load, name, **(options if level == "response" else {**options, "level": level}))
 
 
 def load(

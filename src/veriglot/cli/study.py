@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from veriglot.cli.command import Argument, Help, command, new_app
 from veriglot.cli.console import Steps, print_json, say
 from veriglot.errors import EXIT_ROWS_FAILED
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from veriglot.pipeline.engine import Recipe
     from veriglot.records import ErrorProfile
     from veriglot.study.config import Folder
     from veriglot.study.results import StudyResults
@@ -196,7 +195,7 @@ def render(results: StudyResults, folder: Folder) -> None:
     partial.rmdir()
 
 
-def measure(paths: Sequence[Path], recipe: Recipe, *, unit: str) -> ErrorProfile:
+def measure(paths: Sequence[Path], recipe: Callable[[], Any], *, unit: str) -> ErrorProfile:
     """The error profile of a detector on labelled samples.
 
     Raises:
@@ -207,7 +206,7 @@ def measure(paths: Sequence[Path], recipe: Recipe, *, unit: str) -> ErrorProfile
     from veriglot.formats.reader import read
 
     samples = (sample for path in paths for sample in read(path))
-    profile = evaluate(samples, recipe.make(), unit=unit, resamples=0).profile()
+    profile = evaluate(samples, recipe(), unit=unit, resamples=0).profile()
     if not profile.languages:
         raise InputError("it holds no labelled samples that the detector could judge", path=str(paths[0]))
     return profile

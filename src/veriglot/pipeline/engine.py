@@ -1,4 +1,4 @@
-"""The local engine: batches and recipes, rows judged in this process or over all cores, and jobs that write outputs.
+"""The local engine: batches, rows judged in this process or over all cores, and jobs that write outputs.
 
 Order out is order in, and the predictions are the same, for any number of processes and any batch size. Memory is
 bounded: rows are read only as fast as predictions are taken.
@@ -20,13 +20,12 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
 from veriglot.errors import UsageError, VeriglotError
 from veriglot.records import Prediction, Sample, Score, Status
-from veriglot.storage.checkpoint import FailedRow, JsonLines, Tally
+from veriglot.storage.checkpoint import FailedRow, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from multiprocessing.connection import Connection
     from multiprocessing.context import SpawnProcess
-    from pathlib import Path
 
     from typing_extensions import TypeIs
 
@@ -37,12 +36,10 @@ __all__ = [
     "Description",
     "Engine",
     "OutputJob",
-    "Recipe",
     "Silent",
     "Watch",
     "cores",
     "judge",
-    "predictions_in",
     "run_jobs",
 ]
 
@@ -71,17 +68,8 @@ class Watch(Protocol):
         """Something that a person should know, in one sentence."""
 
 
-class Silent:
+class Silent(Watch):
     """A `Watch` that shows nothing."""
-
-    def begin(self, step: str, total: int | None) -> None:
-        """Nothing."""
-
-    def advance(self) -> None:
-        """Nothing."""
-
-    def say(self, text: str) -> None:
-        """Nothing."""
 
 
 @dataclass
@@ -145,26 +133,6 @@ def _batches(rows: Iterable[Sample | P], size: int) -> Iterator[_Batch[P]]:
             batch = _Batch()
     if batch.rows:
         yield batch
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """A factory and what to call it with.
-
-    Attributes:
-        factory: a function or class that a module holds by name, so that it can be pickled; it returns a
-            detector or a scorer.
-        arguments: positional arguments of the factory.
-        options: keyword arguments of the factory.
-    """
-
-    factory: Callable[..., Detector | Scorer]
-    arguments: tuple[Any, ...] = ()
-    options: dict[str, Any] = field(default_factory=dict)
-
-    def make(self) -> Any:
-        """Call the factory for a detector or a scorer. Raises whatever it raises."""
-        return self.factory(*self.arguments, **self.options)
 
 
 @dataclass(frozen=True)
@@ -259,7 +227,7 @@ def _serve(connection: Connection, recipe: bytes) -> None:
         os.environ.setdefault(name, "1")
     hello: Description | _Refusal
     try:
-        detector: Detector | Scorer = pickle.loads(recipe).make()  # noqa: S301  # written by our own parent process
+        detector: Detector | Scorer = pickle.loads(recipe)()  # noqa: S301  # written by our own parent process
         hello = Description.of(detector)
     except VeriglotError as error:
         hello = _Refusal(error.message, error.remedy, error.exit_code)
@@ -289,9 +257,9 @@ class _Worker:
 
 
 class _Pool:
-    def __init__(self, recipe: Recipe, jobs: int) -> None:
+    def __init__(self, make: Callable[[], Any], jobs: int) -> None:
         self._context = multiprocessing.get_context("spawn")  # safe whatever threads the caller runs
-        self._recipe = pickle.dumps(recipe)
+        self._recipe = pickle.dumps(make)
         self._deaths_at_start = 0
         self._waiting: deque[_Share[Any]] = deque()
         self._workers: list[_Worker] = []
@@ -433,7 +401,7 @@ class Engine:
     """Moves rows through one detector, or one scorer. A context manager; leaving it stops the processes.
 
     Args:
-        recipe: how to make it.
+        make: makes it, such as a `functools.partial` of a class; with several processes it is pickled.
         jobs: number of processes; 1 stays in this one, 0 takes every core.
         batch_size: most rows in a batch, at least 1.
 
@@ -442,7 +410,7 @@ class Engine:
         VeriglotError: the detector cannot be made.
     """
 
-    def __init__(self, recipe: Recipe, *, jobs: int = 1, batch_size: int = 32) -> None:
+    def __init__(self, make: Callable[[], Any], *, jobs: int = 1, batch_size: int = 32) -> None:
         if jobs < 0:
             raise UsageError(f"The number of processes is 0 (one per core) or more, but {jobs} was asked for.")
         if batch_size < 1:
@@ -452,10 +420,10 @@ class Engine:
         self._detector: Detector | Scorer | None = None
         self._pool: _Pool | None = None
         if self.jobs == 1:
-            self._detector = recipe.make()
+            self._detector = make()
             self.description = Description.of(self._detector)
         else:
-            self._pool = _Pool(recipe, self.jobs)
+            self._pool = _Pool(make, self.jobs)
             self.description = self._pool.description
 
     def __enter__(self) -> Engine:
@@ -592,11 +560,3 @@ def _stream(jobs: Sequence[OutputJob]) -> Iterator[Sample | FailedRow | _End]:
         if not job.checkpoint.finished:
             yield from job.checkpoint.remaining(job.rows())
         yield _End(job)
-
-
-def predictions_in(path: Path) -> Iterator[Prediction]:
-    """The predictions of a file of finished rows, in order."""
-    from veriglot.records import Prediction, decode_json, from_mapping
-
-    for line in JsonLines(path).lines():
-        yield from_mapping(decode_json(line), Prediction)

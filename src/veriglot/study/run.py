@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -32,10 +32,10 @@ from veriglot.study.responses import (
 from veriglot.study.summary import assemble
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from veriglot.pipeline.engine import Description, Recipe, Watch
+    from veriglot.pipeline.engine import Description, Watch
     from veriglot.records import Prediction
     from veriglot.storage.checkpoint import FailedRow
     from veriglot.study.config import Config, DetectorEntry, Folder
@@ -50,14 +50,14 @@ _REMEDY = "Measure it with `veriglot evaluate ... -o profile.json` as the study 
 class MakeRecipe(Protocol):
     """How a detector's name becomes a recipe; the command line knows names that the table of detectors does not."""
 
-    def __call__(self, name: str, *, threshold: float | None, words: bool) -> Recipe:
-        """The recipe."""
+    def __call__(self, name: str, *, threshold: float | None, words: bool) -> Callable[[], Any]:
+        """What makes the detector, in any process."""
 
 
 class Measure(Protocol):
     """Measures a detector on labelled data (`bench.evaluate`)."""
 
-    def __call__(self, paths: Sequence[Path], recipe: Recipe, *, unit: str) -> ErrorProfile:
+    def __call__(self, paths: Sequence[Path], recipe: Callable[[], Any], *, unit: str) -> ErrorProfile:
         """The error profile at the detector's threshold."""
 
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from veriglot.records import Detector, Pointer, Prediction, Sample, Status, encode
 from veriglot.testing import LoadDetector as Load
-from veriglot.testing import check_detector
-from veriglot.testing.checks import in_processes
+from veriglot.testing import check_detector, in_processes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,13 +8,592 @@
 `python -m veriglot.testing NAME` does the same for what is installed; docs/plugins.md says what is checked.
 """
 
-from veriglot.testing.checks import (
-    ContractError,
-    LoadDetector,
-    check_detector,
-    check_scorer,
-    hostile_samples,
-    ordinary_samples,
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+import random
+import traceback
+from concurrent.futures import ProcessPoolExecutor
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import cached_property, partial
+from importlib.resources import files
+from itertools import groupby, pairwise
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from veriglot.records import (
+    Detector,
+    Direction,
+    Evidence,
+    Prediction,
+    Sample,
+    Score,
+    Scorer,
+    Status,
+    Task,
+    decode_json,
+    encode,
+    from_mapping,
+    sample_from,
 )
+from veriglot.records.taxonomy import taxonomies
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from veriglot.records import Pointer, Span
 
 __all__ = ["ContractError", "LoadDetector", "check_detector", "check_scorer", "hostile_samples", "ordinary_samples"]
+
+
+_EMPTY = ("empty", "blank")  # ids of the hostile samples whose response says nothing
+_BARE = ("no evidence", "blank evidence")  # ids of those without evidence
+
+_FACT = "The mill was built in 1874 by Jonas Reed."
+_CLAIM = "The mill was built in 1901."
+_HALF = "\ud83d"  # of a surrogate pair: Python lets it stand in a text, UTF-8 cannot write it
+
+
+def ordinary_samples() -> list[Sample]:
+    """Short answers, a summary and a translation in thirteen languages, most of them with something unsupported."""
+    lines = files(__package__).joinpath("samples.jsonl").read_bytes().splitlines()
+    return [sample_from(decode_json(line)) for line in lines]
+
+
+def hostile_samples() -> list[Sample]:
+    """Samples that are empty, odd or huge. Each has to come back, scored or with a reason."""
+    responses = {
+        "empty": "",
+        "blank": " \t\n\u3000\u200b ",
+        "marks only": "?!… — «» 🙂",
+        "emoji": "The mill 👩\u200d👩\u200d👧\u200d👦 was 🇪🇪 built 👍🏽 in 1874 🏴\U000e0067\U000e0062\U000e007f.",
+        "combining": "The mi\u0301ll wa\u0308s\u0301 bui\u0300lt in 18\u20df74, Z\u0351\u036b\u0343algo.",
+        "decomposed": "Nai\u0308ve cafe\u0301 \u1100\u1161\u11a8 \u0915\u094d\u0937\u093f.",
+        "bidirectional": "The mill \u202ewas built\u202c in \u2067١٨٧٤\u2069 של טחנה.",
+        "controls": "The mill\x00 was\x07 built\x1b[0m in\x7f 1874.\ufeff",
+        "half a pair": f"The mill {_HALF} was built.",
+        "line ends": "The mill\r\nwas built\u2028in\u20291874\x85by\xa0Jonas\vReed.",
+        "special tokens": "[CLS] The mill [SEP] was </s> built <|endoftext|> <s> in <pad> [MASK] 1874.",
+        "markup": '<entity>The mill</entity> ${question} {evidence} %s %(x)d {{0}} \\n "was" built.',
+        "beyond the basic plane": "𝕿𝖍𝖊 𝖒𝖎𝖑𝖑 𠮷野家 𐍈𐌰𐌹 was built.",
+        "unknown script": "ᚠᚢᚦᚨᚱᚲ ᚷᚹᚺᚾ",
+        "one long word": "mill" * 2000,
+        "many words": " ".join(f"The mill number {number} was built in {1000 + number}." for number in range(250)),
+    }
+    samples = [Sample(name, text, evidence=(Evidence(_FACT),), language="en") for name, text in responses.items()]
+    return [*samples, *_odd_evidence(), *_odd_fields()]
+
+
+def _odd_evidence() -> list[Sample]:
+    evidence = {
+        "no evidence": (),
+        "blank evidence": (Evidence(""), Evidence(" \n")),
+        "marks for evidence": (Evidence("— … !"),),
+        "holes in evidence": (Evidence(""), Evidence(_FACT), Evidence("\u200b")),
+        "half a pair in evidence": (Evidence(f"{_HALF} {_FACT}"),),
+        "many passages": tuple(Evidence(f"Mill {number} stands by the river.") for number in range(60)),
+        "long evidence": (Evidence(" ".join(f"Mill {n} was built in {1000 + n}." for n in range(400))),),
+        "evidence in another script": (Evidence("Мельница была построена в 1874 году.", language="ru"),),
+    }
+    return [Sample(name, _CLAIM, evidence=passages, language="en") for name, passages in evidence.items()]
+
+
+def _odd_fields() -> list[Sample]:
+    passages = (Evidence(_FACT),)
+    return [
+        Sample("no language", _CLAIM, evidence=passages),
+        Sample("language that is none", _CLAIM, evidence=passages, language="!!"),
+        Sample("language that nobody knows", _CLAIM, evidence=passages, language="qq-Latn"),
+        Sample("blank question", _CLAIM, evidence=passages, language="en", question="  "),
+        Sample("half a pair in the question", _CLAIM, evidence=passages, language="en", question=_HALF),
+        Sample("long question", _CLAIM, evidence=passages, language="en", question="When was the mill built? " * 300),
+        Sample("translation", _CLAIM, task=Task.TRANSLATION, evidence=(Evidence("Die Mühle."),), language="en"),
+        Sample("named twice", _CLAIM, evidence=passages, language="en"),
+        Sample("named twice", "Jonas Reed built it.", evidence=passages, language="en"),
+    ]
+
+
+def _difference(left: Any, other: Any, tolerance: float, path: str = "") -> str | None:
+    """Where two plain values differ, and how; None where they do not."""
+    if isinstance(left, dict) and isinstance(other, dict):
+        keys = sorted(left.keys() | other.keys())
+        pairs = [(f"{path}.{key}" if path else key, left.get(key), other.get(key)) for key in keys]
+    elif isinstance(left, list | tuple) and isinstance(other, list | tuple):
+        if len(left) != len(other):
+            return f"{path}: {len(left)} and {len(other)} entries"
+        pairs = [
+            (f"{path}[{index}]", mine, second) for index, (mine, second) in enumerate(zip(left, other, strict=True))
+        ]
+    elif isinstance(left, float) and isinstance(other, float) and abs(left - other) <= tolerance:
+        return None
+    else:
+        return None if left == other else f"{path}: {left!r} and {other!r}"
+    return next(
+        (result for name, mine, second in pairs if (result := _difference(mine, second, tolerance, name))), None
+    )
+
+
+def in_processes(subject: Any, method: str, samples: Sequence[Sample]) -> list[Any]:
+    """What two new processes say of each sample, in order."""
+    spawn = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(2, mp_context=spawn) as pool:
+        return list(pool.map(partial(_one, subject, method), samples))
+
+
+def _one(subject: Any, method: str, sample: Sample) -> Any:
+    return getattr(subject, method)([sample])[0]
+
+
+# What the checks of a plug-in found.
+
+
+_SHOWN = 4  # breaches of one check
+
+
+@dataclass(frozen=True)
+class Report:
+    """All that was checked."""
+
+    subject: str  # name and revision of the plug-in, or what was given where it could not be made
+    checks: tuple[str, ...]  # names of the checks that ran, in order
+    breaches: tuple[str, ...]  # what they found, each as the check's name, a colon and what was seen
+    samples: int  # how many ordinary samples it was given
+    scored: int  # how many of these it scored
+
+    def __str__(self) -> str:
+        first = f"{self.subject}: {len(self.checks)} checks, {self.scored} of {self.samples} samples scored"
+        if not self.breaches:
+            return f"{first}; the contract is kept."
+        lines = [f"{first}; the contract is broken:"]
+        for check, group in groupby(self.breaches, lambda breach: breach.partition(": ")[0]):
+            breaches = list(group)
+            lines += [f"- {breach}" for breach in breaches[:_SHOWN]]
+            if len(breaches) > _SHOWN:
+                lines.append(f"- {check}: and {len(breaches) - _SHOWN} more")
+        return "\n".join(lines)
+
+
+class ContractError(AssertionError):
+    """A plug-in does not keep to its contract; the message lists how.
+
+    Attributes:
+        report: all that was checked.
+    """
+
+    def __init__(self, report: Report) -> None:
+        super().__init__(str(report))
+        self.report = report
+
+
+def _breaches(checks: Mapping[str, Callable[[], Iterator[str]]]) -> Iterator[str]:
+    """What every check yields; an exception is a breach of the check that it ended."""
+    for name, check in checks.items():
+        try:
+            yield from (f"{name}: {what}" for what in check())
+        except Exception as error:
+            yield f"{name}: raised {_describe(error)}"
+
+
+def _describe(error: Exception) -> str:
+    """An exception and the line that it comes from."""
+    frames = traceback.extract_tb(error.__traceback__)
+    location = f" ({frames[-1].filename}, line {frames[-1].lineno})" if frames else ""
+    return f"{type(error).__name__}: {error}{location}"
+
+
+_TWICE = 3  # samples that are given twice in one batch
+
+
+class _Trial:
+    """One plug-in and what it says of the samples."""
+
+    protocol: Any  # what it has to have all of
+    answers: str  # what it gives, in messages
+    method: str  # that gives them
+
+    def __init__(
+        self, load: Callable[..., Any], subject: Any, samples: list[Sample], tolerance: float, share: float
+    ) -> None:
+        self.load, self.subject, self.samples = load, subject, samples
+        self._before = deepcopy(samples)
+        self.tolerance, self.share = tolerance, share
+
+    def checks(self) -> dict[str, Callable[[], Iterator[str]]]:
+        """Every check by its name, in order."""
+        return {
+            "description": self.description,
+            self.answers: self.ordinary,
+            "hostile samples": self.hostile,
+            "batches": self.batches,
+            "samples untouched": self.untouched,
+            "determinism": self.determinism,
+            **self.further(),
+            "pickling": self.pickling,
+        }
+
+    def further(self) -> dict[str, Callable[[], Iterator[str]]]:
+        """Checks of this kind of plug-in alone."""
+        return {}
+
+    def answer(self, sample: Sample, answer: Any) -> Iterator[str]:
+        """What is wrong with one answer."""
+        raise NotImplementedError
+
+    def ask(self, samples: Sequence[Sample], subject: Any = None) -> list[Any]:
+        """What the plug-in, or another of its kind, says of samples."""
+        batch = list(samples)  # a list of its own: what a plug-in does to it is told once, by `untouched`
+        answers: list[Any] = getattr(self.subject if subject is None else subject, self.method)(batch)
+        return answers
+
+    @cached_property
+    def found(self) -> list[Any]:
+        """What it says of all samples at once."""
+        return self.ask(self.samples)
+
+    @cached_property
+    def hostile_answers(self) -> list[Any]:
+        """What it says of all hostile samples at once."""
+        return self.ask(hostile_samples())
+
+    def scored(self) -> int:
+        """How many of the samples it scores; 0 where it raises, of which a check tells."""
+        try:
+            return sum(answer.status is Status.SCORED for answer in self.found)
+        except Exception:
+            return 0
+
+    def differences(self, answers: Sequence[Any], when: str, wanted: Sequence[Any] | None = None) -> Iterator[str]:
+        """How answers to the same samples differ from those that are wanted: by default, `found`."""
+        wanted = self.found if wanted is None else wanted
+        if len(wanted) != len(answers):
+            yield f"{when}, there are {len(answers)} answers for {len(wanted)} samples"
+            return
+        for answer, other in zip(wanted, answers, strict=True):
+            where = _difference(msgspec.to_builtins(answer), msgspec.to_builtins(other), self.tolerance)
+            if where:
+                yield f"{when}, sample {getattr(answer, 'id', '?')!r} differs in {where}"
+
+    def description(self) -> Iterator[str]:
+        """Name, signature and the empty batch."""
+        name, at, revision = self.subject.name.partition("@")
+        if not (name and at and revision):
+            yield f"the name is {self.subject.name!r}, and should be a name and a revision, such as 'mine@1.0'"
+        if name not in self.subject.signature or "\n" in self.subject.signature:
+            yield f"the signature {self.subject.signature!r} does not hold the name {name!r}, or has several lines"
+        if self.load().signature != self.subject.signature:
+            yield "two that were made with the same options have different signatures"
+        empty = self.ask([])
+        if empty != []:
+            yield f"an empty batch gives {empty!r}, and should give []"
+
+    def ordinary(self) -> Iterator[str]:
+        """Every answer to the ordinary samples, and whether there are enough to check anything."""
+        yield from self.all_answers(self.samples, self.found)
+        scored = self.scored()
+        if scored <= self.share * len(self.samples):
+            why = next(
+                (answer.reason for answer in self.found if answer.status is not Status.SCORED), "there are no samples"
+            )
+            yield f"only {scored} of {len(self.samples)} samples are scored, so little can be checked; the first: {why}"
+
+    def hostile(self) -> Iterator[str]:
+        """What it makes of hostile samples."""
+        yield from self.all_answers(hostile_samples(), self.hostile_answers)
+
+    def all_answers(self, samples: Sequence[Sample], answers: Sequence[Any]) -> Iterator[str]:
+        """What is wrong with the answers to a batch."""
+        if len(answers) != len(samples):
+            yield f"there are {len(answers)} {self.answers} for {len(samples)} samples"
+            return
+        for sample, answer in zip(samples, answers, strict=True):
+            if answer.id != sample.id:
+                yield f"sample {sample.id!r}: the answer in its place is to {answer.id!r}"
+                continue
+            for what in self.answer(sample, answer):
+                yield f"sample {sample.id!r}: {what}"
+
+    def batches(self) -> Iterator[str]:
+        """One by one, in another order, and with samples twice, the answers are the same."""
+        singles = [answer for sample in self.samples for answer in self.ask([sample])]
+        yield from self.differences(singles, "one by one")
+        order = list(range(len(self.samples)))
+        random.Random(5).shuffle(order)  # noqa: S311  # the same order every time
+        shuffled = self.ask([self.samples[index] for index in order])
+        yield from self.differences(shuffled, "in another order", [self.found[index] for index in order])
+        doubled = self.ask([*self.samples, *self.samples[:_TWICE]])
+        wanted = [*self.found, *self.found[:_TWICE]]
+        yield from self.differences(doubled, f"with {_TWICE} samples twice", wanted)
+        frozen = getattr(self.subject, self.method)(tuple(self.samples))
+        yield from self.differences(frozen, "given as a tuple")
+
+    def untouched(self) -> Iterator[str]:
+        """Neither the batch nor its samples are changed."""
+        batch = list(self.samples)
+        getattr(self.subject, self.method)(batch)
+        if [id(sample) for sample in batch] != [id(sample) for sample in self.samples]:
+            yield "the list that was given is another one afterwards"
+        if self.samples != self._before:
+            yield "the samples are changed"
+
+    def determinism(self) -> Iterator[str]:
+        """Asked again, and made anew, it says the same."""
+        yield from self.differences(self.ask(self.samples), "asked again")
+        yield from self.differences(self.ask(self.samples, self.load()), "made anew")
+
+    def pickling(self) -> Iterator[str]:
+        """It travels to another process."""
+        restored = pickle.loads(pickle.dumps(self.subject))  # noqa: S301  # our own bytes
+        if restored.signature != self.subject.signature:
+            yield "pickled, it has another signature"
+        yield from self.differences(self.ask(self.samples, restored), "pickled")
+
+    def processes(self) -> Iterator[str]:
+        """New processes say the same."""
+        wanted = [self.ask([sample])[0] for sample in self.samples]
+        answers = in_processes(self.subject, self.method, self.samples)
+        yield from self.differences(answers, "in new processes", wanted)
+
+
+def _try_out(
+    trial: type[_Trial],
+    load: Callable[..., Any],
+    samples: Sequence[Sample] | None,
+    *,
+    processes: bool,
+    **options: Any,
+) -> Report:
+    """Make a plug-in, which has to have all of a protocol, run all checks of its kind, and report, or raise."""
+    given = ordinary_samples() if samples is None else list(samples)
+    try:
+        subject = load()
+        lacking = [n for n in sorted(vars(trial.protocol)) if not n.startswith("_") and not hasattr(subject, n)]
+        trouble = f"what was made lacks {', '.join(lacking)}" if lacking else ""
+    except Exception as error:
+        trouble = f"raised {_describe(error)}"
+    if trouble:
+        raise ContractError(Report(repr(load), ("loading",), (f"loading: {trouble}",), len(given), 0))
+    tried = trial(load, subject, given, **options)
+    checks = {**tried.checks(), **({"processes": tried.processes} if processes else {})}
+    breaches = tuple(_breaches(checks))
+    report = Report(str(subject.name), tuple(checks), breaches, len(given), tried.scored())
+    if breaches:
+        raise ContractError(report)
+    return report
+
+
+_LADDER = (0.0, 0.2, 0.5, 0.8, 1.0)
+
+
+class LoadDetector(Protocol):
+    """Makes a detector: a class, or anything that is called like one."""
+
+    def __call__(self, *, threshold: float | None = None, words: bool = False) -> Detector:
+        """A detector with these options."""
+
+
+def check_detector(
+    load: LoadDetector,
+    samples: Sequence[Sample] | None = None,
+    *,
+    tolerance: float = 0.0,
+    needs_evidence: bool = True,
+    scored: float = 0.0,
+    processes: bool = False,
+) -> Report:
+    """Put a detector through the contract of detectors; docs/plugins.md lists what is checked.
+
+    It runs under any test runner and without one. Everything is checked before the first breach is told.
+
+    Args:
+        load: the detector's class, or a function of the same keywords: `functools.partial(load_detector, "mine")`.
+        samples: what to try it on beside the hostile samples; None for `ordinary_samples()`. Choose your own for a
+            detector of one language or one task.
+        tolerance: by how much a number may differ between batches; for networks that run batches, 1e-5.
+        needs_evidence: whether a sample without evidence cannot be scored.
+        scored: more than this share of `samples` has to be scored, 0 to below 1; a detector that refuses everything
+            keeps to nothing.
+        processes: whether to try it in new processes too, which takes seconds. The class has to be importable there.
+
+    Returns:
+        What was checked.
+
+    Raises:
+        ContractError: the contract is broken; the message lists how.
+    """
+    return _try_out(
+        _DetectorTrial,
+        load,
+        samples,
+        processes=processes,
+        tolerance=tolerance,
+        share=scored,
+        needs_evidence=needs_evidence,
+    )
+
+
+class _DetectorTrial(_Trial):
+    protocol = Detector
+    answers = "predictions"
+    method = "predict"
+
+    def __init__(self, *given: Any, needs_evidence: bool, **options: Any) -> None:
+        super().__init__(*given, **options)
+        self.needs_evidence = needs_evidence
+
+    def further(self) -> dict[str, Callable[[], Iterator[str]]]:
+        return {"words": self.words, "thresholds": self.thresholds}
+
+    def description(self) -> Iterator[str]:
+        yield from super().description()
+        known = taxonomies()
+        if self.subject.taxonomy not in known:
+            yield f"the taxonomy {self.subject.taxonomy!r} is none of {', '.join(sorted(known))}"
+        if not 0 <= self.subject.threshold <= 1:
+            yield f"the threshold {self.subject.threshold} is no probability"
+
+    def hostile(self) -> Iterator[str]:
+        yield from super().hostile()
+        scored = {prediction.id for prediction in self.hostile_answers if prediction.status is Status.SCORED}
+        for name in scored & set(_EMPTY):
+            yield f"sample {name!r}: a response that says nothing is scored"
+        for name in scored & set(_BARE) if self.needs_evidence else ():
+            yield f"sample {name!r}: it is scored without evidence to hold it against"
+
+    def answer(self, sample: Sample, prediction: Prediction) -> Iterator[str]:
+        if prediction.asked != self.subject.name:
+            yield f"the prediction says that {prediction.asked!r} was asked, not {self.subject.name!r}"
+        if prediction.signature != self.subject.signature:
+            yield f"its signature is {prediction.signature!r}, not the detector's"
+        if from_mapping(decode_json(encode(prediction)), Prediction) != prediction:
+            yield "the prediction is another one after it was written as JSON and read again"
+        for span in prediction.spans or ():
+            yield from _span(sample, span, self.subject.taxonomy)
+        places = [(span.start, span.end) for span in prediction.spans or ()]
+        if places != sorted(places):
+            yield "the spans are not in order"
+        words = [(word.start, word.end) for word in prediction.words or ()]
+        if any(word[1] > other[0] for word, other in pairwise(words)) or (
+            words and words[-1][1] > len(sample.response)
+        ):
+            yield "the words are not in order, overlap, or end beyond the response"
+        for word in prediction.words or ():
+            yield from _pointers(sample, word.evidence)
+
+    def words(self) -> Iterator[str]:
+        for prediction in self.found:
+            if prediction.words is not None:
+                yield f"sample {prediction.id!r}: the prediction has words that nobody asked for"
+        detector = self.load(words=True)
+        predictions = self.ask(self.samples, detector)
+        bare = [msgspec.structs.replace(prediction, words=None) for prediction in predictions]
+        yield from self.differences(bare, "with words=True")
+        for what in self.all_answers(self.samples, predictions):
+            yield f"with words=True, {what}"
+        for prediction in predictions:
+            for what in _unmarked(prediction, detector.threshold, self.tolerance):
+                yield f"with words=True, sample {prediction.id!r}: {what}"
+
+    def thresholds(self) -> Iterator[str]:
+        steps = []
+        for value in _LADDER:
+            detector = self.load(threshold=value)
+            if detector.threshold != value:
+                yield f"made with threshold={value}, the detector says {detector.threshold}"
+            steps.append((value, self.ask(self.samples, detector)))
+        for (low, lower), (high, higher) in pairwise(steps):
+            for at_low, other in zip(lower, higher, strict=True):
+                if not _marked(other) <= _marked(at_low):
+                    yield f"sample {at_low.id!r}: the threshold {high} marks what {low} does not"
+                if at_low.status is not other.status or abs((at_low.score or 0) - (other.score or 0)) > self.tolerance:
+                    yield f"sample {at_low.id!r}: status or score hang on the threshold"
+
+
+def _span(sample: Sample, span: Span, taxonomy: str) -> Iterator[str]:
+    text = sample.response[span.start : span.end]
+    if span.end > len(sample.response):
+        yield f"the span [{span.start}, {span.end}) ends beyond the response"
+    elif span.text is not None and span.text != text:
+        yield f"the span [{span.start}, {span.end}) says {span.text!r}, and the response has {text!r} there"
+    elif not text.strip() or text != text.strip():
+        yield f"the span [{span.start}, {span.end}) begins or ends with white space, or holds nothing else"
+    known = taxonomies().get(taxonomy)
+    if span.type is not None and known is not None and span.type not in known.types:
+        yield f"the span's type {span.type!r} is not in the taxonomy {taxonomy!r}"
+    yield from _pointers(sample, span.evidence)
+
+
+def _pointers(sample: Sample, pointers: Sequence[Pointer]) -> Iterator[str]:
+    lengths = {passage.id: len(passage.text) for passage in sample.evidence}
+    for pointer in pointers:
+        if pointer.id not in lengths:
+            yield f"a pointer leads to the passage {pointer.id!r}, which the sample does not have"
+        elif pointer.end > lengths[pointer.id]:
+            yield f"a pointer ends at {pointer.end}, beyond the passage {pointer.id!r}"
+
+
+def _unmarked(prediction: Prediction, threshold: float, tolerance: float) -> Iterator[str]:
+    """Where words have confidences, spans hold exactly those from the threshold on."""
+    marked = _marked(prediction)
+    for word in prediction.words or ():
+        inside = marked.issuperset(range(word.start, word.end))
+        # confidences are rounded: at the threshold itself a rounded one says nothing
+        if inside != (word.confidence >= threshold) and abs(word.confidence - threshold) > tolerance:
+            where = "inside a span" if inside else "not inside a span"
+            yield (
+                f"the word [{word.start}, {word.end}) has the confidence {word.confidence} at the threshold"
+                f" {threshold}, and is {where}"
+            )
+
+
+def _marked(prediction: Prediction) -> set[int]:
+    return {index for span in prediction.spans or () for index in range(span.start, span.end)}
+
+
+def check_scorer(
+    load: Callable[[], Scorer],
+    samples: Sequence[Sample] | None = None,
+    *,
+    tolerance: float = 0.0,
+    scored: float = 0.0,
+    processes: bool = False,
+) -> Report:
+    """Put a scorer through the contract of scorers; docs/plugins.md lists what is checked.
+
+    Args:
+        load: the scorer's class, or a function without arguments: `functools.partial(load_scorer, "mine", n=3)`.
+        samples: what to try it on beside the hostile samples; None for `ordinary_samples()`.
+        tolerance: by how much a number may differ between batches; for networks that run batches, 1e-5.
+        scored: more than this share of `samples` has to be scored, 0 to below 1.
+        processes: whether to try it in new processes too, which takes seconds.
+
+    Returns:
+        What was checked.
+
+    Raises:
+        ContractError: the contract is broken; the message lists how.
+    """
+    return _try_out(_ScorerTrial, load, samples, processes=processes, tolerance=tolerance, share=scored)
+
+
+class _ScorerTrial(_Trial):
+    protocol = Scorer
+    answers = "scores"
+    method = "score"
+
+    def description(self) -> Iterator[str]:
+        yield from super().description()
+        if not isinstance(self.subject.direction, Direction):
+            yield f"the direction is {self.subject.direction!r}, and should be a veriglot.records.Direction"
+
+    def answer(self, sample: Sample, score: Score) -> Iterator[str]:  # noqa: ARG002  # scores point at nothing in it
+        if score.scorer != self.subject.name:
+            yield f"the score names {score.scorer!r}, not {self.subject.name!r}"
+        if score.signature != self.subject.signature:
+            yield f"its signature is {score.signature!r}, not the scorer's"
+        if any(not abs(value) < float("inf") for value in score.parts.values()):
+            yield f"a part is not finite: {score.parts}"
+        if from_mapping(decode_json(encode(score)), Score) != score:
+            yield "the score is another one after it was written as JSON and read again"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from veriglot.detectors.registry import DETECTORS
 from veriglot.errors import VeriglotError
 from veriglot.scorers.registry import SCORERS
-from veriglot.testing.checks import ContractError, check_detector, check_scorer
+from veriglot.testing import ContractError, check_detector, check_scorer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -26,8 +26,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--processes", action="store_true", help="try new processes too")
     given = parser.parse_args(arguments)
     check: Callable[..., Any] = check_scorer if given.scorer else check_detector
+    table = SCORERS if given.scorer else DETECTORS
     try:
-        load = _loader(given.name, SCORERS if given.scorer else DETECTORS)
+        if given.name in table or ":" not in given.name:
+            table.entry(given.name)
+            load = partial(table.make, given.name)
+        else:
+            module, _, attribute = given.name.partition(":")
+            load = getattr(import_module(module), attribute)
         print(check(load, tolerance=given.tolerance, processes=given.processes))
     except ContractError as error:
         print(error, file=sys.stderr)
@@ -36,16 +42,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 2
     return 0
-
-
-def _loader(name: str, table: Any) -> Callable[..., Any]:
-    """What makes the plug-in: an entry of a table, or a class by its module."""
-    if name in table or ":" not in name:
-        table.entry(name)
-        return partial(table.make, name)
-    module, _, attribute = name.partition(":")
-    loader: Callable[..., Any] = getattr(import_module(module), attribute)
-    return loader
 
 
 if __name__ == "__main__":

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from veriglot import hub as weights
 from veriglot.encoders.base import load_encoder
+from veriglot.hub import registry
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,8 +20,8 @@ def universal_file() -> Path:
     for package in ("sentencepiece", "onnx"):
         pytest.importorskip(package, reason="needs the extra `semantic`: pip install 'veriglot[semantic]'")
     try:
-        return weights.find("use-multilingual")
-    except weights.MissingWeightsError as error:
+        return registry.find("use-multilingual")
+    except registry.MissingWeightsError as error:
         pytest.skip(f"needs the multilingual encoder: {error}")
 
 

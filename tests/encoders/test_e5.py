@@ -10,9 +10,9 @@ import pytest
 from multilingual import ODD, SENTENCES, UNRELATED
 from tiny_e5 import BEGIN, END, HEADS, INNER, LAYERS, ROOM, WIDTH, write_e5
 
-from veriglot import hub as weights
 from veriglot.encoders.base import Encoder, load_encoder, word_vectors
 from veriglot.errors import WeightsError
+from veriglot.hub import registry
 from veriglot.text.segmentation import sentences, word_bounds
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, NDAr
 @pytest.fixture(scope="module")
 def real() -> Encoder:
     try:
-        return load_encoder(NAME, path=weights.find(NAME))
-    except weights.MissingWeightsError as error:
+        return load_encoder(NAME, path=registry.find(NAME))
+    except registry.MissingWeightsError as error:
         pytest.skip(f"needs the encoder: {error}")
 
 

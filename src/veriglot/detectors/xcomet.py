@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from veriglot.errors import UsageError, WeightsError
-from veriglot.hub.cache import offline
-from veriglot.hub.registry import agree
+from veriglot.hub.checkpoints import agree
+from veriglot.hub.registry import offline
 from veriglot.judging.base import (
     DIGITS,
     BaseDetector,
@@ -74,7 +74,7 @@ class XComet(BaseDetector[ResolvedLanguage, Answer]):
     Raises:
         MissingEnvironmentError: the environment is not here; the remedy is the commands that make it.
         WeightsError: the model cannot be loaded, or marks nothing.
-        LicenceError: its licence has to be accepted first.
+        WeightsError: its licence has to be accepted first.
         CompanionError: the process does not start.
         UsageError: an option that makes no sense.
     """

@@ -12,10 +12,10 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 
-from veriglot import hub
 from veriglot.encoders.base import WindowEncoder, pad, without_space
 from veriglot.errors import UsageError, WeightsError
 from veriglot.hub.checkpoints import batches, onnx_session
+from veriglot.hub.registry import find
 from veriglot.signatures import file_sha256, signature
 from veriglot.text.unicode import without_surrogates
 
@@ -348,7 +348,7 @@ class E5(WindowEncoder):
     name = _NAME
 
     def __init__(self, path: str | Path | None = None, *, cache_mb: float = 64) -> None:
-        file = hub.find(_NAME) if path is None else Path(path)
+        file = find(_NAME) if path is None else Path(path)
         try:
             self._file = E5File(file)
             self._session = onnx_session(built(self._file, LAYER))

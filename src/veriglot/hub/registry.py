@@ -1,54 +1,50 @@
-"""The registry of models: names, licences, files and places, and the errors where one is missing or damaged.
+"""The registry of models: names, licences, files and places; and what of it is on this machine.
 
 The shipped registry is `registry.json` beside this file. Files of the same form that `VERIGLOT_MODELS` names add a
 team's own models and mirrors of shipped ones (docs/hub.md). Checkpoints that users name by a folder or by the hub's
-name have no entry there; of these, `cards.json` holds what their makers say, and a folder may hold its own card.
+name have no entry there: see `checkpoints.py`.
 """
 
 from __future__ import annotations
 
-import errno
 import os
 import re
-import sys
-from contextlib import contextmanager
+from contextlib import suppress
 from functools import cache
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
 from veriglot.errors import InputError, UnknownNameError, UsageError, WeightsError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+from veriglot.signatures import digest, file_sha256
 
 __all__ = [
+    "OFFLINE",
     "Carrier",
     "DamagedWeightsError",
     "Hub",
-    "LicenceError",
     "Local",
+    "LocalCopy",
     "MissingWeightsError",
     "Model",
-    "ModelFile",
-    "Place",
-    "PlaceError",
-    "agree",
+    "find",
+    "folder",
+    "listing",
     "model",
     "models",
-    "permissive",
-    "to_stderr",
-    "writing",
+    "offline",
 ]
 
+OFFLINE = "VERIGLOT_OFFLINE"
+_FOLDER = "VERIGLOT_WEIGHTS"
+_REGISTRIES = "VERIGLOT_MODELS"
+_SHIPPED = "veriglot"
+_NO = {"", "0", "false", "no", "off"}
 
-SETTING = "VERIGLOT_MODELS"
-SHIPPED = "veriglot"
-
-Sha256 = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}$")]
-Bytes = Annotated[int, msgspec.Meta(ge=0)]
+_Sha256 = Annotated[str, msgspec.Meta(pattern=r"^[0-9a-f]{64}$")]
+_Bytes = Annotated[int, msgspec.Meta(ge=0)]
 _ODD = set('\\:*?"<>|') | {chr(code) for code in range(32)}  # some systems give them a meaning of their own
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 
@@ -66,6 +62,11 @@ class Licence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     url: str
     note: str = ""
 
+    @property
+    def permissive(self) -> bool:
+        """Whether it lets everyone use the weights for everything, so that showing it is enough."""
+        return self.name in _shipped().permissive
+
     def __str__(self) -> str:
         return f"{self.name}{f' ({self.note})' if self.note else ''}, {self.url}"
 
@@ -80,8 +81,8 @@ class ModelFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     name: str
-    bytes: Bytes
-    sha256: Sha256
+    bytes: _Bytes
+    sha256: _Sha256
 
 
 class Local(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="local"):
@@ -94,6 +95,16 @@ class Local(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="
 
     path: str
     in_place: bool = False
+
+    def __str__(self) -> str:
+        return self.path
+
+    def root(self, model: Model) -> Path | None:
+        """The folder below which the model's files stand, where they are used in place; None where they are not."""
+        path = Path(self.path)
+        if not path.is_dir() and len(model.files) == 1 and path.name == model.files[0].name:
+            path = path.parent
+        return path if self.in_place and model.files_in(path) else None
 
 
 class Carrier(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="package"):
@@ -111,11 +122,14 @@ class Carrier(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field
 
     package: str
     version: str
-    sha256: Sha256
-    bytes: Bytes
+    sha256: _Sha256
+    bytes: _Bytes
     members: dict[str, str]
     licence: Licence
     platform: str = ""
+
+    def __str__(self) -> str:
+        return f"the package {self.package} {self.version}"
 
 
 class Hub(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="hub"):
@@ -131,11 +145,17 @@ class Hub(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="ki
     revision: str
     paths: dict[str, str] = {}
 
+    def __str__(self) -> str:
+        return f"{self.repo} at {self.revision[:12]}"
+
 
 class Url(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag_field="kind", tag="url"):
     """A web server: each file stands at `base` + `/` + its name."""
 
     base: str
+
+    def __str__(self) -> str:
+        return self.base
 
 
 Place = Local | Carrier | Hub | Url
@@ -162,17 +182,21 @@ class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     languages: tuple[str, ...] = ()
     url: str = ""
     name: str = ""
-    origin: str = SHIPPED
+    origin: str = _SHIPPED
 
     @property
     def bytes(self) -> int:
         """Size of all its files."""
         return sum(file.bytes for file in self.files)
 
+    def files_in(self, root: Path) -> bool:
+        """Whether every file is below `root`, whatever is in it."""
+        return all((root / file.name).is_file() for file in self.files)
+
     @property
     def third_party(self) -> bool:
         """Whether it stands in a registry that Veriglot does not ship."""
-        return self.origin != SHIPPED
+        return self.origin != _SHIPPED
 
 
 class _Registry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -191,15 +215,14 @@ def models() -> dict[str, Model]:
         UsageError: a registry that is not there, or that gives a shipped or another registry's name to a model.
         InputError: a registry that is not what a registry should be.
     """
-    registry = _read(files("veriglot.hub").joinpath("registry.json").read_bytes(), SHIPPED)
-    known = _named(registry, SHIPPED)
+    known = _named(_shipped(), _SHIPPED)
     for path in _own_registries():
         try:
             data = path.read_bytes()
         except OSError as error:
             raise UsageError(
                 f"The registry of models {path} cannot be read: {error.strerror}.",
-                remedy=f"Correct {SETTING}, or unset it.",
+                remedy=f"Correct {_REGISTRIES}, or unset it.",
             ) from error
         _join(known, _read(data, str(path)), path)
     return known
@@ -219,14 +242,13 @@ def model(name: str) -> Model:
         raise UnknownNameError("model", name, known) from None
 
 
-def permissive(licence: Licence) -> bool:
-    """Whether a licence lets everyone use the weights for everything, so that showing it is enough."""
-    registry = _read(files("veriglot.hub").joinpath("registry.json").read_bytes(), SHIPPED)
-    return licence.name in registry.permissive
+@cache
+def _shipped() -> _Registry:
+    return _read(files(__package__).joinpath("registry.json").read_bytes(), _SHIPPED)
 
 
 def _own_registries() -> list[Path]:
-    setting = os.environ.get(SETTING, "")
+    setting = os.environ.get(_REGISTRIES, "")
     return [Path(part).expanduser().absolute() for part in setting.split(os.pathsep) if part]
 
 
@@ -237,7 +259,7 @@ def _read(data: bytes, origin: str) -> _Registry:
         raise InputError(
             str(error), path=origin, remedy="See docs/hub.md for what a registry of models holds."
         ) from error
-    if origin != SHIPPED and registry.permissive:
+    if origin != _SHIPPED and registry.permissive:
         raise InputError("Only the shipped registry says which licences are permissive.", path=origin)
     for name, model in registry.models.items():
         if not _NAME.fullmatch(name):
@@ -300,11 +322,13 @@ def _join(known: dict[str, Model], registry: _Registry, path: Path) -> None:
         known[name] = msgspec.structs.replace(known[name], places=mirrored)
 
 
-# What can go wrong between the name of a model and its files.
-
-
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-_REFUSED = {errno.EACCES, errno.EPERM, errno.EROFS}
+# Where models lie on this machine, and whether the network may be used.
+#
+# `<folder>/<name>/<key>/` holds the files of one model; the key is made of their hashes, so that two versions of
+# Veriglot that know different files by one name share a folder in peace. `<folder>/.incoming/` holds what is on its
+# way, and `<folder>/.locks/` a lock for each model. A marker beside the files holds what each of them looked like when
+# its hash was right. As long as size and time are the same, opening a model costs a look at the file system; otherwise
+# the files are hashed again.
 
 
 class MissingWeightsError(WeightsError):
@@ -315,132 +339,165 @@ class DamagedWeightsError(WeightsError):
     """Files of a model that are here, but are not what its hashes say."""
 
 
-class LicenceError(WeightsError):
-    """A licence that has to be accepted before the first download, and was not."""
+def folder() -> Path:
+    """The folder of models: `VERIGLOT_WEIGHTS`, or `veriglot/weights` in the platform's cache folder of this user.
+
+    By convention that is `~/.cache/veriglot/weights` on Linux (`XDG_CACHE_HOME` holds),
+    `~/Library/Caches/veriglot/weights` on macOS, and `%LOCALAPPDATA%\\veriglot\\Cache\\weights` on
+    Windows. It need not exist yet.
+    """
+    setting = os.environ.get(_FOLDER, "")
+    if setting:
+        return Path(setting).expanduser().absolute()
+    from platformdirs import user_cache_path
+
+    return user_cache_path("veriglot", appauthor=False) / "weights"
 
 
-class PlaceError(WeightsError):
-    """One place that did not give the files; the next one may.
+def offline() -> bool:
+    """Whether `VERIGLOT_OFFLINE` says that no connection is to be opened (anything but empty, 0, false, no, off)."""
+    return os.environ.get(OFFLINE, "").strip().lower() not in _NO
+
+
+class LocalCopy:
+    """The files of one model in the folder of models.
 
     Attributes:
-        retryable: whether the same place may give them later.
-        refused_bytes: whether it gave something whose size or hash is not the registry's.
+        files: the folder that holds them.
+        incoming: the folder that they pass through while they are fetched.
+        lock: the name of their lock.
     """
 
-    def __init__(self, message: str, *, retryable: bool = False, refused_bytes: bool = False) -> None:
-        super().__init__(message)
-        self.retryable = retryable
-        self.refused_bytes = refused_bytes
+    def __init__(self, model: Model) -> None:
+        root = folder()
+        key = digest(part for file in model.files for part in (file.name, file.sha256))[:16]
+        self._model = model
+        self._marker = root / model.name / f"{key}.verified.json"
+        self.files = root / model.name / key
+        self.incoming = root / ".incoming" / model.name / key
+        self.lock = root / ".locks" / model.name
+
+    def path(self, root: Path) -> Path:
+        """The model below the folder `root`: its file, where it is a single one, else the folder."""
+        return root / self._model.files[0].name if len(self._model.files) == 1 else root
+
+    def find(self) -> Path:
+        """As `find` of its name."""
+        remedy = f"Type: veriglot models get {self._model.name}"
+        try:
+            root = self._root()
+            if root is not None:
+                self._verify(root)
+                return self.path(root)
+        except OSError as error:
+            raise WeightsError(f"{error.filename} cannot be read: {error.strerror}.") from error
+        except (DamagedWeightsError, MissingWeightsError) as error:
+            error.remedy = remedy
+            raise
+        raise MissingWeightsError(
+            f"The model {self._model.name!r} ({self._model.title}) is not on this machine ({folder()}).", remedy=remedy
+        )
+
+    def listed(self) -> Listed:
+        """What of the model is here; hashes nothing."""
+        model, root = self._model, self._root()
+        state: Literal["here", "unverified", "missing"] = "missing"
+        if root is not None:
+            state = "here" if self._looks_verified(root) else "unverified"
+        return Listed(
+            model.name, model.title, state, None if root is None else str(root), model.bytes, model.languages,
+            model.licence.name, model.licence.url, model.url, model.origin, model.third_party,
+        )  # fmt: skip
+
+    def mark(self, root: Path) -> None:
+        """Remember what the verified files look like now. The marker appears whole or not at all."""
+        self._marker.parent.mkdir(parents=True, exist_ok=True)
+        draft = self._marker.with_name(f"{self._marker.name}.{os.getpid()}")
+        try:
+            draft.write_bytes(msgspec.json.encode(self._look(root)))
+            draft.replace(self._marker)
+        finally:
+            draft.unlink(missing_ok=True)
+
+    def _root(self) -> Path | None:
+        """The folder below which all files are: ours, or one that a registry uses in place."""
+        if self._model.files_in(self.files):
+            return self.files
+        roots = (origin.root(self._model) for origin in self._model.places if isinstance(origin, Local))
+        return next((root for root in roots if root is not None), None)
+
+    def _looks_verified(self, root: Path) -> bool:
+        """Whether the files are as they were when their hashes were found right; reads no file but the marker."""
+        try:
+            return bool(msgspec.json.decode(self._marker.read_bytes()) == self._look(root))
+        except (OSError, msgspec.MsgspecError):
+            return False
+
+    def _look(self, root: Path) -> list[dict[str, str | int]]:
+        looks: list[dict[str, str | int]] = []
+        for file in self._model.files:
+            path = root / file.name
+            state = path.stat()
+            look = {"path": str(path), "bytes": state.st_size, "changed_ns": state.st_mtime_ns, "sha256": file.sha256}
+            looks.append(look)
+        return looks
+
+    def _verify(self, root: Path) -> None:
+        """Hold the files against the registry, and remember that they were right."""
+        if self._looks_verified(root):
+            return
+        for file in self._model.files:
+            path = root / file.name
+            if not path.is_file():
+                raise MissingWeightsError(f"{path}, a file of the model {self._model.name!r}, is not there.")
+            size = path.stat().st_size
+            if size != file.bytes:
+                raise DamagedWeightsError(f"{path} has {size:,} bytes, and should have {file.bytes:,}.")
+            sha256 = file_sha256(path)
+            if sha256 != file.sha256:
+                raise DamagedWeightsError(f"{path} has the SHA-256 {sha256}, and should have {file.sha256}.")
+        with suppress(OSError):  # a folder that others write: it is hashed at every start, and right all the same
+            self.mark(root)
 
 
-@contextmanager
-def writing(folder: Path) -> Iterator[None]:
-    """Turn the operating system's refusals to write below `folder` into a `WeightsError` that says what to do."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno in _FULL:
-            raise WeightsError(
-                f"There is no room for the model in {folder}: {error.strerror}.",
-                remedy="Make room, or set VERIGLOT_WEIGHTS to a folder on another disk.",
-            ) from error
-        if error.errno in _REFUSED or isinstance(error, NotADirectoryError | FileExistsError):
-            raise WeightsError(
-                f"The folder of models, {folder}, cannot be written to: {error.strerror}.",
-                remedy="Set VERIGLOT_WEIGHTS to a folder that you may write to, or have its owner get the model.",
-            ) from error
-        raise
+class Listed(msgspec.Struct, frozen=True):
+    """A model of the registry, and what of it is here: verified, to be hashed when it is opened, or nothing."""
+
+    name: str
+    title: str
+    state: Literal["here", "unverified", "missing"]
+    path: str | None
+    bytes: int
+    languages: tuple[str, ...]
+    licence: str
+    licence_url: str
+    url: str
+    origin: str
+    third_party: bool
 
 
-# Licences of checkpoints that others publish, shown before they are used.
+def find(name: str) -> Path:
+    """Where a model lies on this machine; opens no connection and writes nothing but the mark of a checked hash.
 
+    Args:
+        name: of the model, as in `listing`.
 
-def to_stderr(line: str) -> None:
-    """What is said goes to standard error."""
-    print(line, file=sys.stderr)
-
-
-ACCEPTED = "VERIGLOT_ACCEPT_LICENCES"
-_CACHED = re.compile(r"models--(?P<owner>[^/\\]+?)--(?P<name>[^/\\]+)")  # a folder of the hub's cache
-_STATED = re.compile(r"^license(_name)?:[ \t]*['\"]?(?P<name>[\w.+-]+)", re.MULTILINE)
-_LONGEST_CARD = 1 << 20
-_shown: set[str] = set()
-
-
-class _Card(msgspec.Struct, frozen=True):
-    names: tuple[str, ...] = ()
-    licence: Licence | None = None
-    languages: tuple[str, ...] = ()
-
-
-@cache
-def _known() -> dict[str, _Card]:
-    cards = msgspec.json.decode(files(__package__).joinpath("cards.json").read_bytes(), type=list[_Card])
-    return {name: card for card in cards for name in card.names}
-
-
-def card_of(checkpoint: str | Path) -> _Card | None:
-    """What is known of a checkpoint; None of a folder without a card, and of names that we know nothing of."""
-    name = str(checkpoint)
-    if name in _known():
-        return _known()[name]
-    path = Path(name).expanduser()
-    cached = _CACHED.search(str(path.absolute())) if path.exists() else None
-    if cached and f"{cached['owner']}/{cached['name']}" in _known():
-        return _known()[f"{cached['owner']}/{cached['name']}"]
-    if path.is_dir():
-        return _own_card(path)
-    entry = models().get(name)
-    return _Card((name,), entry.licence, entry.languages) if entry is not None else None
-
-
-def agree(checkpoint: str | Path, *, accepted: bool = False, say: Callable[[str], None] = to_stderr) -> None:
-    """Show the licence of a checkpoint, once a process; have one that is not permissive accepted.
-
-    It counts as accepted where `accepted` says so, or where the variable `VERIGLOT_ACCEPT_LICENCES` holds its name
-    (several are parted by commas). Of a licence that we do not know, that much is said; a folder without a card is its
-    owner's business.
+    Returns:
+        The file, where the model is a single one; else the folder that holds its files.
 
     Raises:
-        LicenceError: it forbids something and was not accepted.
+        UnknownNameError: no such model.
+        MissingWeightsError: it is not here; the remedy is `veriglot models get NAME`.
+        DamagedWeightsError: its files are not what their hashes say.
+        WeightsError: they cannot be read.
     """
-    card = card_of(checkpoint)
-    if card is None:
-        return
-    if card.licence is None:
-        _once(f"{checkpoint}: we do not know its licence; read its card before you use it.", say)
-        return
-    _once(f"{checkpoint}: licence {card.licence}", say)
-    named = {part.strip().casefold() for part in os.environ.get(ACCEPTED, "").split(",")}
-    if accepted or permissive(card.licence) or card.licence.name.casefold() in named:
-        return
-    raise LicenceError(
-        f"The licence of {str(checkpoint)!r}, {card.licence}, has to be accepted before it is used.",
-        remedy=f"Read it, then give accept_licence=true, or set {ACCEPTED}={card.licence.name}.",
-    )
+    return LocalCopy(model(name)).find()
 
 
-def _once(line: str, say: Callable[[str], None]) -> None:
-    if line not in _shown:
-        _shown.add(line)
-        say(line)
+def listing() -> list[Listed]:
+    """Every model with a name, in the order of the registries. Hashes nothing and opens no connection.
 
-
-def _own_card(folder: Path) -> _Card | None:
-    """The licence that a folder's own card states at its head, as the hub has it."""
-    file = folder / "README.md"
-    if not file.is_file() or file.stat().st_size > _LONGEST_CARD:
-        return None
-    text = file.read_text(encoding="utf-8", errors="replace")
-    head = text.split("\n---", 1)[0] if text.startswith("---") else ""
-    names = {match[1] or "": match["name"] for match in _STATED.finditer(head)}
-    name = names.get("_name") or names.get("")
-    return (
-        _Card(licence=Licence(_spelled(name), file.absolute().as_uri(), "by the card in its folder")) if name else None
-    )
-
-
-def _spelled(name: str) -> str:
-    """A licence's name as the list of permissive ones spells it; the hub writes all of it small."""
-    known = ("Apache-2.0", "MIT", "BSD-2-Clause", "BSD-3-Clause", "CC-BY-4.0", "CC0-1.0", "ISC", "Unlicense", "Zlib")
-    return {spelling.casefold(): spelling for spelling in known}.get(name.casefold(), name)
+    Raises:
+        UsageError, InputError: a registry of the user's own that cannot be used.
+    """
+    return [LocalCopy(model).listed() for model in models().values()]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from veriglot.errors import UsageError
-from veriglot.hub.cache import offline
-from veriglot.hub.registry import agree
+from veriglot.hub.checkpoints import agree
+from veriglot.hub.registry import offline
 from veriglot.judging.base import NotScored
 from veriglot.pipeline.companion import Companion, python_of
 from veriglot.records import Direction, Status
@@ -87,7 +87,7 @@ class Comet(_CompanionScorer):
     Raises:
         MissingEnvironmentError: the environment is not here; the remedy is the commands that make it.
         WeightsError: the model cannot be loaded, or needs references.
-        LicenceError: its licence has to be accepted first.
+        WeightsError: its licence has to be accepted first.
         CompanionError: the process does not start.
     """
 
@@ -163,7 +163,7 @@ class Blaser(_CompanionScorer):
         python, device, timeout, start_timeout, accept_licence: as for `Comet`; of the environment `sonar`.
 
     Raises:
-        MissingEnvironmentError, WeightsError, LicenceError, CompanionError: as for `Comet`.
+        MissingEnvironmentError, WeightsError, CompanionError: as for `Comet`.
         UsageError: codes that are none.
     """
 

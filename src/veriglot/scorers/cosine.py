@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from veriglot.encoders.base import load_encoder
-from veriglot.hub.registry import agree
+from veriglot.hub.checkpoints import agree
 from veriglot.judging.base import NotScored
 from veriglot.records import Status
 from veriglot.scorers.base import Measured, Pair, PairScorer
@@ -34,7 +34,7 @@ class Cosine(PairScorer):
 
     Raises:
         UnknownNameError, MissingExtraError, WeightsError, UsageError: as `veriglot.encoders.load_encoder`.
-        LicenceError: the checkpoint's licence has to be accepted first.
+        WeightsError: the checkpoint's licence has to be accepted first.
     """
 
     name = "cosine@1"

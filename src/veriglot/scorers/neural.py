@@ -13,8 +13,16 @@ import torch
 import transformers
 
 from veriglot.errors import UsageError, WeightsError
-from veriglot.hub.checkpoints import checkpoint, device_for, hub_options, in_batches, loading, positions, room_for
-from veriglot.hub.registry import agree
+from veriglot.hub.checkpoints import (
+    agree,
+    checkpoint,
+    device_for,
+    hub_options,
+    in_batches,
+    loading,
+    positions,
+    room_for,
+)
 from veriglot.judging.base import NotScored
 from veriglot.judging.classifiers import Tokens
 from veriglot.records import Direction, Status
@@ -217,7 +225,7 @@ class Seahorse(_ClaimScorer):
 
     Raises:
         WeightsError: the model cannot be loaded, or its tokenizer has no single token for `0` and `1`.
-        LicenceError: its licence has to be accepted first.
+        WeightsError: its licence has to be accepted first.
         UsageError: an option that makes no sense.
     """
 
@@ -304,7 +312,7 @@ class MetricX(PairScorer):
 
     Raises:
         WeightsError: the model cannot be loaded, or has no such token.
-        LicenceError: its licence has to be accepted first.
+        WeightsError: its licence has to be accepted first.
     """
 
     name = "metricx-24@1"
@@ -387,7 +395,7 @@ class MFact(_ClaimScorer):
 
     Raises:
         WeightsError: the model cannot be loaded, or its configuration does not say which label means "faithful".
-        LicenceError: its licence has to be accepted first.
+        WeightsError: its licence has to be accepted first.
         UsageError: an option that makes no sense.
     """
 
@@ -486,7 +494,7 @@ class LogProbability(PairScorer):
 
     Raises:
         WeightsError: the model cannot be loaded.
-        LicenceError: its licence has to be accepted first.
+        WeightsError: its licence has to be accepted first.
         UsageError: a prompt with other fields, or codes that are none.
     """
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from settings_file import main
-from veriglot import hub as weights
 from veriglot import read
 from veriglot.datasets.translation.alignment import ENCODERS, side_of
 from veriglot.datasets.translation.translators import load_aligner
+from veriglot.hub import registry
 from veriglot.records import Annotation, Kind, Sample, Span, encode
 
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ def test_an_output_goes_on_with_the_aligner_that_began_it(use_multilingual: Path
 
 def is_here(name: str) -> bool:
     try:
-        return weights.find(name).is_file()
-    except weights.MissingWeightsError:
+        return registry.find(name).is_file()
+    except registry.MissingWeightsError:
         return False
 
 

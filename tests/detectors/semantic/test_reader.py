@@ -10,9 +10,9 @@ import msgspec
 import numpy as np
 import pytest
 
-from veriglot import hub as weights
 from veriglot.detectors.registry import load_detector
 from veriglot.errors import WeightsError
+from veriglot.hub import registry
 from veriglot.records import Evidence, Sample, Status, Task
 from veriglot.signatures import file_sha256
 
@@ -77,20 +77,20 @@ def folder(random_head: str, tiny_reading_encoder: Path, tmp_path_factory: pytes
 @pytest.fixture
 def found_encoder(monkeypatch: pytest.MonkeyPatch, tiny_reading_encoder: Path) -> None:
     """Let the tiny encoder stand where the real one would."""
-    find = weights.find
-    monkeypatch.setattr(weights, "find", lambda name: tiny_reading_encoder if name == "e5-multilingual" else find(name))
+    find, name_read = registry.find, "e5-multilingual"
+    monkeypatch.setattr(registry, "find", lambda name: tiny_reading_encoder if name == name_read else find(name))
 
 
 @pytest.fixture
 def no_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
-    find = weights.find
+    find = registry.find
 
     def missing(name: str) -> Path:
         if name == "e5-multilingual":
-            raise weights.MissingWeightsError("It is not here.")
+            raise registry.MissingWeightsError("It is not here.")
         return find(name)
 
-    monkeypatch.setattr(weights, "find", missing)
+    monkeypatch.setattr(registry, "find", missing)
 
 
 def test_numbers_are_those_of_the_network_that_was_trained(tiny_reading_encoder: Path) -> None:
@@ -196,9 +196,9 @@ def test_another_encoder_than_it_was_trained_with_is_refused(
 ) -> None:
     from tiny_e5 import write_e5
 
-    find = weights.find
+    find = registry.find
     write_e5(tmp_path / "other.bin", seed=9)
-    monkeypatch.setattr(weights, "find", lambda name: tmp_path / "other.bin" if "e5" in name else find(name))
+    monkeypatch.setattr(registry, "find", lambda name: tmp_path / "other.bin" if "e5" in name else find(name))
     with pytest.raises(WeightsError, match="trained with another file") as caught:
         load_detector("semantic", weights=str(folder))
     assert "reader=False" in (caught.value.remedy or "")

@@ -13,7 +13,6 @@ from many_languages import TEXTS
 
 from veriglot.detectors.registry import load_detector
 from veriglot.errors import UnknownNameError, UsageError, WeightsError
-from veriglot.hub.registry import LicenceError
 from veriglot.records import Evidence, Sample, Status, Task
 
 if TYPE_CHECKING:
@@ -195,7 +194,7 @@ def test_a_licence_that_forbids_something_has_to_be_accepted(
 
     folder = write_copying(tmp_path, texts)
     (folder / "README.md").write_text("---\nlicense: cc-by-nc-4.0\n---\nNot for sale.\n")
-    with pytest.raises(LicenceError, match="has to be accepted"):
+    with pytest.raises(WeightsError, match="has to be accepted"):
         load_detector(f"hf:{folder}")
     assert "licence cc-by-nc-4.0" in capsys.readouterr().err
     assert load_detector(f"hf:{folder}", accept_licence=True).predict([]) == []

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from veriglot import hub as weights
 from veriglot.detectors.grounding.detector import (
     Model,
     ScriptCalibration,
@@ -27,6 +26,7 @@ from veriglot.detectors.grounding.document import Lexicon
 from veriglot.detectors.semantic.features import READING_VERSION, EncoderVectors, Held, base_of, read_sample
 from veriglot.encoders.base import load_encoder, strength_among
 from veriglot.errors import UnknownNameError, WeightsError
+from veriglot.hub import registry
 from veriglot.judging.base import evidence_notes
 from veriglot.records import Task
 from veriglot.records.languages import get_language
@@ -168,8 +168,8 @@ def reading_encoder(folder: Path, manifest: Manifest) -> Path | None:
     if not manifest.reads_with:
         return None
     try:
-        path = weights.find(READS_WITH)
-    except weights.MissingWeightsError:
+        path = registry.find(READS_WITH)
+    except registry.MissingWeightsError:
         return None
     if file_sha256(path)[:16] != manifest.reads_with:
         raise WeightsError(

@@ -21,8 +21,7 @@ import transformers
 
 from veriglot.encoders.base import fast_tokenizer
 from veriglot.errors import UnknownNameError, WeightsError
-from veriglot.hub.checkpoints import batches, checkpoint, device_for, hub_options, loading, positions, room_for
-from veriglot.hub.registry import agree
+from veriglot.hub.checkpoints import agree, batches, checkpoint, device_for, hub_options, loading, positions, room_for
 from veriglot.judging.base import (
     BaseDetector,
     NotScored,
@@ -587,7 +586,7 @@ class TokenClassifier(BaseDetector[_Plan, Sequence[TokenProbabilities]]):
         accept_licence: you have read the model's licence, and it allows what you do.
 
     Raises:
-        LicenceError: the model's licence forbids something, and was not accepted.
+        WeightsError: the model's licence forbids something, and was not accepted.
         WeightsError: the model cannot be loaded, or its labels do not say what they mean.
         UnknownNameError: no such prompt, pooling or language.
         UsageError: an option that makes no sense.

@@ -18,7 +18,6 @@ import msgspec
 import numpy as np
 import torch
 
-from veriglot import hub as models
 from veriglot.datasets.translation.alignment import VectorAligner, side_of
 from veriglot.datasets.translation.projection import project
 from veriglot.detectors.grounding.document import Lexicon
@@ -40,6 +39,7 @@ from veriglot.detectors.semantic.reader import Reader, save_learned, shown
 from veriglot.encoders.base import load_encoder
 from veriglot.encoders.e5 import E5, E5File, Tokeniser
 from veriglot.errors import InputError, WeightsError
+from veriglot.hub.registry import find
 from veriglot.signatures import file_sha256
 from veriglot.storage.files import whole_folder, write_json
 from veriglot.text.segmentation import sentences, space_of, words
@@ -438,7 +438,7 @@ def train(
     check_encoder(base, manifest, encoder)
     card_of(base)  # the last thing that is needed: better missed now than after the fit
     out.resolve().parent.mkdir(parents=True, exist_ok=True)
-    encoder_path = models.find(READS_WITH) if reads_with is None else reads_with
+    encoder_path = find(READS_WITH) if reads_with is None else reads_with
     labelled = read_labelled(str(path) for path in paths)
     if not tests:
         without_tests(labelled)

@@ -82,8 +82,7 @@ def shared_data() -> Path:
 @pytest.fixture(scope="session")
 def use_multilingual() -> Path:
     """The file of the multilingual encoder, in this user's folder of models."""
-    from veriglot.hub.cache import find
-    from veriglot.hub.registry import MissingWeightsError
+    from veriglot.hub.registry import MissingWeightsError, find
 
     try:
         return find("use-multilingual")

@@ -131,7 +131,8 @@ def load_system(entry: SystemEntry, load: LoadDetector = load_detector) -> Syste
     Raises:
         UnknownNameError: there is no such name or option, which is a slip in the bench file and nothing to work around.
     """
-    detector, scorer, recipe, why = None, None, None, None
+    detector, scorer, why = None, None, None
+    recipe: Callable[[], Any] | None = None
     try:
         if entry.detector is not None:
             options = {"threshold": entry.threshold, "words": True, **entry.options}

@@ -68,8 +68,17 @@ class Watch(Protocol):
         """Something that a person should know, in one sentence."""
 
 
-class Silent(Watch):
+class Silent:
     """A `Watch` that shows nothing."""
+
+    def begin(self, step: str, total: int | None) -> None:
+        """Nothing."""
+
+    def advance(self) -> None:
+        """Nothing."""
+
+    def say(self, text: str) -> None:
+        """Nothing."""
 
 
 @dataclass

@@ -434,13 +434,11 @@ class LocalCopy:
             return False
 
     def _look(self, root: Path) -> list[dict[str, str | int]]:
-        looks: list[dict[str, str | int]] = []
-        for file in self._model.files:
-            path = root / file.name
-            state = path.stat()
-            look = {"path": str(path), "bytes": state.st_size, "changed_ns": state.st_mtime_ns, "sha256": file.sha256}
-            looks.append(look)
-        return looks
+        states = ((file.sha256, root / file.name, (root / file.name).stat()) for file in self._model.files)
+        return [
+            {"path": str(path), "bytes": state.st_size, "changed_ns": state.st_mtime_ns, "sha256": sha256}
+            for sha256, path, state in states
+        ]
 
     def _verify(self, root: Path) -> None:
         """Hold the files against the registry, and remember that they were right."""

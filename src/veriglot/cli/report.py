@@ -141,13 +141,13 @@ def _show(results: StudyResults, kind: str, output: str, table: str | None) -> N
         if output != "-":
             print(output)
     elif kind == "terminal":
-        from rich.console import Console
+        from veriglot.report.tables import open_console
 
         if output == "-":
-            render_study(results, Console())
+            render_study(results, open_console())
         else:
             with opened(output) as file:
-                render_study(results, Console(file=file, width=200))
+                render_study(results, open_console(file))
     else:
         with opened(output) as file:
             file.write(study_table(results, kind, table=table))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -14,7 +15,7 @@ from veriglot.errors import UnknownNameError
 from veriglot.metrics.estimate import FEWEST_TEXTS, too_few
 from veriglot.report.bench_tables import ALL, View, bench_tables
 from veriglot.report.pages import Fold, Section, macro, markdown_report, write_report
-from veriglot.report.tables import PLAIN_WIDTH, Cell, Table, escape_latex, latex_float, latex_row
+from veriglot.report.tables import Cell, Table
 from veriglot.report.text_layout import count, number, printable
 
 if TYPE_CHECKING:
@@ -474,26 +475,20 @@ def bench_document(results: BenchResults, format: str, *, table: str | None = No
 def _latex_board(view: View, board: Board) -> str:
     """A `table*`: values over their intervals, the best value of a column in bold."""
     best = {data.name: _best(board, data.name) for data in board.data}
-    heads = ["System", *(escape_latex(data.name) for data in board.data), "Mean", "Wins (\\%)"]
-    lines = []
+    rows = []
     for row in board.rows:
-        figures = [row.cells[name] for name in best]
-        values = [_latex_value(figure, best[name]) for figure, name in zip(figures, best, strict=True)]
+        cells = [(_figure_cell(row.cells[name]), text) for name, text in best.items()]
+        figures = (replace(cell, kind="best") if cell.text == text else cell for cell, text in cells)
         rate = row.win.rate if row.win is not None else None
-        wins = "--" if rate is None else f"{100 * rate:.0f}"
-        mean = "--" if row.mean is None else escape_latex(number(row.mean))
-        lines.append(latex_row([escape_latex(row.system.name), *values, mean, wins]))
-        intervals = [escape_latex(_ends(f.low, f.high, f.clusters)) if f else None for f in figures]
-        under = ["" if text is None else rf"{{\scriptsize {text}}}" for text in intervals]
-        lines.append(latex_row(["", *under, "", ""]))
-    caption = escape_latex(f"{view.results.title}: {board.title}. Under each value its 95% interval over texts.")
+        rows.append((row.system.name, *figures, number(row.mean), "–" if rate is None else f"{100 * rate:.0f}"))
+    caption = f"{view.results.title}: {board.title}. Under each value its 95% interval over texts."
     shown = [figure for row in board.rows for figure in row.cells.values() if figure is not None]
     if any(figure.value is not None and figure.clusters < SURE_TEXTS for figure in shown):
-        caption += f" {escape_latex(FEW_TEXTS)}"
+        caption += f" {FEW_TEXTS}"
     if any(figure.seen for figure in shown):
-        caption += r" $\dagger$: the system was trained on the data, which is in no mean and win."
-    lines = latex_float(heads, lines, caption=caption, label=f"tab:bench-{board.level}")
-    return "\n".join([*lines, f"% {view.results.signature}", ""])
+        caption += f" {_SEEN}: the system was trained on the data, which is in no mean and win."
+    table = Table("", board.title, ("System", *best, "Mean", "Wins (%)"), rows)
+    return f"{table.to_latex_float(caption=caption, label=f'tab:bench-{board.level}')}% {view.results.signature}\n"
 
 
 def _best(board: Board, data: str) -> str | None:
@@ -503,25 +498,9 @@ def _best(board: Board, data: str) -> str | None:
     return number(max(values)) if values else None
 
 
-def _latex_value(figure: BenchFigure | None, best: str | None) -> str:
-    if figure is None or figure.value is None:
-        return "--"
-    text = escape_latex(number(figure.value))
-    if figure.seen:
-        return rf"{text}$^\dagger$"
-    return rf"\textbf{{{text}}}" if number(figure.value) == best else text
-
-
 def render_bench(results: BenchResults, console: Console) -> None:
-    """Print a bench.
-
-    Args:
-        results: of it.
-        console: where to print; a pipe has 200 columns.
-    """
+    """Print a bench."""
     view = View(results)
-    if not console.is_terminal:  # it says 80 columns, which is a guess
-        console.width = max(console.width, PLAIN_WIDTH)
     console.print(Text(printable(results.title), style="bold"))
     for text in findings(view):
         console.print(Text(f"  {printable(text)}"))

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from veriglot.datasets.checks.findings import checks
 from veriglot.report.pages import Fold, Section, macro, markdown_report, write_report
-from veriglot.report.tables import PLAIN_WIDTH, Table
+from veriglot.report.tables import Table
 from veriglot.report.text_layout import count, language_with_tag, printable
 
 if TYPE_CHECKING:
@@ -297,14 +297,7 @@ _EXAMPLES = 2
 
 
 def render_check(report: CheckReport, console: Console) -> None:
-    """Print what was found, errors first.
-
-    Args:
-        report: of `build.checking.check`.
-        console: where to print; a pipe has 200 columns.
-    """
-    if not console.is_terminal:
-        console.width = max(console.width, PLAIN_WIDTH)
+    """Print what was found, errors first."""
     view = _View(report)
     _line(console, f"{view.title()}: {view.summary()}", "bold")
     for level in _TERMINAL_STYLES:

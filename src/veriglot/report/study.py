@@ -11,26 +11,19 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from rich.console import Console
 from rich.text import Text
 
 from veriglot.errors import UnknownNameError
 from veriglot.rates.estimators import ESTIMATORS
 from veriglot.records import Estimator, Rate, Reliability
-from veriglot.report.tables import (
-    PLAIN_WIDTH,
-    Table,
-    escape_latex,
-    escape_markdown,
-    latex_float,
-    latex_row,
-    markdown_row,
-)
 from veriglot.report.tables import Cell as TableCell
-from veriglot.report.text_layout import count, interval, language_name, percent, points, printable
+from veriglot.report.tables import Table, escape_markdown
+from veriglot.report.text_layout import count, interval, language_name, percent, printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from rich.console import Console
 
     from veriglot.report.tables import Value
     from veriglot.study.results import Average, Cell, RankInterval, StudyResults
@@ -400,90 +393,29 @@ def _notes(view: View) -> list[str]:
 def _markdown(view: View) -> str:
     """Title, table, what is unreliable and why, and the signature."""
     lines = [f"**{escape_markdown(view.results.title)}**", "", escape_markdown(_caption(view)), ""]
-    heads = ["Language", *(escape_markdown(name) for name in view.models), "Mean"]
-    lines += [markdown_row(heads), markdown_row(["---", *("---:" for _ in heads[1:])])]
-    for tag in view.languages:
-        cells = [_markdown_rate(view.rate(name, tag)) for name in view.models]
-        lines.append(markdown_row([f"{view.language(tag)} ({tag})", *cells, _markdown_mean(view.average(tag))]))
-    means = [_markdown_mean(average) for average in (*map(view.average, view.models), view.results.overall)]
-    lines += [markdown_row(["**Mean**", *means]), ""]
-    lines += [f"- {escape_markdown(text)}" for text in _notes(view)]
+    lines += [_rate_table(view).to_markdown(), *(f"- {escape_markdown(text)}" for text in _notes(view))]
     return "\n".join([*lines, "", f"Signature: `{view.results.signature.replace('`', '')}`", ""])
 
 
-def _markdown_rate(rate: Rate | None) -> str:
-    if rate is None:
-        return "not estimated"
-    coverage = f"cov. {percent(rate.coverage, 0)}"
-    if View.is_sound(rate):
-        return f"{percent(rate.rate)} {interval(rate.low, rate.high)} {coverage}".replace("  ", " ")
-    return f"*unreliable* ({View.doubt(rate).strip('()')}) {coverage}"
-
-
-def _markdown_mean(average: Average | None) -> str:
-    if average is None or average.mean is None:
-        return "no mean"
-    left_out = f" ({average.unreliable} left out)" if average.unreliable else ""
-    return f"{percent(average.mean)} {interval(average.low, average.high)}".rstrip() + left_out
-
-
 def _latex(view: View) -> str:
-    """A `table*` for a paper (needs the package booktabs): rates over their intervals and coverage."""
-    heads = ["Language", *(escape_latex(name) for name in view.models), "Mean"]
-    rows = []
-    for tag in view.languages:
-        rates = [_latex_rate(view.rate(name, tag)) for name in view.models]
-        rows += _latex_rows(view.language(tag), [*rates, _latex_mean(view.average(tag))])
-    means = [_latex_mean(average) for average in (*map(view.average, view.models), view.results.overall)]
-    rows += [r"\midrule", *_latex_rows("Mean", means)]
-    caption = f"{view.results.title}. {_caption(view)} Rates in %; under each its interval and coverage."
-    caption = escape_latex(caption) + (_LATEX_DOUBT if view.unreliable else "")
-    lines = latex_float(heads, rows, caption=caption, label="tab:rates")
-    lines += [f"% {' '.join(printable(text).split())}" for text in (*_notes(view), view.results.signature)]
-    return "\n".join([*lines, ""])
+    """A `table*` for a paper: rates over their intervals and coverage."""
+    caption = f"{view.results.title}. {_caption(view)}" + (_LATEX_DOUBT if view.unreliable else "")
+    lines = (f"% {' '.join(printable(text).split())}\n" for text in (*_notes(view), view.results.signature))
+    return _rate_table(view).to_latex_float(caption=caption, label="tab:rates") + "".join(lines)
 
 
-_LATEX_DOUBT = r" \emph{unr.}: unreliable, not a rate and in no mean; in parentheses what the estimator gave."
-
-
-def _latex_rows(name: str, cells: list[tuple[str, str]]) -> list[str]:
-    upper, under = ([cell[row] for cell in cells] for row in (0, 1))
-    return [latex_row([escape_latex(name), *upper]), latex_row(["", *under])]
-
-
-def _latex_rate(rate: Rate | None) -> tuple[str, str]:
-    """A rate, and what stands under it."""
-    if rate is None:
-        return "--", ""
-    sound = View.is_sound(rate)
-    under = " ".join([*interval(rate.low, rate.high).split(" ") * sound, percent(rate.coverage, 0)]).strip()
-    number = "" if rate.rate is None else points(rate.rate)
-    text = escape_latex(number) if sound else rf"\emph{{unr.}}{f' ({escape_latex(number)}?)' if number else ''}"
-    return text, rf"{{\scriptsize {escape_latex(under)}}}"
-
-
-def _latex_mean(average: Average | None) -> tuple[str, str]:
-    if average is None:
-        return "--", ""
-    mean = "--" if average.mean is None else rf"\textbf{{{escape_latex(points(average.mean))}}}"
-    ends = interval(average.low, average.high)
-    return mean, rf"{{\scriptsize {escape_latex(ends)}}}" if ends else ""
+_LATEX_DOUBT = " Unreliable: not a rate and in no mean; in parentheses what the estimator gave."
 
 
 # On the terminal.
 
 
 def render_study(results: StudyResults, console: Console) -> None:
-    """Print a study.
+    """Print a study; a table that is wider than the console becomes several.
 
-    Args:
-        results: the study's results.
-        console: where to print; a table that is wider becomes several, and a pipe has 200 columns. Without colours
-            nothing is lost: what is unreliable says so.
+    Without colours nothing is lost: what is unreliable says so.
     """
     view = View(results)
-    if not console.is_terminal:  # it says 80 columns, which is a guess
-        console = Console(file=console.file, width=PLAIN_WIDTH, color_system=None)
     judged, planned = view.judged_of_planned
     caption = (
         f"Share of {view.units} that the evidence does not support, by {results.estimator}, with {view.level} interval;"
@@ -507,10 +439,10 @@ def _rate_table(view: View) -> Table:
     rows: list[tuple[Value | TableCell, ...]] = []
     for tag in view.languages:
         rates = (_rate_cell(view.rate(name, tag)) for name in view.models)
-        rows.append((TableCell(view.language(tag), tag), *rates, _mean_cell(view.average(tag))))
+        rows.append((TableCell(view.language(tag), f"({tag})"), *rates, _mean_cell(view.average(tag))))
     means = (_mean_cell(view.average(name)) for name in view.models)
-    rows.append(("mean", *means, _mean_cell(view.results.overall)))
-    return Table("", "", ("language", *view.models, "mean"), rows, totals=1)
+    rows.append(("Mean", *means, _mean_cell(view.results.overall)))
+    return Table("", "", ("Language", *view.models, "Mean"), rows, totals=1)
 
 
 def _rate_cell(rate: Rate | None) -> TableCell:
@@ -518,20 +450,17 @@ def _rate_cell(rate: Rate | None) -> TableCell:
         return TableCell("not estimated", kind="absent")
     coverage = f"cov. {percent(rate.coverage, 0)}"
     if View.is_sound(rate):
-        return TableCell(percent(rate.rate), f"{_ends(rate.low, rate.high)}\n{coverage}", kind="strong")
+        return TableCell(
+            percent(rate.rate), f"{interval(rate.low, rate.high) or 'no interval'}\n{coverage}", kind="strong"
+        )
     return TableCell("unreliable", f"{View.doubt(rate)}\n{coverage}", kind="doubtful")
-
-
-def _ends(low: float | None, high: float | None) -> str:
-    return "no interval" if low is None or high is None else f"{points(low)}–{points(high)}"
 
 
 def _mean_cell(average: Average | None) -> TableCell:
     if average is None or average.mean is None:
         return TableCell("no mean", kind="doubtful")
-    ends = _ends(average.low, average.high) if average.low is not None else ""
-    left_out = f"\n{average.unreliable} left out" if average.unreliable else ""
-    return TableCell(percent(average.mean), ends + left_out, kind="strong")
+    left_out = f"\n({average.unreliable} left out)" if average.unreliable else ""
+    return TableCell(percent(average.mean), interval(average.low, average.high) + left_out, kind="strong")
 
 
 def _model_table(view: View) -> Table:

@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from veriglot.report.text_layout import printable
 from veriglot.storage.files import open_whole
@@ -20,21 +20,9 @@ if TYPE_CHECKING:
     from rich.table import Table as RichTable
     from rich.text import Text
 
-__all__ = [
-    "PLAIN_WIDTH",
-    "Cell",
-    "Table",
-    "Value",
-    "escape_latex",
-    "escape_markdown",
-    "latex_float",
-    "latex_row",
-    "markdown_row",
-    "write_csv",
-]
+__all__ = ["Cell", "Table", "Value", "escape_markdown", "open_console", "write_csv"]
 
-PLAIN_WIDTH = 200
-"""Columns of output that is no terminal."""
+_PLAIN_WIDTH = 200  # columns of output that is no terminal, which says that it has 80: a guess
 _GAP = 3  # columns between two columns of a table
 _WIDEST = 40  # columns that a text takes before it wraps
 
@@ -48,7 +36,8 @@ class Cell:
     Attributes:
         text: the value as it is printed.
         detail: its interval, or what it is a share of; fainter. One that begins with a line break stands below.
-        kind: `strong`, `doubtful`, `absent`, `watch` (deserves a look), `seen` (trained on) or `right` (the diagonal).
+        kind: `strong`, `best` (of LaTeX), `doubtful`, `absent`, `watch` (deserves a look), `seen` (trained on) or
+            `right` (the diagonal).
         value: what a page sorts by.
         heat: from 0 (pale) to 1 (dark), the ground behind it on a page.
         hint: more about it, shown on a page under the pointer.
@@ -126,16 +115,35 @@ class Table:
         """The table without its title, and a line break."""
         head, *rows = ([escape_markdown(_plain(value)) for value in row] for row in (self.columns, *self.rows))
         rule = ["---:" if right else "---" for right in self.numeric]
-        return "".join(markdown_row(cells) + "\n" for cells in (head, rule, *rows))
+        return "".join(_markdown_row(cells) + "\n" for cells in (head, rule, *rows))
 
     def to_latex(self) -> str:
         """A `tabular` for the package booktabs."""
-        head, *rows = (latex_row([_latex_cell(value) for value in row]) for row in (self.columns, *self.rows))
+        head, *rows = (_latex_row([_latex_cell(value) for value in row]) for row in (self.columns, *self.rows))
         lines = [
             _BOOKTABS, rf"\begin{{tabular}}{{{'l' * len(self.columns)}}}", r"\toprule", head, r"\midrule", *rows,
             r"\bottomrule", r"\end{tabular}", "",
         ]  # fmt: skip
         return "\n".join(lines)
+
+    def to_latex_float(self, *, caption: str, label: str) -> str:
+        """A `table*` of centred columns for the package booktabs; the detail of a cell stands under it."""
+        lines = [
+            _BOOKTABS, r"\begin{table*}", r"\centering", r"\small",
+            rf"\begin{{tabular}}{{l{'c' * len(self.columns[1:])}}}", r"\toprule",
+            _latex_row(map(_escape_latex, self.columns)), r"\midrule",
+        ]  # fmt: skip
+        for number, row in enumerate(self.rows):
+            if number and number == len(self.rows) - self.totals:
+                lines.append(r"\midrule")
+            cells = [value if isinstance(value, Cell) else Cell(_plain(value)) for value in row]
+            lines.append(
+                _latex_row(_LATEX_KINDS.get(cell.kind, "{}").format(_escape_latex(cell.text)) for cell in cells)
+            )
+            details = [_escape_latex(cell.detail) for cell in cells]
+            lines.append(_latex_row(rf"{{\scriptsize {detail}}}" if detail else "" for detail in details))
+        lines += [r"\bottomrule", r"\end{tabular}", rf"\caption{{{_escape_latex(caption)}}}", rf"\label{{{label}}}"]
+        return "\n".join([*lines, r"\end{table*}", ""])
 
     def print(self, console: Console | None = None) -> None:
         """Print the table with its title, as several where the terminal is too narrow for all columns.
@@ -205,13 +213,17 @@ def write_csv(tables: Mapping[str, Table], folder: str | Path) -> list[Path]:
     return paths
 
 
-def open_console() -> Console:
-    """Standard output for tables and lines, which are printed as they are; a pipe has 200 columns."""
+def open_console(file: TextIO | None = None) -> Console:
+    """A console for tables and lines, which are printed as they are; what is no terminal has 200 columns.
+
+    Args:
+        file: where to print; None for standard output.
+    """
     from rich.console import Console
 
-    console = Console(file=sys.stdout, markup=False, highlight=False, emoji=False)
+    console = Console(file=file or sys.stdout, markup=False, highlight=False, emoji=False)
     if not console.is_terminal:
-        console.width = max(console.width, PLAIN_WIDTH)
+        console.width = max(console.width, _PLAIN_WIDTH)
     return console
 
 
@@ -271,6 +283,7 @@ _LATEX = {
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
     "\N{MINUS SIGN}": "$-$", "–": "--", "†": r"$^\dagger$", "‡": r"$^\ddagger$",
 }  # fmt: skip
+_LATEX_KINDS = {"best": r"\textbf{{{}}}", "doubtful": r"\emph{{{}}}"}
 _BOOKTABS = r"% needs \usepackage{booktabs}"
 
 
@@ -279,30 +292,21 @@ def escape_markdown(text: str) -> str:
     return _MARKDOWN.sub(r"\\\1", " ".join(printable(text).split()))
 
 
-def markdown_row(cells: Iterable[str]) -> str:
+def _markdown_row(cells: Iterable[str]) -> str:
     """A row of a table from cells that are Markdown already."""
     return f"| {' | '.join(cells)} |"
 
 
-def escape_latex(text: str) -> str:
+def _escape_latex(text: str) -> str:
     """Text on one line of LaTeX."""
     return "".join(_LATEX.get(char, char) for char in " ".join(printable(text).split()))
 
 
-def latex_row(cells: Iterable[str]) -> str:
+def _latex_row(cells: Iterable[str]) -> str:
     """A row of a `tabular` from cells that are LaTeX already."""
     return " & ".join(cells) + r" \\"
 
 
-def latex_float(heads: Sequence[str], rows: Iterable[str], *, caption: str, label: str) -> list[str]:
-    """The lines of a `table*` of centred columns for the package booktabs, from what is LaTeX already."""
-    return [
-        _BOOKTABS, r"\begin{table*}", r"\centering", r"\small", rf"\begin{{tabular}}{{l{'c' * len(heads[1:])}}}",
-        r"\toprule", latex_row(heads), r"\midrule", *rows, r"\bottomrule", r"\end{tabular}", rf"\caption{{{caption}}}",
-        rf"\label{{{label}}}", r"\end{table*}",
-    ]  # fmt: skip
-
-
 def _latex_cell(value: Value | Cell) -> str:
-    text = escape_latex(_plain(value))
+    text = _escape_latex(_plain(value))
     return f"{{}}{text}" if text.startswith("[") else text  # not an argument of `\\`

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from absent_words import AbsentWords
 
-from veriglot.bench.config import Folder, load
+from veriglot.bench.config import load
 from veriglot.bench.run import Options, run
 from veriglot.detectors.registry import load_detector
 from veriglot.records import Annotation, Evidence, Kind, Sample, Span, encode
@@ -110,4 +110,4 @@ def loading(name: str, *, threshold: float | None, words: bool, **options: Any) 
 
 def ran(path: Path, folder: Path, watch: Listener | None = None, **options: Any) -> BenchResults:
     """Run the bench in a folder."""
-    return run(load(path), Folder(folder), options=Options(**options), load=loading, watch=watch)
+    return run(load(path), folder, options=Options(**options), load=loading, watch=watch)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from small_bench import samples
 
-from veriglot.bench.config import Config, DataEntry, Entries
+from veriglot.bench.config import Config, DataEntry
 from veriglot.bench.data import DataSet, read_data
 from veriglot.bench.items import item_table
 from veriglot.records import Evidence, Sample, encode
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def read(folder: Path, rows: list[Sample], **options: object) -> DataSet:
     (folder / "rows.jsonl").write_bytes(b"".join(encode(row) + b"\n" for row in rows))
     entry = DataEntry("rows", "rows.jsonl", **options)  # type: ignore[arg-type]
-    return read_data(entry, Config(folder / "bench.toml", Entries(data=(entry,))))
+    return read_data(entry, Config(path=folder / "bench.toml", data=(entry,)))
 
 
 def test_samples_of_one_text_stay_on_one_side(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_rows_that_cannot_be_read_are_counted(tmp_path: Path) -> None:
     rows = b"".join(encode(row) + b"\n" for row in samples())
     (tmp_path / "rows.jsonl").write_bytes(rows + b'{"id": 5, "response": []}\n')
     entry = DataEntry("rows", "rows.jsonl")
-    assert read_data(entry, Config(tmp_path / "bench.toml", Entries(data=(entry,)))).bad_rows == 1
+    assert read_data(entry, Config(path=tmp_path / "bench.toml", data=(entry,))).bad_rows == 1
 
 
 @pytest.mark.parametrize("level", ["word", "sentence", "response"])

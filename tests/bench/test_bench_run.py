@@ -13,8 +13,9 @@ from absent_words import AbsentWords
 from sklearn.metrics import f1_score, matthews_corrcoef, roc_auc_score
 from small_bench import BENCH, Listener, ran, samples, written
 
-from veriglot.bench.results import MEAN, BenchResults, read_results
+from veriglot.bench.results import BenchResults, read_results
 from veriglot.errors import InputError
+from veriglot.metrics.estimate import MEAN
 from veriglot.records import Sample, Span
 from veriglot.scorers.registry import load_scorer
 

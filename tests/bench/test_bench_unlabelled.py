@@ -79,14 +79,13 @@ def test_the_views_call_it_no_leaderboard(
     bare: tuple[BenchResults, Listener, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     results, _, folder = bare
-    from veriglot.bench.config import Folder
     from veriglot.cli.bench import show_results
 
-    render(results, Folder(folder))
+    render(results, folder)
     assert read_results(folder / "results.json") == results
     show_results(folder, "terminal", None, "-")
     assert not any(folder.glob("leaderboard*"))
-    page = Folder(folder).unranked[0].read_text("utf-8")
+    page = (folder / "answers.html").read_text("utf-8")
     for text in (capsys.readouterr().out, bench_document(results, "markdown"), page):
         assert "Without labels, so that nobody is ranked by it: animals." in text
         assert "what systems say, without labels" in text

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from veriglot.bench.config import groupings, resources, scopes, script_group
+from veriglot.bench.config import resource_groups, resources, scopes, script_group
 from veriglot.errors import UnknownNameError
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def test_resources_are_those_of_kang(shared_facts: Path) -> None:
     rows = list(csv.DictReader((shared_facts / "kang_languages.csv").read_text("utf-8").splitlines()))
     assert len(rows) == 19
     assert all(resources(row["code"]) == resources(row["language"]) == row["resource_group"] for row in rows)
-    assert sum(len(tags) for tags in groupings()["resources"].groups.values()) == 19
+    assert sum(len(tags) for tags in resource_groups().values()) == 19
 
 
 def test_a_pair_has_the_scarcer_language_s_group_and_an_unknown_one_none() -> None:

@@ -65,5 +65,5 @@ def outputs(folder: Path) -> dict[str, bytes]:
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))
         if path.is_file() and "cache" not in path.parts and path.suffix not in {".progress", ".asked", ".key"}
-        and path.name not in {"study.toml", "given.json"}
+        and path.name != "study.toml"
     }  # fmt: skip

@@ -11,7 +11,7 @@ import pytest
 from veriglot.pipeline.engine import Description
 from veriglot.rates.proportion import Tallies
 from veriglot.records import Estimator, Reliability
-from veriglot.study.config import Config, Entries, StudyEntry
+from veriglot.study.config import Config, StudyEntry
 from veriglot.study.rates import Counted, Judging, Rated, cell_rate, replicates
 from veriglot.study.results import Model
 from veriglot.study.summary import comparisons, correlations, ranks
@@ -39,7 +39,7 @@ def rated(model: str, language: str, share: float, queries: range = range(40), s
 
 @pytest.fixture
 def study(tmp_path: Path) -> Config:
-    return Config(tmp_path / "study.toml", Entries(study=STUDY))
+    return Config(path=tmp_path / "study.toml", study=STUDY)
 
 
 def cells(share: Callable[[str, str], float]) -> dict[tuple[str, str], Rated]:

@@ -61,7 +61,7 @@ def test_defaults(folder: Path) -> None:
     assert config.title == "study"
     assert config.estimators == (Estimator.LABEL_SHIFT, Estimator.RAW, Estimator.PAPER)
     assert config.study.confidence == 0.95
-    assert read(folder, ASKED + DETECTOR).entries.queries.seeds == (42, 43, 44, 47, 49)  # type: ignore[union-attr]
+    assert read(folder, ASKED + DETECTOR).asked.seeds == (42, 43, 44, 47, 49)
 
 
 def test_languages_are_known_by_any_name(folder: Path) -> None:
@@ -155,7 +155,7 @@ def test_the_study_file_of_the_documentation_is_one(folder: Path) -> None:
     write_responses(folder / "labelled.jsonl", ["kiln"], 3)
     config = read(folder, page.partition("```toml\n")[2].partition("```")[0])
     assert [model.name for model in config.models] == ["model-a", "model-b"]
-    assert config.entries.queries.seeds == (42, 43, 44)  # type: ignore[union-attr]
+    assert config.asked.seeds == (42, 43, 44)
 
 
 def test_the_documentation_names_every_key() -> None:

@@ -16,8 +16,9 @@ from veriglot.formats.reader import read
 from veriglot.llm.client import ModelError, SpendingLimitError
 from veriglot.records import Annotation, Kind, Rate, Reliability, Span, encode
 from veriglot.study.config import Folder, load
+from veriglot.study.responses import rehearse
 from veriglot.study.results import StudyResults
-from veriglot.study.run import rehearse, status
+from veriglot.study.run import status
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -245,7 +246,7 @@ def test_a_profile_that_does_not_belong_to_the_detector_is_refused(tmp_path: Pat
         study = write_study(
             tmp_path, given(tmp_path), detectors='[[detectors]]\nname = "grounding"\nprofile = "profile.json"'
         )
-        with pytest.raises(UsageError, match=words_):
+        with pytest.raises((InputError, UsageError), match=words_):
             make(study, tmp_path / "refused")
     (tmp_path / "profile.json").write_bytes(msgspec.json.encode(profile))
     study.write_text(study.read_text() + "\nthreshold = 0.4")

@@ -1,30 +1,27 @@
-"""A bench file: its tables as records, read and checked, the groups of its languages, and the folder of its run."""
+"""A bench file: its tables as records, read and checked, and the groups of its languages."""
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from veriglot.bench.results import Level
-from veriglot.errors import InputError, UnknownNameError, VeriglotError
+from veriglot.errors import InputError, UnknownNameError, UsageError
 from veriglot.metrics.measures import ITEM_MEASURES, RESAMPLES, SEED
 from veriglot.metrics.spans import segmenter
 from veriglot.records.languages import get_language
-from veriglot.records.settings import read_toml_records
+from veriglot.records.settings import errors_of, paths_in, read_toml_records, require, require_unique
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from veriglot.records.languages import Language
 
-__all__ = ["Config", "DataEntry", "Folder", "SystemEntry", "load", "scopes"]
+__all__ = ["Config", "DataEntry", "SystemEntry", "load", "scopes"]
 
 
 # The tables of a bench file, as records: what may stand in it, with its defaults.
@@ -132,20 +129,16 @@ class SystemEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     @property
     def made_by(self) -> str:
         """The name that it is loaded by, or the names of its files."""
-        return self.detector or self.scorer or ", ".join(_name(path) for path in self.files)
+        return self.detector or self.scorer or ", ".join(Path(path).name for path in self.files)
 
     @property
     def name(self) -> str:
         """Its name in every table."""
-        return self.label or self.detector or self.scorer or (_name(self.files[0]) if self.files else "")
+        return self.label or self.detector or self.scorer or (Path(self.files[0]).name if self.files else "")
 
     def judges(self, data: str) -> bool:
         """Whether it is asked about a data set."""
         return not self.data or data in self.data
-
-
-def _name(path: str) -> str:
-    return PurePath(path).name
 
 
 class Entries(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -155,38 +148,6 @@ class Entries(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     data: tuple[DataEntry, ...] = ()
     systems: tuple[SystemEntry, ...] = ()
     groups: dict[str, tuple[str, ...]] = {}
-
-
-# Where everything of a bench lies in the folder of its run.
-
-
-_UNSAFE = re.compile(r"[^\w.-]+")
-
-
-class Folder:
-    """The folder of a run: its results, the views of them, and `cells/` with what every system said.
-
-    Attributes:
-        path: the folder.
-        results: the results as JSON.
-        page, markdown, latex: the leaderboard.
-        unranked: what systems say where no data set has labels, as HTML and as Markdown: that is no leaderboard.
-        tables: the folder of tables as CSV.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.results = path / "results.json"
-        self.page = path / "leaderboard.html"
-        self.markdown = path / "leaderboard.md"
-        self.latex = path / "leaderboard.tex"
-        self.unranked = path / "answers.html", path / "answers.md"
-        self.tables = path / "tables"
-
-    def cell(self, data: str, system: str, key: str) -> Path:
-        """The folder of what a system said of a data set; `key` is a digest of all that it depends on."""
-        name = "-".join(_UNSAFE.sub("_", part)[:40] for part in (data, system))
-        return self.path / "cells" / f"{name}-{key[:16]}"
 
 
 # Groups of languages that figures are averaged and win rates counted within: by script, family and resourcedness.
@@ -200,38 +161,28 @@ ALL = "all"
 LATIN, NON_LATIN = "latin", "non_latin"
 
 
-class Grouping(msgspec.Struct, frozen=True):
-    """A published grouping of languages: where it stands, and group to primary subtags, the richest group first."""
-
-    source: str
-    groups: dict[str, tuple[str, ...]]
-
-
 @cache
-def groupings() -> dict[str, Grouping]:
-    """The groupings that are data, by name."""
-    data = files(__package__).joinpath("groups.json").read_bytes()
-    return msgspec.json.decode(data, type=dict[str, Grouping])
+def resource_groups() -> dict[str, tuple[str, ...]]:
+    """Kang et al.'s groups to primary subtags, the richest group first."""
+    data = msgspec.json.decode(files(__package__).joinpath("groups.json").read_bytes())
+    return {name: tuple(tags) for name, tags in data["resources"]["groups"].items()}
 
 
 def script_group(*tags: str) -> str | None:
     """`latin` where every language is written in Latin script, otherwise `non_latin`; None where one is not known."""
-    known = [_known(tag) for tag in tags]
-    if not known or None in known:
+    known = [entry for tag in tags if (entry := _known(tag))]
+    if not known or len(known) < len(tags):
         return None
-    return LATIN if all(entry is not None and entry.script == "Latn" for entry in known) else NON_LATIN
+    return LATIN if all(entry.script == "Latn" for entry in known) else NON_LATIN
 
 
 def resources(*tags: str) -> str | None:
     """`high`, `middle` or `low` after Kang et al., the lowest of the languages; None where one is not among its 19."""
-    groups = groupings()["resources"].groups
+    groups = resource_groups()
     order = list(groups)
-    levels = [
-        next((order.index(name) for name, bases in groups.items() if entry and entry.base in bases), None)
-        for entry in map(_known, tags)
-    ]
-    known = [level for level in levels if level is not None]
-    return order[max(known)] if levels and len(known) == len(levels) else None
+    bases = [entry.base for tag in tags if (entry := _known(tag))]
+    levels = [index for base in bases for index, name in enumerate(order) if base in groups[name]]
+    return order[max(levels)] if levels and len(levels) == len(tags) else None
 
 
 def _named(kind: str, tags: Sequence[str], part: Callable[[Language], str]) -> str | None:
@@ -269,23 +220,19 @@ def scopes(
     """
     result: dict[str, tuple[str, ...]] = {ALL: tuple(cells)}
     for name in by:
-        if name not in GROUPINGS:
-            raise UnknownNameError("grouping of languages", name, GROUPINGS)
+        _require_known("grouping of languages", name, GROUPINGS)
         members: dict[str, list[str]] = {}
         for cell, tags in cells.items():
             group = GROUPINGS[name](*tags)
             if group is not None:
                 members.setdefault(group, []).append(cell)
-        result |= {group: tuple(members[group]) for group in _ordered(name, members)}
+        order = [LATIN, NON_LATIN, *resource_groups()]
+        ordered = sorted(members, key=lambda group: (order.index(group) if group in order else len(order), group))
+        result |= {group: tuple(members[group]) for group in ordered}
     for name, wanted in (own or {}).items():
         bases = {get_language(tag).tag for tag in wanted}
         result[name] = tuple(cell for cell, tags in cells.items() if tags and all(_tag(tag) in bases for tag in tags))
     return result
-
-
-def _ordered(name: str, members: Collection[str]) -> list[str]:
-    known = list(groupings()[name].groups) if name in groupings() else [LATIN, NON_LATIN]
-    return sorted(members, key=lambda group: (known.index(group) if group in known else len(known), group))
 
 
 def _known(tag: str) -> Language | None:
@@ -308,39 +255,21 @@ _OF_RESPONSES = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(Entries, frozen=True, kw_only=True):
     """A bench file with its place.
 
     Attributes:
         path: the file.
-        entries: what stands in it.
         data_root: the folder that paths of data are relative to; None for the folder of the file.
     """
 
     path: Path
-    entries: Entries
     data_root: Path | None = None
-
-    @property
-    def bench(self) -> BenchEntry:
-        """`[bench]`."""
-        return self.entries.bench
 
     @property
     def title(self) -> str:
         """The title, or the file's name without its suffix."""
         return self.bench.title or self.path.stem
-
-    @property
-    def data(self) -> Sequence[DataEntry]:
-        """`[[data]]`."""
-        return self.entries.data
-
-    @property
-    def systems(self) -> Sequence[SystemEntry]:
-        """`[[systems]]`."""
-        return self.entries.systems
 
     def measures(self, level: str) -> tuple[str, ...]:
         """The measures at a level; the one that systems are sorted by is always among them."""
@@ -348,10 +277,9 @@ class Config:
         names = self.bench.measures or (_OF_WORDS if level == "word" else _OF_RESPONSES)
         return names if rank_by in names else (rank_by, *names)
 
-    def places(self, paths: str | tuple[str, ...]) -> list[Path]:
+    def places(self, paths: Paths) -> list[Path]:
         """Where the paths of a data set, or of predictions, lead."""
-        root = self.data_root or self.path.parent
-        return [root / Path(path).expanduser() for path in ((paths,) if isinstance(paths, str) else paths)]
+        return paths_in(self.data_root or self.path.parent, paths)
 
 
 def load(path: Path, *, data_root: Path | None = None, limit: int | None = None) -> Config:
@@ -366,24 +294,19 @@ def load(path: Path, *, data_root: Path | None = None, limit: int | None = None)
         InputError: it is no TOML, a key is unknown (with the nearest that are known), missing or of a wrong kind, or
             values do not go together; a file that it names does not exist.
     """
-    try:
-        entries = read_toml_records(path, Entries, "bench")
+    with errors_of(path):
+        entries = msgspec.structs.asdict(read_toml_records(path, Entries, "bench"))
         if limit is not None:
-            bounded = (
+            entries["data"] = tuple(
                 msgspec.structs.replace(
                     entry, limit=min(limit, entry.limit or limit), dev_limit=min(limit, entry.dev_limit or limit)
                 )
-                for entry in entries.data
+                for entry in entries["data"]
             )
-            entries = msgspec.structs.replace(entries, data=tuple(bounded))
-        config = Config(path, entries, data_root)
+        config = Config(**entries, path=path, data_root=data_root)
         _check_bench(config)
         _check_data(config)
         _check_systems(config)
-    except InputError as error:
-        raise error.at(path=str(path)) from None
-    except VeriglotError as error:
-        raise InputError(error.message, remedy=error.remedy, path=str(path)) from error
     return config
 
 
@@ -391,120 +314,97 @@ def _check_bench(config: Config) -> None:
     bench = config.bench
     segmenter(bench.unit)
     for measure in (*bench.measures, bench.rank_by):
-        if measure not in ITEM_MEASURES:
-            raise UnknownNameError("measure", measure, ITEM_MEASURES)
+        _require_known("measure", measure, ITEM_MEASURES)
     for grouping in bench.groups:
-        if grouping not in GROUPINGS:
-            raise UnknownNameError("grouping of languages", grouping, GROUPINGS)
-    for tags in config.entries.groups.values():
+        _require_known("grouping of languages", grouping, GROUPINGS)
+    for tags in config.groups.values():
         for tag in tags:
             get_language(tag)
-    if bench.seed < 0 or bench.resamples < 0:
-        raise InputError("seed and resamples are 0 or more", field="bench")
-    labels = {system.name for system in config.systems}
-    if bench.baseline is not None and bench.baseline not in labels:
-        raise UnknownNameError("system of this bench", bench.baseline, labels)
+    require(bench.seed >= 0 and bench.resamples >= 0, "seed and resamples are 0 or more", "bench")
+    if bench.baseline is not None:
+        _require_known("system of this bench", bench.baseline, {system.name for system in config.systems})
+
+
+def _require_known(kind: str, name: str, known: Collection[str]) -> None:
+    if name not in known:
+        raise UnknownNameError(kind, name, known)
 
 
 def _check_data(config: Config) -> None:
-    if not config.data:
-        raise InputError("there is no data set", field="data", remedy="Add a table [[data]].")
-    _once((entry.name for entry in config.data), "data.name")
+    require(config.data, "there is no data set", "data", "Add a table [[data]].")
+    require_unique((entry.name for entry in config.data), "data.name")
     labels = {entry.name for entry in config.systems}
     for number, entry in enumerate(config.data):
         where = f"data[{number}]"
-        for field, paths in (("path", entry.path), ("dev", entry.dev)):
-            for path in config.places(paths) if paths is not None else []:
-                _exists(path, f"{where}.{field}")
-        if not entry.levels:
-            raise InputError("a data set has a level or more", field=f"{where}.levels")
-        if entry.dev is None and not 0.0 < entry.dev_share < 1.0:
-            raise InputError(
-                "the share that is for tuning lies between 0 and 1, such as 0.3", field=f"{where}.dev_share"
-            )
+        _require_files(config, entry.path, f"{where}.path")
+        _require_files(config, entry.dev or (), f"{where}.dev")
+        require(entry.levels, "a data set has a level or more", f"{where}.levels")
+        require(
+            entry.dev is not None or 0.0 < entry.dev_share < 1.0,
+            "the share that is for tuning lies between 0 and 1, such as 0.3",
+            f"{where}.dev_share",
+        )
         for name, value in (("limit", entry.limit), ("dev_limit", entry.dev_limit)):
-            if value is not None and value < 1:
-                raise InputError("a limit is 1 or more", field=f"{where}.{name}")
+            require(value is None or value >= 1, "a limit is 1 or more", f"{where}.{name}")
         for tag in (*entry.languages, *([entry.language] if entry.language else [])):
             get_language(tag)
         for label in entry.seen:
-            if label not in labels:
-                raise UnknownNameError("system of this bench", label, labels)
+            _require_known("system of this bench", label, labels)
 
 
-def _exists(path: Path, field: str) -> None:
-    if not path.exists():
-        raise InputError(
-            f"there is no file {path}",
-            field=field,
-            remedy="Paths of data and predictions are relative to the folder of the bench file, or to --data-root.",
-        )
+def _require_files(config: Config, paths: Paths, field: str) -> None:
+    remedy = "Paths of data and predictions are relative to the folder of the bench file, or to --data-root."
+    for path in config.places(paths):
+        require(path.exists(), f"there is no file {path}", field, remedy)
 
 
 def _check_systems(config: Config) -> None:
-    if not config.systems:
-        raise InputError("there is no system", field="systems", remedy="Add a table [[systems]].")
+    require(config.systems, "there is no system", "systems", "Add a table [[systems]].")
     for number, entry in enumerate(config.systems):
         _check_system(config, entry, f"systems[{number}]")
-    _once((system.name for system in config.systems), "systems.label")
+    require_unique((system.name for system in config.systems), "systems.label")
 
 
 def _check_system(config: Config, entry: SystemEntry, field: str) -> None:
     from veriglot.detectors.registry import DETECTORS
+    from veriglot.http.session import refuse_secrets
     from veriglot.scorers.registry import SCORERS
 
-    if sum(data is not None for data in (entry.detector, entry.scorer, entry.predictions)) != 1:
-        raise InputError("a system is either a detector or a scorer, or predictions made elsewhere", field=field)
-    names = {data.name for data in config.data}
+    made = [maker for maker in (entry.detector, entry.scorer, entry.predictions) if maker is not None]
+    require(len(made) == 1, "a system is either a detector or a scorer, or predictions made elsewhere", field)
     for name in entry.data:
-        if name not in names:
-            raise UnknownNameError("data set of this bench", name, names)
+        _require_known("data set of this bench", name, {data.name for data in config.data})
     if entry.predictions is not None:
         _check_predictions(config, entry, field)
     elif entry.scorer is not None:
         SCORERS.entry(entry.scorer)
     elif ":" not in entry.made_by:  # package.module:Class is a name too
         DETECTORS.entry(entry.made_by)
-    if entry.detector is not None and entry.threshold is not None and not 0.0 <= entry.threshold <= 1.0:
-        raise InputError("a detector's threshold is a probability between 0 and 1", field=f"{field}.threshold")
-    _no_secrets(entry, field)
+    require(
+        entry.detector is None or entry.threshold is None or 0.0 <= entry.threshold <= 1.0,
+        "a detector's threshold is a probability between 0 and 1",
+        f"{field}.threshold",
+    )
+    key, headers = entry.options.get("key"), entry.options.get("headers")
+    try:  # options go into signatures and results
+        refuse_secrets(key if isinstance(key, str) else None, headers if isinstance(headers, dict) else ())
+    except UsageError as error:
+        raise InputError(error.message, field=f"{field}.options", remedy=error.remedy) from None
 
 
 def _check_predictions(config: Config, entry: SystemEntry, where: str) -> None:
     for field in ("options", "threshold", "price_in", "price_out"):
-        if getattr(entry, field):
-            raise InputError(
-                f"predictions are taken as they were made, and have no {field}",
-                field=f"{where}.{field}",
-                remedy="Take it out, or make the predictions with it.",
-            )
-    if not entry.files:
-        raise InputError("there are no files of predictions", field=f"{where}.predictions")
-    for path in config.places(entry.files):
-        _exists(path, f"{where}.predictions")
-    if not entry.data and len(config.data) > 1:
-        raise InputError(
-            "predictions are joined with samples by id, and several data sets may have the same ids",
-            field=where,
-            remedy='Say which data they are of, as in data = ["NAME"].',
+        require(
+            not getattr(entry, field),
+            f"predictions are taken as they were made, and have no {field}",
+            f"{where}.{field}",
+            "Take it out, or make the predictions with it.",
         )
-
-
-def _no_secrets(entry: SystemEntry, field: str) -> None:
-    """Refuse a key in the file itself: options go into signatures and results."""
-    from veriglot.http.session import refuse_given_key, refuse_secret_headers
-
-    key, headers = entry.options.get("key"), entry.options.get("headers")
-    try:
-        if isinstance(key, str):
-            refuse_given_key(key)
-        if isinstance(headers, dict):
-            refuse_secret_headers(dict.fromkeys(headers, ""))
-    except VeriglotError as error:
-        raise InputError(error.message, field=f"{field}.options", remedy=error.remedy) from None
-
-
-def _once(names: Iterable[str], field: str) -> None:
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise InputError(f"{twice[0]!r} occurs twice", field=field, remedy="Give each a name of its own.")
+    require(entry.files, "there are no files of predictions", f"{where}.predictions")
+    _require_files(config, entry.files, f"{where}.predictions")
+    require(
+        entry.data or len(config.data) == 1,
+        "predictions are joined with samples by id, and several data sets may have the same ids",
+        where,
+        'Say which data they are of, as in data = ["NAME"].',
+    )

@@ -19,10 +19,11 @@ from msgspec.structs import replace
 
 from veriglot.bench.evaluation import Evaluator, Settings
 from veriglot.bench.evaluation import measured as evaluated
-from veriglot.bench.results import MEAN, BenchAnswers, BenchFigure, BenchThreshold
+from veriglot.bench.results import BenchAnswers, BenchFigure, BenchThreshold
 from veriglot.errors import MissingExtraError, UnknownNameError
 from veriglot.metrics.estimate import (
     FEWEST_TEXTS,
+    MEAN,
     POOLED,
     ClusteredEstimate,
     estimated,

@@ -19,11 +19,11 @@ from veriglot.bench.config import scopes
 from veriglot.bench.data import statistics_of
 from veriglot.bench.figures import bench_draws
 from veriglot.bench.items import OWN_MARKS, tag_of
-from veriglot.bench.results import MEAN, BenchComparison, BenchCorrelations, BenchData, BenchResults, BenchWin
+from veriglot.bench.results import BenchComparison, BenchCorrelations, BenchData, BenchResults, BenchWin
 from veriglot.detectors.auto import Recorded, RecordedFigure
 from veriglot.errors import MissingExtraError, UnknownNameError, UsageError
 from veriglot.metrics.agreement import kappa
-from veriglot.metrics.estimate import mean_of_draws, percentile, too_few
+from veriglot.metrics.estimate import MEAN, mean_of_draws, percentile, too_few
 from veriglot.metrics.measures import AT_THRESHOLD, CORRELATIONS
 from veriglot.rates.significance import adjust, correlate
 from veriglot.records import Interval, encode
@@ -419,7 +419,7 @@ def _groups(config: Config, state: State) -> dict[str, tuple[str, ...]]:
     """Scope to its cells, over all data sets."""
     labelled = [data for data in state.data if data.labelled]
     cells = {f"{data.name}/{tag}": pair for data in labelled for tag, pair in data.pairs().items()}
-    return scopes(cells, config.bench.groups, config.entries.groups)
+    return scopes(cells, config.bench.groups, config.groups)
 
 
 def _baseline(config: Config, state: State) -> str | None:

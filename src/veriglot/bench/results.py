@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from veriglot.errors import InputError
-from veriglot.metrics.estimate import MEAN
-from veriglot.records import Estimate, Interval, decode_json, from_mapping
+from veriglot.records import Estimate, Interval
+from veriglot.records.settings import read_json_record
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
-    "MEAN",
     "BenchAnswers",
     "BenchCell",
     "BenchComparison",
@@ -403,17 +401,10 @@ class BenchResults(msgspec.Struct, frozen=True):
 
 
 def read_results(path: Path) -> BenchResults:
-    """The results in a file that `veriglot bench run` wrote.
+    """The results in the folder of a bench's run, or in their file.
 
     Raises:
         InputError: there is none, or it holds something else.
     """
     remedy = "The results of a bench are the file results.json in the folder of its run."
-    try:
-        return from_mapping(decode_json(path.read_bytes()), BenchResults)
-    except InputError as error:
-        raise InputError(error.detail, path=str(path), field=error.field, remedy=remedy) from None
-    except OSError as error:
-        raise InputError(f"it cannot be read: {error.strerror}", path=str(path), remedy=remedy) from error
-    except msgspec.DecodeError as error:
-        raise InputError(f"it cannot be read: {error}", path=str(path), remedy=remedy) from error
+    return read_json_record(path / "results.json" if path.is_dir() else path, BenchResults, remedy)

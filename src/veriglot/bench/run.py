@@ -7,6 +7,7 @@ other measures or another seed cost no inference. The same answers give the same
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from veriglot.bench.config import Config, Folder, SystemEntry
+    from veriglot.bench.config import Config, SystemEntry
     from veriglot.bench.data import DataSet
     from veriglot.bench.items import ItemTable, Opinion
     from veriglot.bench.results import BenchConfusion, BenchFigure, BenchResults, Level
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
 __all__ = ["Options", "run"]
 
 
+_UNSAFE = re.compile(r"[^\w.-]+")  # in the name of a file
 _HIGHER_IS_WORSE = "higher_is_worse"  # the direction of detectors' numbers: probabilities of being unsupported
 
 
@@ -207,7 +209,7 @@ def judge(
     system: System,
     data: str,
     samples: Sequence[Sample],
-    folder: Folder,
+    folder: Path,
     *,
     data_hash: str,
     grain: Grain = "response",
@@ -236,7 +238,8 @@ def judge(
         VeriglotError: the system broke off. What it had judged is kept.
     """
     key, made = _signed(system, data_hash, grain)
-    cell = folder.cell(data, system.name, key)
+    name = "-".join(_UNSAFE.sub("_", part)[:40] for part in (data, system.name))
+    cell = folder / "cells" / f"{name}-{key[:16]}"
     output = cell / "answers.jsonl"
     begin_anew = restart or (retry and _any_failed(output, system))
     cell.mkdir(parents=True, exist_ok=True)
@@ -500,7 +503,7 @@ class Options:
 
 def run(
     config: Config,
-    folder: Folder,
+    folder: Path,
     *,
     options: Options | None = None,
     load: LoadDetector = load_detector,
@@ -521,8 +524,8 @@ def run(
         UsageError: another process is at work in the folder.
     """
     options, watch = options or Options(), watch or Silent()
-    folder.path.mkdir(parents=True, exist_ok=True)
-    lock = Lock(folder.results)
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = Lock(folder / "results.json")
     try:
         systems = [
             imported_system(entry, config.places(entry.files)) if entry.files else load_system(entry, load)
@@ -546,7 +549,7 @@ def run(
         state.boards = {level: state.boards[level] for level in LEVELS if level in state.boards}
         watch.begin("measuring over all data sets", None)
         results = assembled(config, state)
-        write_json(folder.results, results)
+        write_json(folder / "results.json", results)
     finally:
         lock.release()
     return results
@@ -554,7 +557,7 @@ def run(
 
 def _judge_all(
     config: Config,
-    folder: Folder,
+    folder: Path,
     state: State,
     systems: Sequence[System],
     data: DataSet,
@@ -628,7 +631,7 @@ def _who_answered(answers: Sequence[Prediction] | Sequence[Score]) -> set[str]:
 class _Work:
     """Has systems judge one data set; a detector is asked once for all levels."""
 
-    def __init__(self, config: Config, folder: Folder, data: DataSet, options: Options, watch: Watch) -> None:
+    def __init__(self, config: Config, folder: Path, data: DataSet, options: Options, watch: Watch) -> None:
         self._folder, self._data, self._options, self._watch = folder, data, options, watch
         self._config = config
         self._hash = data.hashed()

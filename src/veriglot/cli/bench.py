@@ -13,7 +13,6 @@ from veriglot.errors import EXIT_ROWS_FAILED, UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from veriglot.bench.config import Folder
     from veriglot.bench.results import BenchResults
     from veriglot.records import Sample
     from veriglot.storage.checkpoint import FailedRow
@@ -65,7 +64,7 @@ def run(
 
     Leaves with 3 where a system broke off or samples failed.
     """
-    from veriglot.bench.config import Folder, load
+    from veriglot.bench.config import load
     from veriglot.bench.run import Options as RunOptions
     from veriglot.bench.run import run as run_bench
     from veriglot.cli.detectors import load as load_detector
@@ -73,7 +72,7 @@ def run(
     from veriglot.report.tables import open_console
 
     config = load(bench, data_root=data_root, limit=limit)
-    folder = Folder(bench.with_suffix("") if output is None else Path(output))
+    folder = bench.with_suffix("") if output is None else Path(output)
     options = RunOptions(processes, batch_size, overwrite, retry)
     with Steps(shown=not quiet, resumes=True) as steps:
         results = run_bench(config, folder, options=options, load=load_detector, watch=steps)
@@ -91,28 +90,31 @@ def run(
     ]
     failed = list(dict.fromkeys(cells))
     if not quiet:
-        unranked = f"page, which ranks nobody, is {folder.unranked[0]}"
-        say(f"the {f'leaderboard is {folder.page}' if _ranks(results) else unranked}")
+        ranked = f"leaderboard is {folder / _RANKED[0]}"
+        say(f"the {ranked if _ranks(results) else f'page, which ranks nobody, is {folder / _UNRANKED[0]}'}")
         if failed:
             say(f"failures in {', '.join(failed)}. The option --retry tries again.")
     return EXIT_ROWS_FAILED if failed else 0
 
 
-def render(results: BenchResults, folder: Folder) -> None:
+# Views in the folder of a run; what systems say where no data set has labels is no leaderboard.
+_RANKED = ("leaderboard.html", "leaderboard.md", "leaderboard.tex")
+_UNRANKED = ("answers.html", "answers.md")
+
+
+def render(results: BenchResults, folder: Path) -> None:
     """Write every view into the folder of a run."""
     from veriglot.report.bench import write_bench
     from veriglot.report.bench_tables import bench_tables
     from veriglot.report.tables import write_csv
 
-    ranked, bare = (folder.page, folder.markdown, folder.latex), folder.unranked
-    page, markdown = ranked[:2] if _ranks(results) else bare
-    for stale in bare if _ranks(results) else ranked:  # of a time when the data had labels, or had none
-        stale.unlink(missing_ok=True)
-    write_bench(results, page)
-    _write(results, "markdown", None, str(markdown))
-    if _ranks(results):
-        _write(results, "latex", None, str(folder.latex))
-    write_csv(bench_tables(results), folder.tables)
+    names, stale = (_RANKED, _UNRANKED) if _ranks(results) else (_UNRANKED, _RANKED)
+    for name in stale:  # of a time when the data had labels, or had none
+        (folder / name).unlink(missing_ok=True)
+    write_bench(results, folder / names[0])
+    for name, kind in zip(names[1:], ("markdown", "latex"), strict=False):
+        _write(results, kind, None, str(folder / name))
+    write_csv(bench_tables(results), folder / "tables")
 
 
 def _ranks(results: BenchResults) -> bool:
@@ -132,7 +134,7 @@ def show_results(run: Path, kind: str, table: str | None, output: str) -> None:
 
     if table is not None and kind != "csv":
         raise UsageError(f"--table goes with --to csv, not with {kind}.")
-    results = read_results(run / "results.json" if run.is_dir() else run)
+    results = read_results(run)
     if kind == "html":
         write_bench(results, output)
     elif kind == "terminal":
@@ -215,8 +217,7 @@ def record(
     from veriglot.bench.results import read_results
     from veriglot.storage.files import write_json
 
-    path = run / "results.json" if run.is_dir() else run
-    figures = recorded(read_results(path), level=figure_level, measure=measure)
+    figures = recorded(read_results(run), level=figure_level, measure=measure)
     write_json(Path(output), figures, indent=2)
     detectors = ", ".join(known.name for known in figures.detectors())
     languages = {figure.language for figure in figures.figures}

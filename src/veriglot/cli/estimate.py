@@ -117,9 +117,8 @@ def estimate(options: EstimateOptions) -> int:
     A rate is the share of units that the evidence does not support. Where the data cannot support a number, its status
     is `unreliable` and the reason says why.
     """
-    from veriglot.study.config import StudyEntry
+    from veriglot.study.config import StudyEntry, read_profile
     from veriglot.study.rates import Judging, gold_in
-    from veriglot.study.run import read_profile
 
     if options.json and options.to not in {None, "json"}:
         raise UsageError(f"--json and --to {options.to} exclude each other.")
@@ -228,24 +227,23 @@ def _threshold_in(line: str) -> set[float]:
 
 def _tally(options: EstimateOptions, study: StudyEntry, seen: _Predictions, account: Account, *, ids: bool) -> Tallying:
     """Count every response; what has no prediction counts as not judged."""
-    from veriglot.records.languages import UNDETERMINED
-    from veriglot.study.rates import Group, Key, Tallying
-    from veriglot.study.responses import Joining
+    from veriglot.study.rates import Tallying
+    from veriglot.study.responses import joined
 
     tallying = Tallying(study.unit, ids=ids)
-    joining = Joining()
-    for sample, prediction in joining.pairs(_samples(options, account), seen):
+    strangers = 0
+    for sample, prediction in joined(_samples(options, account), seen):
+        if sample is None:
+            strangers += 1
+            continue
         tallying.add(sample, prediction)
-        account.add(prediction)
-    if joining.without_sample:
-        account.warn(f"{joining.without_sample:,} predictions belong to no sample and are left out.")
-    missing = joining.without_prediction
+        if prediction is not None:
+            account.add(prediction)
+    if strangers:
+        account.warn(f"{strangers:,} predictions belong to no sample and are left out.")
+    missing = sum(group.statuses["missing"] for group in tallying.groups.values())
     if missing:
-        account.warn(f"{missing.total():,} samples have no prediction; the coverage of the rates counts them.")
-    for (model, language, seed), count in missing.items():
-        key = Key(model, language or UNDETERMINED, seed)
-        group = tallying.groups.setdefault(key, Group())
-        group.statuses["missing"] += count
+        account.warn(f"{missing:,} samples have no prediction; the coverage of the rates counts them.")
     return tallying
 
 

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
 
     from veriglot.records import ErrorProfile
     from veriglot.study.config import Folder
+    from veriglot.study.responses import Rehearsal
     from veriglot.study.results import StudyResults
-    from veriglot.study.run import Rehearsal, Status
+    from veriglot.study.run import Status
 
 __all__ = ["app", "measure", "render"]
 
@@ -60,7 +61,8 @@ def run(
     from veriglot.report.study import render_study
     from veriglot.report.tables import open_console
     from veriglot.study.config import Folder, load
-    from veriglot.study.run import Tools, rehearse
+    from veriglot.study.responses import rehearse
+    from veriglot.study.run import Tools
     from veriglot.study.run import run as run_study
 
     config = load(Path(study))

@@ -26,13 +26,13 @@ from veriglot.errors import MissingExtraError, UsageError, VeriglotError
 from veriglot.signatures import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from types import TracebackType
 
     import httpx2
 
 __all__ = [
-    "HttpError", "Response", "Session", "checked_address", "refuse_given_key", "refuse_secret_headers", "retry_after",
+    "HttpError", "Response", "Session", "checked_address", "refuse_secrets", "retry_after",
 ]  # fmt: skip
 
 
@@ -130,12 +130,22 @@ class Secrets:
         return sorted(parts - {""}, key=len, reverse=True)
 
 
-def refuse_secret_headers(headers: Mapping[str, str]) -> None:
-    """Refuse headers that hold keys by their names: those given openly end in logs, files and signatures.
+def refuse_secrets(key: str | None, headers: Iterable[str]) -> None:
+    """Refuse keys that are given openly, which end in logs, files and signatures.
+
+    Args:
+        key: the environment variable that holds a key; None for none.
+        headers: the names of the headers that are given with their values.
 
     Raises:
-        UsageError: there is such a header; its value is not shown.
+        UsageError: what should be a variable may be the key itself, or a header holds one; neither is shown.
     """
+    if key is not None and not _VARIABLE.fullmatch(key) and not os.environ.get(key):
+        raise UsageError(
+            "There is no environment variable of the name that was given for the key. The name is not shown, as it may"
+            " be the key itself.",
+            remedy="Type: export API_KEY=<the key>, and give the name API_KEY.",
+        )
     for header in headers:
         if _SECRET_HEADER.fullmatch(header.strip().lower()):
             raise UsageError(
@@ -144,22 +154,8 @@ def refuse_secret_headers(headers: Mapping[str, str]) -> None:
             )
 
 
-def refuse_given_key(variable: str) -> None:
-    """Refuse what may be a key where the name of its variable belongs, before it is copied anywhere.
-
-    Raises:
-        UsageError: it does not look like the name of a variable, and there is none of that name. It is not shown.
-    """
-    if not _VARIABLE.fullmatch(variable) and not os.environ.get(variable):
-        raise UsageError(
-            "There is no environment variable of the name that was given for the key. The name is not shown, as it may"
-            " be the key itself.",
-            remedy="Type: export API_KEY=<the key>, and give the name API_KEY.",
-        )
-
-
 def _read_secret(variable: str) -> str:
-    refuse_given_key(variable)
+    refuse_secrets(variable, ())
     value = os.environ.get(variable, "").strip()
     empty, sendable = not value, value.isascii() and value.isprintable()
     if value and sendable:
@@ -419,7 +415,7 @@ class Session:
     ) -> None:
         _check_numbers(timeout=timeout, rate=rate, retries=retries)
         self.base_url = checked_address(base_url)
-        refuse_secret_headers(headers or {})
+        refuse_secrets(None, headers or ())
         self._secrets = Secrets(secrets or {})
         self._timeout = timeout
         self._retries = retries

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections import Counter
+from contextlib import contextmanager
 from enum import StrEnum
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args, get_origin
 
 import msgspec
 
-from veriglot.errors import InputError, UnknownNameError
-from veriglot.records import from_mapping
+from veriglot.errors import InputError, UnknownNameError, VeriglotError
+from veriglot.records import decode_json, from_mapping
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterable, Iterator
 
     from veriglot.errors import UsageError
 
-__all__ = ["read_toml_records"]
+__all__ = ["errors_of", "paths_in", "read_json_record", "read_toml_records", "require", "require_unique"]
 
 StructT = TypeVar("StructT", bound=msgspec.Struct)
 
@@ -37,6 +40,52 @@ def read_toml_records(path: Path, kind: type[StructT], what: str) -> StructT:
     data = _toml(path, what)
     _known(data, kind, "", what)
     return from_mapping(data, kind)
+
+
+def read_json_record(path: Path, kind: type[StructT], remedy: str) -> StructT:
+    """The one record that a file of JSON holds.
+
+    Raises:
+        InputError: there is none, or it holds something else: `remedy` says what would be right.
+    """
+    try:
+        return from_mapping(decode_json(path.read_bytes()), kind)
+    except InputError as error:
+        raise InputError(error.detail, path=str(path), field=error.field, remedy=remedy) from None
+    except OSError as error:
+        raise InputError(f"it cannot be read: {error.strerror}", path=str(path), remedy="Check the path.") from error
+
+
+@contextmanager
+def errors_of(path: Path) -> Iterator[None]:
+    """Make every error of Veriglot an `InputError` that names the file at `path`."""
+    try:
+        yield
+    except InputError as error:
+        raise error.at(path=str(path)) from None
+    except VeriglotError as error:
+        raise InputError(error.message, remedy=error.remedy, path=str(path)) from error
+
+
+def require(fits: object, message: str, field: str, remedy: str = "") -> None:
+    """Refuse what does not fit.
+
+    Raises:
+        InputError: it does not; `field` names the place.
+    """
+    if not fits:
+        raise InputError(message, field=field, remedy=remedy)
+
+
+def require_unique(names: Iterable[str], field: str) -> None:
+    """Refuse a name that occurs twice."""
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    require(not twice, f"{next(iter(twice), None)!r} occurs twice", field, "Give each a name of its own.")
+
+
+def paths_in(folder: Path, paths: str | Iterable[str]) -> list[Path]:
+    """One path or several, which are relative to a folder."""
+    return [folder / Path(path).expanduser() for path in ((paths,) if isinstance(paths, str) else paths)]
 
 
 def _toml(path: Path, what: str) -> dict[str, Any]:

@@ -10,9 +10,8 @@ import msgspec
 from rich.text import Text
 
 from veriglot.bench.figures import SURE_TEXTS, UNTUNED, few
-from veriglot.bench.results import MEAN
 from veriglot.errors import UnknownNameError
-from veriglot.metrics.estimate import FEWEST_TEXTS, too_few
+from veriglot.metrics.estimate import FEWEST_TEXTS, MEAN, too_few
 from veriglot.report.bench_tables import ALL, View, bench_tables
 from veriglot.report.pages import Fold, Section, macro, markdown_report, write_report
 from veriglot.report.tables import Cell, Table

@@ -5,7 +5,7 @@ from __future__ import annotations
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from veriglot.bench.results import MEAN
+from veriglot.metrics.estimate import MEAN
 from veriglot.metrics.measures import AT_THRESHOLD, ITEM_MEASURES, SPAN_MEASURES
 from veriglot.report.tables import Table
 from veriglot.report.text_layout import number

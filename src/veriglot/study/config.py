@@ -4,28 +4,23 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from veriglot.datasets.responses import MFAVA_SEEDS, Design, Style
-from veriglot.errors import InputError, UsageError, VeriglotError
-from veriglot.http.session import refuse_given_key, refuse_secret_headers
+from veriglot.errors import InputError, UsageError
+from veriglot.http.session import refuse_secrets
 from veriglot.llm.client import Settings
 from veriglot.rates.estimators import DRAWS, ESTIMATORS
-from veriglot.records import Estimator
+from veriglot.records import ErrorProfile, Estimator
 from veriglot.records.languages import get_language
-from veriglot.records.settings import read_toml_records
-from veriglot.signatures import digest, file_sha256
+from veriglot.records.settings import errors_of, paths_in, read_json_record, read_toml_records, require, require_unique
+from veriglot.signatures import digest
 from veriglot.storage.files import partial_path
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-__all__ = ["Config", "DetectorEntry", "Folder", "ModelEntry", "StudyEntry", "load"]
+__all__ = ["REMEASURE", "Config", "DetectorEntry", "Folder", "ModelEntry", "StudyEntry", "load", "read_profile"]
 
 
 # The tables of a study file, as records: what may stand in it, with its defaults.
@@ -137,6 +132,11 @@ class DetectorEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     profile: str | None = None
     labelled: str | None = None
 
+    @property
+    def unique_name(self) -> str:
+        """Its name in the run's folder."""
+        return self.label or self.name
+
 
 class LabelsEntry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`[labels]`: gold labels of some of the study's own responses, for the estimator `ppi`."""
@@ -171,25 +171,18 @@ class Entries(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     resources: dict[str, dict[str, float]] = {}
 
 
+REMEASURE = "Measure it with `veriglot evaluate ... -o profile.json` as the study uses it."
 _DECLARED = {"name", "family", "parameters", "languages"}
 
 
-@dataclass(frozen=True)
-class Config:
+class Config(Entries, frozen=True, kw_only=True):
     """A study file with its place.
 
     Attributes:
         path: the file.
-        entries: what stands in it.
     """
 
     path: Path
-    entries: Entries
-
-    @property
-    def study(self) -> StudyEntry:
-        """`[study]`."""
-        return self.entries.study
 
     @property
     def title(self) -> str:
@@ -197,20 +190,10 @@ class Config:
         return self.study.title or self.path.stem
 
     @property
-    def queries(self) -> QueriesEntry:
+    def asked(self) -> QueriesEntry:
         """`[queries]`, of a study that asks its models."""
-        assert self.entries.queries is not None
-        return self.entries.queries
-
-    @property
-    def models(self) -> Sequence[ModelEntry]:
-        """`[[models]]`."""
-        return self.entries.models
-
-    @property
-    def detectors(self) -> Sequence[DetectorEntry]:
-        """`[[detectors]]`."""
-        return self.entries.detectors
+        assert self.queries is not None
+        return self.queries
 
     @property
     def estimators(self) -> tuple[Estimator, ...]:
@@ -230,14 +213,9 @@ class Config:
         """Where a path of the file leads: it is relative to the folder that the file is in."""
         return self.path.parent / Path(path).expanduser()
 
-    def places(self, paths: str | tuple[str, ...]) -> list[Path]:
+    def places(self, paths: Paths) -> list[Path]:
         """The same of one path or several."""
-        return [self.place(path) for path in ((paths,) if isinstance(paths, str) else paths)]
-
-    @property
-    def sha256(self) -> str:
-        """Of the file."""
-        return file_sha256(self.path)
+        return paths_in(self.path.parent, paths)
 
 
 def load(path: Path) -> Config:
@@ -248,14 +226,10 @@ def load(path: Path) -> Config:
             values do not go together; a file that it names does not exist.
         UnknownNameError: a language, estimator, client, preset or unit that does not exist.
     """
-    try:
-        config = Config(path, read_toml_records(path, Entries, "study"))
+    with errors_of(path):
+        config = Config(**msgspec.structs.asdict(read_toml_records(path, Entries, "study")), path=path)
         for check in (_check_study, _check_sources, _check_models, _check_detectors):
             check(config)
-    except InputError as error:
-        raise error.at(path=str(path)) from None
-    except VeriglotError as error:
-        raise InputError(error.message, remedy=error.remedy, path=str(path)) from error
     return config
 
 
@@ -265,125 +239,128 @@ def _check_study(config: Config) -> None:
     study = config.study
     segmenter(study.unit)
     config.languages  # noqa: B018  # an unknown one is refused here
-    for table in config.entries.resources.values():
+    for table in config.resources.values():
         config.by_tag(table)
-    if not 0.0 < study.confidence < 1.0:
-        raise InputError("a level lies between 0 and 1, such as 0.95", field="study.confidence")
-    if study.draws < 100:
-        raise InputError("an interval needs at least 100 draws", field="study.draws")
-    if study.seed < 0:
-        raise InputError("a seed is 0 or more", field="study.seed")
+    require(0.0 < study.confidence < 1.0, "a level lies between 0 and 1, such as 0.95", "study.confidence")
+    require(study.draws >= 100, "an interval needs at least 100 draws", "study.draws")
+    require(study.seed >= 0, "a seed is 0 or more", "study.seed")
 
 
 def _check_sources(config: Config) -> None:
-    entries = config.entries
-    if entries.responses is not None and entries.responses.language is not None:
-        get_language(entries.responses.language)
-    if (entries.queries is None) == (entries.responses is None):
-        raise InputError(
-            "a study asks queries or is given responses: it has either [queries] or [responses]", field="queries"
-        )
-    for field, entry in (("queries", entries.queries), ("responses", entries.responses), ("labels", entries.labels)):
+    queries, responses, limits = config.queries, config.responses, config.limits
+    if responses is not None and responses.language is not None:
+        get_language(responses.language)
+    require(
+        (queries is None) != (responses is None),
+        "a study asks queries or is given responses: it has either [queries] or [responses]",
+        "queries",
+    )
+    for field, entry in (("queries", queries), ("responses", responses), ("labels", config.labels)):
         if entry is not None:
-            places = config.places(entry.path)
-            if not places:
-                raise InputError("no file is named", field=f"{field}.path")
-            for path in places:
-                _exists(path, f"{field}.path")
-    queries = entries.queries
-    if queries is not None and (not queries.seeds or len(set(queries.seeds)) < len(queries.seeds)):
-        raise InputError("a study needs at least one seed, and each seed once", field="queries.seeds")
-    if Estimator.PPI in config.estimators and entries.labels is None:
-        raise InputError("the estimator ppi needs labels of some of the study's responses", field="labels")
-    limits = entries.limits
+            require(entry.path, "no file is named", f"{field}.path")
+            _require_files(config, entry.path, f"{field}.path")
+    seeds = (0,) if queries is None else queries.seeds
+    require(
+        seeds and len(set(seeds)) == len(seeds),
+        "a study needs at least one seed, and each seed once",
+        "queries.seeds",
+    )
+    require(
+        Estimator.PPI not in config.estimators or config.labels is not None,
+        "the estimator ppi needs labels of some of the study's responses",
+        "labels",
+    )
     for name, value, minimum in (("calls", limits.calls, 0), ("tokens", limits.tokens, 0), ("jobs", limits.jobs, 1)):
-        if value is not None and value < minimum:
-            raise InputError(f"this has to be at least {minimum}", field=f"limits.{name}")
+        require(value is None or value >= minimum, f"this has to be at least {minimum}", f"limits.{name}")
 
 
-def _exists(path: Path, field: str) -> None:
-    if not path.exists():
-        raise InputError(
-            f"there is no file {path}", field=field, remedy="Paths are relative to the folder of the study file."
-        )
+def _require_files(config: Config, paths: Paths, field: str) -> None:
+    for path in config.places(paths):
+        require(path.exists(), f"there is no file {path}", field, "Paths are relative to the folder of the study file.")
 
 
 def _check_models(config: Config) -> None:
+    require(config.queries is None or config.models, "there is no model to ask", "models", "Add a table [[models]].")
+    require_unique((model.name for model in config.models), "models.name")
+    for number, model in enumerate(config.models):
+        field = f"models[{number}]"
+        require(model.name.strip(), "a model has a name", f"{field}.name")
+        if config.queries is None:
+            _check_given_model(model, field)
+        else:
+            _check_asked_model(config, model, field)
+
+
+def _check_asked_model(config: Config, model: ModelEntry, field: str) -> None:
     from veriglot.llm.client import preset
     from veriglot.llm.registry import CLIENTS
 
-    asked = config.entries.queries is not None
-    if asked and not config.models:
-        raise InputError("there is no model to ask", field="models", remedy="Add a table [[models]].")
-    _once((model.name for model in config.models), "models", "name")
-    for number, model in enumerate(config.models):
-        field = f"models[{number}]"
-        if not model.name.strip():
-            raise InputError("a model has a name", field=f"{field}.name")
-        if not asked:
-            _only_declared(model, field)
-            continue
-        CLIENTS.entry(model.client)
-        _no_secrets(model, field)
-        if model.preset is not None:
-            preset(model.preset)
-        if model.client == "openai" and not model.base_url:
-            raise InputError("the client openai needs the address of a server", field=f"{field}.base_url")
-        if model.client == "scripted" and not model.script:
-            raise InputError("the client scripted needs the file of its rules", field=f"{field}.script")
-        if model.script is not None:
-            _exists(config.place(model.script), f"{field}.script")
-
-
-def _no_secrets(model: ModelEntry, field: str) -> None:
-    """Refuse keys in the file itself, which is copied into the run's folder."""
+    CLIENTS.entry(model.client)
     headers = model.options.get("headers")
-    try:
-        if model.key is not None:
-            refuse_given_key(model.key)
-        if isinstance(headers, dict):
-            refuse_secret_headers(dict.fromkeys(headers, ""))
+    try:  # the file is copied into the run's folder
+        refuse_secrets(model.key, headers if isinstance(headers, dict) else ())
     except UsageError as error:
         raise InputError(error.message, field=f"{field}.key", remedy=error.remedy) from None
+    if model.preset is not None:
+        preset(model.preset)
+    for client, key, needed in (
+        ("openai", "base_url", "the address of a server"),
+        ("scripted", "script", "the file of its rules"),
+    ):
+        wanting = model.client == client and not getattr(model, key)
+        require(not wanting, f"the client {client} needs {needed}", f"{field}.{key}")
+    _require_files(config, model.script or (), f"{field}.script")
 
 
-def _only_declared(model: ModelEntry, field: str) -> None:
+def _check_given_model(model: ModelEntry, field: str) -> None:
     plain = type(model)(model.name)
     for name in plain.__struct_fields__:
-        if name not in _DECLARED and getattr(model, name) != getattr(plain, name):
-            raise InputError(
-                "the responses are given, so nothing is asked of this model",
-                field=f"{field}.{name}",
-                remedy="Beside [responses], a model has a name, family, parameters and languages only.",
-            )
+        require(
+            name in _DECLARED or getattr(model, name) == getattr(plain, name),
+            "the responses are given, so nothing is asked of this model",
+            f"{field}.{name}",
+            "Beside [responses], a model has a name, family, parameters and languages only.",
+        )
 
 
 def _check_detectors(config: Config) -> None:
-    if not config.detectors:
-        raise InputError("there is no detector", field="detectors", remedy="Add a table [[detectors]].")
-    _once((entry.label or entry.name for entry in config.detectors), "detectors", "label")
+    require(config.detectors, "there is no detector", "detectors", "Add a table [[detectors]].")
+    require_unique((entry.unique_name for entry in config.detectors), "detectors.label")
     wanting = [name for name in config.estimators if ESTIMATORS[name].needs_profile]
     for number, entry in enumerate(config.detectors):
         field = f"detectors[{number}]"
-        if entry.threshold is not None and not 0.0 <= entry.threshold <= 1.0:
-            raise InputError("a threshold is a probability between 0 and 1", field=f"{field}.threshold")
-        if entry.profile is not None and entry.labelled is not None:
-            raise InputError("a detector has either a profile or labelled data to measure it on", field=field)
-        for name, path in (("profile", entry.profile), ("labelled", entry.labelled)):
-            if path is not None:
-                _exists(config.place(path), f"{field}.{name}")
-        if entry.profile is None and entry.labelled is None and wanting:
-            raise InputError(
-                f"the estimators {', '.join(wanting)} need the detector's error profile",
-                field=f"{field}.profile",
-                remedy="Make one with `veriglot evaluate LABELLED -o profile.json`, or use raw or ppi alone.",
-            )
+        require(
+            entry.threshold is None or 0.0 <= entry.threshold <= 1.0,
+            "a threshold is a probability between 0 and 1",
+            f"{field}.threshold",
+        )
+        require(
+            entry.profile is None or entry.labelled is None,
+            "a detector has either a profile or labelled data to measure it on",
+            field,
+        )
+        if entry.labelled is not None:
+            _require_files(config, entry.labelled, f"{field}.labelled")
+        if entry.profile is not None:
+            _require_files(config, entry.profile, f"{field}.profile")
+            unit, own = read_profile(config.place(entry.profile)).unit, config.study.unit
+            require(unit == own, f"the profile counts {unit!r}, and the study {own!r}", f"{field}.profile", REMEASURE)
+        require(
+            not wanting or entry.profile is not None or entry.labelled is not None,
+            f"the estimators {', '.join(wanting)} need the detector's error profile",
+            f"{field}.profile",
+            "Make one with `veriglot evaluate LABELLED -o profile.json`, or use raw or ppi alone.",
+        )
 
 
-def _once(names: Iterable[str], table: str, key: str) -> None:
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise InputError(f"{twice[0]!r} occurs twice", field=f"{table}.{key}", remedy="Give each a name of its own.")
+def read_profile(path: Path) -> ErrorProfile:
+    """The error profile in a file that `veriglot evaluate -o` wrote.
+
+    Raises:
+        InputError: there is none, or it holds something else.
+    """
+    remedy = "An error profile is what `veriglot evaluate LABELLED -o profile.json` writes."
+    return read_json_record(path, ErrorProfile, remedy)
 
 
 # The folder of a study's run: what lies where.
@@ -420,7 +397,6 @@ class Folder:
         self.tables = path / "tables"
         self.report = path / "report.html"
         self.cache = path / "cache"
-        self.given = path / "responses" / "given.json"
 
     def responses(self, model: str) -> Path:
         """The responses of one model."""

@@ -112,19 +112,19 @@ class Tallying:
         self._segment = segmenter(unit)
         self._ids = ids
 
-    def add(self, sample: Sample, prediction: Prediction) -> None:
-        """Count one response.
+    def add(self, sample: Sample, prediction: Prediction | None) -> None:
+        """Count one response, with what was said of it; None counts as `missing`.
 
         Raises:
             InputError: the prediction belongs to another response, or marks beyond its end.
         """
-        if prediction.id != sample.id:
+        if prediction is not None and prediction.id != sample.id:
             raise InputError(f"the prediction of {prediction.id!r} cannot be held against the response {sample.id!r}")
-        judged = self._units(sample, prediction) if prediction.status is Status.SCORED else None
+        judged = self._units(sample, prediction) if prediction and prediction.status is Status.SCORED else None
         generator = sample.generator
         name, seed = (generator.name, generator.seed) if generator is not None else (None, None)
         group = self.groups.setdefault(Key(name, language_of(sample, prediction), seed), Group())
-        group.statuses[prediction.status] += 1
+        group.statuses["missing" if prediction is None else prediction.status] += 1
         if judged is None:
             return
         touched, confidences = judged
@@ -168,9 +168,9 @@ def histogram_of(confidences: NDArray[np.float64]) -> NDArray[np.int32]:
     return np.bincount(_BIN[bin_of(confidences)], minlength=BINS).astype(np.int32)
 
 
-def language_of(sample: Sample, prediction: Prediction) -> str:
+def language_of(sample: Sample, prediction: Prediction | None) -> str:
     """The tag that a response is counted under: what was asked for, or else what the detector found."""
-    return tag_of(sample.language) or tag_of(prediction.language) or UNDETERMINED
+    return tag_of(sample.language) or (tag_of(prediction.language) if prediction else None) or UNDETERMINED
 
 
 def query_of(sample: Sample) -> int:
@@ -549,7 +549,7 @@ def estimate_all(config: Config, folder: Folder, plan: Plan, judgings: Sequence[
     Raises:
         InputError: a file was changed after it was made, or labels do not fit.
     """
-    entry = config.entries.labels
+    entry = config.labels
     gold = Gold()
     if entry is not None:
         places = config.places(entry.path)

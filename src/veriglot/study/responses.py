@@ -1,11 +1,11 @@
-"""Responses of a study: asked of its models with every call cached, or given by the user; and rows of its files."""
+"""Responses of a study: asked of its models with every call cached, or given by the user; and what they would take."""
 
 from __future__ import annotations
 
 from collections import Counter
 from contextlib import ExitStack
 from itertools import chain
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TypeVar
 
 import msgspec
 
@@ -15,31 +15,31 @@ from veriglot.formats.reader import SeenIds, files_in, read_rows
 from veriglot.llm.client import preset
 from veriglot.llm.registry import Limits, Store, connect
 from veriglot.records import Prediction, Sample, encode
-from veriglot.records.languages import tag_of
+from veriglot.records.languages import UNDETERMINED, tag_of
 from veriglot.signatures import digest, file_sha256
-from veriglot.storage.checkpoint import FailedRow, InputFile, Progress, without_traces
+from veriglot.storage.checkpoint import FailedRow, Progress, without_traces
 from veriglot.storage.files import open_whole, write_json, write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from veriglot.llm.client import Client
+    from veriglot.pipeline.engine import Watch
     from veriglot.study.config import Config, Folder, ModelEntry
 
 __all__ = [
-    "Joining",
     "Plan",
+    "Rehearsal",
     "all_files",
-    "ask_models",
-    "budgets",
     "data_hashes",
+    "joined",
     "made_samples",
+    "make_responses",
     "pairs",
-    "planned_languages",
+    "rehearse",
     "respondent_of",
     "rows_of",
-    "take_given",
 ]
 
 
@@ -109,49 +109,35 @@ def _decoded(path: Path, kind: type[R]) -> Iterator[R]:
                 ) from None
 
 
-class Joining:
-    """Pairs of two streams. What comes early waits, so two files in the same order take no memory.
+def joined(
+    samples: Iterable[Sample], predictions: Iterable[Prediction]
+) -> Iterator[tuple[Sample | None, Prediction | None]]:
+    """Predictions in their order, each with the sample of its id (None where there is none); then samples without one.
 
-    Attributes:
-        without_sample: predictions that no sample has the id of; known once the pairs were read.
-        without_prediction: samples without a prediction, by (model, language, seed); likewise.
+    What comes early waits, so two files in the same order take no memory.
+
+    Args:
+        samples: each id once.
+        predictions: in any order.
+
+    Raises:
+        InputError: two predictions share an id.
     """
-
-    def __init__(self) -> None:
-        self.without_sample = 0
-        self.without_prediction: Counter[tuple[str | None, str | None, int | None]] = Counter()
-
-    def pairs(
-        self, samples: Iterable[Sample], predictions: Iterable[Prediction]
-    ) -> Iterator[tuple[Sample, Prediction]]:
-        """Each sample that has a prediction, with it; in the order of the predictions.
-
-        Args:
-            samples: each id once.
-            predictions: in any order.
-
-        Raises:
-            InputError: two predictions share an id.
-        """
-        source = iter(samples)
-        early: dict[str, Sample] = {}
-        met = SeenIds()
-        for prediction in predictions:
-            if not met.is_new(prediction.id):
-                raise InputError(f"the id {prediction.id!r} occurs twice among the predictions", field="id")
-            sample = early.pop(prediction.id, None)
-            while sample is None and (following := next(source, None)) is not None:
-                if following.id == prediction.id:
-                    sample = following
-                else:
-                    early[following.id] = following
-            if sample is None:
-                self.without_sample += 1
+    source = iter(samples)
+    early: dict[str, Sample] = {}
+    met = SeenIds()
+    for prediction in predictions:
+        if not met.is_new(prediction.id):
+            raise InputError(f"the id {prediction.id!r} occurs twice among the predictions", field="id")
+        sample = early.pop(prediction.id, None)
+        while sample is None and (following := next(source, None)) is not None:
+            if following.id == prediction.id:
+                sample = following
             else:
-                yield sample, prediction
-        for left in chain(early.values(), source):
-            name, seed = (left.generator.name, left.generator.seed) if left.generator is not None else (None, None)
-            self.without_prediction[name, tag_of(left.language), seed] += 1
+                early[following.id] = following
+        yield sample, prediction
+    for sample in chain(early.values(), source):
+        yield sample, None
 
 
 # Responses.
@@ -177,19 +163,54 @@ class Plan(msgspec.Struct, frozen=True):
         return sum(sum(seeds.values()) for seeds in self.models[model].values())
 
 
-def _queries(config: Config) -> Iterator[Sample | FailedRow]:
-    """The queries in the languages of the study, in the order of the files; rows that cannot be read among them."""
-    entry = config.queries
-    wanted = set(config.languages)
-    for row in rows_of(_query_files(config), format_name=entry.format, language=None):
-        if isinstance(row, FailedRow) or not wanted or row.language is None or row.language in wanted:
-            yield row
+def make_responses(config: Config, folder: Folder, watch: Watch) -> tuple[Plan, int]:
+    """Have the responses in the folder of a run, asked or given; the plan, and how many rows came to nothing.
+
+    Raises:
+        InputError: a file cannot be read, or a response names no model.
+        UsageError: the responses were begun otherwise; a model that the study lists gave no response, or one that it
+            does not list did.
+        ModelError: what every further call would meet too, such as a spending limit; what is done is kept.
+    """
+    labels = tuple(entry.unique_name for entry in config.detectors)
+    if config.responses is not None:
+        watch.begin("reading responses", None)
+        given = _take_given(config, folder, watch)
+        models = {
+            model: {tag: {"-": count} for tag, count in counts.items()} for model, counts in given.languages.items()
+        }
+        if given.left_out:
+            watch.say(f"{given.left_out:,} responses are in languages that the study does not ask for.")
+        made = Plan(config.title, labels, models, asked=False)
+        write_json(folder.plan, made)
+        return made, given.failed
+    asked = config.asked
+    planned: dict[str, dict[str, int]] = {}
+    for row in plan(_queries(config), "", design=asked.design, seeds=asked.seeds):
+        if not isinstance(row, FailedRow):
+            counts = planned.setdefault(row.query.language or UNDETERMINED, {})
+            seed = "-" if row.seed is None else str(row.seed)
+            counts[seed] = counts.get(seed, 0) + 1
+    made = Plan(config.title, labels, {entry.name: planned for entry in config.models}, asked=True)
+    write_json(folder.plan, made)
+    watch.begin("asking models", sum(made.responses(model) for model in made.models))
+    return made, _ask_models(config, folder, watch)
 
 
 def data_hashes(config: Config) -> list[str]:
     """SHA-256 of the files of queries or of given responses, in order."""
-    entry = config.entries.responses or config.queries
+    entry = config.responses or config.asked
     return [file_sha256(path) for path in all_files(config.places(entry.path))]
+
+
+def _queries(config: Config) -> Iterator[Sample | FailedRow]:
+    """The queries in the languages of the study, in the order of the files; rows that cannot be read among them."""
+    rows = rows_of(_query_files(config), format_name=config.asked.format, language=None)
+    return (row for row in rows if isinstance(row, FailedRow) or _is_wanted(row, config.languages))
+
+
+def _is_wanted(row: Sample, languages: Collection[str]) -> bool:
+    return not languages or row.language is None or row.language in languages
 
 
 def respondent_of(config: Config, entry: ModelEntry) -> Respondent:
@@ -205,81 +226,43 @@ def respondent_of(config: Config, entry: ModelEntry) -> Respondent:
     )
 
 
-def budgets(config: Config) -> dict[str, Budget]:
-    """What each model would be asked, whatever is done or cached."""
-    entry = config.queries
-    return {
-        model.name: budget(_queries(config), respondent_of(config, model), design=entry.design, seeds=entry.seeds)
-        for model in config.models
-    }
+def _ask_models(config: Config, folder: Folder, watch: Watch) -> int:
+    """Make the responses of every model, or what is missing of them; how many calls gave nothing, which are repeated.
 
-
-def planned_languages(config: Config) -> Counter[tuple[str, int | None]]:
-    """How many responses the design asks of every model, by language and seed."""
-    entry = config.queries
-    rows = plan(_queries(config), "", design=entry.design, seeds=entry.seeds)
-    return Counter((row.query.language or "und", row.seed) for row in rows if not isinstance(row, FailedRow))
-
-
-def ask_models(
-    config: Config, folder: Folder, *, seen: Callable[[str, msgspec.Struct | FailedRow], None] | None = None
-) -> dict[str, int]:
-    """Make the responses of every model, or what is missing of them; calls that gave nothing are tried again.
-
-    A model whose responses are all there is not connected to: that needs no key and no server. `seen` is called with
-    the model's name for every row that this call adds.
-
-    Returns:
-        Model -> calls that gave nothing.
-
-    Raises:
-        UsageError: the responses were begun otherwise.
-        ModelError: what every further call would meet too, such as a spending limit; what is done is kept.
+    A model whose responses are all there is not connected to: that needs no key and no server.
     """
-    limits = _limits(config, folder)
-    failed = {}
+    limits, asked = _limits(config, folder), config.asked
+    failed = 0
     for entry in config.models:
         output = folder.responses(entry.name)
         mark = output.with_name(output.name + ".asked")
         key = _key(config, entry)
         before = Progress.of(output)
         if before.finished and not before.failed and mark.exists() and mark.read_text("utf-8") == key:
-            failed[entry.name] = 0
             continue
         client = _connect(config, entry, folder, limits)
         try:
-            failed[entry.name] = _ask(config, entry, client, output, seen)
+            failed += responses(
+                output,
+                _queries(config),
+                respondent_of(config, entry),
+                client,
+                design=asked.design,
+                seeds=asked.seeds,
+                inputs=[str(path) for path in _query_files(config)],
+                jobs=config.limits.jobs,
+                retry=True,
+                seen=lambda _: watch.advance(),
+            ).failed
         finally:
             client.close()
         write_whole(mark, key.encode())
     return failed
 
 
-def _ask(
-    config: Config,
-    entry: ModelEntry,
-    client: Client,
-    output: Path,
-    seen: Callable[[str, msgspec.Struct | FailedRow], None] | None,
-) -> int:
-    asked = config.queries
-    return responses(
-        output,
-        _queries(config),
-        respondent_of(config, entry),
-        client,
-        design=asked.design,
-        seeds=asked.seeds,
-        inputs=[str(path) for path in _query_files(config)],
-        jobs=config.entries.limits.jobs,
-        retry=True,
-        seen=None if seen is None else lambda row: seen(entry.name, row),
-    ).failed
-
-
 def _limits(config: Config, folder: Folder) -> Limits | None:
     """What the study may still spend: what its earlier runs paid counts."""
-    wanted = config.entries.limits
+    wanted = config.limits
     if wanted.calls is None and wanted.tokens is None:
         return None
     store = Store(folder.cache)
@@ -313,121 +296,54 @@ def _server_name(config: Config, entry: ModelEntry) -> str:
 
 
 def _query_files(config: Config) -> list[Path]:
-    return all_files(config.places(config.queries.path))
+    return all_files(config.places(config.asked.path))
 
 
 def _key(config: Config, entry: ModelEntry) -> str:
     """What the responses of a model hang on, so far as the study file and the files it names say it."""
     files = [*_query_files(config), *([config.place(entry.script)] if entry.script else [])]
-    respondent = respondent_of(config, entry)
-    parts: list[str | bytes] = [
-        encode(entry),
-        encode(config.queries),
-        respondent.prompt,
-        *config.languages,
-        *(file_sha256(path) for path in files),
-    ]
-    return digest(parts)
+    parts = [encode(entry), encode(config.asked), respondent_of(config, entry).prompt, *config.languages]
+    return digest([*parts, *(file_sha256(path) for path in files)])
 
 
-class Given(msgspec.Struct, frozen=True):
-    """What was brought in, from which files with which options; it stands in `responses/given.json`.
+class _Given(NamedTuple):
+    """What was brought in: model to language (`und` where none is stated) to responses, and the rows that were not."""
 
-    Attributes:
-        inputs: the files that it came from.
-        models: responses of each model, in the order in which the models appear.
-        languages: model -> language (`und` where none is stated) -> responses.
-        left_out: responses in languages that the study does not ask for.
-        failed: rows that could not be read.
-        sizes: bytes of the file of each model.
-    """
-
-    inputs: tuple[InputFile, ...]
-    models: dict[str, int]
-    languages: dict[str, dict[str, int]]
+    languages: dict[str, Counter[str]]
     left_out: int
     failed: int
-    sizes: dict[str, int]
-    options: tuple[str | None, ...] = ()
 
 
-def take_given(config: Config, folder: Folder, *, seen: Callable[[Sample | FailedRow], None] | None = None) -> Given:
-    """Sort the given responses by model into the run's folder, unless that was done from the same files.
-
-    A row that cannot be read stands in `responses/given.failed.jsonl`, and is counted.
-
-    Args:
-        config: the study; models that it lists have to be there, and others are refused.
-        folder: of the run.
-        seen: called for every row.
-
-    Raises:
-        InputError: a file cannot be read, or a response names no model.
-        UsageError: a model that the study lists gave no response, or one that it does not list did.
-    """
-    entry = config.entries.responses
+def _take_given(config: Config, folder: Folder, watch: Watch) -> _Given:
+    """Sort the given responses by model into the run's folder; rows that cannot be read go to `given.failed.jsonl`."""
+    entry = config.responses
     assert entry is not None
-    paths = all_files(config.places(entry.path))
-    before = _before(folder)
-    inputs = tuple(_described(path, () if before is None else before.inputs) for path in paths)
-    options = (entry.format, entry.language, *config.languages, *(model.name for model in config.models))
-    if before is not None and _same(before, inputs, options, folder):
-        return before
-    folder.given.parent.mkdir(parents=True, exist_ok=True)
-    failed_path = folder.given.with_name("given.failed.jsonl")
-    declared, wanted = [model.name for model in config.models], set(config.languages)
+    failed_path = folder.path / "responses" / "given.failed.jsonl"
+    failed_path.parent.mkdir(parents=True, exist_ok=True)
+    declared = [model.name for model in config.models]
     languages: dict[str, Counter[str]] = {}
     files: dict[str, BinaryIO] = {}
     failed = left_out = 0
     with ExitStack() as stack:
         failures = stack.enter_context(open_whole(failed_path))
+        paths = all_files(config.places(entry.path))
         for number, row in enumerate(rows_of(paths, format_name=entry.format, language=entry.language)):
-            if seen is not None:
-                seen(row)
+            watch.advance()
             if isinstance(row, FailedRow):
                 failures.write(encode(msgspec.structs.replace(row, row=number)) + b"\n")
                 failed += 1
-            elif wanted and row.language is not None and row.language not in wanted:
+            elif not _is_wanted(row, config.languages):
                 left_out += 1
             else:
                 model = _model_of(row, declared)
                 if model not in files:
                     files[model] = stack.enter_context(open_whole(folder.responses(model)))
                 files[model].write(encode(row) + b"\n")
-                languages.setdefault(model, Counter())[row.language or "und"] += 1
+                languages.setdefault(model, Counter())[row.language or UNDETERMINED] += 1
         _all_there(declared, files)
     if not failed:
         failed_path.unlink()
-    given = Given(
-        inputs,
-        models={model: counts.total() for model, counts in languages.items()},
-        languages={model: dict(counts) for model, counts in languages.items()},
-        left_out=left_out,
-        failed=failed,
-        sizes={model: folder.responses(model).stat().st_size for model in files},
-        options=options,
-    )
-    write_json(folder.given, given, indent=0)
-    return given
-
-
-def _before(folder: Folder) -> Given | None:
-    try:
-        return msgspec.json.decode(folder.given.read_bytes(), type=Given)
-    except (FileNotFoundError, msgspec.DecodeError):
-        return None  # or of another version: it is made anew
-
-
-def _described(path: Path, known: Sequence[InputFile]) -> InputFile:
-    same = (file for file in known if file.path == str(path) and file.size == path.stat().st_size)
-    return InputFile.of(str(path), next(same, None))
-
-
-def _same(before: Given, inputs: tuple[InputFile, ...], options: tuple[str | None, ...], folder: Folder) -> bool:
-    if [file.sha256 for file in before.inputs] != [file.sha256 for file in inputs] or before.options != options:
-        return False
-    paths = {model: folder.responses(model) for model in before.models}
-    return all(path.exists() and path.stat().st_size == before.sizes[model] for model, path in paths.items())
+    return _Given(languages, left_out, failed)
 
 
 def _model_of(sample: Sample, declared: Collection[str]) -> str:
@@ -452,3 +368,102 @@ def _all_there(declared: Collection[str], present: Collection[str]) -> None:
         )
     if not present:
         raise UsageError("There are no responses in the languages that the study asks for.")
+
+
+# The rehearsal: what a study would take.
+
+
+class ModelCost(Budget, frozen=True, kw_only=True):
+    """What one model would take; of given responses, only the languages.
+
+    Attributes:
+        model: its name.
+        done: how many calls the run's folder has already.
+        cost: the most that all calls may cost, in the currency of the prices; None without prices or `tokens_out`.
+    """
+
+    model: str
+    done: int
+    cost: float | None
+
+
+class Rehearsal(msgspec.Struct, frozen=True):
+    """What a study would take.
+
+    Attributes:
+        title: of the study.
+        models: each.
+        calls: calls that are still to be made, at most.
+        judgements: responses that the detectors are to judge, all together.
+        unreadable: rows of the input that cannot be read.
+        limits: calls and tokens that may be spent; None for no bound.
+        enough: whether the limits let the study finish; None where that is not known.
+    """
+
+    title: str
+    models: tuple[ModelCost, ...]
+    calls: int
+    judgements: int
+    unreadable: int
+    limits: tuple[int | None, int | None]
+    enough: bool | None
+
+
+def rehearse(config: Config, folder: Folder) -> Rehearsal:
+    """Count; nothing is asked, and nothing written.
+
+    Raises:
+        InputError: a file of the study cannot be read.
+    """
+    models, unreadable = _asked(config, folder) if config.queries is not None else _given(config)
+    limits = config.limits
+    return Rehearsal(
+        title=config.title,
+        models=tuple(models),
+        calls=sum(model.calls - model.done for model in models),
+        judgements=sum(sum(model.languages.values()) for model in models) * len(config.detectors),
+        unreadable=unreadable,
+        limits=(limits.calls, limits.tokens),
+        enough=_enough(models, limits.calls, limits.tokens),
+    )
+
+
+def _asked(config: Config, folder: Folder) -> tuple[list[ModelCost], int]:
+    asked, costs = config.asked, []
+    for entry in config.models:
+        needed = budget(_queries(config), respondent_of(config, entry), design=asked.design, seeds=asked.seeds)
+        cost = None
+        if entry.price_in is not None and entry.price_out is not None and needed.tokens_out is not None:
+            cost = (needed.tokens_in * entry.price_in + needed.tokens_out * entry.price_out) / 1e6
+        done = Progress.of(folder.responses(entry.name)).done
+        costs.append(ModelCost(**msgspec.structs.asdict(needed), model=entry.name, done=done, cost=cost))
+    return costs, 0
+
+
+def _given(config: Config) -> tuple[list[ModelCost], int]:
+    entry = config.responses
+    assert entry is not None
+    counts: dict[str, Counter[str]] = {model.name: Counter() for model in config.models}
+    unreadable = 0
+    for row in rows_of(all_files(config.places(entry.path)), format_name=entry.format, language=entry.language):
+        if isinstance(row, FailedRow):
+            unreadable += 1
+        elif _is_wanted(row, config.languages):
+            name = row.generator.name if row.generator is not None else ""
+            counts.setdefault(name, Counter())[row.language or UNDETERMINED] += 1
+    return [
+        ModelCost(0, 0, 0, 0, dict(sorted(languages.items())), model=name, done=0, cost=None)
+        for name, languages in counts.items()
+    ], unreadable
+
+
+def _enough(models: list[ModelCost], calls: int | None, tokens: int | None) -> bool | None:
+    if calls is not None and sum(model.calls for model in models) > calls:
+        return False
+    if tokens is None:
+        return True
+    if sum(model.tokens_in for model in models) > tokens:
+        return False
+    if any(model.tokens_out is None for model in models):
+        return None
+    return sum(model.tokens_in + (model.tokens_out or 0) for model in models) <= tokens

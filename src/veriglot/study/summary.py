@@ -240,7 +240,7 @@ def correlations(
     results.append(
         _related(f"length of the response, in units ({config.study.unit})", "languages", lengths, rates, level)
     )
-    for name, table in config.entries.resources.items():
+    for name, table in config.resources.items():
         results.append(_related(name, "languages", config.by_tag(table), rates, level))
     results += _sizes(models, rated, level)
     return [result for result in results if result is not None]
@@ -344,8 +344,7 @@ def methods_in_words(config: Config, plan: Plan, estimated: Estimated) -> tuple[
 def _responses(config: Config, plan: Plan) -> str:
     if not plan.asked:
         return f"The responses of {_count(len(plan.models), 'model')} were given, not made by this run."
-    entry = config.entries.queries
-    assert entry is not None
+    entry = config.asked
     seeds = ", ".join(map(str, entry.seeds))
     how = (
         "each language's queries were parted into disjoint subsets, one for each seed, and every query was asked once"
@@ -516,7 +515,7 @@ def _model(config: Config, entry: ModelEntry | None, name: str) -> Model:
     if entry is None:
         return Model(name)
     settings: dict[str, str | int | float | bool | None] = {}
-    if config.entries.queries is not None:
+    if config.queries is not None:
         respondent = respondent_of(config, entry)
         settings = {"model": entry.model or entry.name, "prompt": respondent.prompt, "preset": entry.preset}
         given = {**respondent.settings.given(), **respondent.settings.extra}
@@ -586,9 +585,9 @@ def _tests(
 
 def _signature(config: Config, estimated: Estimated) -> str:
     """What was asked and judged, and how: not where the files lie, nor at what address a model was reached."""
-    study, entries = config.study, config.entries
+    study = config.study
     rates = [encode(made.rate) for rated in estimated.cells.values() for made in rated.made]
-    asked = entries.queries
+    asked = config.queries
     models = [encode(respondent_of(config, entry)) for entry in config.models] if asked is not None else []
     return signature(
         data=digest(data_hashes(config))[:16],

@@ -302,8 +302,9 @@ def _query_files(config: Config) -> list[Path]:
 def _key(config: Config, entry: ModelEntry) -> str:
     """What the responses of a model hang on, so far as the study file and the files it names say it."""
     files = [*_query_files(config), *([config.place(entry.script)] if entry.script else [])]
-    parts = [encode(entry), encode(config.asked), respondent_of(config, entry).prompt, *config.languages]
-    return digest([*parts, *(file_sha256(path) for path in files)])
+    hashes = (file_sha256(path) for path in files)
+    prompt = respondent_of(config, entry).prompt
+    return digest([encode(entry), encode(config.asked), prompt, *config.languages, *hashes])
 
 
 class _Given(NamedTuple):

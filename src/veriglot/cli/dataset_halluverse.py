@@ -230,7 +230,8 @@ def _finish(options: HalluverseOptions, source: _Source, facts: Tally, pairs: Ta
 def _plan(options: HalluverseOptions, pages: dict[str, Page], settings: FactSettings) -> None:
     """Print calls and tokens, roughly: each page and each error once, no fact longer than sentences of its page are."""
     from veriglot.datasets.halluverse.facts import Chooser, page_sentences, unfit
-    from veriglot.datasets.silver.injection import Edited, Injector, Task
+    from veriglot.datasets.silver.check import Edited
+    from veriglot.datasets.silver.injection import Injector, Task
     from veriglot.llm.client import estimate_request, estimate_tokens
     from veriglot.records import Sample
 

@@ -166,19 +166,16 @@ def _holds_samples(path: str) -> bool:
 
 def _say_unsupported(articles: Articles, settings: RuleSettings) -> None:
     """Name the languages that lack types that were asked for, or are left out."""
-    from veriglot.datasets.rules.silver import quotable_languages, supported_types
-
-    languages = quotable_languages(articles)
     missing: dict[tuple[str, ...], list[str]] = {}
-    for tag in languages:
-        can = supported_types(tag, settings.taxonomy)
+    for tag in articles.quotable:
+        can = settings.supported(tag)
         types = tuple(type_ for type_, weight in settings.weights().items() if weight and type_ not in can)
         missing.setdefault(types, []).append(tag)
     for types, tags in missing.items():
         if types:
             without = f"{', '.join(types)} in {', '.join(tags)}"
             say(f"Rules make no errors of {without}: the other types have their share there.")
-    alone = [tag for tag in articles.languages() if tag not in languages]
+    alone = [tag for tag in articles.languages() if tag not in articles.quotable]
     if alone:
         say(f"No rows in {', '.join(alone)}: there is one article only.")
 
@@ -284,7 +281,8 @@ def types_of(order: str | None) -> tuple[tuple[str, ...], Order]:
 
 def _plan(source: Queries, injector: Injector, order: Order, clean: float, *, checked: bool, cost: Cost) -> None:
     """Calls and tokens, roughly: each error once, no passage longer than what is known of it."""
-    from veriglot.datasets.silver.injection import Edited, Task, tasks
+    from veriglot.datasets.silver.check import Edited
+    from veriglot.datasets.silver.injection import Task, tasks
     from veriglot.llm.client import estimate_request, estimate_tokens
     from veriglot.text.segmentation import sentences
 

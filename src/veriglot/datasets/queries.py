@@ -201,12 +201,10 @@ def _supported(answer: str, reference: Reference, question: str, detector: Detec
 
 def _share_quoted(quote: str, reference: Reference) -> float:
     """Share of the words of a quote that stand in the reference; 0 for a quote without words."""
-    from veriglot.text.normalization import fold
-    from veriglot.text.segmentation import words
+    from veriglot.text.segmentation import folded_words
 
-    text, folded_quote = fold(reference.text), fold(quote)
-    evidence_words = {text[start:end] for start, end in words(text, reference.language)}
-    quoted = [folded_quote[start:end] for start, end in words(folded_quote, reference.language)]
+    evidence_words = set(folded_words(reference.text, reference.language))
+    quoted = folded_words(quote, reference.language)
     return sum(word in evidence_words for word in quoted) / len(quoted) if quoted else 0.0
 
 

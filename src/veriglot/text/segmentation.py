@@ -21,13 +21,14 @@ import msgspec
 import numpy as np
 from icu4py.breakers import CharacterBreaker, SentenceBreaker, WordBreaker
 
+from veriglot.text.normalization import fold
 from veriglot.text.unicode import Kind, code_points, kind_table, text_of
 
 if TYPE_CHECKING:
     from icu4py.breakers import BaseBreaker
     from numpy.typing import NDArray
 
-__all__ = ["clusters", "sentences", "space_of", "word_bounds", "words"]
+__all__ = ["clusters", "folded_words", "sentences", "space_of", "word_bounds", "words"]
 
 
 # Whether a language sets spaces between words and sentences.
@@ -223,6 +224,12 @@ _ELIDED = re.compile(
 def words(text: str, language: str | None = None) -> list[tuple[int, int]]:
     """The words of a text as half-open code point ranges, in order. `word_bounds` gives the same as an array."""
     return [(start, end) for start, end in word_bounds(text, language).tolist()]
+
+
+def folded_words(text: str, language: str | None = None) -> list[str]:
+    """The words of a text that was folded (`normalization.fold`), in order."""
+    folded = fold(text)
+    return [folded[start:end] for start, end in words(folded, language)]
 
 
 def word_bounds(text: str, language: str | None = None) -> NDArray[np.int32]:

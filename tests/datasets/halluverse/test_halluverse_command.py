@@ -23,7 +23,7 @@ from veriglot import read
 from veriglot.datasets.halluverse.facts import facts_path
 from veriglot.datasets.halluverse.pairs import read_facts
 from veriglot.datasets.halluverse.summary import load_summary
-from veriglot.datasets.silver.check import Change, check
+from veriglot.datasets.silver.check import Change, Edited, check
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,7 +65,7 @@ def sound(output: Path) -> list[Sample]:
         assert name_of(number).split()[1] in original
         assert "Nobody knows why" not in sample.response  # a sentence too many is no error of a type
         changes = msgspec.convert(made["changes"], list[Change])
-        assert check(original, sample.response, changes, language=tag, evidence=[page]) == []
+        assert check(Edited(original, sample.response, tuple(changes)), language=tag, evidence=[page]) == []
         (annotation,) = sample.annotations
         assert annotation.taxonomy == "halluverse"
         assert annotation.units is not None

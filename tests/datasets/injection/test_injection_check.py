@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veriglot.datasets.silver.check import REASONS, Change, changes_of, check, restored, spans_of
-from veriglot.datasets.silver.injection import rebuilt
+from veriglot.datasets.silver.check import Change, Edited, changes_of, check
 from veriglot.records import Span
 
 MILL = "The mill was built in 1731 by Anna Kroll. It burnt down in 1902."
@@ -34,7 +33,7 @@ def reasons(original: str, edited: str, tag: str = "en", **options: object) -> l
     changes = changes_of(original, text, spans)
     if changes is None:
         return ["outside"]
-    return [one.reason for one in check(original, text, changes, language=tag, **options)]  # type: ignore[arg-type]
+    return [one.reason for one in check(Edited(original, text, tuple(changes)), language=tag, **options)]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -121,7 +120,7 @@ def test_changes_that_cross_or_lie_beyond_the_text_are_no_changes() -> None:
         [Change(22, 26, 22, 99, "entity")],
         [Change(26, 22, 22, 26, "entity")],
     ):
-        assert [one.reason for one in check(MILL, text, changes, language="en")] == ["overlap"]
+        assert [one.reason for one in check(Edited(MILL, text, tuple(changes)), language="en")] == ["overlap"]
     crossing = [Span(0, 10, "entity"), Span(5, 12, "entity")]
     assert changes_of(MILL, MILL, crossing) is None
 
@@ -129,20 +128,13 @@ def test_changes_that_cross_or_lie_beyond_the_text_are_no_changes() -> None:
 def test_something_taken_out_is_told() -> None:
     text = MILL.replace(" by Anna Kroll", "")
     change = Change(26, 26, 26, 40, "entity")
-    assert restored(MILL, text, [change]) == MILL
-    assert [one.reason for one in check(MILL, text, [change], language="en")] == ["deleted"]
+    assert Edited(MILL, text, (change,)).restored == MILL
+    assert [one.reason for one in check(Edited(MILL, text, (change,)), language="en")] == ["deleted"]
 
 
 def test_an_unknown_language_is_checked_for_all_but_what_hangs_on_it() -> None:
     edited = "The mill was built in [entity:17311764] by Anna Kroll. It burnt down in 1902."
     assert reasons(MILL, edited, "xx-unknown") == ["glued"]
-
-
-def test_reasons_are_all_named() -> None:
-    assert set(REASONS) == {
-        "nothing", "type", "overlap", "outside", "deleted", "empty", "unchanged", "glued", "markup", "garbled",
-        "script", "language", "too_much", "supported",
-    }  # fmt: skip
 
 
 WORDS = st.lists(
@@ -161,12 +153,13 @@ def test_a_text_made_of_changes_is_known_again_and_any_other_letter_is_noticed(
         (Change(0, 0, edges[2 * i], edges[2 * i + 1], "entity"), data.draw(st.sampled_from(["Q", "QQ Q", "Ω9"])))
         for i in range(number)
     ]
-    edited = rebuilt(original, put)
-    assert restored(original, edited.text, edited.changes) == original
-    found = changes_of(original, edited.text, spans_of(edited.changes, edited.text))
+    edited = Edited.of(original, put)
+    assert edited.restored == original
+    found = changes_of(original, edited.text, edited.spans)
     assert found is not None
-    assert restored(original, edited.text, found) == original
-    assert spans_of(found, edited.text) == edited.spans
+    again = Edited(original, edited.text, tuple(found))
+    assert again.restored == original
+    assert again.spans == edited.spans
     place = data.draw(st.integers(0, len(edited.text)))
     spans = edited.spans
     if not any(span.start <= place <= span.end for span in spans):

@@ -13,7 +13,7 @@ from real_server import MODEL, start_real_server
 from settings_file import main
 from veriglot import read
 from veriglot.datasets.generation import rejected_path
-from veriglot.datasets.silver.check import Change, check
+from veriglot.datasets.silver.check import Change, Edited, check
 from veriglot.datasets.silver.job import load_account
 from veriglot.records import Evidence, Sample, encode
 
@@ -143,7 +143,7 @@ def test_a_small_real_model_gives_sound_rows_or_reasons(
     for sample in found:
         made = sample.meta["silver"]
         changes = msgspec.convert(made["changes"], list[Change])
-        faults = check(made["passage"], sample.response, changes, language="en", evidence=[ARTICLE])
+        faults = check(Edited(made["passage"], sample.response, tuple(changes)), language="en", evidence=[ARTICLE])
         assert faults == []
     for one in reasons:
         assert one.taken <= one.asked

@@ -13,15 +13,13 @@ from hypothesis import strategies as st
 
 from veriglot.datasets.generation import in_waves
 from veriglot.datasets.prompts import filled, load_prompts, prompt_version
-from veriglot.datasets.silver.check import Change, Violation, restored
+from veriglot.datasets.silver.check import Change, Edited, Violation
 from veriglot.datasets.silver.injection import (
-    Edited,
     Injector,
     Task,
     differing,
     narrowed,
     read_reply,
-    rebuilt,
 )
 from veriglot.llm.client import Closing, Message, Reply, Request
 from veriglot.records import Evidence, Sample
@@ -43,7 +41,7 @@ def put_into(text: str, round_: list[tuple[int, int, str]], type_: str) -> Edite
             continue
         put.append((Change(0, 0, start, end, type_), new))
         read = end + 1
-    return rebuilt(text, put)
+    return Edited.of(text, put)
 
 
 @given(original=st.text("abc .", min_size=1, max_size=40), rounds=st.lists(ROUND, max_size=4), data=st.data())
@@ -64,10 +62,10 @@ def test_rounds_of_errors_keep_their_places_and_can_be_taken_out(
                     for c in after.changes
                 )
             edited = after
-    assert restored(original, edited.text, edited.changes) == original
+    assert edited.restored == original
     out = data.draw(st.sets(st.integers(0, max(0, len(edited.changes) - 1))))
     less = edited.without(out)
-    assert restored(original, less.text, less.changes) == original
+    assert less.restored == original
     assert len(less.changes) == len([n for n in range(len(edited.changes)) if n not in out])
 
 
@@ -87,7 +85,7 @@ def test_an_error_is_narrowed_to_what_is_wrong(old: str, new: str, expected: tup
     original, text = f"He was {old} .", f"He was {new} ."
     found = narrowed(original, text, Change(7, 7 + len(new), 7, 7 + len(old), "entity"), "en")
     assert (original[found.old_start : found.old_end], text[found.start : found.end]) == expected
-    assert restored(original, text, [found]) == original
+    assert Edited(original, text, (found,)).restored == original
 
 
 @pytest.mark.parametrize(

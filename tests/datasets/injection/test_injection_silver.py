@@ -11,7 +11,7 @@ import pytest
 
 from veriglot import load_detector, read
 from veriglot.datasets.generation import rejected_path
-from veriglot.datasets.silver.check import Change, check, restored
+from veriglot.datasets.silver.check import Change, Edited, check
 from veriglot.datasets.silver.injection import Injector, tasks
 from veriglot.datasets.silver.job import SilverRejection, Support, load_account, silver
 from veriglot.errors import UnknownNameError, UsageError
@@ -97,8 +97,8 @@ def test_six_types_one_after_another_whatever_the_order(tmp_path: Path, order: A
         ]
         silver_ = sample.meta["silver"]
         changes = msgspec.convert(silver_["changes"], list[Change])
-        assert restored(silver_["passage"], sample.response, changes) == PASSAGE
-        assert check(PASSAGE, sample.response, changes, language="en", evidence=[ARTICLE]) == []
+        assert Edited(silver_["passage"], sample.response, tuple(changes)).restored == PASSAGE
+        assert check(Edited(PASSAGE, sample.response, tuple(changes)), language="en", evidence=[ARTICLE]) == []
         assert silver_["support"] == "not checked"
         assert sample.evidence[0].text == ARTICLE
     assert load_account(tmp_path / "out.jsonl").languages["en"].calls == 3 * 7

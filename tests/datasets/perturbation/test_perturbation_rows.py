@@ -15,12 +15,10 @@ from villages import LANGUAGES, WITH_PHRASES, articles
 from veriglot.datasets.generation import rejected_path
 from veriglot.datasets.rules.material import Material
 from veriglot.datasets.rules.silver import (
-    RULE_TAXONOMIES,
     RuleSettings,
     make_row,
     planned_rows,
     rule_silver,
-    supported_types,
 )
 from veriglot.datasets.silver.job import load_account
 from veriglot.records import encode
@@ -51,7 +49,7 @@ def test_every_type_in_every_language_is_sound(tag: str) -> None:
     number, found, types = verify(rows)
     assert found == []
     assert number == 40 if tag in WITH_PHRASES else number >= 30
-    assert set(types) == set(supported_types(tag))
+    assert set(types) == set(RuleSettings().supported(tag))
     assert sum(not row["annotations"][0]["spans"] for row in rows) == 10
 
 
@@ -101,7 +99,7 @@ def test_types_that_a_language_lacks_go_to_the_others() -> None:
 @given(
     rows=st.integers(1, 300),
     clean=st.floats(0, 1),
-    weights=st.dictionaries(st.sampled_from(RULE_TAXONOMIES["fava"]), st.floats(0.01, 10), min_size=1),
+    weights=st.dictionaries(st.sampled_from(RuleSettings().types), st.floats(0.01, 10), min_size=1),
     languages=st.lists(st.sampled_from(WITH_PHRASES), min_size=1, max_size=4, unique=True),
 )
 def test_a_plan_is_exact_by_largest_remainders(

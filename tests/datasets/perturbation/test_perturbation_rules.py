@@ -13,13 +13,12 @@ from veriglot.datasets.rules.material import Material, phrase_languages, phrases
 from veriglot.datasets.rules.silver import (
     Edit,
     Quotation,
+    RuleSettings,
     altered_number,
     cased,
     differing_words,
     negated,
     occurrences,
-    relation_error,
-    supported_types,
     values_differ,
 )
 from veriglot.text.segmentation import words
@@ -49,10 +48,17 @@ def test_every_data_file_says_all_that_rules_need(tag: str) -> None:
 
 def test_what_is_not_known_of_a_language_is_said() -> None:
     assert phrases_of("sw") is None
-    assert supported_types("sw") == ("entity", "relation", "invented")
-    assert supported_types("sw", "halluverse") == ("entity", "relation", "sentence")
-    assert supported_types("de") == ("entity", "relation", "contradictory", "invented", "subjective", "unverifiable")
-    assert {tag for tag in LANGUAGES if len(supported_types(tag)) == 6} == set(WITH_PHRASES)
+    assert RuleSettings().supported("sw") == ("entity", "relation", "invented")
+    assert RuleSettings(taxonomy="halluverse").supported("sw") == ("entity", "relation", "sentence")
+    assert RuleSettings().supported("de") == (
+        "entity",
+        "relation",
+        "contradictory",
+        "invented",
+        "subjective",
+        "unverifiable",
+    )
+    assert {tag for tag in LANGUAGES if len(RuleSettings().supported(tag)) == 6} == set(WITH_PHRASES)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +103,7 @@ def test_negation(tag: str, sentence: str, expected: str | None, way: str) -> No
 )
 def test_opposites(tag: str, old: str, new: str) -> None:
     material = Material(tag, articles("en").of("en"))
-    edit = relation_error(Quotation(material, 0, [old]), Random(4))
+    edit = Quotation(material, 0, [old]).error("relation", Random(4))
     assert edit is not None
     assert old[: edit.start] + edit.text + old[edit.end :] == new
 

@@ -16,7 +16,7 @@ from villages import LANGUAGES, articles, seeds
 from settings_file import main, with_settings
 from veriglot import read
 from veriglot.datasets.rules.material import Articles
-from veriglot.datasets.rules.silver import RuleSettings, quotable_languages, rule_silver
+from veriglot.datasets.rules.silver import RuleSettings, rule_silver
 from veriglot.errors import InputError, UsageError
 from veriglot.records import Evidence, Sample, encode
 
@@ -123,7 +123,7 @@ def test_a_language_with_one_article_is_said_and_left_out(silver: Callable[..., 
     assert outcome.code == 0, outcome.err
     assert "No rows in ko" in outcome.err
     assert "no errors of contradictory, subjective, unverifiable in sw" in outcome.err
-    assert quotable_languages(articles("en", "ko", number=1)) == []
+    assert articles("en", "ko", number=1).quotable == []
     assert {sample.language for sample in read(str(tmp_path / "out.jsonl"))} == {"en", "sw"}
 
 

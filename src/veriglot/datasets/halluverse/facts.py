@@ -20,7 +20,7 @@ from veriglot.records import Sample
 from veriglot.storage.checkpoint import FailedRow
 from veriglot.text.noise import garbled
 from veriglot.text.normalization import fold
-from veriglot.text.segmentation import sentences, words
+from veriglot.text.segmentation import folded_words, sentences, words
 from veriglot.wikipedia.wikidata import Person
 
 if TYPE_CHECKING:
@@ -61,8 +61,7 @@ _PAIR = 2
 
 def names_person(sentence: str, names: Iterable[str], language: str) -> bool:
     """Whether one of the names stands in a sentence, or a part of one: the family name, in whatever case."""
-    folded = fold(sentence)
-    word_list = [folded[start:end] for start, end in words(folded, language)]
+    folded, word_list = fold(sentence), folded_words(sentence, language)
     return any(_stands(part, folded, word_list) for name in names for part in _parts(name))
 
 
@@ -319,8 +318,7 @@ class PageText:
         return matcher.quick_ratio() >= _SAME and matcher.ratio() >= _SAME
 
     def _folded(self, text: str) -> tuple[str, ...]:
-        folded = fold(text)
-        return tuple(folded[start:end] for start, end in words(folded, self._page.language))
+        return tuple(folded_words(text, self._page.language))
 
 
 _TOLD: dict[Literal["unsupported", "part", "several"], str] = {

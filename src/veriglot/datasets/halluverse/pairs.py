@@ -19,15 +19,9 @@ from veriglot.datasets.rules.silver import (
     RULES_VERSION,
     Edit,
     Quotation,
-    contradictory_error,
-    entity_error,
-    made_by_rules,
-    relation_error,
-    violations_of,
 )
-from veriglot.datasets.silver.check import Change
+from veriglot.datasets.silver.check import Change, Edited
 from veriglot.datasets.silver.injection import Task as SeedTask
-from veriglot.datasets.silver.injection import rebuilt
 from veriglot.datasets.silver.job import CHECK_VERSION, Made, SilverRejection, generate_silver, silver_rows
 from veriglot.errors import InputError, UsageError
 from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Task, Unit
@@ -42,7 +36,7 @@ if TYPE_CHECKING:
 
     from veriglot.datasets.generation import RunOptions
     from veriglot.datasets.halluverse.facts import FactSettings, Page
-    from veriglot.datasets.silver.injection import Edited, Injector
+    from veriglot.datasets.silver.injection import Injector
     from veriglot.datasets.silver.job import Support
     from veriglot.llm.client import Client
     from veriglot.storage.checkpoint import Tally
@@ -389,7 +383,7 @@ class RuledSet:
         for attempt in range(1, _ATTEMPTS + 1):
             rng = self._rng("pair", seed.id, type_, attempt)
             quotation = self._quotation(tag, seed.meta["page"], [seed.response])
-            edit = _MAKERS[type_](quotation, rng)
+            edit = _sentence_error(quotation, rng) if type_ == "sentence" else quotation.error(type_, rng)
             if edit is None:
                 detail = "nothing in it can be changed so"
                 rejections.append(SilverRejection(seed.id, seed.id, tag, type_, "no_place", detail, attempt))
@@ -399,8 +393,8 @@ class RuledSet:
             quotation.edits.append((edit, type_))
             edited = quotation.applied()
             if type_ == "sentence":
-                edited = rebuilt(edited.original, [(Change(0, 0, 0, len(edited.original), type_), edited.text)])
-            faults = violations_of(quotation, edited, (type_,))
+                edited = Edited.of(edited.original, [(Change(0, 0, 0, len(edited.original), type_), edited.text)])
+            faults = quotation.violations(edited, (type_,))
             rejections += [
                 SilverRejection(
                     seed.id, seed.id, tag, type_, fault.reason, fault.detail, attempt,
@@ -417,7 +411,7 @@ class RuledSet:
     def _sample(self, seed: Sample, quotation: Quotation, edited: Edited) -> Sample:
         version = f"pairs@{_PAIR_RULES_VERSION},rules@{RULES_VERSION}"
         made = {
-            "seed": seed.id, "passage": edited.original, "given": True, **made_by_rules(quotation, edited, version)
+            "seed": seed.id, "passage": edited.original, "given": True, **quotation.made(edited, version)
         }  # fmt: skip
         units = (Unit(0, len(edited.text), edited.changes[0].type),)
         return msgspec.structs.replace(
@@ -433,11 +427,8 @@ class RuledSet:
 
 
 def _sentence_error(quotation: Quotation, rng: Random) -> Edit | None:
-    if rng.random() < _NEGATED:
-        negated = contradictory_error(quotation, rng)
-        if negated is not None:
-            return negated
-    return _of_another(quotation, rng)
+    negated = quotation.error("contradictory", rng) if rng.random() < _NEGATED else None
+    return negated or _of_another(quotation, rng)
 
 
 def _of_another(quotation: Quotation, rng: Random) -> Edit | None:
@@ -465,6 +456,3 @@ def _forms(article: Article) -> list[str]:
     """What a sentence about a person may begin with: the title without brackets, or its last word."""
     title = article.title
     return list(dict.fromkeys(form for form in (title, title.rpartition(" ")[2]) if form))
-
-
-_MAKERS = {"entity": entity_error, "relation": relation_error, "sentence": _sentence_error}

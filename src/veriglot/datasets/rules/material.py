@@ -28,7 +28,7 @@ from functools import cache, cached_property
 from heapq import heappop, heappush
 from importlib.resources import files
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
@@ -38,7 +38,7 @@ from veriglot.text.facts import SentenceWords, dates, rules_of
 from veriglot.text.identification import identify
 from veriglot.text.noise import garbled
 from veriglot.text.normalization import fold
-from veriglot.text.segmentation import sentences, space_of, words
+from veriglot.text.segmentation import folded_words, sentences, space_of, words
 from veriglot.text.unicode import script_of
 
 if TYPE_CHECKING:
@@ -54,7 +54,6 @@ __all__ = [
     "Material",
     "Phrases",
     "Value",
-    "ValueKind",
     "has_case",
     "phrases_of",
     "phrases_version",
@@ -67,26 +66,7 @@ _VERSION = "2"
 _WRITTEN_BOTH_WAYS = frozenset({"zh-Hans", "zh-Hant"})
 
 
-class _Entry(msgspec.Struct, forbid_unknown_fields=True):
-    """One language as it stands in its file."""
-
-    negations: str
-    opposites: str
-    judgements: list[str]
-    claims: list[str]
-    hedges: list[str]
-    negators: str = ""
-    not_after: str = ""
-    not_before: str = ""
-    openings: list[str] = []
-    inside: bool = False
-    determiners: str = ""
-    noun_after: str = ""
-    noun_endings: str = ""
-
-
-@dataclass(frozen=True)
-class Phrases:
+class Phrases(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """One language, as its data file says; see above.
 
     Attributes:
@@ -101,14 +81,17 @@ class Phrases:
     negators: frozenset[str]
     not_after: frozenset[str]
     not_before: frozenset[str]
-    inside: bool
     judgements: tuple[str, ...]
-    openings: tuple[str, ...]
     claims: tuple[str, ...]
     hedges: tuple[str, ...]
     determiners: frozenset[str]
     noun_after: tuple[str, ...]
     noun_endings: tuple[str, ...]
+    openings: tuple[str, ...] = ()
+    inside: bool = False
+
+
+_WORDS = ("negators", "not_after", "not_before", "determiners", "noun_after", "noun_endings")
 
 
 def phrases_version() -> str:
@@ -140,27 +123,13 @@ def phrases_of(language: str, text: str = "") -> Phrases | None:
 
 @cache
 def _read(tag: str) -> Phrases:
-    data: dict[str, Any] = tomllib.loads(
-        files(__package__).joinpath("phrases").joinpath(f"{tag}.toml").read_text("utf-8")
-    )
-    entry = msgspec.convert(data, type=_Entry)
-    pairs = _pairs(entry.negations)
-    return Phrases(
-        negations=tuple(p for p in pairs if not p[0].startswith("-")),
-        endings=tuple((a[1:], b[1:]) for a, b in pairs if a.startswith("-")),
-        opposites=_opposites(entry.opposites),
-        negators=frozenset(entry.negators.casefold().split()),
-        not_after=frozenset(entry.not_after.casefold().split()),
-        not_before=frozenset(entry.not_before.casefold().split()),
-        inside=entry.inside,
-        judgements=tuple(entry.judgements),
-        openings=tuple(entry.openings),
-        claims=tuple(entry.claims),
-        hedges=tuple(entry.hedges),
-        determiners=frozenset(entry.determiners.casefold().split()),
-        noun_after=tuple(entry.noun_after.casefold().split()),
-        noun_endings=tuple(entry.noun_endings.casefold().split()),
-    )
+    data = tomllib.loads(files(__package__).joinpath("phrases").joinpath(f"{tag}.toml").read_text("utf-8"))
+    pairs = _pairs(data["negations"])
+    data |= {name: data.get(name, "").casefold().split() for name in _WORDS}
+    data["negations"] = [pair for pair in pairs if not pair[0].startswith("-")]
+    data["endings"] = [(form[1:], other[1:]) for form, other in pairs if form.startswith("-")]
+    data["opposites"] = _opposites(data["opposites"])
+    return msgspec.convert(data, Phrases)
 
 
 def _opposites(lines: str) -> tuple[tuple[str, str], ...]:
@@ -253,6 +222,11 @@ class Articles:
         """The languages that have articles, sorted."""
         return sorted(self._order)
 
+    @property
+    def quotable(self) -> list[str]:
+        """The languages with articles enough to make rows of: what stands in one is put into another."""
+        return [tag for tag in self.languages() if len(self._order[tag]) > 1]
+
     def of(self, language: str) -> list[Article]:
         """The articles of a language, in an order that depends on the seed and their texts alone."""
         return [self._by_language[language][key] for _, key in sorted(self._order[language], reverse=True)]
@@ -342,8 +316,6 @@ def without_brackets(sentence: str) -> str:
 # Names, numbers and dates of a sentence, each with the shape that another one must have to stand in its place.
 
 
-ValueKind = Literal["date", "number", "name"]
-
 _CASED = frozenset({"Latn", "Cyrl", "Grek", "Armn"})
 _MOST_WORDS = 3  # of a name
 _QUOTED = re.compile(
@@ -357,11 +329,11 @@ _LED = re.compile(r"\d[ \u00a0\u202f]$")
 
 
 class Value(NamedTuple):
-    """A name, number or date; half-open in code points of its sentence."""
+    """A name, number or date (its `kind`); half-open in code points of its sentence."""
 
     start: int
     end: int
-    kind: ValueKind
+    kind: str
     shape: str
 
 
@@ -547,11 +519,13 @@ class Material:
         self._repeated: dict[int, frozenset[str]] = {}
         self._quotable: dict[int, list[str]] = {}
 
+    def _folded(self, texts: Iterable[str]) -> Iterator[str]:
+        return (word for text in texts for word in folded_words(text, self.language))
+
     def known(self, number: int) -> frozenset[str]:
         """The folded words of an article."""
         if number not in self._known:
-            folded = (fold(text) for text in self.articles[number].texts)
-            self._known[number] = frozenset(text[s:e] for text in folded for s, e in words(text, self.language))
+            self._known[number] = frozenset(self._folded(self.articles[number].texts))
         return self._known[number]
 
     def sentences(self, number: int) -> list[str]:
@@ -579,8 +553,7 @@ class Material:
     def _terms(self, number: int) -> frozenset[str]:
         """Rare words of titles, where no capital tells names; of articles without titles, those that one repeats."""
         if number not in self._repeated:
-            folded = (fold(text) for text in self.articles[number].texts)
-            counts = Counter(text[s:e] for text in folded for s, e in words(text, self.language))
+            counts = Counter(self._folded(self.articles[number].texts))
             self._repeated[number] = frozenset(
                 word
                 for word, n in counts.items()
@@ -591,8 +564,7 @@ class Material:
     @cached_property
     def _titled(self) -> frozenset[str]:
         """The folded words of all titles."""
-        titles = (fold(article.title) for article in self.articles)
-        return frozenset(title[s:e] for title in titles for s, e in words(title, self.language))
+        return frozenset(self._folded(article.title for article in self.articles))
 
     def _is_noun(self, before: str, word: str) -> bool:
         """Whether a capitalised word is a noun and no name, in a language that writes both with capital letters."""
@@ -641,8 +613,7 @@ class Material:
         if not texts and value.kind == "name":
             texts = self._values.get(("name", value.shape.rpartition(" ")[0])) or ()
         for text in rng.sample(texts, min(len(texts), 8)):
-            folded = fold(text)
-            if not all(folded[s:e] in known for s, e in words(folded, self.language)):
+            if not known.issuperset(folded_words(text, self.language)):
                 return text
         return None
 
@@ -664,10 +635,8 @@ class Material:
             if other == number or not listed:
                 continue
             sentence = rng.choice(listed)
-            folded = fold(sentence)
-            sentence_words = [folded[s:e] for s, e in words(folded, self.language)]
-            strange = [word for word in sentence_words if word not in self.known(number) and self.rare(word)]
-            if len(strange) >= 2:
+            strange = [word not in self.known(number) and self.rare(word) for word in self._folded([sentence])]
+            if sum(strange) >= 2:
                 return other, sentence
         return None
 

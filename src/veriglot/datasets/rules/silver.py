@@ -20,14 +20,13 @@ from veriglot.datasets.rules.material import (
     phrases_version,
     without_brackets,
 )
-from veriglot.datasets.silver.check import Change, check
-from veriglot.datasets.silver.injection import rebuilt
+from veriglot.datasets.silver.check import Change, Edited, check
 from veriglot.datasets.silver.job import CHECK_VERSION, Made, SilverRejection, generate_silver
 from veriglot.errors import InputError, UsageError
 from veriglot.records import Annotation, Generator, Kind, Sample
+from veriglot.records.taxonomy import taxonomy
 from veriglot.text.facts import rules_of
-from veriglot.text.normalization import fold
-from veriglot.text.segmentation import words
+from veriglot.text.segmentation import folded_words, words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,27 +34,13 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from veriglot.datasets.generation import RunOptions
-    from veriglot.datasets.rules.material import Article, Articles, Phrases, Value, ValueKind
+    from veriglot.datasets.rules.material import Article, Articles, Phrases, Value
     from veriglot.datasets.silver.check import Violation
-    from veriglot.datasets.silver.injection import Edited
     from veriglot.storage.checkpoint import Tally
 
     _Maker = Callable[["Quotation", Random], "Edit | None"]
 
-__all__ = [
-    "RULES_VERSION",
-    "Edit",
-    "Quotation",
-    "RuleSettings",
-    "contradictory_error",
-    "entity_error",
-    "made_by_rules",
-    "quotable_languages",
-    "relation_error",
-    "rule_silver",
-    "supported_types",
-    "violations_of",
-]
+__all__ = ["RULES_VERSION", "Edit", "Quotation", "RuleSettings", "rule_silver"]
 
 
 class Edit(NamedTuple):
@@ -127,11 +112,25 @@ class Quotation:
 
     def applied(self) -> Edited:
         """The text with the errors in it, and where each stands."""
-        return rebuilt(self.text, [(Change(0, 0, e.start, e.end, type_), e.text) for e, type_ in self._in_order()])
+        return Edited.of(self.text, [(Change(0, 0, e.start, e.end, type_), e.text) for e, type_ in self._in_order()])
 
-    def ways(self) -> list[str]:
-        """Which rule made each error, in the order of the text."""
-        return [edit.way for edit, _ in self._in_order()]
+    def error(self, type_: str, rng: Random) -> Edit | None:
+        """What would make an error of a type of FAVA; None where there is no place for one."""
+        return _MAKERS[type_](self, rng)
+
+    def violations(self, edited: Edited, types: Sequence[str]) -> list[Violation]:
+        """What the check has against it with errors."""
+        return check(edited, language=self.article.language, evidence=self.article.texts, types=types)
+
+    def made(self, edited: Edited, rules: str) -> dict[str, Any]:
+        """What `meta.silver` says of it with errors: what was changed, and by which rules."""
+        return {
+            "passage": edited.original,
+            "changes": [msgspec.structs.asdict(change) for change in edited.changes],
+            "ways": [edit.way for edit, _ in self._in_order()],
+            "rules": rules,
+            "support": "not checked",
+        }
 
     def _in_order(self) -> list[tuple[Edit, str]]:
         return sorted(self.edits, key=lambda edit: edit[0][:2])
@@ -140,14 +139,14 @@ class Quotation:
 # Entity errors: a name, number or date gives way to another one of its kind.
 
 
-_KINDS: tuple[ValueKind, ...] = ("name", "name", "number", "date")
+_KINDS = ("name", "name", "number", "date")
 _NEAR = 0.35  # of the exchanges: with a value of the same article, which is harder to see
 _REWRITTEN = 0.6  # of the numbers: other digits, instead of another article's number
 _EARLIEST_YEAR, _LATEST_YEAR = 1000, 2025
 _APART = 60  # years
 
 
-def entity_error(quotation: Quotation, rng: Random) -> Edit | None:
+def _entity_error(quotation: Quotation, rng: Random) -> Edit | None:
     """One value of the quotation exchanged within its kind; None where it holds none that can be."""
     candidates = [
         (start + value.start, start + value.end, value)
@@ -218,10 +217,8 @@ def _digit(value: int, like: str) -> str:
 
 def values_differ(old: str, new: str) -> bool:
     """Whether neither says what the other does: `Filangieri` may stand for `Carlo Filangieri`, `05` for `5`."""
-    before, after = fold(old), fold(new)
-    values_before = {before[s:e].lstrip("0") for s, e in words(before)}
-    other = {after[s:e].lstrip("0") for s, e in words(after)}
-    return not (values_before <= other or other <= values_before)
+    before, after = ({word.lstrip("0") for word in folded_words(text)} for text in (old, new))
+    return not (before <= after or after <= before)
 
 
 # Where a form of a language's data file stands in a text, and another one written in its place.
@@ -272,7 +269,7 @@ _SENTENCE_END = re.compile(r"[.!?]\s")
 _LEAST_BETWEEN = 2  # words between two values; numbers do with a preposition: `from 1914 to 1918`
 
 
-def relation_error(quotation: Quotation, rng: Random) -> Edit | None:
+def _relation_error(quotation: Quotation, rng: Random) -> Edit | None:
     """A form turned into its opposite, or two values in each other's place; None where neither fits.
 
     In a language whose opposites are not known, a word gives way to another one of its ending.
@@ -345,7 +342,7 @@ def _other_word(quotation: Quotation, rng: Random) -> Edit | None:
     return None
 
 
-def contradictory_error(quotation: Quotation, rng: Random) -> Edit | None:
+def _contradictory_error(quotation: Quotation, rng: Random) -> Edit | None:
     """A whole sentence with its negation in place of it; None where no sentence can be negated."""
     phrases = quotation.phrases
     if phrases is None:
@@ -473,10 +470,7 @@ def _inserted(quotation: Quotation, statement: str, way: str, rng: Random) -> Ed
 # Everything is settled before the first row is made, so that shares come out as asked, and any row can be made alone.
 
 
-RULE_TAXONOMIES: dict[str, tuple[str, ...]] = {
-    "fava": ("entity", "relation", "contradictory", "invented", "subjective", "unverifiable"),
-    "halluverse": ("entity", "relation", "sentence"),
-}
+_TAXONOMIES = ("fava", "halluverse")
 _NEED_PHRASES = frozenset({"contradictory", "subjective", "unverifiable"})
 
 
@@ -506,14 +500,14 @@ class RuleSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.taxonomy not in RULE_TAXONOMIES:
+        if self.taxonomy not in _TAXONOMIES:
             raise UsageError(
                 f"Rules make no errors of the taxonomy {self.taxonomy!r}.",
-                remedy=f"Name one of {', '.join(RULE_TAXONOMIES)}.",
+                remedy=f"Name one of {', '.join(_TAXONOMIES)}.",
             )
-        strange = sorted(set(self.shares) - set(RULE_TAXONOMIES[self.taxonomy]))
+        strange = sorted(set(self.shares) - set(self.types))
         if strange:
-            types = ", ".join(RULE_TAXONOMIES[self.taxonomy])
+            types = ", ".join(self.types)
             raise UsageError(f"The taxonomy {self.taxonomy} has no type {strange[0]!r}.", remedy=f"It has {types}.")
         if any(not 0 <= share < float("inf") for share in self.shares.values()) or (
             self.shares and not sum(self.shares.values())
@@ -526,11 +520,21 @@ class RuleSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         if self.rows < 1 or self.articles < 2:
             raise UsageError("There is at least one row to make, from at least two articles of a language.")
 
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The types of the taxonomy, in its order."""
+        return tuple(taxonomy(self.taxonomy).types)
+
     def weights(self) -> dict[str, float]:
-        """The share of each type of the taxonomy, in its order; they sum to 1."""
-        given = self.shares or dict.fromkeys(RULE_TAXONOMIES[self.taxonomy], 1.0)
+        """The share of each type; they sum to 1."""
+        given = self.shares or dict.fromkeys(self.types, 1.0)
         total = sum(given.values())
-        return {type_: given.get(type_, 0.0) / total for type_ in RULE_TAXONOMIES[self.taxonomy]}
+        return {type_: given.get(type_, 0.0) / total for type_ in self.types}
+
+    def supported(self, language: str) -> tuple[str, ...]:
+        """The types that rules can make in a language; contradictory, subjective and unverifiable need its words."""
+        known = phrases_of(language) is not None
+        return tuple(type_ for type_ in self.types if known or type_ not in _NEED_PHRASES)
 
 
 class _Planned(msgspec.Struct, frozen=True):
@@ -542,17 +546,6 @@ class _Planned(msgspec.Struct, frozen=True):
     types: tuple[str, ...]
 
 
-def supported_types(language: str, taxonomy: str = "fava") -> tuple[str, ...]:
-    """The types of errors that rules can make in a language; contradictory, subjective and unverifiable need its words.
-
-    Args:
-        language: BCP 47 tag.
-        taxonomy: `fava` or `halluverse`.
-    """
-    known = phrases_of(language) is not None
-    return tuple(type_ for type_ in RULE_TAXONOMIES[taxonomy] if known or type_ not in _NEED_PHRASES)
-
-
 def planned_rows(languages: Sequence[str], settings: RuleSettings) -> Iterator[_Planned]:
     """Every row, language by language; the same for equal arguments."""
     numbers = _apportioned(dict.fromkeys(languages, 1.0), settings.rows)
@@ -562,7 +555,7 @@ def planned_rows(languages: Sequence[str], settings: RuleSettings) -> Iterator[_
 
 def _of_language(tag: str, rows: int, settings: RuleSettings) -> Iterator[_Planned]:
     rng = Random(f"plan {settings.seed} {tag}")  # noqa: S311  a seeded draw, not a secret
-    can = supported_types(tag, settings.taxonomy)
+    can = settings.supported(tag)
     weights = {type_: weight for type_, weight in settings.weights().items() if type_ in can and weight}
     clean = set(rng.sample(range(rows), round(settings.clean * rows) if weights else rows))
     counts = [0 if row in clean else rng.randint(settings.fewest, settings.most) for row in range(rows)]
@@ -620,7 +613,7 @@ def make_row(planned: _Planned, material: Material, settings: RuleSettings) -> M
             rejections.append(reject(missed, "no_place", detail, quotation.text))
             continue
         edited = quotation.applied()
-        violations = violations_of(quotation, edited, planned.types) if planned.types else []
+        violations = quotation.violations(edited, planned.types) if planned.types else []
         for violation in violations:
             error = (violation.start, violation.end)
             about = next((change.type for change in edited.changes if (change.start, change.end) == error), "row")
@@ -641,14 +634,6 @@ def _rejection(
     id_: str, article: str, language: str, attempt: int, type_: str, reason: str, detail: str, text: str = ""
 ) -> SilverRejection:
     return SilverRejection(id_, article, language, type_, reason, detail, attempt, text)
-
-
-def violations_of(quotation: Quotation, edited: Edited, types: Sequence[str]) -> list[Violation]:
-    """What the check has against a quotation with errors."""
-    article = quotation.article
-    return check(
-        edited.original, edited.text, edited.changes, language=article.language, evidence=article.texts, types=types
-    )
 
 
 def _quotation(
@@ -677,21 +662,23 @@ def _quotation(
 def _about(listed: list[str], question: str, language: str) -> int:
     """Which sentence shares the most words with a question; the first of equal ones."""
 
-    def words_of(text: str) -> frozenset[str]:
-        folded = fold(text)
-        return frozenset(folded[s:e] for s, e in words(folded, language))
-
-    asked = words_of(question)
-    shared = [len(asked & words_of(sentence)) / (3 + len(words(sentence, language))) for sentence in listed]
+    asked = frozenset(folded_words(question, language))
+    shared = [
+        len(asked.intersection(folded_words(sentence, language))) / (3 + len(words(sentence, language)))
+        for sentence in listed
+    ]
     return shared.index(max(shared))
 
 
 def _put_in(quotation: Quotation, types: tuple[str, ...], rng: Random) -> str | None:
     """Put the errors in; returns the type that found no place, or None where all did."""
-    supported = supported_types(quotation.material.language)
     for type_ in sorted(types, key=_ORDER.index):
-        rule = rng.choice([name for name in _SENTENCES if name in supported]) if type_ == "sentence" else type_
-        edit = _MAKERS[rule](quotation, rng)
+        rule = type_
+        if type_ == "sentence":
+            rule = rng.choice(
+                [name for name in _SENTENCES if phrases_of(quotation.material.language) or name not in _NEED_PHRASES]
+            )
+        edit = quotation.error(rule, rng)
         if edit is None:
             return type_
         quotation.edits.append((edit, type_))
@@ -699,12 +686,12 @@ def _put_in(quotation: Quotation, types: tuple[str, ...], rng: Random) -> str | 
 
 
 _MAKERS: dict[str, _Maker] = {
-    "contradictory": contradictory_error,
+    "contradictory": _contradictory_error,
     "invented": _invented_error,
     "subjective": _subjective_error,
     "unverifiable": _unverifiable_error,
-    "entity": entity_error,
-    "relation": relation_error,
+    "entity": _entity_error,
+    "relation": _relation_error,
 }
 _SENTENCES = ("contradictory", "invented", "unverifiable")  # what HalluVerse25's `sentence` is made by
 _ORDER = ("contradictory", "sentence", "invented", "unverifiable", "subjective", "entity", "relation")
@@ -726,28 +713,9 @@ def _sample(
         annotations=(Annotation("rules", Kind.MODEL, settings.taxonomy, edited.spans),),
         meta={
             "group": article.id,
-            "silver": {"seed": article.id, **made_by_rules(quotation, edited, f"rules@{RULES_VERSION}")},
+            "silver": {"seed": article.id, **quotation.made(edited, f"rules@{RULES_VERSION}")},
         },
     )
-
-
-def made_by_rules(quotation: Quotation, edited: Edited, rules: str) -> dict[str, Any]:
-    """What `meta.silver` says of a row: what was changed, and by which rules."""
-    return {
-        "passage": edited.original,
-        "changes": [msgspec.structs.asdict(change) for change in edited.changes],
-        "ways": quotation.ways(),
-        "rules": rules,
-        "support": "not checked",
-    }
-
-
-_FEWEST_ARTICLES = 2  # what stands in one is put into another
-
-
-def quotable_languages(articles: Articles) -> list[str]:
-    """The languages with articles enough to make rows of."""
-    return [tag for tag in articles.languages() if len(articles.of(tag)) >= _FEWEST_ARTICLES]
 
 
 def rule_silver(
@@ -772,7 +740,7 @@ def rule_silver(
         InputError: no language has two articles.
         UsageError: the output was begun otherwise.
     """
-    languages = quotable_languages(articles)
+    languages = articles.quotable
     if not languages:
         raise InputError(
             "No language has two articles whose passages can be quoted.",
@@ -789,7 +757,7 @@ def rule_silver(
         output,
         planned_rows(languages, settings),
         work,
-        RULE_TAXONOMIES[settings.taxonomy],
+        settings.types,
         signature=f"rules@{RULES_VERSION},{phrases_version()}",
         settings={"settings": settings, "check": f"check@{CHECK_VERSION}"},
         maker="rules",

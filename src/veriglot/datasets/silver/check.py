@@ -17,13 +17,13 @@ from veriglot.records.languages import find_language, same_language
 from veriglot.text.identification import identify
 from veriglot.text.noise import garbled
 from veriglot.text.normalization import fold
-from veriglot.text.segmentation import sentences, words
+from veriglot.text.segmentation import folded_words, sentences, words
 from veriglot.text.unicode import Kind, code_points, kind_table, script_shares
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
-__all__ = ["Change", "Violation", "changes_of", "check", "spans_of"]
+__all__ = ["Change", "Edited", "Violation", "changes_of", "check"]
 
 
 class Change(msgspec.Struct, frozen=True, order=True):
@@ -42,16 +42,6 @@ class Change(msgspec.Struct, frozen=True, order=True):
     type: str
 
 
-def spans_of(changes: Iterable[Change], text: str) -> tuple[Span, ...]:
-    """The spans that changes make in the edited text, in order, without white space at their edges.
-
-    Changes without a text of their own have none.
-    """
-    trimmed = (_trimmed(text, change.start, change.end) for change in sorted(changes))
-    types = (change.type for change in sorted(changes))
-    return tuple(Span(s, e, type_, text=text[s:e]) for (s, e), type_ in zip(trimmed, types, strict=True) if s < e)
-
-
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
     while start < end and text[start].isspace():
         start += 1
@@ -60,14 +50,88 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
     return start, end
 
 
-def restored(original: str, text: str, changes: Sequence[Change]) -> str:
-    """The edited text with what stood there before put back; equal to `original` if nothing else was changed."""
-    parts: list[str] = []
-    read = 0
-    for change in changes:
-        parts += [text[read : change.start], original[change.old_start : change.old_end]]
-        read = change.end
-    return "".join([*parts, text[read:]])
+class Edited(msgspec.Struct, frozen=True):
+    """A text and what makes it different from the original.
+
+    Attributes:
+        original: the text without errors.
+        text: the text with them.
+        changes: the errors, in order.
+    """
+
+    original: str
+    text: str
+    changes: tuple[Change, ...] = ()
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """The errors as spans of the text, without white space at their edges; what was only taken out has none."""
+        trimmed = (_trimmed(self.text, change.start, change.end) for change in self.changes)
+        pairs = zip(self.changes, trimmed, strict=True)
+        return tuple(Span(s, e, change.type, text=self.text[s:e]) for change, (s, e) in pairs if s < e)
+
+    @property
+    def restored(self) -> str:
+        """The text with what stood there before put back; equal to `original` if nothing else was changed."""
+        parts: list[str] = []
+        read = 0
+        for change in self.changes:
+            parts += [self.text[read : change.start], self.original[change.old_start : change.old_end]]
+            read = change.end
+        return "".join([*parts, self.text[read:]])
+
+    def then(self, text: str, changes: Sequence[Change]) -> Edited | None:
+        """With further errors; None where one of them touches an error that is there already.
+
+        Args:
+            text: the text with all of them.
+            changes: the further ones, in order; what stood there before are places of this text.
+        """
+        if any(_touches(new, change) for new in changes for change in self.changes):
+            return None
+        before = [
+            Change(c.start + _moved(changes, c.start), c.end + _moved(changes, c.start), c.old_start, c.old_end, c.type)
+            for c in self.changes
+        ]
+        after = [
+            Change(c.start, c.end, self._originally(c.old_start), self._originally(c.old_end), c.type) for c in changes
+        ]
+        return Edited(self.original, text, tuple(sorted([*before, *after])))
+
+    def without(self, places: Collection[int]) -> Edited:
+        """With some errors taken out again, by their places in `changes`."""
+        changes = [change for number, change in enumerate(self.changes) if number not in places]
+        return Edited.of(self.original, [(c, self.text[c.start : c.end]) for c in changes])
+
+    def _originally(self, offset: int) -> int:
+        """The place of the original that a place outside all errors belongs to."""
+        return offset + sum((c.old_end - c.old_start) - (c.end - c.start) for c in self.changes if c.end <= offset)
+
+    @classmethod
+    def of(cls, original: str, put: Iterable[tuple[Change, str]]) -> Edited:
+        """The original with texts put in the places `[old_start, old_end)` of changes, in order and not overlapping."""
+        parts: list[str] = []
+        changes: list[Change] = []
+        read = written = 0
+        for change, new in put:
+            unchanged = original[read : change.old_start]
+            start = written + len(unchanged)
+            parts += [unchanged, new]
+            read, written = change.old_end, start + len(new)
+            changes.append(Change(start, written, change.old_start, change.old_end, change.type))
+        return cls(original, "".join([*parts, original[read:]]), tuple(changes))
+
+
+def _touches(new: Change, earlier: Change) -> bool:
+    """Whether a further error lies on one that is there; where one is put in beside it, it does not."""
+    if new.old_start == new.old_end:
+        return earlier.start < new.old_start < earlier.end
+    return new.old_start < earlier.end and earlier.start < new.old_end
+
+
+def _moved(changes: Sequence[Change], offset: int) -> int:
+    """How far further errors push a place of the text that they were put into."""
+    return sum((c.end - c.start) - (c.old_end - c.old_start) for c in changes if c.old_end <= offset)
 
 
 def changes_of(original: str, text: str, spans: Sequence[Span]) -> list[Change] | None:
@@ -225,23 +289,6 @@ def _unparted(left: str, right: str) -> bool:
     return _CLOSING.match(left) is not None and bool(kind_table()[code_points(right)][0] & Kind.LETTER)
 
 
-REASONS = (
-    "nothing",
-    "type",
-    "overlap",
-    "outside",
-    "deleted",
-    "empty",
-    "unchanged",
-    "glued",
-    "markup",
-    "garbled",
-    "script",
-    "language",
-    "too_much",
-    "supported",
-)
-
 _MARKUP = re.compile(
     r"</?[A-Za-z_]{1,20}/?>|\*\*|```|__\w|\[/?(?:mark|delete|entity|relation|contradictory|invented|subjective|unverifiable)\]",
     re.IGNORECASE,
@@ -276,9 +323,7 @@ class Violation(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def check(
-    original: str,
-    text: str,
-    changes: Sequence[Change],
+    edited: Edited,
     *,
     language: str,
     evidence: Sequence[str] = (),
@@ -288,36 +333,34 @@ def check(
     """Everything that is wrong with a text into which errors were put; empty where nothing is.
 
     Args:
-        original: the text before.
-        text: the text after.
-        changes: the errors, in order, with what stood there before.
+        edited: the text, with its errors in order.
         language: BCP 47 tag of the text.
         evidence: the passages that the text is held against.
         types: the types that errors may have; None for any.
         most_changed: the share of the original, 0 to 1, that may have been replaced.
     """
-    if not changes:
+    if not edited.changes:
         return [Violation("nothing", "no error was put into the text")]
-    disorder = _disorder(original, text, changes)
+    disorder = _disorder(edited)
     if disorder is not None:
         return [disorder]
-    violations = [*_mistyped(changes, types), *_outside(original, text, changes)]
+    violations = [*_mistyped(edited.changes, types), *_outside(edited)]
     if not violations:
-        violations += _in_changes(original, text, changes, language, evidence)
-        violations += _in_text(original, text, language)
-        replaced = sum(change.old_end - change.old_start for change in changes)
-        if replaced > most_changed * max(1, len(original)):
-            share = replaced / max(1, len(original))
+        violations += _in_changes(edited, language, evidence)
+        violations += _in_text(edited, language)
+        share = sum(change.old_end - change.old_start for change in edited.changes) / max(1, len(edited.original))
+        if share > most_changed:
             violations.append(
                 Violation("too_much", f"{share:.0%} of the text was replaced, of {most_changed:.0%} at most")
             )
     return violations
 
 
-def _disorder(original: str, text: str, changes: Sequence[Change]) -> Violation | None:
+def _disorder(edited: Edited) -> Violation | None:
     read = old = 0
-    for c in changes:
-        if not (read <= c.start <= c.end <= len(text) and old <= c.old_start <= c.old_end <= len(original)):
+    end, old_end = len(edited.text), len(edited.original)
+    for c in edited.changes:
+        if not (read <= c.start <= c.end <= end and old <= c.old_start <= c.old_end <= old_end):
             return Violation("overlap", "the errors cross each other, or are out of order", c.start, c.end)
         read, old = c.end, c.old_end
     return None
@@ -329,8 +372,8 @@ def _mistyped(changes: Sequence[Change], types: Collection[str] | None) -> Itera
             yield Violation("type", f"no {change.type!r} was asked for", change.start, change.end)
 
 
-def _outside(original: str, text: str, changes: Sequence[Change]) -> Iterator[Violation]:
-    back = restored(original, text, changes)
+def _outside(edited: Edited) -> Iterator[Violation]:
+    original, back = edited.original, edited.restored
     if back == original:
         return
     offset = next((i for i, (a, b) in enumerate(zip(back, original, strict=False)) if a != b), len(original))
@@ -341,18 +384,17 @@ def _outside(original: str, text: str, changes: Sequence[Change]) -> Iterator[Vi
     )
 
 
-def _in_changes(
-    original: str, text: str, changes: Sequence[Change], language: str, evidence: Sequence[str]
-) -> Iterator[Violation]:
+def _in_changes(edited: Edited, language: str, evidence: Sequence[str]) -> Iterator[Violation]:
+    original, text = edited.original, edited.text
     inside, bounds = _word_edges(original, language)
     edges = (inside, _word_edges(text, language)[0])
-    known = frozenset(fold(original[start:end]) for start, end in bounds).union(*map(_words, evidence))
+    known = frozenset(fold(original[start:end]) for start, end in bounds).union(*map(folded_words, evidence))
     entry = find_language(language)
     spaced = entry is None or entry.word_breaking == "spaces"
     expected = _scripts(original, evidence, language)
     identified = _is_identified(original, language)
     evidence_text = "\n".join(_plain(passage) for passage in evidence)
-    for change in changes:
+    for change in edited.changes:
         old, new = original[change.old_start : change.old_end], text[change.start : change.end]
         for reason, detail in _faults(old, new, known, expected, language, spaced=spaced, identified=identified):
             yield Violation(reason, detail, change.start, change.end)
@@ -397,7 +439,8 @@ def _faults(
             yield "language", f"{new[:60]!r} reads like {other}"
 
 
-def _in_text(original: str, text: str, language: str) -> Iterator[Violation]:
+def _in_text(edited: Edited, language: str) -> Iterator[Violation]:
+    original, text = edited.original, edited.text
     left = next((match for match in _MARKUP.finditer(text) if match.group() not in original), None)
     if left is not None:
         yield Violation("markup", f"{left.group()!r} is left in the text", *left.span())
@@ -407,22 +450,17 @@ def _in_text(original: str, text: str, language: str) -> Iterator[Violation]:
             yield Violation("language", f"the text reads like {identified.tag}, and was {language}")
 
 
-def _words(text: str) -> Iterator[str]:
-    folded = fold(text)
-    return (folded[start:end] for start, end in words(folded))
-
-
 def _plain(text: str) -> str:
     """Words alone, folded, with one space between."""
-    return " ".join(_words(text))
+    return " ".join(folded_words(text))
 
 
 def _scripts(original: str, evidence: Sequence[str], language: str) -> frozenset[str]:
     """The scripts that an error may be written in: the language's own, and those that the texts hold."""
     entry = find_language(language)
-    own = entry.scripts if entry is not None else frozenset()
+    own = entry.scripts if entry is not None else frozenset[str]()
     shares = [script_shares(original), *map(script_shares, evidence)]
-    return frozenset(own).union(
+    return own.union(
         *({name for name, share in scripts.items() if share >= _SCRIPT_SHARE} for scripts in shares)
     )
 

@@ -12,7 +12,7 @@ import msgspec
 from veriglot.datasets.generation import LanguageModel
 from veriglot.datasets.prompts import filled, load_prompts
 from veriglot.datasets.quality import is_repetitive, refuses
-from veriglot.datasets.silver.check import Change, Violation, changes_of, spans_of
+from veriglot.datasets.silver.check import Change, Edited, Violation, changes_of
 from veriglot.formats.tags import parse_tags
 from veriglot.llm.output_parser import after_thoughts
 from veriglot.records import Sample, Span
@@ -20,24 +20,23 @@ from veriglot.records.languages import same_language
 from veriglot.records.taxonomy import taxonomy
 from veriglot.signatures import digest
 from veriglot.storage.checkpoint import FailedRow
+from veriglot.text.identification import identify
 from veriglot.text.noise import garbled
 from veriglot.text.normalization import fold
-from veriglot.text.segmentation import sentences, words
+from veriglot.text.segmentation import folded_words, sentences, words
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from veriglot.llm.client import Reply, Request
 
 __all__ = [
     "REPLACING",
-    "Edited",
     "Injector",
     "Order",
     "Task",
     "bare",
     "read_reply",
-    "rebuilt",
     "seed_fault",
     "tasks",
 ]
@@ -90,69 +89,6 @@ def _tokens(text: str, language: str) -> list[tuple[int, int]]:
     return tokens
 
 
-# A text with the errors that were put into it so far: one more put in, one taken out again, places kept exact.
-
-
-class Edited(msgspec.Struct, frozen=True):
-    """A text and what makes it different from the original.
-
-    Attributes:
-        original: the text without errors.
-        text: the text with them.
-        changes: the errors, in order.
-    """
-
-    original: str
-    text: str
-    changes: tuple[Change, ...] = ()
-
-    @property
-    def spans(self) -> tuple[Span, ...]:
-        """The errors as spans of the text."""
-        return spans_of(self.changes, self.text)
-
-    def then(self, text: str, changes: Sequence[Change]) -> Edited | None:
-        """With further errors; None where one of them touches an error that is there already.
-
-        Args:
-            text: the text with all of them.
-            changes: the further ones, in order; what stood there before are places of this text.
-        """
-        if any(_touches(new, change) for new in changes for change in self.changes):
-            return None
-        before = [
-            Change(c.start + _moved(changes, c.start), c.end + _moved(changes, c.start), c.old_start, c.old_end, c.type)
-            for c in self.changes
-        ]
-        after = [
-            Change(c.start, c.end, self._originally(c.old_start), self._originally(c.old_end), c.type) for c in changes
-        ]
-        return Edited(self.original, text, tuple(sorted([*before, *after])))
-
-    def without(self, places: Collection[int]) -> Edited:
-        """With some errors taken out again, by their places in `changes`."""
-        changes = [change for number, change in enumerate(self.changes) if number not in places]
-        return rebuilt(self.original, [(c, self.text[c.start : c.end]) for c in changes])
-
-    def _originally(self, offset: int) -> int:
-        """The place of the original that a place outside all errors belongs to."""
-        return offset + sum((c.old_end - c.old_start) - (c.end - c.start) for c in self.changes if c.end <= offset)
-
-
-def rebuilt(original: str, put: Iterable[tuple[Change, str]]) -> Edited:
-    """The original with texts put in the places `[old_start, old_end)` of changes, in order and not overlapping."""
-    parts: list[str] = []
-    changes: list[Change] = []
-    read = written = 0
-    for change, new in put:
-        unchanged = original[read : change.old_start]
-        start = written + len(unchanged)
-        parts += [unchanged, new]
-        read, written = change.old_end, start + len(new)
-        changes.append(Change(start, written, change.old_start, change.old_end, change.type))
-    return Edited(original, "".join([*parts, original[read:]]), tuple(changes))
-
-
 def narrowed(original: str, text: str, change: Change, language: str) -> Change:
     """The change without the words at its edges that stood there before, so that it marks what is wrong alone."""
     old = _words_in(original, change.old_start, change.old_end, language)
@@ -177,18 +113,6 @@ def narrowed(original: str, text: str, change: Change, language: str) -> Change:
 
 def _words_in(text: str, start: int, end: int, language: str) -> list[tuple[int, int]]:
     return [(start + s, start + e) for s, e in words(text[start:end], language)]
-
-
-def _touches(new: Change, earlier: Change) -> bool:
-    """Whether a further error lies on one that is there; where one is put in beside it, it does not."""
-    if new.old_start == new.old_end:
-        return earlier.start < new.old_start < earlier.end
-    return new.old_start < earlier.end and earlier.start < new.old_end
-
-
-def _moved(changes: Sequence[Change], offset: int) -> int:
-    """How far further errors push a place of the text that they were put into."""
-    return sum((c.end - c.start) - (c.old_end - c.old_start) for c in changes if c.old_end <= offset)
 
 
 REPLACING = frozenset({"entity", "relation"})
@@ -299,7 +223,7 @@ def _plain(passage: str, answer: str, type_: str, taxonomy_name: str, language: 
     if not spans:
         return Violation("nothing", "the reply is the passage itself")
     if type_ == "sentence":
-        return rebuilt(passage, [(Change(0, len(text), 0, len(passage), type_), text)])
+        return Edited.of(passage, [(Change(0, len(text), 0, len(passage), type_), text)])
     return _put(passage, text, spans, language)
 
 
@@ -312,7 +236,7 @@ def _put(passage: str, text: str, spans: Sequence[Span], language: str) -> Edite
     changes = changes_of(passage, text, spans) or changes_of(fold(passage), fold(text), spans)
     if not changes:
         return Violation("outside", f"what is not marked is not the passage: {text[:120]!r}")
-    exact = rebuilt(passage, [(change, text[change.start : change.end]) for change in changes])
+    exact = Edited.of(passage, [(change, text[change.start : change.end]) for change in changes])
     narrow = [
         narrowed(passage, exact.text, change, language) if change.type in REPLACING else change
         for change in exact.changes
@@ -423,8 +347,6 @@ def _usable(seed: Sample) -> Sample | FailedRow:
         return FailedRow("the seed has neither a response nor evidence", field="evidence", id=seed.id)
     if seed.language is not None:
         return seed
-    from veriglot.text.identification import identify
-
     seed_texts = (seed.response, seed.question or "", *(passage.text for passage in seed.evidence))
     identified = next(
         (candidate for candidate in map(identify, filter(str.strip, seed_texts)) if candidate is not None), None
@@ -449,18 +371,13 @@ def seed_fault(passage: str, seed: Sample, finish: str = "stop") -> Violation | 
         seed: the sample that it belongs to, with its language.
         finish: why its reply ended.
     """
-    from veriglot.text.identification import identify
-    from veriglot.text.normalization import fold
-    from veriglot.text.segmentation import words
-
     tag = seed.language or ""
-    folded = fold(passage)
-    bounds = words(folded, tag)
+    passage_words = folded_words(passage, tag)
     if finish == "filter":
         return Violation("held_back", "the provider held the passage back")
     if finish == "length":
         return Violation("cut", "the passage was cut at its length")
-    if len(bounds) < _FEWEST_WORDS:
+    if len(passage_words) < _FEWEST_WORDS:
         return Violation("no_text", f"the passage holds fewer than {_FEWEST_WORDS} words")
     if refuses(passage, tag):
         return Violation("refused", f"the model declines: {passage[:120]!r}")
@@ -468,7 +385,7 @@ def seed_fault(passage: str, seed: Sample, finish: str = "stop") -> Violation | 
         return Violation("markup", "the passage holds angle brackets, which cannot be told from tags")
     if garbled(passage) is not None:
         return Violation("garbled", "the passage loops, or holds unknown characters")
-    if is_repetitive([folded[start:end] for start, end in bounds], passage):
+    if is_repetitive(passage_words, passage):
         return Violation("repetitive", "the passage repeats itself")
     identified = identify(passage)
     if identified is not None and not same_language(identified.tag, tag):

@@ -22,14 +22,8 @@ from veriglot.datasets.generation import (
 )
 from veriglot.datasets.prompts import filled, prompt_version
 from veriglot.datasets.quality import refusals_version
-from veriglot.datasets.silver.check import Violation, check
-from veriglot.datasets.silver.injection import (
-    REPLACING,
-    Edited,
-    read_reply,
-    seed_fault,
-    tasks,
-)
+from veriglot.datasets.silver.check import Edited, Violation, check
+from veriglot.datasets.silver.injection import REPLACING, read_reply, seed_fault, tasks
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.llm.client import AnswerError, Settings
 from veriglot.llm.output_parser import after_thoughts, decode_answer
@@ -281,9 +275,7 @@ class _Job:
         for type_ in types:
             self.asked[type_] += 1
             edited = yield from self._round(id_, edited, type_)
-        faults = check(
-            edited.original, edited.text, edited.changes, language=self.language, evidence=self.evidence, types=types
-        )
+        faults = check(edited, language=self.language, evidence=self.evidence, types=types)
         if faults:
             for fault in faults:
                 self._reject(id_, "row", fault, edited.text)
@@ -340,9 +332,7 @@ class _Job:
     def _faulty(self, id_: str, read: Edited, type_: str, attempt: int) -> set[int]:
         """The places of the errors of a reply that the check rejects; all of them where it is about the whole."""
         faults = check(
-            read.original,
-            read.text,
-            read.changes,
+            read,
             language=self.language,
             evidence=self.evidence,
             types=(type_,),

@@ -20,7 +20,7 @@ from veriglot.storage.checkpoint import Usage
 from veriglot.text.identification import identify
 from veriglot.text.noise import garbled
 from veriglot.text.normalization import fold
-from veriglot.text.segmentation import words
+from veriglot.text.segmentation import folded_words, words
 from veriglot.text.unicode import script_shares
 
 if TYPE_CHECKING:
@@ -345,8 +345,7 @@ def implausibility(source: str, translation: str, source_tag: str, target_tag: s
 
 
 def _repeats(text: str, tag: str) -> bool:
-    folded = fold(text)
-    return is_repetitive([folded[start:end] for start, end in words(folded, tag)], text)
+    return is_repetitive(folded_words(text, tag), text)
 
 
 def _wrong_tongue(text: str, tag: str, source: str) -> tuple[_Implausible, str] | None:

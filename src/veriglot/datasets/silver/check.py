@@ -460,9 +460,7 @@ def _scripts(original: str, evidence: Sequence[str], language: str) -> frozenset
     entry = find_language(language)
     own = entry.scripts if entry is not None else frozenset[str]()
     shares = [script_shares(original), *map(script_shares, evidence)]
-    return own.union(
-        *({name for name, share in scripts.items() if share >= _SCRIPT_SHARE} for scripts in shares)
-    )
+    return own.union(*({name for name, share in scripts.items() if share >= _SCRIPT_SHARE} for scripts in shares))
 
 
 def _foreign_script(new: str, expected: frozenset[str]) -> str:

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 
 from veriglot.errors import UsageError
-from veriglot.hub.checkpoints import batches
+from veriglot.hub.checkpoints import batches, pad
 from veriglot.plugins import Configured, Entry, Table
 from veriglot.records.languages import find_language, get_language
 from veriglot.text.unicode import without_surrogates
@@ -36,7 +36,6 @@ __all__ = [
     "WindowEncoder",
     "fast_tokenizer",
     "load_encoder",
-    "pad",
     "strength_among",
     "strength_of",
     "without_space",
@@ -496,13 +495,3 @@ def fast_tokenizer(tokenizer: Any, model: str) -> Any:
     inner.no_truncation()
     inner.no_padding()
     return inner
-
-
-def pad(rows: Sequence[Sequence[int]]) -> tuple[Int64s, Int64s]:
-    """Ids on the left and zeros on the right, and which are ids."""
-    ids = np.zeros((len(rows), max(len(row) for row in rows)), np.int64)
-    mask = np.zeros_like(ids)
-    for nth, row in enumerate(rows):
-        ids[nth, : len(row)] = row
-        mask[nth, : len(row)] = 1
-    return ids, mask

@@ -12,9 +12,9 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, processors
 
-from veriglot.encoders.base import WindowEncoder, pad, without_space
+from veriglot.encoders.base import WindowEncoder, without_space
 from veriglot.errors import UsageError, WeightsError
-from veriglot.hub.checkpoints import batches, onnx_session
+from veriglot.hub.checkpoints import batches, onnx_session, pad
 from veriglot.hub.registry import find
 from veriglot.signatures import file_sha256, signature
 from veriglot.text.unicode import without_surrogates

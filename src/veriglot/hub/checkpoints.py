@@ -10,30 +10,39 @@ import re
 import sys
 import time
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
+import numpy as np
 
 from veriglot.errors import UsageError, WeightsError
 from veriglot.hub.registry import OFFLINE, Licence, find, models, offline
+from veriglot.signatures import checkpoint_revision
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     import torch
+    from numpy.typing import NDArray
+
+    Int64s = NDArray[np.int64]
 
 __all__ = [
+    "Pretrained",
     "agree",
     "batches",
     "checkpoint",
     "device_for",
     "hub_options",
     "in_batches",
+    "load_pretrained",
     "loading",
     "onnx_session",
+    "pad",
     "positions",
     "room_for",
     "without_bars",
@@ -73,6 +82,16 @@ def in_batches(lengths: Sequence[int], run: Callable[[list[int]], Iterable[T]], 
     for batch in batches(lengths, most):
         results.update(zip(batch, run(batch), strict=True))
     return [results[index] for index in range(len(lengths))]
+
+
+def pad(rows: Sequence[Sequence[int]], fill: int = 0) -> tuple[Int64s, Int64s]:
+    """Token ids on the left and `fill` on the right, and which are ids (1 or 0): both of shape (b, longest)."""
+    ids = np.full((len(rows), max(len(row) for row in rows)), fill, np.int64)
+    mask = np.zeros_like(ids)
+    for nth, row in enumerate(rows):
+        ids[nth, : len(row)] = row
+        mask[nth, : len(row)] = 1
+    return ids, mask
 
 
 def device_for(wanted: str | None = None) -> torch.device:
@@ -257,6 +276,83 @@ def room_for(model: str, takes: int | None, wanted: int | None) -> int:
             remedy=f"Give max_length {takes} or less.",
         )
     return wanted or takes or _DEFAULT_ROOM
+
+
+@dataclass(frozen=True)
+class Pretrained:
+    """A network of transformers that is ready to run.
+
+    Attributes:
+        source: path of its folder, or its name on the hub.
+        tokenizer, network: of transformers.
+        device: where the network is.
+        settings: how it runs, for a signature: dtype, device, and the versions of the libraries.
+    """
+
+    source: str
+    tokenizer: Any
+    network: Any
+    device: torch.device
+    settings: dict[str, str]
+
+    @property
+    def revision(self) -> str:
+        """A commit, or a hash of its files."""
+        return checkpoint_revision(self.source, self.network.config)
+
+    def room(self, wanted: int | None) -> int:
+        """Tokens that it is given at a time; see `room_for`."""
+        return room_for(self.source, positions(self.tokenizer, self.network), wanted)
+
+
+def load_pretrained(
+    kind: Any,
+    model: str | Path,
+    *,
+    what: str,
+    tokenizer: str | None = None,
+    revision: str | None = None,
+    device: str | None = None,
+    dtype: str = "float32",
+    trust_remote_code: bool = False,
+) -> Pretrained:
+    """A checkpoint with its tokenizer, on a device.
+
+    Args:
+        kind: class of transformers, such as `AutoModelForTokenClassification`.
+        model: as `checkpoint` takes it.
+        what: what it should be, such as `entailment model`.
+        tokenizer: the checkpoint of its tokenizer; None where it has one.
+        revision: of a model on the hub.
+        device: as `device_for` takes it.
+        dtype: of the weights.
+        trust_remote_code: run code that comes with the model.
+
+    Raises:
+        WeightsError: it cannot be loaded, or was trained for something else.
+        UsageError: PyTorch knows no such device.
+    """
+    import torch
+    import transformers
+
+    source, words = checkpoint(model), checkpoint(tokenizer or model)
+    options = {"trust_remote_code": trust_remote_code, **hub_options(source, revision)}
+    with loading(what, source):
+        network, report = kind.from_pretrained(source, dtype=dtype, output_loading_info=True, **options)
+    with loading(f"tokenizer of the {what}", words):
+        own = options if words == source else {**options, **hub_options(words)}
+        loaded = transformers.AutoTokenizer.from_pretrained(words, **own)
+    absent = sorted(report["missing_keys"])
+    if absent:
+        raise WeightsError(
+            f"The {what} {source!r} lacks weights: {', '.join(absent[:3])}{' ...' if len(absent) > 3 else ''}.",
+            remedy="They would be random. Take a checkpoint that was trained for this.",
+        )
+    place = device_for(device)
+    settings = {
+        "dtype": dtype, "device": place.type, "transformers": transformers.__version__, "torch": torch.__version__,
+    }  # fmt: skip
+    return Pretrained(source, loaded, network.to(place).eval(), place, settings)
 
 
 def onnx_session(network: str | bytes) -> Any:

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 import transformers
 
-from veriglot.errors import UsageError, WeightsError
-from veriglot.hub.checkpoints import batches, checkpoint, device_for, hub_options, loading, positions, room_for
+from veriglot.errors import UsageError
+from veriglot.hub.checkpoints import batches, load_pretrained
 from veriglot.hub.registry import models
 from veriglot.judging.classifiers import Tokens
 from veriglot.judging.nli import COLUMNS, Memory, labels_of
 from veriglot.plugins import Configured
 from veriglot.records.languages import get_language
-from veriglot.signatures import checkpoint_revision, signature
+from veriglot.signatures import signature
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -104,34 +104,41 @@ class SequenceClassifier(Configured):
         cache: str | None = None,
         trust_remote_code: bool = False,
     ) -> None:
-        source = checkpoint(model)
         if languages is None:
             known = models().get(str(model))
             languages = known.languages if known else ()
         self.languages = frozenset(get_language(tag).base for tag in languages)
-        tokenizer, network = _loaded(
-            source, dtype, trust_remote_code=trust_remote_code, **hub_options(source, revision)
-        )
-        self.labels = labels_of(labels if labels is not None else network.config.id2label, source)
+        loaded = load_pretrained(
+            transformers.AutoModelForSequenceClassification, model, what="entailment model", revision=revision,
+            device=device, dtype=dtype, trust_remote_code=trust_remote_code,
+        )  # fmt: skip
+        network, tokenizer = loaded.network, loaded.tokenizer
+        if tokenizer.pad_token is None:
+            tokenizer.pad_token = tokenizer.eos_token
+        if network.config.pad_token_id is None:
+            network.config.pad_token_id = tokenizer.pad_token_id
+        self.labels = labels_of(labels if labels is not None else network.config.id2label, loaded.source)
         if len(self.labels) != network.config.num_labels:
-            raise UsageError(f"{source!r} has {network.config.num_labels} outputs, and {len(self.labels)} labels.")
-        self._device = device_for(device)
-        self._network: Any = network.to(self._device).eval()
+            raise UsageError(
+                f"{loaded.source!r} has {network.config.num_labels} outputs, and {len(self.labels)} labels."
+            )
+        self._device, self._network = loaded.device, network
         self._lock = threading.Lock()
-        self._room = _pair_room(source, positions(tokenizer, network), max_length)
-        self._tokens = Tokens(tokenizer, source)
+        self._room = loaded.room(max_length)
+        if self._room < _FEWEST + 4:
+            raise UsageError(
+                f"{self._room} tokens are too few for a pair.", remedy=f"Give max_length {_FEWEST + 4} or more."
+            )
+        self._tokens = Tokens(tokenizer, loaded.source)
         self._batch_tokens = batch_tokens
-        self.revision = checkpoint_revision(source, network.config)
+        self.revision = loaded.revision
         self.signature = signature(
             entailment=self.name,
             model=model,
             revision=self.revision,
             labels=",".join(self.labels),
             window=self._room,
-            dtype=dtype,
-            device=self._device.type,
-            transformers=transformers.__version__,
-            torch=torch.__version__,
+            **loaded.settings,
         )
         self._memory = Memory(self.signature, memory, cache)
 
@@ -208,30 +215,3 @@ class SequenceClassifier(Configured):
         for output, label in enumerate(self.labels):
             rows[:, COLUMNS.index("neutral" if label == "not_entailment" else label)] = shares[:, output]
         return rows
-
-
-def _loaded(model: str, dtype: str, **given: Any) -> tuple[Any, Any]:
-    with loading("entailment model", model):
-        tokenizer = transformers.AutoTokenizer.from_pretrained(model, **given)
-        network, report = transformers.AutoModelForSequenceClassification.from_pretrained(
-            model, dtype=dtype, output_loading_info=True, **given
-        )
-    untrained = sorted(report["missing_keys"])
-    if untrained:  # the library fills them with random numbers
-        raise WeightsError(
-            f"{model!r} is no classifier of pairs: it has no weights for {', '.join(untrained[:3])}.",
-            remedy="Take a checkpoint that was trained on natural language inference.",
-        )
-    if tokenizer.pad_token is None:
-        tokenizer.pad_token = tokenizer.eos_token
-    if network.config.pad_token_id is None:
-        network.config.pad_token_id = tokenizer.pad_token_id
-    return tokenizer, network
-
-
-def _pair_room(model: str, takes: int | None, wanted: int | None) -> int:
-    """Tokens of a pair: as wanted, and no more than the model has positions for."""
-    room = room_for(model, takes, wanted)
-    if room < _FEWEST + 4:
-        raise UsageError(f"{room} tokens are too few for a pair.", remedy=f"Give max_length {_FEWEST + 4} or more.")
-    return room

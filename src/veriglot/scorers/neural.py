@@ -13,16 +13,7 @@ import torch
 import transformers
 
 from veriglot.errors import UsageError, WeightsError
-from veriglot.hub.checkpoints import (
-    agree,
-    checkpoint,
-    device_for,
-    hub_options,
-    in_batches,
-    loading,
-    positions,
-    room_for,
-)
+from veriglot.hub.checkpoints import agree, checkpoint, hub_options, in_batches, load_pretrained, loading, pad
 from veriglot.judging.base import NotScored
 from veriglot.judging.classifiers import Tokens
 from veriglot.records import Direction, Status
@@ -128,42 +119,40 @@ class _Network:
         accept_licence: bool = False,
     ) -> None:
         agree(model, accepted=accept_licence)
-        source, words = checkpoint(model), checkpoint(tokenizer or model)
-        options = {"trust_remote_code": False, **hub_options(source, revision)}
-        with loading(what, source):
-            network, report = kind.from_pretrained(source, dtype=dtype, output_loading_info=True, **options)
-        with loading(f"tokenizer of the {what}", words):
-            own = options if words == source else {**options, **hub_options(words)}
-            self.tokenizer: Any = transformers.AutoTokenizer.from_pretrained(words, **own)
-        absent = sorted(report.get("missing_keys", ()))
-        if absent:
-            raise WeightsError(
-                f"The {what} {source!r} lacks weights: {', '.join(absent[:3])}{' ...' if len(absent) > 3 else ''}.",
-                remedy="They would be random. Take a checkpoint that was trained for this.",
-            )
-        _knows_text(self.tokenizer, words, what)
-        self.device = device_for(device)
-        self.model: Any = network.to(self.device).eval()
+        loaded = load_pretrained(
+            kind, model, what=what, tokenizer=tokenizer, revision=revision, device=device, dtype=dtype
+        )
+        words = checkpoint(tokenizer or model)
+        _knows_text(loaded.tokenizer, words, what)
+        self.tokenizer, self.model, self.device, self.room = (
+            loaded.tokenizer,
+            loaded.network,
+            loaded.device,
+            loaded.room,
+        )
         self.about: dict[str, str | None] = {
             "model": model,
-            "revision": checkpoint_revision(source, network.config),
-            "tokenizer": checkpoint_revision(words, None) if words != source else None,
-            "dtype": dtype,
-            "device": self.device.type,
-            "transformers": transformers.__version__,
-            "torch": torch.__version__,
+            "revision": loaded.revision,
+            "tokenizer": checkpoint_revision(words, None) if words != loaded.source else None,
+            **loaded.settings,
         }
-        self._scale = _head_scale(source, network, **options) if network.config.model_type == "mt5" else 1.0
+        self._scale = (
+            _head_scale(loaded.source, loaded.network, revision) if loaded.network.config.model_type == "mt5" else 1.0
+        )
 
     def ids(self, text: str) -> list[int]:
         """The token ids of a text of any length."""
         ids: list[int] = self.tokenizer(text, truncation=False, verbose=False)["input_ids"]
         return ids
 
+    def padded(self, rows: Sequence[Sequence[int]], fill: int) -> Sequence[torch.Tensor]:
+        """Token ids and which are ids, on its device; see `pad`."""
+        return [torch.from_numpy(array).to(self.device) for array in pad(rows, fill)]
+
     def first_logits(self, rows: Sequence[Sequence[int]]) -> torch.Tensor:
         """The logits of the first token of the answers, of shape (b, vocabulary), of a model of two halves."""
         config = self.model.config
-        ids, mask = _padded(rows, config.pad_token_id or 0, self.device)
+        ids, mask = self.padded(rows, config.pad_token_id or 0)
         begin = torch.full((len(rows), 1), config.decoder_start_token_id or 0, device=self.device)
         with torch.inference_mode():
             logits = self.model(input_ids=ids, attention_mask=mask, decoder_input_ids=begin).logits
@@ -171,15 +160,15 @@ class _Network:
         return first
 
 
-def _head_scale(source: str, model: Any, **options: Any) -> float:
+def _head_scale(source: str, network: Any, revision: str | None = None) -> float:
     """What the logits of an mT5 have to be multiplied by to be those of transformers 4.
 
     Checkpoints were published for that version. Where the head is the embeddings, it divided the decoder's output by
     the square root of its width. Version 5 does so for T5, and not for mT5; and it sets the flag that says so, whatever
     the file holds.
     """
-    stored, _ = transformers.PretrainedConfig.get_config_dict(source, **options)
-    return float(model.config.d_model**-0.5) if stored.get("tie_word_embeddings", True) else 1.0
+    stored, _ = transformers.PretrainedConfig.get_config_dict(source, **hub_options(source, revision))
+    return float(network.config.d_model**-0.5) if stored.get("tie_word_embeddings", True) else 1.0
 
 
 def _knows_text(tokenizer: Any, source: str, what: str) -> None:
@@ -191,14 +180,6 @@ def _knows_text(tokenizer: Any, source: str, what: str) -> None:
             f"The {what} {source!r} has no tokenizer.",
             remedy="Name the checkpoint of the right one by the option tokenizer.",
         )
-
-
-def _padded(rows: Sequence[Sequence[int]], fill: int, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
-    """Token ids on the left and `fill` on the right, and which are tokens: both of shape (b, longest)."""
-    longest = max(len(row) for row in rows)
-    ids = torch.tensor([[*row, *[fill] * (longest - len(row))] for row in rows], device=device)
-    mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in rows], device=device)
-    return ids, mask
 
 
 _PREMISE, _HYPOTHESIS = "premise: ", " hypothesis: "  # as the model's card has it
@@ -423,8 +404,7 @@ class MFact(_ClaimScorer):
         )
         self._column = _column(self._network.model.config, label, str(model))
         self._claim_first = claim_first
-        takes = positions(self._network.tokenizer, self._network.model)
-        room = room_for(str(model), takes, max_length)
+        room = self._network.room(max_length)
         tokens = Tokens(self._network.tokenizer, str(model))
         super().__init__(tokens, room - tokens.special, level)
         self.signature = signature(
@@ -572,19 +552,20 @@ class LogProbability(PairScorer):
         return ahead, own
 
     def _run(self, rows: list[tuple[list[int], list[int]]]) -> list[Measured]:
-        device, fill = self._network.device, int(self._network.tokenizer.pad_token_id or 0)
+        network = self._network
+        fill = int(network.tokenizer.pad_token_id or 0)
         if self._codes is not None:
-            ids, mask = _padded([source for source, _ in rows], fill, device)
-            labels, _ = _padded([target for _, target in rows], _IGNORED, device)
+            ids, mask = network.padded([source for source, _ in rows], fill)
+            labels, _ = network.padded([target for _, target in rows], _IGNORED)
             options = {"labels": labels}
         else:
-            ids, mask = _padded([[*ahead, *own] for ahead, own in rows], fill, device)
-            labels, _ = _padded([[*[_IGNORED] * len(ahead), *own] for ahead, own in rows], _IGNORED, device)
+            ids, mask = network.padded([[*ahead, *own] for ahead, own in rows], fill)
+            labels, _ = network.padded([[*[_IGNORED] * len(ahead), *own] for ahead, own in rows], _IGNORED)
             options = {}
         with torch.inference_mode():
-            logits = self._network.model(input_ids=ids, attention_mask=mask, **options).logits
+            logits = network.model(input_ids=ids, attention_mask=mask, **options).logits
         if self._codes is not None:
-            uncounted = torch.tensor(self._uncounted, dtype=labels.dtype, device=device)
+            uncounted = torch.tensor(self._uncounted, dtype=labels.dtype, device=labels.device)
             labels = labels.masked_fill(torch.isin(labels, uncounted), _IGNORED)
         else:
             logits, labels = logits[:, :-1], labels[:, 1:]

@@ -21,7 +21,7 @@ import transformers
 
 from veriglot.encoders.base import fast_tokenizer
 from veriglot.errors import UnknownNameError, WeightsError
-from veriglot.hub.checkpoints import agree, batches, checkpoint, device_for, hub_options, loading, positions, room_for
+from veriglot.hub.checkpoints import agree, batches, load_pretrained, pad, positions
 from veriglot.judging.base import (
     BaseDetector,
     NotScored,
@@ -37,7 +37,7 @@ from veriglot.judging.classifiers import label_aliases, label_names, normalised_
 from veriglot.records import Pointer, Prediction, Span, Status, Task, Word
 from veriglot.records.languages import base_tag, get_language
 from veriglot.records.taxonomy import taxonomies
-from veriglot.signatures import checkpoint_revision, signature
+from veriglot.signatures import signature
 from veriglot.text.segmentation import sentences, word_bounds
 from veriglot.text.unicode import without_surrogates
 
@@ -476,26 +476,18 @@ class Network:
         trust_remote_code: bool,
         accept_licence: bool,
     ) -> None:
-        name = checkpoint(model)
         agree(model, accepted=accept_licence)
-        given = {**hub_options(name, revision), "trust_remote_code": trust_remote_code}
-        with loading("token classifier", name):
-            tokenizer = transformers.AutoTokenizer.from_pretrained(name, **given)
-            network, report = transformers.AutoModelForTokenClassification.from_pretrained(
-                name, dtype=dtype, output_loading_info=True, **given
-            )
-            if report["missing_keys"]:  # transformers would fill them with random numbers, and only warn
-                missing = ", ".join(sorted(report["missing_keys"])[:3])
-                raise ValueError(f"its files lack {missing}: it was not trained to classify tokens")
-        takes = positions(tokenizer, network)
-        self.room = room_for(name, takes, max_length)
+        loaded = load_pretrained(
+            transformers.AutoModelForTokenClassification, model, what="token classifier", revision=revision,
+            device=device, dtype=dtype, trust_remote_code=trust_remote_code,
+        )  # fmt: skip
+        tokenizer, self._model = loaded.tokenizer, loaded.network
+        self.room = loaded.room(max_length)
         if max_length is None and most is not None:
-            self.room = min(self.room if takes else most, most)
-        self.revision = checkpoint_revision(name, network.config)
-        self.device = device_for(device)
-        self.names: dict[int, str] = network.config.id2label
-        self.tokens = Tokens(fast_tokenizer(tokenizer, network.name_or_path))
-        self._model = network.to(self.device).eval()
+            self.room = min(self.room, most) if positions(tokenizer, self._model) else most
+        self.revision, self.device, self.settings = loaded.revision, loaded.device, loaded.settings
+        self.names: dict[int, str] = self._model.config.id2label
+        self.tokens = Tokens(fast_tokenizer(tokenizer, self._model.name_or_path))
         self._typed = "token_type_ids" in tokenizer.model_input_names
         self._padding = tokenizer.pad_token_id or 0
 
@@ -520,15 +512,14 @@ class Network:
             return [f"{type(error).__name__}: {(str(error).strip() or 'no message').splitlines()[0]}"]
 
     def _probabilities(self, inputs: Sequence[Input]) -> list[TokenProbabilities]:
-        width = max(len(input_.encoding.ids) for input_ in inputs)
-        given = {
-            "input_ids": _padded([input_.encoding.ids for input_ in inputs], width, self._padding),
-            "attention_mask": _padded([[1] * len(input_.encoding.ids) for input_ in inputs], width, 0),
-        }
+        ids, mask = pad([input_.encoding.ids for input_ in inputs], self._padding)
+        given = {"input_ids": ids, "attention_mask": mask}
         if self._typed:
-            given["token_type_ids"] = _padded([input_.encoding.type_ids for input_ in inputs], width, 0)
+            given["token_type_ids"], _ = pad([input_.encoding.type_ids for input_ in inputs])
         with torch.inference_mode():
-            logits = self._model(**{name: ids.to(self.device) for name, ids in given.items()}).logits
+            logits = self._model(
+                **{name: torch.from_numpy(array).to(self.device) for name, array in given.items()}
+            ).logits
             outputs = torch.softmax(logits.double(), -1).cpu().numpy()
         if not np.isfinite(outputs).all():
             raise ValueError("the network gave something that is no number")
@@ -540,10 +531,6 @@ def _of_response(input_: Input, outputs: Float64s) -> TokenProbabilities:
     mine = np.array([sequence == 1 for sequence in input_.encoding.sequence_ids], bool)
     bounds = np.array(input_.encoding.offsets, np.int64).reshape(-1, 2)[mine]
     return TokenProbabilities(np.maximum.accumulate(bounds, axis=0), outputs[: len(mine)][mine])
-
-
-def _padded(rows: Sequence[Sequence[int]], width: int, padding: int) -> torch.Tensor:
-    return torch.tensor([[*row, *[padding] * (width - len(row))] for row in rows], dtype=torch.int64)
 
 
 _THRESHOLD = 0.5
@@ -611,7 +598,7 @@ class TokenClassifier(BaseDetector[_Plan, Sequence[TokenProbabilities]]):
         accept_licence: bool = False,
     ) -> None:
         super().__init__(_THRESHOLD if threshold is None else threshold, words=words)
-        self._model, self._dtype = model, dtype
+        self._model = model
         self._format = format_of(model) if prompt is None else prompt
         if self._format not in FORMATS:
             raise UnknownNameError("prompt", self._format, FORMATS)
@@ -648,10 +635,7 @@ class TokenClassifier(BaseDetector[_Plan, Sequence[TokenProbabilities]]):
             pooling=self._pooling,
             threshold=self._threshold,
             unit="word",
-            dtype=self._dtype,
-            device=self._network.device.type,
-            transformers=transformers.__version__,
-            torch=torch.__version__,
+            **self._network.settings,
         )
 
     def _plan(self, sample: Sample) -> _Plan | NotScored:

@@ -32,7 +32,7 @@ from figures import machine, show
 from parallel_questions import LANGUAGES, PIVOT, Item, drawn, read_questions
 from ranking import as_number, auc, draws_of, mean_of, shown
 from veriglot.detectors.registry import load_detector
-from veriglot.encoders.base import strength_of
+from veriglot.encoders.base import measured_in, strength_among
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 ENCODER = "use-multilingual"  # of the table's main column; --strong takes others
-STRONG = tuple(tag for tag in LANGUAGES if strength_of(ENCODER, tag) == "measured")
+STRONG = tuple(tag for tag in LANGUAGES if strength_among(measured_in(ENCODER), tag) == "measured")
 
 # What is told apart, the main figure first: name to which responses take part.
 CONTRASTS: dict[str, Callable[[Item], bool]] = {

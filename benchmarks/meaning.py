@@ -25,7 +25,7 @@ from held_out import LOWER_IS_BETTER, SETS
 from ranking import mean_of, shown
 from veriglot.bench.evaluation import Evaluator, Settings
 from veriglot.detectors.registry import load_detector, stream
-from veriglot.encoders.base import strength_of
+from veriglot.encoders.base import measured_in, strength_among
 from veriglot.formats.reader import read_predictions
 from veriglot.metrics.estimate import percentile
 from veriglot.metrics.measures import measures, sums_of
@@ -96,7 +96,7 @@ def values(sums: dict[str, Sums], measured: Measured) -> dict[str, Array]:
 
 def with_means(found: dict[str, Array]) -> dict[str, Array]:
     """The values with their means over the encoder's languages, over the others and over all."""
-    known = [tag for tag in found if strength_of(ENCODER, tag) == "measured"]
+    known = [tag for tag in found if strength_among(measured_in(ENCODER), tag) == "measured"]
     groups = {
         "mean, measured": known,
         "mean, weak": [tag for tag in found if tag not in known],
@@ -126,7 +126,7 @@ def rows_of(first: dict[str, Array], second: dict[str, Array], names: Sequence[s
         rows.append(
             {
                 "language": tag,
-                "encoder": "" if of_mean else strength_of(ENCODER, tag),
+                "encoder": "" if of_mean else strength_among(measured_in(ENCODER), tag),
                 names[0]: shown(one),
                 names[1]: shown(second[tag]),
                 "difference": shown(difference),

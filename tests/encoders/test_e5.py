@@ -10,7 +10,7 @@ import pytest
 from multilingual import ODD, SENTENCES, UNRELATED
 from tiny_e5 import BEGIN, END, HEADS, INNER, LAYERS, ROOM, WIDTH, write_e5
 
-from veriglot.encoders.base import Encoder, load_encoder, word_vectors
+from veriglot.encoders.base import Encoder, load_encoder
 from veriglot.errors import WeightsError
 from veriglot.hub import registry
 from veriglot.text.segmentation import sentences, word_bounds
@@ -157,5 +157,5 @@ def test_offsets_lie_in_the_text(real: Encoder, text: str) -> None:
 def test_every_word_of_a_text_has_a_vector(real: Encoder) -> None:
     for tag, text in SENTENCES.items():
         words = np.array(word_bounds(text, tag))
-        found = word_vectors(real.encoded(text, sentences(text, tag)), words)
+        found = real.tokens(text, sentences(text, tag)).of_words(words)
         assert (np.linalg.norm(found, axis=1) > 0).all(), tag

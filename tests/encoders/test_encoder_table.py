@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from veriglot.encoders.base import ENCODERS, load_encoder, measured_in, strength_among, strength_of
+from veriglot.encoders.base import ENCODERS, load_encoder, measured_in, strength_among
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.plugins import Entry, Table
 from veriglot.records.languages import get_language
@@ -35,7 +35,7 @@ def test_the_import_is_light() -> None:
     ],
 )  # fmt: skip
 def test_strength_is_that_of_the_language_as_it_is_written(tag: str | None, strength: str) -> None:
-    assert strength_of("use-multilingual", tag) == strength
+    assert strength_among(measured_in("use-multilingual"), tag) == strength
 
 
 def test_languages_are_base_tags() -> None:
@@ -43,7 +43,7 @@ def test_languages_are_base_tags() -> None:
     assert {"ar", "de", "en", "es", "fr", "it", "ja", "ko", "nl", "pl", "pt", "ru", "th", "tr", "zh"} <= known
     assert not {"hi", "he", "sr", "zh-Hans"} & known
     assert measured_in("another") == ()
-    assert strength_of("another", "de") == "weak"
+    assert strength_among(measured_in("another"), "de") == "weak"
     assert strength_among({"de"}, "de-CH") == "measured"
 
 

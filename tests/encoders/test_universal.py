@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from multilingual import ODD, SENTENCES, UNRELATED
 
-from veriglot.encoders.base import Encoded, Encoder, load_encoder, word_vectors
+from veriglot.encoders.base import Encoder, load_encoder
 from veriglot.errors import UnknownNameError, UsageError, WeightsError
 from veriglot.text.segmentation import sentences, word_bounds
 
@@ -48,11 +48,6 @@ def test_vectors_are_those_of_the_published_graph(universal: Encoder, original: 
     assert (universal.tokens(text).vectors == tokens[1:-1]).all()  # all but the marks of beginning and end
 
 
-def same(left: Encoded, right: Encoded) -> bool:
-    names = ("sentence_bounds", "sentence_vectors", "token_bounds", "token_vectors")
-    return all(np.array_equal(getattr(left, name), getattr(right, name)) for name in names)
-
-
 def test_meaning_is_near_across_languages(universal: Encoder) -> None:
     vectors = universal.sentences(ALL)
     assert vectors.dtype == np.float32
@@ -65,8 +60,7 @@ def test_meaning_is_near_across_languages(universal: Encoder) -> None:
 def test_a_token_in_context_is_nearest_to_its_translation(universal: Encoder) -> None:
     def year(text: str) -> np.ndarray[Any, Any]:
         tokens, at = universal.tokens(text), text.index("1955")
-        whole = Encoded(np.zeros((0, 2), np.int64), np.zeros((0, 512), np.float32), tokens.bounds, tokens.vectors)
-        vector: np.ndarray[Any, Any] = word_vectors(whole, np.array([[at, at + 4]]))[0]
+        vector: np.ndarray[Any, Any] = tokens.of_words(np.array([[at, at + 4]]))[0]
         return vector / np.float32(np.linalg.norm(vector))
 
     years = np.stack([year(text) for text in SENTENCES.values()])
@@ -114,8 +108,8 @@ def test_batch_order_and_memory_change_nothing(universal_file: Path) -> None:
 def test_a_small_memory_forgets_and_stays_within_bounds(universal_file: Path) -> None:
     encoder: Any = load_encoder("use-multilingual", path=universal_file, cache_mb=0.25)
     first = encoder.sentences(ALL)
-    assert 0 < len(encoder._recent._pieces) < len(ALL)
-    assert encoder._recent._size <= 1 << 18
+    assert 0 < len(encoder._recent) < len(ALL)
+    assert encoder._recent.filled <= 1 << 18
     assert (encoder.sentences(ALL) == first).all()
 
 
@@ -144,44 +138,40 @@ def universal_vectors(encoder: Encoder, text: str) -> np.ndarray[Any, Any]:
 def test_a_text_of_sentences(universal: Encoder) -> None:
     text = "\n".join(ALL)
     bounds = sentences(text)
-    found = universal.encoded(text, bounds)
-    assert found.sentence_bounds.tolist() == [list(pair) for pair in bounds]
-    assert (found.sentence_vectors == universal.sentences([text[a:b] for a, b in bounds])).all()
-    start, end = bounds[3]
-    inside = (found.token_bounds[:, 0] >= start) & (found.token_bounds[:, 1] <= end)
-    alone = universal.tokens(text[start:end])
-    assert (found.token_bounds[inside] == alone.bounds + start).all()
-    assert (found.token_vectors[inside] == alone.vectors).all()
+    found = universal.tokens(text, bounds)
+    for start, end in bounds:
+        inside = (found.bounds[:, 0] >= start) & (found.bounds[:, 1] <= end)
+        alone = universal.tokens(text[start:end])
+        assert (found.bounds[inside] == alone.bounds + start).all()
+        assert (found.vectors[inside] == alone.vectors).all()
     words = np.asarray(word_bounds(text), np.int64)
-    assert word_vectors(found, words).any(axis=1).mean() > 0.9
+    assert found.of_words(words).any(axis=1).mean() > 0.9
 
 
 def test_a_long_sentence_is_seen_whole_in_pieces_of_600(universal: Encoder) -> None:
     text = "the lamp of the tower " * 70
-    found = universal.encoded(text, [(0, len(text))])
-    assert found.sentence_bounds.tolist() == [[0, 600], [600, 1200], [1200, len(text)]]
-    assert found.token_bounds[-1, 1] >= len(text.rstrip())
-    middle = universal.encoded(text[600:1200], [(0, 600)])
-    assert (found.sentence_vectors[1] == middle.sentence_vectors[0]).all()
+    found = universal.tokens(text)
+    assert found.bounds[-1, 1] >= len(text.rstrip())
+    pieces = [universal.tokens(text[low : low + 600]).vectors for low in (0, 600, 1200)]
+    assert (found.vectors == np.concatenate(pieces)).all()
     (whole,) = universal.sentences([text])
     assert np.linalg.norm(whole) == pytest.approx(1.0, abs=1e-5)
-    assert (found.sentence_vectors @ whole).min() > 0.9
+    assert (universal.sentences([text[low : low + 600] for low in (0, 600, 1200)]) @ whole).min() > 0.9
 
 
 def test_what_has_no_tokens_is_zero_and_no_sentence(universal: Encoder) -> None:
     texts = ["", "  ", "\u200b"]
     assert not universal.sentences(texts).any()
     assert universal.sentences([]).shape == (0, 512)
-    found = universal.encoded("\u200b\u200b", [(0, 1), (1, 2)])
-    assert [part.shape for part in (found.sentence_vectors, found.token_vectors)] == [(0, 512), (0, 512)]
-    assert word_vectors(found, np.array([[0, 2]])).tolist() == [[0.0] * 512]
-    assert same(universal.encoded("", []), found)
+    for found in (universal.tokens("\u200b\u200b", [(0, 1), (1, 2)]), universal.tokens("", [])):
+        assert (found.bounds.shape, found.vectors.shape) == ((0, 2), (0, 512))
+        assert found.of_words(np.array([[0, 2]])).tolist() == [[0.0] * 512]
 
 
 @pytest.mark.parametrize("bounds", [[(0, 99)], [(-1, 2)], [(3, 2)], [(2, 4), (0, 1)]])
 def test_sentences_outside_the_text_are_refused(universal: Encoder, bounds: list[tuple[int, int]]) -> None:
     with pytest.raises(UsageError, match="not in order inside a text of 5 code points"):
-        universal.encoded("Hello", bounds)
+        universal.tokens("Hello", bounds)
 
 
 def test_it_pickles_as_its_name(universal: Encoder) -> None:

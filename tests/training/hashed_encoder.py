@@ -48,4 +48,4 @@ class HashedEncoder(Encoder):
         vectors = drawn.copy()
         vectors[1:] += 0.1 * drawn[:-1]
         whole = drawn.sum(axis=0) / max(1e-9, float(np.linalg.norm(drawn.sum(axis=0)))) if len(bounds) else drawn.sum(0)
-        return Piece(whole.astype(np.float32), bounds, vectors)
+        return Piece(bounds, vectors, whole.astype(np.float32))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
 from abc import ABC, abstractmethod
-from collections import OrderedDict
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -18,6 +16,7 @@ from veriglot.errors import UsageError
 from veriglot.hub.checkpoints import batches, pad
 from veriglot.plugins import Configured, Entry, Table
 from veriglot.records.languages import find_language, get_language
+from veriglot.storage.cache import Recent
 from veriglot.text.unicode import without_surrogates
 
 if TYPE_CHECKING:
@@ -30,16 +29,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ENCODERS",
-    "Encoded",
     "Encoder",
     "Piece",
+    "Tokens",
     "WindowEncoder",
     "fast_tokenizer",
     "load_encoder",
     "strength_among",
-    "strength_of",
     "without_space",
-    "word_vectors",
 ]
 
 
@@ -99,11 +96,6 @@ def measured_in(encoder: str) -> tuple[str, ...]:
     return _table().get(encoder, {}).get("measured", ())
 
 
-def strength_of(encoder: str, tag: str | None) -> Strength:
-    """`measured` or `weak` by the table, for a language in a script; see `Encoder.strength`."""
-    return strength_among(measured_in(encoder), tag)
-
-
 def strength_among(measured: Collection[str], tag: str | None) -> Strength:
     """`measured` where the language of `tag`, in its script, is one of `measured`, tags of the language table."""
     entry = find_language(tag) if tag else None
@@ -111,72 +103,56 @@ def strength_among(measured: Collection[str], tag: str | None) -> Strength:
 
 
 @dataclass(frozen=True)
-class Piece:
-    """A sentence, or a part of a long one, encoded by itself.
+class Tokens:
+    """The tokens of a text in the context of their sentences.
 
     Attributes:
-        vector: of the whole, shape (dimension,), unit length; zero where there is no token.
-        bounds: of the tokens, half-open code point ranges, shape (t, 2), neither column ever falling. White space
-            before a token is no part of it. A range may be empty, and two tokens may share one where normalisation
-            makes several letters of one (`½` is `1⁄2`).
+        bounds: half-open code point ranges, shape (t, 2), neither column ever falling. White space before a token is no
+            part of it. A range may be empty, and two tokens may share one where normalisation makes several letters of
+            one (`½` is `1⁄2`).
         vectors: one in context per token, shape (t, token_dimension), float32.
     """
 
-    vector: Float32s
     bounds: Int64s
     vectors: Float32s
+
+    def of_words(self, word_bounds: Int64s) -> Float32s:
+        """The mean of the vectors that overlap each word, shape (n, token_dimension); zero where none does.
+
+        Args:
+            word_bounds: half-open code point ranges of the text, shape (n, 2), in any order.
+        """
+        words = np.asarray(word_bounds, np.int64).reshape(-1, 2)
+        means = np.zeros((len(words), self.vectors.shape[1]), np.float32)
+        first = np.searchsorted(self.bounds[:, 1], words[:, 0], side="right")
+        after = np.searchsorted(self.bounds[:, 0], words[:, 1], side="left")
+        counts = np.maximum(after - first, 0)
+        with_tokens = np.flatnonzero(counts)
+        means[with_tokens] = self.vectors[first[with_tokens]]
+        # A word has few tokens, so this goes round a few times, over ever fewer words. np.add.reduceat would need
+        # the words in order and apart.
+        for nth in range(1, int(counts.max(initial=0))):
+            longer = np.flatnonzero(counts > nth)
+            means[longer] += self.vectors[first[longer] + nth]
+        several = counts > 1
+        means[several] /= counts[several, None]
+        return means
+
+
+@dataclass(frozen=True)
+class Piece(Tokens):
+    """A sentence, or a part of a long one, encoded by itself: its tokens and the vector of the whole.
+
+    Attributes:
+        vector: shape (dimension,), unit length; zero where there is no token.
+    """
+
+    vector: Float32s
 
     @property
     def nbytes(self) -> int:
         """Bytes of its arrays."""
         return self.vector.nbytes + self.bounds.nbytes + self.vectors.nbytes
-
-
-@dataclass(frozen=True)
-class Encoded:
-    """A text as an encoder sees it.
-
-    Attributes:
-        sentence_bounds: the stretches that got a vector each, half-open code point ranges, shape (s, 2). These are the
-            sentences that were asked for, except that one longer than the encoder takes is there in several
-            pieces, and one without any token (of zero-width characters, say) is not there.
-        sentence_vectors: shape (s, dimension), float32, unit length.
-        token_bounds: as `Piece.bounds`, in the whole text, shape (t, 2).
-        token_vectors: shape (t, token_dimension), float32.
-    """
-
-    sentence_bounds: Int64s
-    sentence_vectors: Float32s
-    token_bounds: Int64s
-    token_vectors: Float32s
-
-
-class _Recent:
-    """Pieces by their text up to so many bytes, the least recently used dropped first. Threads may share it."""
-
-    def __init__(self, room: int) -> None:
-        self._room = room
-        self._size = 0
-        self._pieces: OrderedDict[str, Piece] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, text: str) -> Piece | None:
-        with self._lock:
-            piece = self._pieces.get(text)
-            if piece is not None:
-                self._pieces.move_to_end(text)
-            return piece
-
-    def put(self, text: str, piece: Piece) -> None:
-        """Keep a piece, unless it alone is more than there is room for."""
-        if piece.nbytes > self._room:
-            return
-        with self._lock:
-            before = self._pieces.pop(text, None)
-            self._size += piece.nbytes - (before.nbytes if before else 0)
-            self._pieces[text] = piece
-            while self._size > self._room:
-                self._size -= self._pieces.popitem(last=False)[1].nbytes
 
 
 class Encoder(Configured, ABC):
@@ -205,7 +181,7 @@ class Encoder(Configured, ABC):
     def __init__(self, cache_mb: float, languages: Sequence[str] | None = None) -> None:
         if not cache_mb >= 0:
             raise UsageError(f"The cache is to hold {cache_mb} MiB.", remedy="Give cache_mb 0 or more.")
-        self._recent = _Recent(int(cache_mb * _MEGABYTE))
+        self._recent: Recent[Piece] = Recent(int(cache_mb * _MEGABYTE), lambda piece: piece.nbytes)
         measured = measured_in(self.name) if languages is None else languages
         self._measured = frozenset(get_language(tag).tag for tag in measured)
 
@@ -222,11 +198,6 @@ class Encoder(Configured, ABC):
     @abstractmethod
     def _encode(self, texts: Sequence[str]) -> list[Piece]:
         """One piece per text, whose content hangs on its text alone."""
-
-    @property
-    def languages(self) -> frozenset[str]:
-        """Base tags of the languages in which its quality was measured, and good; possibly none."""
-        return frozenset(get_language(tag).base for tag in self._measured)
 
     def strength(self, tag: str | None) -> Strength:
         """`measured` where its quality was measured in the language as it is written, and good; otherwise `weak`.
@@ -249,38 +220,24 @@ class Encoder(Configured, ABC):
             vectors[row] = _joined([next(pieces) for _ in cut]) if cut else 0
         return vectors
 
-    def tokens(self, text: str) -> Piece:
-        """The tokens of one sentence. For a text of several, `encoded` gives each its own context."""
-        encoded = self.encoded(text, [(0, len(text))])
-        return Piece(self.sentences([text])[0], encoded.token_bounds, encoded.token_vectors)
-
-    def encoded(self, text: str, bounds: Sequence[tuple[int, int]] | Int64s) -> Encoded:
-        """Sentence and token vectors of a text whose sentences are known.
+    def tokens(self, text: str, sentences: Sequence[tuple[int, int]] | Int64s | None = None) -> Tokens:
+        """The tokens of a text, each with its sentence for context.
 
         Args:
             text: any text, of any length.
-            bounds: its sentences as half-open code point ranges in order, such as `veriglot.text.segmentation` gives.
-                What lies in no sentence gets no token.
+            sentences: half-open code point ranges in order, such as `veriglot.text.segmentation` gives; None where the
+                text is one. What lies in no sentence gets no token.
 
         Raises:
             UsageError: a range that does not lie in the text.
         """
-        wanted = _checked(bounds, len(text))
+        wanted = _checked([(0, len(text))] if sentences is None else sentences, len(text))
         cuts = [cut for low, high in wanted.tolist() for cut in self._cuts(low, high)]
         pieces = self._pieces([text[low:high] for low, high in cuts])
-        encoded_cuts = [(cut, piece) for cut, piece in zip(cuts, pieces, strict=True) if len(piece.bounds)]
-        if not encoded_cuts:
-            return Encoded(
-                np.zeros((0, 2), np.int64),
-                np.zeros((0, self.dimension), np.float32),
-                np.zeros((0, 2), np.int64),
-                np.zeros((0, self.token_dimension), np.float32),
-            )
-        return Encoded(
-            np.array([cut for cut, _ in encoded_cuts], np.int64),
-            np.stack([piece.vector for _, piece in encoded_cuts]),
-            np.concatenate([piece.bounds + low for (low, _), piece in encoded_cuts]),
-            np.concatenate([piece.vectors for _, piece in encoded_cuts]),
+        none = np.zeros((0, 2), np.int64), np.zeros((0, self.token_dimension), np.float32)
+        return Tokens(
+            np.concatenate([none[0], *(piece.bounds + low for (low, _), piece in zip(cuts, pieces, strict=True))]),
+            np.concatenate([none[1], *(piece.vectors for piece in pieces)]),
         )
 
     def _cuts(self, low: int, high: int) -> list[tuple[int, int]]:
@@ -318,31 +275,6 @@ def _joined(pieces: list[Piece]) -> Float32s:
     total: Float32s = weights @ np.stack([piece.vector for piece in pieces])
     norm = float(np.linalg.norm(total))
     return total / np.float32(norm) if norm else total
-
-
-def word_vectors(encoded: Encoded, word_bounds: Int64s) -> Float32s:
-    """The mean of the token vectors that overlap each word, shape (n, token_dimension); zero where none does.
-
-    Args:
-        encoded: a text.
-        word_bounds: words as half-open code point ranges of that text, shape (n, 2), in any order.
-    """
-    words = np.asarray(word_bounds, np.int64).reshape(-1, 2)
-    vectors = encoded.token_vectors
-    means = np.zeros((len(words), vectors.shape[1]), np.float32)
-    first = np.searchsorted(encoded.token_bounds[:, 1], words[:, 0], side="right")
-    after = np.searchsorted(encoded.token_bounds[:, 0], words[:, 1], side="left")
-    counts = np.maximum(after - first, 0)
-    with_tokens = np.flatnonzero(counts)
-    means[with_tokens] = vectors[first[with_tokens]]
-    # A word has few tokens, so this goes round a few times, over ever fewer words. np.add.reduceat would need
-    # the words in order and apart.
-    for nth in range(1, int(counts.max(initial=0))):
-        longer = np.flatnonzero(counts > nth)
-        means[longer] += vectors[first[longer] + nth]
-    several = counts > 1
-    means[several] /= counts[several, None]
-    return means
 
 
 def without_space(text: str, bounds: Int64s) -> Int64s:
@@ -440,10 +372,10 @@ class WindowEncoder(Encoder):
     def _piece(self, text: _Tokenised, pooled: list[Float32s], hidden: list[Float32s]) -> Piece:
         if not hidden:
             empty = np.zeros((0, self.token_dimension), np.float32)
-            return Piece(np.zeros(self.dimension, np.float32), text.bounds, empty)
+            return Piece(text.bounds, empty, np.zeros(self.dimension, np.float32))
         mean = np.average(pooled, axis=0, weights=[len(vectors) for vectors in hidden])
         length = float(np.linalg.norm(mean))
-        return Piece((mean / length if length else mean).astype(np.float32), text.bounds, np.concatenate(hidden))
+        return Piece(text.bounds, np.concatenate(hidden), (mean / length if length else mean).astype(np.float32))
 
     def _tokenised(self, text: str) -> _Tokenised:
         whole = self._prompt + without_surrogates(text)

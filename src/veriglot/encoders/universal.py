@@ -140,11 +140,11 @@ class UniversalSentenceEncoder(Encoder):
         encoding = self._tokenizer.encode(without_surrogates(text), return_type="offset_mapping")
         ids, bounds = encoding["ids"], np.array(encoding["offsets"], np.int64).reshape(-1, 2)
         if not ids:
-            return Piece(np.zeros(self.dimension, np.float32), bounds, np.zeros((0, self.token_dimension), np.float32))
+            return Piece(bounds, np.zeros((0, self.token_dimension), np.float32), np.zeros(self.dimension, np.float32))
         framed = np.array([_BEGIN, *ids, _END], np.int32)
         splits = np.array([0, len(framed)], np.int64)
         whole, context = self._session.run(None, {self._ids: framed, self._splits: splits})
-        return Piece(whole[0].copy(), without_space(text, bounds), context[1:-1].copy())
+        return Piece(without_space(text, bounds), context[1:-1].copy(), whole[0].copy())
 
 
 def _bytes_of(file: Path) -> bytes:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import threading
-from collections import OrderedDict
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
@@ -15,6 +14,7 @@ import msgspec
 import numpy as np
 
 from veriglot.errors import UsageError
+from veriglot.storage.cache import Recent
 from veriglot.text.segmentation import sentences, word_bounds
 from veriglot.text.unicode import without_surrogates
 
@@ -136,8 +136,8 @@ def group_units(units: Sequence[Run], room: int, *, overlap: int = 0, longest: i
         first = following
 
 
-_KEPT = 50_000  # texts whose number of tokens is remembered
-_CUTS_KEPT = 256  # long texts whose stretches are remembered
+_TEXTS = 50_000  # texts whose number of tokens is remembered
+_LONG_TEXTS = 256  # long texts whose stretches are remembered
 _AT_ONCE = 2_000  # texts given to the tokenizer in one call
 
 
@@ -159,8 +159,8 @@ class Tokens:
                 remedy="Take a model whose folder has a tokenizer.json.",
             )
         self._tokenizer = tokenizer
-        self._counts: OrderedDict[str, int] = OrderedDict()
-        self._cuts: OrderedDict[tuple[str, int, bool], list[tuple[int, int]]] = OrderedDict()
+        self._counts: Recent[int] = Recent(_TEXTS)
+        self._cuts: Recent[list[tuple[int, int]]] = Recent(_LONG_TEXTS)
         self._lock = threading.Lock()
         spelled = [re.escape(token) for token in tokenizer.all_special_tokens if len(token) > 1]
         self._special_words = re.compile("|".join(spelled) or "(?!)")
@@ -168,22 +168,18 @@ class Tokens:
 
     def count(self, text: str) -> int:
         """Tokens of a text, without special ones."""
-        known = self._counts.get(text)
-        return known if known is not None else self.count_all([text])[0]
+        return self.count_all([text])[0]
 
     def count_all(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text; each text is looked at once."""
-        with self._lock:
-            counts = {text: self._counts[text] for text in texts if text in self._counts}
+        counts = {text: count for text in texts if (count := self._counts.get(text)) is not None}
         new = [text for text in dict.fromkeys(texts) if text not in counts]
         for start in range(0, len(new), _AT_ONCE):
             some = new[start : start + _AT_ONCE]
             ids = self._call([self._plain(text) for text in some], add_special_tokens=False)["input_ids"]
-            counts.update(zip(some, map(len, ids), strict=True))
-        with self._lock:
-            self._counts.update(counts)
-            while len(self._counts) > _KEPT:
-                self._counts.popitem(last=False)
+            for text, own in zip(some, ids, strict=True):
+                counts[text] = len(own)
+                self._counts.put(text, len(own))
         return [counts[text] for text in texts]
 
     def stretches(self, text: str, room: int, *, overlap: bool) -> list[tuple[int, int]]:
@@ -194,10 +190,7 @@ class Tokens:
         known = self._cuts.get(key)
         if known is None:
             known = self._cut(text, room, room, overlap=overlap)
-            with self._lock:
-                self._cuts[key] = known
-                while len(self._cuts) > _CUTS_KEPT:
-                    self._cuts.popitem(last=False)
+            self._cuts.put(key, known)
         return known
 
     def _cut(self, text: str, room: int, allowed: int, *, overlap: bool) -> list[tuple[int, int]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections import OrderedDict
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, get_args
@@ -17,7 +16,7 @@ from veriglot.judging.classifiers import label_aliases, label_names, normalised_
 from veriglot.plugins import Entry, Table
 from veriglot.records import Status
 from veriglot.records.languages import base_tag
-from veriglot.storage.cache import Cache
+from veriglot.storage.cache import Cache, Recent
 from veriglot.text.facts import facts
 from veriglot.text.segmentation import sentences, words
 
@@ -214,8 +213,7 @@ class Memory:
         if pairs < 0:
             raise UsageError(f"The memory is to keep {pairs} pairs.", remedy="Give memory 0 or more.")
         self._salt = hashlib.blake2b(signature.encode(), digest_size=16).digest()
-        self._pairs = pairs
-        self._rows: OrderedDict[bytes, Float32s] = OrderedDict()
+        self._rows: Recent[Float32s] = Recent(pairs)
         self._lock = threading.Lock()
 
         def error(what: str) -> UsageError:
@@ -238,9 +236,7 @@ class Memory:
     def known(self, keys: Sequence[bytes]) -> dict[bytes, Float32s]:
         """The rows that are kept, by key."""
         with self._lock:
-            rows = {key: self._rows[key] for key in keys if key in self._rows}
-            for key in rows:
-                self._rows.move_to_end(key)
+            rows = {key: row for key in keys if (row := self._rows.get(key)) is not None}
             if self._file is not None:
                 missing = [key for key in dict.fromkeys(keys) if key not in rows]
                 for start in range(0, len(missing), _KEYS_PER_QUERY):
@@ -261,9 +257,8 @@ class Memory:
                 self._file.write("INSERT OR REPLACE INTO judged VALUES (?, ?)", values)
 
     def _keep(self, rows: Mapping[bytes, Float32s]) -> None:
-        self._rows.update((key, row.copy()) for key, row in rows.items())  # a view would keep its whole batch alive
-        while len(self._rows) > self._pairs:
-            self._rows.popitem(last=False)
+        for key, row in rows.items():
+            self._rows.put(key, row.copy())  # a view would keep its whole batch alive
 
     def __len__(self) -> int:
         return len(self._rows)

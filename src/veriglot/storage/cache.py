@@ -5,18 +5,58 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import threading
-from typing import TYPE_CHECKING, Any
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Hashable, Iterator, Sequence
     from pathlib import Path
 
     from veriglot.errors import VeriglotError
 
-__all__ = ["Cache"]
+__all__ = ["Cache", "Recent"]
 
 _BUSY = 60.0  # seconds that another process may write
 _VERSION = 1
+
+
+T = TypeVar("T")
+
+
+class Recent(Generic[T]):
+    """Values by key in memory, the least recently used dropped first. Threads may share it.
+
+    Args:
+        room: what the sizes of all values together may come to.
+        size: of a value; each counts as 1 where it is None. What alone is larger than the room is not kept.
+    """
+
+    def __init__(self, room: int, size: Callable[[T], int] | None = None) -> None:
+        self.room, self.filled = room, 0
+        self._size = size or (lambda _: 1)
+        self._values: OrderedDict[Hashable, T] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def get(self, key: Hashable) -> T | None:
+        """The value of a key, or None where there is none."""
+        with self._lock:
+            if key in self._values:
+                self._values.move_to_end(key)
+            return self._values.get(key)
+
+    def put(self, key: Hashable, value: T) -> None:
+        """Keep a value."""
+        with self._lock:
+            if key in self._values:
+                self.filled -= self._size(self._values.pop(key))
+            if self._size(value) <= self.room:
+                self._values[key] = value
+                self.filled += self._size(value)
+            while self.filled > self.room:
+                self.filled -= self._size(self._values.popitem(last=False)[1])
 
 
 class Cache:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
-from veriglot.encoders.base import load_encoder, word_vectors
+from veriglot.encoders.base import load_encoder
 from veriglot.errors import MissingExtraError
 from veriglot.hub.registry import MissingWeightsError
 from veriglot.signatures import signature
@@ -413,8 +413,8 @@ class VectorAligner:
         return Alignment(source, target, _soft_links(_posterior(cosine, form, self._weighing)))
 
     def _vectors(self, side: Side) -> Matrix:
-        encoded = self._encoder.encoded(side.text, sentences(side.text, side.tag))
-        vectors = word_vectors(encoded, np.array(side.words, np.int64))
+        tokens = self._encoder.tokens(side.text, sentences(side.text, side.tag))
+        vectors = tokens.of_words(np.array(side.words, np.int64))
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         unit: Matrix = vectors / np.maximum(lengths, 1e-9)
         return unit

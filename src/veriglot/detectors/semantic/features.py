@@ -17,7 +17,6 @@ from rapidfuzz.process import cdist
 
 from veriglot.detectors.grounding.document import Document, mixed
 from veriglot.detectors.grounding.features import Extract, extract, number_values
-from veriglot.encoders.base import word_vectors
 from veriglot.text.segmentation import sentences
 from veriglot.text.unicode import SCRIPT_SAMPLE, main_script, script_sample_of
 
@@ -640,7 +639,7 @@ class EncoderVectors:
     def words(self, text: str, tag: str | None, bounds: Int64s, chosen: Sequence[int] | None = None) -> Float32s:
         """See `Vectors`."""
         parts = pieces(text, tag)
-        return word_vectors(self._encoder.encoded(text, parts if chosen is None else parts[list(chosen)]), bounds)
+        return self._encoder.tokens(text, parts if chosen is None else parts[list(chosen)]).of_words(bounds)
 
     def whole(self, texts: Sequence[str]) -> Float32s:
         """See `Vectors`."""

@@ -17,7 +17,6 @@ import numpy as np
 from veriglot.detectors.grounding.document import Document, Lexicon
 from veriglot.detectors.semantic.detector import shared_folder
 from veriglot.detectors.semantic.features import ACROSS, NAME, OTHER_SCRIPT, EncoderVectors, Held, pieces, read_sample
-from veriglot.encoders.base import word_vectors
 from veriglot.errors import VeriglotError
 from veriglot.training.grounding.examples import WordLabels, labels_of, share_of
 
@@ -110,7 +109,7 @@ class ShelvedVectors(EncoderVectors):
         for at in range(0, len(parts), _PIECES):
             some = parts[at : at + _PIECES]
             inside = np.flatnonzero((bounds[:, 1] > some[0, 0]) & (bounds[:, 0] < some[-1, 1]))
-            vectors[inside] += word_vectors(self._encoder.encoded(text, some), bounds[inside]) @ self._projection
+            vectors[inside] += self._encoder.tokens(text, some).of_words(bounds[inside]) @ self._projection
         return self._shelf.put(vectors)
 
 

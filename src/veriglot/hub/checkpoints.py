@@ -348,11 +348,11 @@ def load_pretrained(
             f"The {what} {source!r} lacks weights: {', '.join(absent[:3])}{' ...' if len(absent) > 3 else ''}.",
             remedy="They would be random. Take a checkpoint that was trained for this.",
         )
-    place = device_for(device)
+    target = device_for(device)
     settings = {
-        "dtype": dtype, "device": place.type, "transformers": transformers.__version__, "torch": torch.__version__,
+        "dtype": dtype, "device": target.type, "transformers": transformers.__version__, "torch": torch.__version__,
     }  # fmt: skip
-    return Pretrained(source, loaded, network.to(place).eval(), place, settings)
+    return Pretrained(source, loaded, network.to(target).eval(), target, settings)
 
 
 def onnx_session(network: str | bytes) -> Any:

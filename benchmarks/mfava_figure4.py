@@ -18,16 +18,16 @@ import numpy as np
 
 from figures import show
 from mfava_figures import Figure4, facts, precision_recall, read_figure4
+from veriglot.rates.comparison import average, correlate, statistics, t_test
 from veriglot.rates.estimators import estimate
 from veriglot.rates.proportion import Tallies
-from veriglot.rates.significance import average, correlate, statistics, t_test
 from veriglot.records import Confusion, LanguageProfile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from mfava_figures import Array
-    from veriglot.rates.significance import Correlated, Mean, TTest
+    from veriglot.rates.comparison import Correlated, Mean, TTest
 
 GOLD = ("Arabic", "Chinese", "German", "Russian", "Turkish")
 HELD_AGAINST_GOLD = ("Llama-3-8B", "Qwen-2.5-7B", "Aya-23-8B")

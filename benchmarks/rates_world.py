@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from veriglot.rates.proportion import BINS, Tallies
-from veriglot.records import Confusion, LanguageProfile
+from veriglot.rates.proportion import Tallies
+from veriglot.records import CONFIDENCE_BINS, Confusion, LanguageProfile
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Counts = NDArray[np.int64]
 
-MARKED_FROM = BINS // 2  # bin of the confidence 0.5
+MARKED_FROM = CONFIDENCE_BINS // 2  # bin of the confidence 0.5
 _GRID = np.linspace(-9.0, 9.0, 18_001)
 _BELOW = np.array([NormalDist().cdf(value) for value in _GRID])
 _STEEPNESS = 2.0  # confidence = 1 / (1 + exp(-_STEEPNESS x normal variable))
-_SHARES = np.arange(1, BINS) / BINS
+_SHARES = np.arange(1, CONFIDENCE_BINS) / CONFIDENCE_BINS
 _EDGES = np.concatenate([[-np.inf], np.log(_SHARES / (1.0 - _SHARES)) / _STEEPNESS, [np.inf]])
 
 

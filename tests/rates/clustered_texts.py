@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from veriglot.rates.proportion import BINS, Labels, Tallies
-from veriglot.records import Confusion, LanguageProfile
+from veriglot.rates.proportion import Labels, Tallies
+from veriglot.records import CONFIDENCE_BINS, Confusion, LanguageProfile
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -67,13 +67,13 @@ def with_confidences(
     """
     units = np.maximum(5, draw.lognormal(np.log(60), 0.5, count).astype(np.int64))
     unsupported = draw.binomial(units, shares(draw, rate, alike, count))
-    table = np.zeros((count, BINS, 2), dtype=np.int64)
+    table = np.zeros((count, CONFIDENCE_BINS, 2), dtype=np.int64)
     for place, shift in enumerate(draw.normal(off, hard, count)):
         for kind, (size, middle) in enumerate(((unsupported[place], 1.0), (units[place] - unsupported[place], -3.0))):
             confidence = 1.0 / (1.0 + np.exp(-(middle + shift + 1.5 * draw.standard_normal(size))))
-            bins = np.minimum((confidence * BINS).astype(np.int64), BINS - 1)
-            table[place, :, kind] = np.bincount(bins, minlength=BINS)
-    marked, left = table[:, BINS // 2 :].sum(axis=1), table[:, : BINS // 2].sum(axis=1)
+            bins = np.minimum((confidence * CONFIDENCE_BINS).astype(np.int64), CONFIDENCE_BINS - 1)
+            table[place, :, kind] = np.bincount(bins, minlength=CONFIDENCE_BINS)
+    marked, left = table[:, CONFIDENCE_BINS // 2 :].sum(axis=1), table[:, : CONFIDENCE_BINS // 2].sum(axis=1)
     return Texts(marked[:, 0], marked[:, 1], left[:, 0], left[:, 1]), table
 
 

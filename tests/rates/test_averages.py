@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veriglot.rates.significance import average
+from veriglot.rates.comparison import average
 
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=30))

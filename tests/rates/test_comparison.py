@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from veriglot.errors import UsageError
-from veriglot.rates.comparison import Difference, compare, compare_draws, compare_over
+from veriglot.rates.comparison import Difference, compare, t_test
 from veriglot.rates.proportion import Tallies
-from veriglot.rates.significance import t_test
 from veriglot.records import Confusion, LanguageProfile
 
 TPR, FPR = 0.7, 0.04
@@ -157,28 +156,28 @@ def test_over_languages_each_counts_the_same_and_intervals_hold() -> None:
         pairs = [answered(generator, (0.1, 0.06), 60) for _ in range(6)]
         pairs = pairs[:3] + [(second, first) for first, second in pairs[3:]]
         each = [told(compare(*pair, shared, draws=600)) for pair in pairs]
-        found.append(told(compare_over(each)))
+        found.append(told(Difference.over(each)))
         assert found[-1].difference == pytest.approx(np.mean([one.difference for one in each]))
     assert 0.9 < np.mean([one.low <= 0 <= one.high for one in found]) <= 0.99
     assert np.mean([one.p < 0.05 for one in found]) < 0.1
     assert found[0].queries == 360
     assert found[0].method == "paired t-test over queries, mean of 6 languages"
-    assert compare_over([]) is None
+    assert Difference.over([]) is None
 
 
 def test_draws_of_any_estimator_are_compared() -> None:
     generator = np.random.default_rng(9)
     shared = generator.normal(0, 0.05, 4000)
     draws = (0.2 + shared + generator.normal(0, 0.01, 4000), 0.15 + shared + generator.normal(0, 0.01, 4000))
-    found = told(compare_draws((0.2, 0.15), draws, queries=50))
+    found = told(Difference.of_draws((0.2, 0.15), draws, queries=50))
     assert found.error == pytest.approx(0.01 * np.sqrt(2), rel=0.05)
     assert (found.low, found.high) == (pytest.approx(0.0223, abs=0.002), pytest.approx(0.0777, abs=0.002))
     assert found.p == pytest.approx(4.1e-4, rel=0.5)
-    over = told(compare_over([found, found, found]))
+    over = told(Difference.over([found, found, found]))
     assert (over.difference, over.freedom) == (pytest.approx(0.05), np.inf)
     assert over.error == pytest.approx(found.error / np.sqrt(3))
     assert over.p < found.p
-    assert compare_draws((0.2, 0.1), (np.full(5, np.nan), np.ones(5)), queries=3) is None
+    assert Difference.of_draws((0.2, 0.1), (np.full(5, np.nan), np.ones(5)), queries=3) is None
 
 
 def test_a_detector_that_tells_nothing_compares_nothing() -> None:
@@ -193,7 +192,7 @@ def test_a_detector_that_tells_nothing_compares_nothing() -> None:
 
 def test_wrong_calls_are_refused() -> None:
     pair = even([5, 6]), even([5, 6])
-    with pytest.raises(UsageError, match="compare_draws"):
+    with pytest.raises(UsageError, match="of_draws"):
         compare(*pair, None, estimator="em")
     with pytest.raises(UsageError, match="needs an error profile"):
         compare(*pair, None)

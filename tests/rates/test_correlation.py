@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from veriglot.errors import UnknownNameError
-from veriglot.rates.significance import Correlated, correlate
+from veriglot.rates.comparison import Correlated, correlate
 
 
 def told(found: Correlated | None) -> Correlated:

@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from veriglot.rates.estimators import estimate, weight
-from veriglot.rates.proportion import BINS, Tallies
-from veriglot.records import LanguageProfile
+from veriglot.rates.proportion import Tallies
+from veriglot.records import CONFIDENCE_BINS, LanguageProfile
 
-WEIGHTS = st.lists(st.integers(1, 50), min_size=BINS, max_size=BINS)
+WEIGHTS = st.lists(st.integers(1, 50), min_size=CONFIDENCE_BINS, max_size=CONFIDENCE_BINS)
 
 
 def study(found: object, table: np.ndarray) -> Tallies:
@@ -32,7 +32,7 @@ def test_the_weight_of_an_exact_mixture_is_found(first: list[int], second: list[
 
 def test_the_weight_is_what_the_iteration_of_saerens_ends_at() -> None:
     draw = np.random.default_rng(1)
-    unsupported, supported = draw.dirichlet(np.ones(BINS), 2)
+    unsupported, supported = draw.dirichlet(np.ones(CONFIDENCE_BINS), 2)
     counts = draw.multinomial(500, 0.2 * unsupported + 0.8 * supported)
     rate = 0.5
     for _ in range(5000):
@@ -103,9 +103,9 @@ def test_without_histograms_the_confidences_are_taken_at_their_word() -> None:
     unsupported = draw.random(size) < confidence
     told = np.where(unsupported, rate / prevalence, (1 - rate) / (1 - prevalence))
     kept = draw.random(size) < told / told.max()
-    bins = np.minimum((confidence[kept] * BINS).astype(int), BINS - 1)
-    by_response = np.stack([np.bincount(part, minlength=BINS) for part in np.array_split(bins, 100)])
-    marked = by_response[:, BINS // 2 :].sum(axis=1)
+    bins = np.minimum((confidence[kept] * CONFIDENCE_BINS).astype(int), CONFIDENCE_BINS - 1)
+    by_response = np.stack([np.bincount(part, minlength=CONFIDENCE_BINS) for part in np.array_split(bins, 100)])
+    marked = by_response[:, CONFIDENCE_BINS // 2 :].sum(axis=1)
     given_ = Tallies(marked, by_response.sum(axis=1), np.arange(100), by_response)
     profile = texts(draw, 100, prevalence).profile
     found = estimate(given_, profile, estimator="em")

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from veriglot.errors import UnknownNameError
-from veriglot.rates.significance import adjust
+from veriglot.rates.comparison import adjust
 
 
 def closed_testing(p_values: list[float]) -> list[float]:

@@ -20,7 +20,7 @@ sys.path.insert(0, str(BENCHMARKS))
 import mfava_figure4 as recomputed  # noqa: E402
 from mfava_figure4 import correlation_p  # noqa: E402
 from mfava_figures import Figure4, facts, precision_recall, read_figure4  # noqa: E402
-from veriglot.rates.significance import average, correlate, t_test  # noqa: E402
+from veriglot.rates.comparison import average, correlate, t_test  # noqa: E402
 
 
 @pytest.fixture(scope="module")

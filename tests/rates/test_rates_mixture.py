@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from veriglot.errors import UsageError
 from veriglot.rates.estimators import Study, components, estimate, misfit, weight
-from veriglot.rates.proportion import BINS, Tallies, detector_rates
+from veriglot.rates.proportion import Tallies, detector_rates
 from veriglot.records import CONFIDENCE_BINS, Confusion, LanguageProfile
 
-COUNTS = st.lists(st.integers(0, 40), min_size=BINS, max_size=BINS)
+COUNTS = st.lists(st.integers(0, 40), min_size=CONFIDENCE_BINS, max_size=CONFIDENCE_BINS)
 PROFILE = profile_with_histograms(*with_confidences(np.random.default_rng(0), 200, 0.3))
 
 
@@ -40,7 +40,7 @@ def test_no_weight_is_likelier(study: list[int], first: list[int], second: list[
 
 @given(COUNTS.filter(any), st.integers(2, 1000))
 def test_only_shares_of_bins_count(study: list[int], times: int) -> None:
-    unsupported, supported = np.random.default_rng(1).dirichlet(np.ones(BINS), 2)
+    unsupported, supported = np.random.default_rng(1).dirichlet(np.ones(CONFIDENCE_BINS), 2)
     counts = np.array(study)
     assert float(weight(times * counts, unsupported, supported)) == pytest.approx(
         float(weight(counts, unsupported, supported)), abs=1e-9
@@ -49,8 +49,8 @@ def test_only_shares_of_bins_count(study: list[int], times: int) -> None:
 
 def test_many_weights_at_once_are_each_alone() -> None:
     draw = np.random.default_rng(2)
-    counts = draw.integers(0, 50, (7, BINS))
-    unsupported, supported = draw.dirichlet(np.ones(BINS), 7), draw.dirichlet(np.ones(BINS), 7)
+    counts = draw.integers(0, 50, (7, CONFIDENCE_BINS))
+    unsupported, supported = draw.dirichlet(np.ones(CONFIDENCE_BINS), 7), draw.dirichlet(np.ones(CONFIDENCE_BINS), 7)
     assert weight(counts, unsupported, supported) == pytest.approx(
         [float(weight(*row)) for row in zip(counts, unsupported, supported, strict=True)]
     )
@@ -62,7 +62,7 @@ def test_draws_are_as_wide_as_a_bootstrap_of_queries_and_texts(rate: float) -> N
     draw = np.random.default_rng([3, int(100 * rate)])
     given_ = tallies(draw, 300, rate, per_query=3)
     found = estimate(given_, PROFILE, estimator="em", draws=3000)
-    of_texts = np.zeros((len(PROFILE.histograms), BINS, 2))
+    of_texts = np.zeros((len(PROFILE.histograms), CONFIDENCE_BINS, 2))
     for text, cells in enumerate(PROFILE.histograms):
         for place, *pair in cells:
             of_texts[text, place] = pair
@@ -79,10 +79,10 @@ def test_draws_are_as_wide_as_a_bootstrap_of_queries_and_texts(rate: float) -> N
 
 def test_confidences_at_the_ends_have_their_bins() -> None:
     """A detector that is sure of every word: the mixture is then the line of label-shift."""
-    sure = np.zeros((40, BINS), dtype=np.int64)
+    sure = np.zeros((40, CONFIDENCE_BINS), dtype=np.int64)
     sure[:, 0], sure[:, -1] = 90, 10
     texts = [Confusion(12, 4, 8, 76)] * 40
-    histograms = [[(0, 8, 76), (BINS - 1, 12, 4)]] * 40
+    histograms = [[(0, 8, 76), (CONFIDENCE_BINS - 1, 12, 4)]] * 40
     profile = LanguageProfile.of(texts, histograms=histograms)
     given_ = Tallies(np.full(40, 10), np.full(40, 100), np.arange(40), sure)
     em, shift = (estimate(given_, profile, estimator=each).value for each in ("em", "label-shift"))
@@ -95,7 +95,7 @@ def test_chance_is_measured_as_queries_vary() -> None:
     draw = np.random.default_rng(4)
     given_ = tallies(draw, 200, 0.1)
     assert given_.confidences is not None
-    extra = np.zeros(BINS, dtype=np.int64)
+    extra = np.zeros(CONFIDENCE_BINS, dtype=np.int64)
     extra[9] = given_.units.sum() // 5
     rates = detector_rates(PROFILE, seed=0, draws=100)
     assert rates.tpr is not None
@@ -127,4 +127,4 @@ def test_confidences_are_needed() -> None:
     plain = Tallies(np.full(20, 3), np.full(20, 30), np.arange(20))
     with pytest.raises(UsageError, match="needs the confidence of every word"):
         estimate(plain, PROFILE, estimator="em")
-    assert CONFIDENCE_BINS == BINS
+    assert CONFIDENCE_BINS == CONFIDENCE_BINS

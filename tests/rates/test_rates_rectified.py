@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from veriglot.rates.estimators import Rectified, estimate, rectified
-from veriglot.rates.proportion import Labels, Tallies, share_of
+from veriglot.rates.proportion import Labels, Share, Tallies
 
 
 def made(tallies: Tallies, labels: Labels, draws: int = 2000) -> Rectified:
@@ -110,7 +110,7 @@ def test_all_labelled_is_the_share_of_the_labels() -> None:
     draw = np.random.default_rng(4)
     found = texts(draw, 80, 0.2)
     every = np.arange(80)
-    alone = share_of(found.tp + found.fn, found.tallies.units, every)
+    alone = Share.of(Tallies(found.tp + found.fn, found.tallies.units, every))
     assert alone is not None
     result = made(found.tallies, found.labels(every))
     assert result.value == alone.value

@@ -8,11 +8,11 @@ from clustered_texts import shares, texts
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veriglot.rates.proportion import Share, share_of
+from veriglot.rates.proportion import Share, Tallies
 
 
 def found(marked: object, units: object, cluster: object) -> Share:
-    share = share_of(*(np.asarray(each, dtype=np.int64) for each in (marked, units, cluster)))
+    share = Share.of(Tallies(*(np.asarray(each, dtype=np.int64) for each in (marked, units, cluster))))
     assert share is not None
     return share
 
@@ -95,8 +95,8 @@ def test_responses_without_units_are_no_clusters(given_: tuple[list[int], list[i
 
 def test_no_units_have_no_share() -> None:
     nothing = np.zeros(3, dtype=np.int64)
-    assert share_of(nothing, nothing, np.arange(3)) is None
-    assert share_of(nothing[:0], nothing[:0], nothing[:0]) is None
+    assert Share.of(Tallies(nothing, nothing, np.arange(3))) is None
+    assert Share.of(Tallies(nothing[:0], nothing[:0], nothing[:0])) is None
 
 
 def test_nothing_marked_is_the_less_likely_chance_the_more_texts_there_are() -> None:

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from veriglot.rates.proportion import BINS, Tallies
+from veriglot.rates.proportion import Tallies
 from veriglot.records import CONFIDENCE_BINS
 
 
 def tallies(units: list[int], *, confidences: bool = True) -> Tallies:
     """Half of each response marked; all units of one confidence."""
     counts = np.array(units, dtype=np.int64)
-    table = np.zeros((len(units), BINS), dtype=np.int64)
+    table = np.zeros((len(units), CONFIDENCE_BINS), dtype=np.int64)
     table[:, 3] = counts
     return Tallies(counts // 2, counts, np.arange(len(units)) % 4, table if confidences else None)
 
@@ -71,4 +71,4 @@ def test_what_does_not_fit_is_refused(
 
 
 def test_bins_are_those_of_a_profile() -> None:
-    assert BINS == CONFIDENCE_BINS == 20
+    assert CONFIDENCE_BINS == CONFIDENCE_BINS == 20

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from veriglot.errors import InputError, UnknownNameError
 from veriglot.metrics.scores import bin_of, coarse_bin
-from veriglot.rates.proportion import BINS
-from veriglot.records import Evidence, Generator, Prediction, Sample, Span, Status, Word
+from veriglot.records import CONFIDENCE_BINS, Evidence, Generator, Prediction, Sample, Span, Status, Word
 from veriglot.study.rates import Group, Key, Tallying, histogram_of, query_of, together
 
 TEXT = "The bridge opened in 1897, they say."
@@ -62,15 +61,15 @@ def test_characters_in_a_span_are_marked(spans: list[tuple[int, int]]) -> None:
     assert units == sum(not character.isspace() for character in TEXT)
 
 
-@given(st.lists(st.floats(0.001, 0.999).filter(lambda c: c * BINS % 1 > 1e-9), min_size=7, max_size=7))
+@given(st.lists(st.floats(0.001, 0.999).filter(lambda c: c * CONFIDENCE_BINS % 1 > 1e-9), min_size=7, max_size=7))
 def test_words_are_counted_by_confidence(confidences: list[float]) -> None:
     tallying = Tallying("word")
     tallying.add(sample(), scored(confidences=confidences))
     found = only(tallying).tallies.confidences
     assert found is not None
-    by_hand = [0] * BINS
+    by_hand = [0] * CONFIDENCE_BINS
     for confidence in confidences:
-        by_hand[int(confidence * BINS)] += 1
+        by_hand[int(confidence * CONFIDENCE_BINS)] += 1
     assert found.tolist() == [by_hand]
 
 
@@ -82,9 +81,9 @@ def test_the_ends_and_the_middle_have_their_bins() -> None:
 @given(st.lists(st.floats(0.0, 1.0), max_size=20))
 def test_bins_are_those_that_a_profile_counts_in(more: list[float]) -> None:
     """An evaluation counts in finer bins and adds them up: a word must end in the same bin by both ways."""
-    confidences = np.array([*(place / BINS for place in range(BINS + 1)), *more])
-    fine = coarse_bin(bin_of(confidences), BINS)
-    assert histogram_of(confidences).tolist() == np.bincount(fine, minlength=BINS).tolist()
+    confidences = np.array([*(place / CONFIDENCE_BINS for place in range(CONFIDENCE_BINS + 1)), *more])
+    fine = coarse_bin(bin_of(confidences), CONFIDENCE_BINS)
+    assert histogram_of(confidences).tolist() == np.bincount(fine, minlength=CONFIDENCE_BINS).tolist()
 
 
 def test_characters_have_the_confidence_of_their_word() -> None:

@@ -33,7 +33,7 @@ from veriglot.metrics.estimate import (
 )
 from veriglot.metrics.measures import AT_THRESHOLD, CORRELATIONS, ITEM_MEASURES, SPAN_MEASURES, described, draws
 from veriglot.metrics.scores import COUNT_SCORES, Ranked
-from veriglot.rates.significance import correlate
+from veriglot.rates.comparison import correlate
 from veriglot.records import Direction, Estimate
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from veriglot.errors import MissingExtraError, UnknownNameError, UsageError
 from veriglot.metrics.agreement import kappa
 from veriglot.metrics.estimate import MEAN, mean_of_draws, percentile, too_few
 from veriglot.metrics.measures import AT_THRESHOLD, CORRELATIONS
-from veriglot.rates.significance import adjust, correlate
+from veriglot.rates.comparison import adjust, correlate
 from veriglot.records import Interval, encode
 from veriglot.signatures import __version__, digest, signature
 

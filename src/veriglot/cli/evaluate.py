@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from veriglot.metrics.estimate import MetricResult
     from veriglot.records import Prediction, Sample
     from veriglot.report.tables import Cell
-    from veriglot.training.confidences import Rows
+    from veriglot.training.calibration import Rows
 
 
 _LEVELS = ("unit", "category", "type", "span", "char", "fact", "sentence", "response")
@@ -140,7 +140,7 @@ def evaluate(options: EvaluateOptions) -> int:
     account = Account(quiet=options.quiet)
     confidences = None
     if options.calibrate is not None:
-        from veriglot.training.confidences import Rows
+        from veriglot.training.calibration import Rows
 
         confidences = Rows(options.annotator)
     evaluation = _measured(options, account, confidences)

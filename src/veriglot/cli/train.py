@@ -151,7 +151,7 @@ def stacking(
     Then: veriglot detect answers.jsonl --detector ensemble --set stacking=stack.json
     """
     from veriglot.storage.files import write_json
-    from veriglot.training.stacking import train
+    from veriglot.training.calibration import train_stacking
 
     account = Account(quiet=False)
 
@@ -162,7 +162,7 @@ def stacking(
             yield row
 
     inputs = find_inputs(data, format_name=None, skipped=account.warn)
-    ensemble, rows = train(samples(), read_members(members), annotator=annotator, seed=seed)
+    ensemble, rows = train_stacking(samples(), read_members(members), annotator=annotator, seed=seed)
     write_json(Path(output), ensemble, indent=2)
     left_out = ", ".join(f"{why} {number:,}" for why, number in rows.left_out.most_common())
     show_measured(

@@ -1,37 +1,56 @@
-"""Comparing models: the difference of two rates and its test, over languages too, and intervals of ranks.
+"""Comparing models: differences of rates and their tests, ranks, means over cells, t-tests, correlations, corrections.
 
 Where both answered the same queries, a hard query is hard for both, and only what remains within queries is noise:
 the comparison is paired. Both rates are corrected by one profile, whose error then mostly cancels: a detector that
 tells supported from unsupported units at all gives the difference its sign, so whether the rates differ is tested on
 the marked shares, and how much they differ carries the profile's uncertainty as well.
+
+mFAVA (Figure 5a) takes Student's t-test over 15 estimates of a model. Welch's is the one to use: it holds where the
+groups differ in spread or size, and costs next to nothing where they do not (Delacre, Lakens and Leys 2017). Estimates
+of one model from several seeds of its detector share detector, profile and queries. Such a test therefore speaks of
+seeds, not of other models or texts.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from importlib import import_module
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from veriglot.errors import UsageError
+from veriglot.errors import MissingExtraError, UnknownNameError, UsageError
 from veriglot.rates.estimators import CONFIDENCE, DRAWS, ESTIMATORS, SEED
-from veriglot.rates.proportion import clustered_share, detector_rates, error_of, freedom_of, share_of
-from veriglot.rates.significance import statistics
+from veriglot.rates.proportion import Share, detector_rates, error_of, freedom_of
 from veriglot.records import Estimator, Interval
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from veriglot.rates.proportion import ClusteredShare, Tallies
+    from veriglot.rates.proportion import Tallies
     from veriglot.records import LanguageProfile
 
     Array = NDArray[np.float64]
+    Values = Sequence[float] | Array
 
-__all__ = ["Difference", "compare", "compare_draws", "compare_over", "rank_intervals"]
+__all__ = ["Difference", "adjust", "average", "compare", "correlate", "rank_intervals", "statistics", "t_test"]
 
 _PAIRED_FROM = 0.5  # share of each model's queries that the other one answered as well
+
+
+def statistics(what: str) -> Any:
+    """The module `scipy.stats`, for `what` (named in the error).
+
+    Raises:
+        MissingExtraError: the extra `stats` is not installed.
+    """
+    try:
+        return import_module("scipy.stats")
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(what, "stats") from error
 
 
 class Difference(Interval, frozen=True):
@@ -64,6 +83,80 @@ class Difference(Interval, frozen=True):
     moved: Array
     method: str = ""
 
+    @classmethod
+    def of_draws(
+        cls, rates: tuple[float, float], draws: tuple[Array, Array], *, queries: int, confidence: float = CONFIDENCE
+    ) -> Difference | None:
+        """The difference of two estimates that have draws, by any estimator, by a normal test.
+
+        Args:
+            rates: the two estimates.
+            draws: of each, of equal shape `(draws,)`. What the two share must be shared draw by draw; what is drawn
+                apart counts as independent, which is cautious where the same queries were answered.
+            queries: clusters behind the two.
+            confidence: of the interval, between 0 and 1.
+
+        Returns:
+            None where fewer than two draws have a value.
+        """
+        drawn = draws[0] - draws[1]
+        defined = drawn[np.isfinite(drawn)]
+        if len(defined) < 2:
+            return None
+        difference, error = rates[0] - rates[1], float(defined.std(ddof=1))
+        moved = np.full(len(drawn), difference)
+        p = math.erfc(abs(difference) / error / math.sqrt(2)) if error > 0 else 1.0
+        low, high = _interval(drawn, confidence)
+        return cls(
+            difference, p, effect=None, paired=False, queries=queries, left_out=(0, 0), error=error, freedom=math.inf,
+            draws=drawn, moved=moved, method="normal test of draws", low=low, high=high,
+        )  # fmt: skip
+
+    @classmethod
+    def over(cls, differences: Sequence[Difference], *, confidence: float = CONFIDENCE) -> Difference | None:
+        """The mean difference of two models over several languages, each of which counts the same.
+
+        Args:
+            differences: one of each language, made with the same seed and number of draws: what two languages share (a
+                pooled profile) is then shared draw by draw.
+            confidence: of the interval, between 0 and 1.
+
+        Returns:
+            None for no languages. `error` holds the languages' own errors and how far the profiles move the mean, which
+            matters where differences have both signs; `freedom` is Satterthwaite's; `effect` is the mean of theirs.
+        """
+        if not differences:
+            return None
+        n = len(differences)
+        mean = sum(difference.difference for difference in differences) / n
+        drawn = np.mean([difference.draws for difference in differences], axis=0)
+        moved = np.mean([difference.moved for difference in differences], axis=0)
+        own = [(difference.error / n) ** 2 for difference in differences]
+        # A draw of a profile whose rates nearly meet lies far out: quantiles, where that one would make a variance.
+        lower, upper = np.nanquantile(moved, [0.1587, 0.8413])
+        error = math.sqrt(sum(own) + ((upper - lower) / 2) ** 2)
+        freedom = _satterthwaite(own, [difference.freedom for difference in differences])
+        effects = [difference.effect for difference in differences if difference.effect is not None]
+        low, high = _interval(drawn, confidence)
+        return cls(
+            mean,
+            _p(mean, error, freedom),
+            effect=sum(effects) / n if len(effects) == n else None,
+            paired=all(difference.paired for difference in differences),
+            queries=sum(difference.queries for difference in differences),
+            left_out=(
+                sum(difference.left_out[0] for difference in differences),
+                sum(difference.left_out[1] for difference in differences),
+            ),
+            error=error,
+            freedom=freedom,
+            draws=drawn,
+            moved=moved,
+            method=f"{differences[0].method}, mean of {n} languages",
+            low=low,
+            high=high,
+        )
+
 
 def compare(
     first: Tallies,
@@ -85,7 +178,7 @@ def compare(
         first, second: with cluster numbers of the same study.
         profile: of the language; None for `raw`.
         estimator: `raw`, `paper` or `label-shift`. For `em` and `ppi`, whose rates are no multiples of a marked share,
-            `compare_draws` compares the estimates.
+            `Difference.of_draws` compares the estimates.
         confidence: of the interval, between 0 and 1.
         seed: of the draws.
         draws: their number.
@@ -103,10 +196,10 @@ def compare(
     pair = [first, second]
     if shared is not None:
         pair = [tallies.select(np.isin(tallies.cluster, shared)) for tallies in pair]
-    shares = [share for tallies in pair if (share := clustered_share(tallies)) is not None]
-    if factor is None or len(shares) < 2 or min(len(share.clusters) for share in shares) < 2:
+    shares = [share for tallies in pair if (share := Share.of(tallies, every_cluster=True)) is not None]
+    if factor is None or len(shares) < 2 or min(share.clusters for share in shares) < 2:
         return None
-    marked = shares[0].share - shares[1].share
+    marked = shares[0].value - shares[1].value
     error, freedom, spread = _error(shares[0], shares[1], paired=shared is not None)
     error = math.hypot(error, *(_unseen(tallies) for tallies in pair))
     value, factors = factor
@@ -114,7 +207,7 @@ def compare(
     # Draws depend on the counts: two languages share no noise of their responses.
     generator = np.random.default_rng([seed, 5, *sums, len(pair[0]), len(pair[1])])
     drawn = (marked + error * _student_draws(freedom, draws, generator)) * factors
-    queries = len(shared) if shared is not None else len(shares[0].clusters) + len(shares[1].clusters)
+    queries = len(shared) if shared is not None else shares[0].clusters + shares[1].clusters
     low, high = _interval(drawn, confidence)
     return Difference(
         marked * value,
@@ -128,80 +221,6 @@ def compare(
         draws=drawn,
         moved=marked * factors,
         method=f"{'paired' if shared is not None else 'Welch'} t-test over queries",
-        low=low,
-        high=high,
-    )
-
-
-def compare_draws(
-    rates: tuple[float, float], draws: tuple[Array, Array], *, queries: int, confidence: float = CONFIDENCE
-) -> Difference | None:
-    """The difference of two estimates that have draws, by any estimator, by a normal test.
-
-    Args:
-        rates: the two estimates.
-        draws: of each, of equal shape `(draws,)`. What the two share must be shared draw by draw; what is drawn apart
-            counts as independent, which is cautious where the same queries were answered.
-        queries: clusters behind the two.
-        confidence: of the interval, between 0 and 1.
-
-    Returns:
-        None where fewer than two draws have a value.
-    """
-    drawn = draws[0] - draws[1]
-    defined = drawn[np.isfinite(drawn)]
-    if len(defined) < 2:
-        return None
-    difference, error = rates[0] - rates[1], float(defined.std(ddof=1))
-    moved = np.full(len(drawn), difference)
-    p = math.erfc(abs(difference) / error / math.sqrt(2)) if error > 0 else 1.0
-    low, high = _interval(drawn, confidence)
-    return Difference(
-        difference, p, effect=None, paired=False, queries=queries, left_out=(0, 0), error=error, freedom=math.inf,
-        draws=drawn, moved=moved, method="normal test of draws", low=low, high=high,
-    )  # fmt: skip
-
-
-def compare_over(differences: Sequence[Difference], *, confidence: float = CONFIDENCE) -> Difference | None:
-    """The mean difference of two models over several languages, each of which counts the same.
-
-    Args:
-        differences: one of each language, made with the same seed and number of draws: what two languages share (a
-            pooled profile) is then shared draw by draw.
-        confidence: of the interval, between 0 and 1.
-
-    Returns:
-        None for no languages. `error` holds the languages' own errors and how far the profiles move the mean, which
-        matters where differences have both signs; `freedom` is Satterthwaite's; `effect` is the mean of theirs.
-    """
-    if not differences:
-        return None
-    n = len(differences)
-    mean = sum(difference.difference for difference in differences) / n
-    drawn = np.mean([difference.draws for difference in differences], axis=0)
-    moved = np.mean([difference.moved for difference in differences], axis=0)
-    own = [(difference.error / n) ** 2 for difference in differences]
-    # A draw of a profile whose rates nearly meet lies far out: quantiles, where a variance would be made by that one.
-    lower, upper = np.nanquantile(moved, [0.1587, 0.8413])
-    error = math.sqrt(sum(own) + ((upper - lower) / 2) ** 2)
-    freedom = _satterthwaite(own, [difference.freedom for difference in differences])
-    effects = [difference.effect for difference in differences if difference.effect is not None]
-    low, high = _interval(drawn, confidence)
-    return Difference(
-        mean,
-        _p(mean, error, freedom),
-        effect=sum(effects) / n if len(effects) == n else None,
-        paired=all(difference.paired for difference in differences),
-        queries=sum(difference.queries for difference in differences),
-        left_out=(
-            sum(difference.left_out[0] for difference in differences),
-            sum(difference.left_out[1] for difference in differences),
-        ),
-        error=error,
-        freedom=freedom,
-        draws=drawn,
-        moved=moved,
-        method=f"{differences[0].method}, mean of {n} languages",
         low=low,
         high=high,
     )
@@ -222,7 +241,8 @@ def _factor(
     method = ESTIMATORS[estimator]
     if method.factor is None:
         raise UsageError(
-            f"A rate by `{estimator}` is no multiple of a marked share.", remedy="Compare its draws (`compare_draws`)."
+            f"A rate by `{estimator}` is no multiple of a marked share.",
+            remedy="Compare its draws (`Difference.of_draws`).",
         )
     if not method.needs_profile:
         return 1.0, np.ones(draws)
@@ -237,14 +257,14 @@ def _factor(
     return method.factor(rates)
 
 
-def _error(first: ClusteredShare, second: ClusteredShare, *, paired: bool) -> tuple[float, float, float]:
+def _error(first: Share, second: Share, *, paired: bool) -> tuple[float, float, float]:
     """Standard error of the difference of marked shares, its degrees of freedom, and what standardises it."""
     if paired:
         influences = first.influences - second.influences
         return error_of(influences), freedom_of(influences), error_of(influences) * math.sqrt(len(influences))
     squares = [first.error**2, second.error**2]
     freedom = _satterthwaite(squares, [freedom_of(first.influences), freedom_of(second.influences)])
-    spread = math.sqrt((squares[0] * len(first.clusters) + squares[1] * len(second.clusters)) / 2)
+    spread = math.sqrt((squares[0] * first.clusters + squares[1] * second.clusters) / 2)
     return math.sqrt(sum(squares)), freedom, spread
 
 
@@ -254,7 +274,7 @@ def _unseen(tallies: Tallies) -> float:
     Nothing marked in few queries does not mean that nothing ever is; the error is that of the Beta distribution that
     `shares` draws from.
     """
-    share = share_of(tallies.marked, tallies.units, tallies.cluster)
+    share = Share.of(tallies)
     if share is None or 0 < share.value < 1:
         return 0.0
     a, b = share.value * share.effective + 0.5, (1 - share.value) * share.effective + 0.5
@@ -367,3 +387,236 @@ def _errors(centred: Array) -> Array:
     squares[squares < 1e-12 * np.maximum(variances[:, None], variances[None, :])] = 0.0
     errors: Array = np.sqrt(squares)
     return errors
+
+
+# Means over cells, t-tests with standardised effects, correlations, and p-values corrected for many comparisons.
+
+
+class Mean(Interval, frozen=True):
+    """An unweighted mean over cells, as in mFAVA's Figure 4: each language or model counts the same."""
+
+    mean: float | None
+    sd: float | None
+    cells: int
+    left_out: int
+
+
+def average(values: Values, draws: Array | None = None, *, confidence: float = 0.95) -> Mean:
+    """The mean of cells, with its standard deviation and interval (none without draws).
+
+    Args:
+        values: rates, shape `(cells,)`; NaN for a cell that has none, or that shall not count (unreliable).
+        draws: draws of each cell's estimate, shape `(cells, draws)`. Draw number b of cells that share an error
+            profile must come from the same draw of the profile: its error then stays in the mean, where independent
+            draws would average it away. Rows of cells without a value are not looked at.
+        confidence: of the interval, between 0 and 1.
+
+    Returns:
+        The interval speaks of these cells. It does not say what further languages or models would give: `sd` does.
+    """
+    rates = np.asarray(values, dtype=np.float64)
+    defined = ~np.isnan(rates)
+    cells = int(defined.sum())
+    left_out = len(rates) - cells
+    if not cells:
+        return Mean(None, None, 0, left_out)
+    chosen = rates[defined]
+    low = high = None
+    if draws is not None:
+        means = draws[defined].mean(axis=0)
+        means = means[np.isfinite(means)]
+        if means.size:
+            low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2]).tolist()
+    sd = float(chosen.std(ddof=1)) if cells > 1 else None
+    return Mean(float(chosen.mean()), sd, cells, left_out, low=low, high=high)
+
+
+class TTest(Interval, frozen=True):
+    """A test of two means. Differences are first minus second, in the unit of the data."""
+
+    difference: float
+    t: float
+    df: float
+    p: float
+    d: float
+    g: float
+    counts: tuple[int, int]
+
+
+def t_test(
+    first: Values, second: Values, kind: Literal["student", "welch", "paired"] = "welch", *, confidence: float = 0.95
+) -> TTest | None:
+    """A t-test of two groups, shapes `(n,)` and `(m,)`.
+
+    Args:
+        first, second: the groups, without NaN.
+        kind: `student`: both groups have the same spread; `welch`: they may differ in it; `paired`: value i of both
+            stands for the same thing (a language, a text).
+        confidence: of the interval, between 0 and 1.
+
+    Returns:
+        None where the test is not defined: fewer than two values in a group, or no spread in either (in the
+        differences of pairs).
+
+    Raises:
+        ValueError: NaN, or pairs of groups of different sizes.
+        MissingExtraError: the extra `stats` is not installed.
+    """
+    x, y = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    n, m = len(x), len(y)
+    if np.isnan(x).any() or np.isnan(y).any():
+        raise ValueError("a t-test takes numbers only; leave NaN out first, and say how many")
+    if kind == "paired" and n != m:
+        raise ValueError(f"pairs need as many values on both sides, not {n} and {m}")
+    if min(n, m) < 2 or (_flat(x - y, x, y) if kind == "paired" else _flat(x, x, y) and _flat(y, x, y)):
+        return None
+    stats = statistics("A t-test")
+    tested = stats.ttest_rel(x, y) if kind == "paired" else stats.ttest_ind(x, y, equal_var=kind == "student")
+    difference, vx, vy = float(x.mean() - y.mean()), float(x.var(ddof=1)), float(y.var(ddof=1))
+    if kind == "paired":
+        difference, spread, freedom = float((x - y).mean()), float((x - y).std(ddof=1)), float(n - 1)
+    elif kind == "student":
+        spread, freedom = math.sqrt(((n - 1) * vx + (m - 1) * vy) / (n + m - 2)), float(n + m - 2)
+    else:
+        # Degrees of freedom of the effect, which are not those of the test: Delacre et al. 2021, equation 16.
+        spread = math.sqrt((vx + vy) / 2)
+        freedom = (n - 1) * (m - 1) * (vx + vy) ** 2 / ((m - 1) * vx**2 + (n - 1) * vy**2)
+    interval = tested.confidence_interval(confidence)
+    d = difference / spread
+    return TTest(
+        difference, float(tested.statistic), float(tested.df), float(tested.pvalue), d, d * _unbiasing(freedom), (n, m),
+        low=float(interval.low), high=float(interval.high),
+    )  # fmt: skip
+
+
+def _unbiasing(freedom: float) -> float:
+    """What takes the bias of a standardised difference away, exactly: Hedges 1981, equation 6e."""
+    if freedom <= 1:
+        return math.nan
+    return math.exp(math.lgamma(freedom / 2) - math.lgamma((freedom - 1) / 2)) / math.sqrt(freedom / 2)
+
+
+def _flat(values: Array, *scale: Array) -> bool:
+    """Whether values do not differ by more than their own rounding."""
+    largest = max(float(np.abs(part).max()) for part in scale)
+    return bool(np.ptp(values) <= 1e-14 * largest)
+
+
+_COEFFICIENTS = ("pearson", "spearman")
+_PERMUTED = 9  # up to so many points every order is tried (362,880 of them)
+
+
+class Correlated(Interval, frozen=True):
+    """A correlation; for fewer than four points without an interval."""
+
+    r: float
+    p: float
+    points: int
+    method: str
+
+
+def correlate(x: Values, y: Values, *, method: str = "pearson", confidence: float = 0.95) -> Correlated | None:
+    """How two values of the same points go together: size, declared languages, length (mFAVA, section 4.2).
+
+    The interval is Fisher's, z = atanh r, with standard error 1/sqrt(n - 3) for Pearson, and with
+    sqrt((1 + r^2/2) / (n - 3)) for Spearman (Bonett and Wright 2000). Both need points that are independent of each
+    other: the cells of a language x model table are not, its rows and its columns are nearer to it. The p-value is that
+    of the t distribution; for Spearman and at most nine points without ties, of every order of the points.
+
+    Args:
+        x, y: shape `(n,)`, without NaN.
+        method: `pearson` (a straight line) or `spearman` (an order).
+        confidence: of the interval, between 0 and 1.
+
+    Returns:
+        None where no correlation is defined: fewer than three points, or one side constant.
+
+    Raises:
+        UnknownNameError: no such method.
+        ValueError: sides of different lengths, or NaN.
+        MissingExtraError: the extra `stats` is not installed.
+    """
+    if method not in _COEFFICIENTS:
+        raise UnknownNameError("correlation", method, _COEFFICIENTS)
+    first, second = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
+    if first.shape != second.shape or np.isnan(first).any() or np.isnan(second).any():
+        raise ValueError(f"a correlation takes pairs of numbers, not {first.shape} and {second.shape} or NaN")
+    points = len(first)
+    if points < 3 or np.ptp(first) == 0 or np.ptp(second) == 0:
+        return None
+    stats = statistics("A correlation")
+    tested = stats.pearsonr(first, second) if method == "pearson" else stats.spearmanr(first, second)
+    r, p = float(tested.statistic), float(tested.pvalue)
+    tied = min(len(np.unique(first)), len(np.unique(second))) < points
+    if method == "spearman" and points <= _PERMUTED and not tied:
+        p = _order_p(stats, first, second)
+    low: float | None = r
+    high: float | None = r
+    if points < 4:
+        low = high = None
+    elif abs(r) < 1:
+        spread = 1.0 if method == "pearson" else 1 + r * r / 2
+        reach = NormalDist().inv_cdf((1 + confidence) / 2) * math.sqrt(spread / (points - 3))
+        low, high = math.tanh(math.atanh(r) - reach), math.tanh(math.atanh(r) + reach)
+    return Correlated(r, p, points, method, low=low, high=high)
+
+
+def _order_p(stats: Any, x: Array, y: Array) -> float:
+    """The share of all orders of points without ties that give as strong a correlation of ranks."""
+    ranks = stats.rankdata(y)
+
+    def agreement(moved: Array, axis: int = -1) -> Array:
+        # Without ties the coefficient is a line in the sum of products of ranks.
+        return np.asarray((moved * ranks).sum(axis=axis))
+
+    ordered = stats.permutation_test(
+        (stats.rankdata(x),), agreement, permutation_type="pairings", vectorized=True, n_resamples=np.inf, batch=40_000
+    )
+    return float(ordered.pvalue)
+
+
+def adjust(p_values: Values, method: str = "holm") -> Array:
+    """P-values after correction for all that stand beside them.
+
+    Args:
+        p_values: shape `(n,)`, between 0 and 1; NaN where a test could not be made.
+        method: `holm` holds the chance of any false finding at the level (Holm 1979), whatever the dependence between
+            the tests; `bh` holds the expected share of false findings among all findings (Benjamini and Hochberg 1995),
+            for independent or positively dependent tests.
+
+    Returns:
+        Shape `(n,)`, in the order given, between 0 and 1. NaN stays NaN and is not counted as a test.
+
+    Raises:
+        UnknownNameError: no such method.
+        ValueError: a p-value outside [0, 1].
+        MissingExtraError: `bh` without the extra `stats`.
+    """
+    if method not in _CORRECTIONS:
+        raise UnknownNameError("correction for many comparisons", method, _CORRECTIONS)
+    given = np.asarray(p_values, dtype=np.float64)
+    tested = ~np.isnan(given)
+    defined = given[tested]
+    if defined.size and (defined.min() < 0 or defined.max() > 1):
+        raise ValueError(f"p-values lie between 0 and 1, not {defined.min():g} to {defined.max():g}")
+    adjusted = np.full_like(given, np.nan)
+    if defined.size:
+        adjusted[tested] = _CORRECTIONS[method](defined)
+    return adjusted
+
+
+def _holm(p_values: Array) -> Array:
+    """Step down: the smallest is multiplied by the number of tests, the next by one less; never out of order."""
+    order = np.argsort(p_values, kind="stable")
+    stepped = np.maximum.accumulate(p_values[order] * np.arange(len(p_values), 0, -1))
+    adjusted = np.empty_like(p_values)
+    adjusted[order] = np.minimum(stepped, 1.0)
+    return adjusted
+
+
+def _benjamini_hochberg(p_values: Array) -> Array:
+    controlled: Array = statistics("The correction `bh`").false_discovery_control(p_values, method="bh")
+    return controlled
+
+
+_CORRECTIONS: dict[str, Callable[[Array], Array]] = {"holm": _holm, "bh": _benjamini_hochberg}

@@ -20,18 +20,16 @@ import numpy as np
 
 from veriglot.errors import UsageError
 from veriglot.rates.proportion import (
-    BINS,
     FEWEST_CLUSTERS,
     DetectorRates,
     Share,
     Tallies,
-    clustered_share,
     detector_rates,
     error_of,
     freedom_of,
-    share_of,
+    share_draws,
 )
-from veriglot.records import Estimate, Estimator, Reliability
+from veriglot.records import CONFIDENCE_BINS, Estimate, Estimator, Reliability
 from veriglot.signatures import digest
 
 if TYPE_CHECKING:
@@ -40,12 +38,12 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-    from veriglot.rates.proportion import ClusteredShare, Labels
+    from veriglot.rates.proportion import Labels
     from veriglot.records import LanguageProfile
 
     Array = NDArray[np.float64]
 
-__all__ = ["CONFIDENCE", "DRAWS", "ESTIMATORS", "SEED", "Case", "Correction", "RateEstimate", "estimate"]
+__all__ = ["CONFIDENCE", "DRAWS", "ESTIMATORS", "SEED", "RateEstimate", "estimate"]
 
 _SMOOTHING = 0.5  # units a bin, so that a confidence that the profile lacks is not impossible
 _HALVINGS = 45  # of [0, 1]: 3e-14
@@ -55,7 +53,7 @@ _GROUPS = 1000  # more clusters of a profile are added up in so many
 
 
 @dataclass(frozen=True)
-class Components:
+class _Components:
     """The distributions of unsupported and of supported units over the bins, each of shape `(20,)`.
 
     `source` is `histograms` of the profile, or `posteriors` from the confidences and the profile's prevalence;
@@ -83,7 +81,7 @@ class Components:
             )
             return unsupported, supported
         k = len(self.by_cluster)
-        drawn = np.empty((number, BINS, 2))
+        drawn = np.empty((number, CONFIDENCE_BINS, 2))
         for start in range(0, number, _BLOCK):
             weights = self._weights((min(_BLOCK, number - start), k), generator)
             drawn[start : start + _BLOCK] = np.tensordot(weights, self.by_cluster, axes=1)
@@ -120,7 +118,7 @@ class Study:
         if tallies.confidences is None or not tallies.confidences.any():
             return None
         clusters, index = np.unique(tallies.cluster, return_inverse=True)
-        sums = np.zeros((len(clusters), BINS))
+        sums = np.zeros((len(clusters), CONFIDENCE_BINS))
         np.add.at(sums, index, tallies.confidences)
         return cls(sums)
 
@@ -135,10 +133,10 @@ class Study:
         k, total = len(self.by_cluster), self.by_cluster.sum()
         off = (self.by_cluster - np.outer(self.by_cluster.sum(axis=1) / total, self.counts)) / total
         size, ways = np.linalg.eigh(off.T @ off * (k / max(1, k - 1)))
-        drawn: Array = generator.standard_normal((number, BINS)) @ (ways * np.sqrt(np.maximum(size, 0.0))).T
+        drawn: Array = generator.standard_normal((number, CONFIDENCE_BINS)) @ (ways * np.sqrt(np.maximum(size, 0.0))).T
         return drawn
 
-    def worth(self, parts: Components) -> tuple[float, float]:
+    def worth(self, parts: _Components) -> tuple[float, float]:
         """How many independent units would be as sure of the weight, and the degrees of freedom of that.
 
         The weight is moved by the mean over units of a score, the slope of the likelihood. Its error between clusters
@@ -157,7 +155,7 @@ class Study:
         return float(effective), freedom_of(influences)
 
 
-def components(profile: LanguageProfile, study: Array, measured: tuple[Share, Share]) -> Components | None:
+def components(profile: LanguageProfile, study: Array, measured: tuple[Share, Share]) -> _Components | None:
     """The two distributions, from a profile with its TPR and FPR; None where it has nothing to make them of.
 
     The units of the study by bin, shape `(20,)`, stand in where it holds a prevalence alone.
@@ -168,15 +166,15 @@ def components(profile: LanguageProfile, study: Array, measured: tuple[Share, Sh
             smooth = counts + _SMOOTHING
             shares = smooth / smooth.sum(axis=0)
             by_cluster = _by_cluster(profile.histograms, profile.clusters) if profile.histograms else None
-            return Components(shares[:, 0], shares[:, 1], "histograms", measured, by_cluster)
+            return _Components(shares[:, 0], shares[:, 1], "histograms", measured, by_cluster)
     prevalence = profile.prevalence
     if prevalence is None or not 0.0 < prevalence < 1.0 or not study.sum():
         return None
-    middle = (np.arange(BINS) + 0.5) / BINS
+    middle = (np.arange(CONFIDENCE_BINS) + 0.5) / CONFIDENCE_BINS
     ratio = middle * (1.0 - prevalence) / ((1.0 - middle) * prevalence)
     # Only the ratio counts for the weight; the absolute height is the study's own.
     base = (study + _SMOOTHING) / (study + _SMOOTHING).sum()
-    return Components(ratio * base, base, "posteriors", measured)
+    return _Components(ratio * base, base, "posteriors", measured)
 
 
 @lru_cache(maxsize=64)  # every model of a language asks for the same
@@ -184,7 +182,7 @@ def _by_cluster(histograms: tuple[tuple[tuple[int, int, int], ...], ...], cluste
     """Units of each cluster by confidence and kind, shape `(k, 20, 2)`."""
     names = clusters or range(len(histograms))
     index_of = {name: index for index, name in enumerate(dict.fromkeys(names))}
-    table = np.zeros((min(len(index_of), _GROUPS), BINS, 2))
+    table = np.zeros((min(len(index_of), _GROUPS), CONFIDENCE_BINS, 2))
     for name, cells in zip(names, histograms, strict=True):
         for bin_, unsupported, supported in cells:
             table[index_of[name] % _GROUPS, bin_] += (unsupported, supported)
@@ -208,7 +206,7 @@ def weight(study: Array, unsupported: Array, supported: Array) -> Array:
     return (low + high) / 2.0
 
 
-def drawn_weights(study: Study, parts: Components, number: int, profile: Generator, own: Generator) -> Array:
+def drawn_weights(study: Study, parts: _Components, number: int, profile: Generator, own: Generator) -> Array:
     """Draws of the weight, shape `(number,)`: study and profile drawn anew, with as many units as they are worth.
 
     The generator `profile` is in the same state for all models that one profile corrects, so that its errors move them
@@ -224,7 +222,7 @@ def drawn_weights(study: Study, parts: Components, number: int, profile: Generat
     return weight(counts, *parts.draws(number, profile))
 
 
-def misfit(study: Study, parts: Components, generator: Generator, number: int = 1000) -> tuple[float, float]:
+def misfit(study: Study, parts: _Components, generator: Generator, number: int = 1000) -> tuple[float, float]:
     """How far the study's distribution lies off the best mixture, as total variation distance (0 to 1).
 
     Beside it the 99.9% quantile of what that would be if the mixture were true: with the study's noise as it varies
@@ -294,31 +292,33 @@ def rectified(tallies: Tallies, labels: Labels, *, draws: int, generator: Genera
     """
     chosen = tallies.select(labels.response)
     labelled = Tallies(labels.unsupported, chosen.units, chosen.cluster)
-    gold, marked = clustered_share(labelled), clustered_share(chosen)
-    others = clustered_share(tallies.select(~np.isin(tallies.cluster, chosen.cluster)))
+    gold, marked = Share.of(labelled, every_cluster=True), Share.of(chosen, every_cluster=True)
+    others = Share.of(tallies.select(~np.isin(tallies.cluster, chosen.cluster)), every_cluster=True)
     if gold is None or marked is None:
         return None
-    k = len(gold.clusters)
+    k = gold.clusters
     with_unsupported = len(np.unique(chosen.cluster[labels.unsupported > 0]))
     with_supported = len(np.unique(chosen.cluster[labels.unsupported < chosen.units]))
-    if others is None or k < 3 or len(others.clusters) < 2 or not gold.influences.any():
-        share = share_of(labels.unsupported, chosen.units, chosen.cluster)
+    if others is None or k < 3 or others.clusters < 2 or not gold.influences.any():
+        share = Share.of(labelled)
         assert share is not None
         drawn = share.draws(draws, generator)
         return Rectified(share.value, drawn, 0.0, k, with_unsupported, with_supported, float(drawn.std()))
     factor = float(_factor(gold, marked, others.error))
-    value = gold.share + factor * (others.share - marked.share)
+    value = gold.value + factor * (others.value - marked.value)
     unlabelled = len(others.influences)
     unbiased = others.influences * np.sqrt(unlabelled / (unlabelled - 1))
     moves = np.concatenate([_moves(labelled, chosen, gold, marked, others), factor * unbiased])
     error = float(np.sqrt((moves**2).sum()))
-    drawn = _as_share(value, error, freedom_of(moves), int(tallies.units.sum())).draws(draws, generator)
+    units = int(tallies.units.sum())
+    # As a share of as many independent units as would be as sure of it: its draws are skewed near 0.
+    inside = float(np.clip(value, 0.25 / units, 1.0 - 0.25 / units))
+    effective = min(inside * (1.0 - inside) / error**2, float(units)) if error > 0 else float(units)
+    drawn = share_draws(inside, effective, freedom_of(moves), units, draws, generator)
     return Rectified(value, drawn, factor, k, with_unsupported, with_supported, error)
 
 
-def _factor(
-    gold: ClusteredShare, marked: ClusteredShare, error_of_others: float, without: NDArray[np.intp] | None = None
-) -> Array:
+def _factor(gold: Share, marked: Share, error_of_others: float, without: NDArray[np.intp] | None = None) -> Array:
     """The factor that makes the variance least: covariance over the sum of the two variances of the marked share.
 
     `without` has places of clusters to leave out, each alone, shape `(m,)`; None for one factor of all.
@@ -334,15 +334,13 @@ def _factor(
     return cut
 
 
-def _moves(
-    labelled: Tallies, chosen: Tallies, gold: ClusteredShare, marked: ClusteredShare, others: ClusteredShare
-) -> Array:
+def _moves(labelled: Tallies, chosen: Tallies, gold: Share, marked: Share, others: Share) -> Array:
     """How much each labelled cluster moves the estimate: jackknife, with the factor found anew, shape `(k,)`.
 
     Their squares add up to the variance.
     """
-    k = len(gold.clusters)
-    index = np.searchsorted(gold.clusters, chosen.cluster)
+    k = gold.clusters
+    index = np.searchsorted(gold.ids, chosen.cluster)
     unsupported, predicted, units = (
         np.bincount(index, weights=column, minlength=k) for column in (labelled.marked, chosen.marked, chosen.units)
     )
@@ -351,16 +349,9 @@ def _moves(
     factors = _factor(gold, marked, others.error, others_left)
     gold_left = (unsupported.sum() - unsupported[others_left]) / left[others_left]
     marked_left = (predicted.sum() - predicted[others_left]) / left[others_left]
-    values = gold_left + factors * (others.share - marked_left)
+    values = gold_left + factors * (others.value - marked_left)
     moves: Array = (values.mean() - values) * np.sqrt((k - 1) / k)
     return moves
-
-
-def _as_share(value: float, error: float, freedom: float, units: int) -> Share:
-    """The estimate as a share of as many independent units as would be as sure of it: its draws are skewed near 0."""
-    inside = float(np.clip(value, 0.25 / units, 1.0 - 0.25 / units))
-    effective = min(inside * (1.0 - inside) / error**2, float(units)) if error > 0 else float(units)
-    return Share(inside, units, 0, effective, freedom)
 
 
 # One rate from one model's tallies in one language, with its interval, its draws, and what speaks against it.
@@ -423,7 +414,7 @@ def estimate(
     """
     wanted = Estimator(estimator)
     method = ESTIMATORS[wanted]
-    share = share_of(tallies.marked, tallies.units, tallies.cluster)
+    share = Share.of(tallies)
     findings = [*study_findings(share), *coverage_findings(coverage)]
     if share is None:
         return RateEstimate(tuple(findings), np.full(draws, np.nan), value=None)
@@ -439,7 +430,7 @@ def estimate(
         findings += _fit(tallies, profile, rates, seed)
         if rates.tpr is None or rates.fpr is None:
             return RateEstimate(tuple(findings), np.full(draws, np.nan), value=None)
-    result = method.correct(Case(tallies, share, seed, draws, profile, rates, labels))
+    result = method.correct(_Case(tallies, share, seed, draws, profile, rates, labels))
     return _finished(result.value, result.draws, [*findings, *result.findings], confidence, result.notes)
 
 
@@ -558,13 +549,8 @@ def coverage_findings(coverage: float) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Case:
-    """What one rate is made from: the arguments of `estimate`, and what follows from them.
-
-    Attributes:
-        share: the marked share.
-        rates: those of the profile, with TPR and FPR; None for an estimator that needs no profile.
-    """
+class _Case:
+    """What one rate is made from: the arguments of `estimate`, and what follows from them."""
 
     tallies: Tallies
     share: Share
@@ -586,7 +572,7 @@ class Case:
         return self.rates
 
 
-class Correction(NamedTuple):
+class _Correction(NamedTuple):
     """What an estimator makes of a case: rate and draws, both before they are cut and NaN where there is none."""
 
     value: float
@@ -596,21 +582,10 @@ class Correction(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Method:
-    """An estimator.
+class _Method:
+    """An estimator."""
 
-    Attributes:
-        correct: makes the rate of a case.
-        title: what it does, in a few words.
-        description: what it does and when it holds, in sentences.
-        needs_profile, needs_confidences, needs_labels: whether it needs an error profile, the confidence of every word,
-            labels of some of the responses.
-        factor: from the rates of a profile and a number of draws, what the marked share is multiplied by (and draws of
-            it), where a difference of rates is a multiple of one of marked shares; None for other estimators, whose
-            draws are compared.
-    """
-
-    correct: Callable[[Case], Correction]
+    correct: Callable[[_Case], _Correction]
     title: str
     description: str
     needs_profile: bool = False
@@ -619,18 +594,18 @@ class Method:
     factor: Callable[[DetectorRates], tuple[float, Array]] | None = None
 
 
-def _raw(case: Case) -> Correction:
-    return Correction(case.share.value, case.marked)
+def _raw(case: _Case) -> _Correction:
+    return _Correction(case.share.value, case.marked)
 
 
-def _paper(case: Case) -> Correction:
+def _paper(case: _Case) -> _Correction:
     """Equation 1 of mFAVA. Precision over recall is the prevalence of the profile over the share that it marks."""
     rates = case.measured
     tpr, fpr, prevalence = (share.value for share in rates.known())
     drawn = rates.prevalence_draws
     marked = prevalence * tpr + (1.0 - prevalence) * fpr
     value = case.share.value * prevalence / marked if tpr > 0 else math.nan
-    return Correction(value, case.marked * drawn / (drawn * rates.tpr_draws + (1.0 - drawn) * rates.fpr_draws))
+    return _Correction(value, case.marked * drawn / (drawn * rates.tpr_draws + (1.0 - drawn) * rates.fpr_draws))
 
 
 def _paper_factor(rates: DetectorRates) -> tuple[float, Array]:
@@ -643,14 +618,14 @@ def _paper_factor(rates: DetectorRates) -> tuple[float, Array]:
     return over_recall(prevalence, tpr, fpr), over_recall(rates.prevalence_draws, rates.tpr_draws, rates.fpr_draws)
 
 
-def _label_shift(case: Case) -> Correction:
+def _label_shift(case: _Case) -> _Correction:
     """Rogan and Gladen 1978."""
     rates = case.measured
     tpr, fpr, _ = (share.value for share in rates.known())
     gap, gaps = tpr - fpr, rates.tpr_draws - rates.fpr_draws
     value = (case.share.value - fpr) / gap if gap > 0 else np.nan
     drawn = np.divide(case.marked - rates.fpr_draws, gaps, out=np.full(len(gaps), np.nan), where=gaps > 0)
-    return Correction(value, drawn, range_findings(value, drawn))
+    return _Correction(value, drawn, range_findings(value, drawn))
 
 
 def _label_shift_factor(rates: DetectorRates) -> tuple[float, Array]:
@@ -659,7 +634,7 @@ def _label_shift_factor(rates: DetectorRates) -> tuple[float, Array]:
     return 1 / (tpr - fpr), np.divide(1.0, gaps, out=np.full(len(gaps), np.nan), where=gaps > 0)
 
 
-def _mixture(case: Case) -> Correction:
+def _mixture(case: _Case) -> _Correction:
     study = Study.of(case.tallies)
     if study is None:
         raise UsageError(
@@ -668,14 +643,14 @@ def _mixture(case: Case) -> Correction:
     assert case.profile is not None
     parts = components(case.profile, study.counts, case.measured.known()[:2])
     if parts is None:
-        return Correction(math.nan, np.full(case.draws, np.nan), ["the profile has no confidences"])
+        return _Correction(math.nan, np.full(case.draws, np.nan), ["the profile has no confidences"])
     value = float(weight(study.counts, parts.unsupported, parts.supported))
     shared = np.random.default_rng([case.seed, 2, int(digest([str(case.profile.confidences)])[:12], 16)])
     drawn = drawn_weights(study, parts, case.draws, shared, _generator(case.seed, case.tallies, 2))
-    return Correction(value, drawn, notes=(f"em:{parts.source}",))
+    return _Correction(value, drawn, notes=(f"em:{parts.source}",))
 
 
-def _prediction_powered(case: Case) -> Correction:
+def _prediction_powered(case: _Case) -> _Correction:
     if case.labels is None or not len(case.labels.response):
         raise UsageError(
             "The estimator ppi needs labels of people for some of the responses.", remedy="Give them with --labels."
@@ -683,19 +658,19 @@ def _prediction_powered(case: Case) -> Correction:
     generator = _generator(case.seed, case.tallies, 3)
     result = rectified(case.tallies, case.labels, draws=case.draws, generator=generator)
     if result is None:
-        return Correction(math.nan, np.full(case.draws, np.nan), ["no labelled response has a unit"])
+        return _Correction(math.nan, np.full(case.draws, np.nan), ["no labelled response has a unit"])
     findings = label_findings(result.clusters, result.unsupported, result.supported)
-    return Correction(result.value, result.draws, findings, (f"ppi:{result.factor:.3f}",))
+    return _Correction(result.value, result.draws, findings, (f"ppi:{result.factor:.3f}",))
 
 
-ESTIMATORS: dict[Estimator, Method] = {
-    Estimator.RAW: Method(
+ESTIMATORS: dict[Estimator, _Method] = {
+    Estimator.RAW: _Method(
         _raw,
         "marked share, not corrected",
         "`raw` is the share of units that the detector marked, uncorrected.",
         factor=lambda rates: (1.0, np.ones(len(rates.tpr_draws))),
     ),
-    Estimator.PAPER: Method(
+    Estimator.PAPER: _Method(
         _paper,
         "marked share × precision / recall",
         "`paper` is the marked share times precision over recall (mfava, equation 1). It holds only where unsupported"
@@ -703,7 +678,7 @@ ESTIMATORS: dict[Estimator, Method] = {
         needs_profile=True,
         factor=_paper_factor,
     ),
-    Estimator.LABEL_SHIFT: Method(
+    Estimator.LABEL_SHIFT: _Method(
         _label_shift,
         "corrected for false and missed marks (TPR, FPR)",
         "`label-shift` is (marked share - FPR) / (TPR - FPR), with the detector's true and false positive rates of the"
@@ -711,7 +686,7 @@ ESTIMATORS: dict[Estimator, Method] = {
         needs_profile=True,
         factor=_label_shift_factor,
     ),
-    Estimator.EM: Method(
+    Estimator.EM: _Method(
         _mixture,
         "mixture of confidence distributions",
         "`em` is the mixture of the confidences of supported and unsupported units in the profile that explains the"
@@ -719,7 +694,7 @@ ESTIMATORS: dict[Estimator, Method] = {
         needs_profile=True,
         needs_confidences=True,
     ),
-    Estimator.PPI: Method(
+    Estimator.PPI: _Method(
         _prediction_powered,
         "marked share, rectified by labels from this study",
         "`ppi` is the marked share of all responses, put right by what people marked in some of them"

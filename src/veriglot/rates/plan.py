@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from veriglot.errors import UsageError
+from veriglot.rates.comparison import statistics
 from veriglot.rates.estimators import CONFIDENCE, ESTIMATORS, SEED
-from veriglot.rates.proportion import FEWEST_CLUSTERS, Tallies, clustered_share, detector_rates, share_of
-from veriglot.rates.significance import statistics
+from veriglot.rates.proportion import FEWEST_CLUSTERS, Share, Tallies, detector_rates
 from veriglot.records import Estimator
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from veriglot.rates.proportion import Labels, Share
+    from veriglot.rates.proportion import Labels
     from veriglot.records import LanguageProfile
 
     HalfWidth = Callable[[float], float]
@@ -170,7 +170,7 @@ class _Corrected:
 
     @classmethod
     def of(cls, pilot: Tallies, profile: LanguageProfile | None, estimator: Estimator) -> _Corrected | None:
-        study = share_of(pilot.marked, pilot.units, pilot.cluster)
+        study = Share.of(pilot)
         if study is None or study.clusters < 2:
             return None
         if estimator is Estimator.RAW or profile is None:
@@ -220,17 +220,17 @@ class _Rectified:
     def of(cls, pilot: Tallies, labels: Labels | None) -> _Rectified | None:
         assert labels is not None
         chosen = pilot.select(labels.response)
-        gold = clustered_share(Tallies(labels.unsupported, chosen.units, chosen.cluster))
-        marked, whole = clustered_share(chosen), clustered_share(pilot)
-        if gold is None or marked is None or whole is None or len(gold.clusters) < 2 or not gold.influences.any():
+        gold = Share.of(Tallies(labels.unsupported, chosen.units, chosen.cluster), every_cluster=True)
+        marked, whole = Share.of(chosen, every_cluster=True), Share.of(pilot, every_cluster=True)
+        if gold is None or marked is None or whole is None or gold.clusters < 2 or not gold.influences.any():
             return None
-        k, scale = len(gold.clusters), len(gold.clusters) ** 2 / (len(gold.clusters) - 1)
+        k, scale = gold.clusters, gold.clusters**2 / (gold.clusters - 1)
         return cls(
-            k, len(whole.clusters),
+            k, whole.clusters,
             scale * float((gold.influences**2).sum()),
             scale * float((marked.influences**2).sum()),
             scale * float((gold.influences * marked.influences).sum()),
-            whole.error**2 * len(whole.clusters),
+            whole.error**2 * whole.clusters,
         )  # fmt: skip
 
     def half_width(self, labelled: float, clusters: float, confidence: float) -> float:

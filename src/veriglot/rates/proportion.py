@@ -32,90 +32,19 @@ if TYPE_CHECKING:
     Counts = NDArray[np.int64]
 
 __all__ = [
-    "BINS",
     "FEWEST_CLUSTERS",
-    "ClusteredShare",
     "DetectorRates",
     "Labels",
     "Share",
     "Tallies",
-    "clustered_share",
     "detector_rates",
     "error_of",
     "freedom_of",
-    "share_of",
+    "share_draws",
 ]
 
 
-# The share of marked units, and how each cluster of responses moves it.
-#
-# Words of one response go wrong together, and so do the responses to one query. What counts as independent is the
-# cluster, and a share over all units is a ratio of two sums of clusters, whose error follows from how far each cluster
-# lies off it (linearisation; Cochran 1977, section 6.3, and section 2.11 for the ratio of totals).
-
-
-FEWEST_CLUSTERS = 8
-"""Clusters below which no interval of a share was found to hold (benchmarks/rates.py)."""
-
-
-@dataclass(frozen=True)
-class ClusteredShare:
-    """Marked units over units.
-
-    Attributes:
-        share: between 0 and 1.
-        clusters: the cluster ids, ascending, shape `(k,)`.
-        influences: how much each cluster moves the share, shape `(k,)`; they add up to 0.
-    """
-
-    share: float
-    clusters: Counts
-    influences: Array
-
-    @property
-    def error(self) -> float:
-        """Standard error of the share; NaN for fewer than two clusters."""
-        return error_of(self.influences)
-
-
-def clustered_share(tallies: Tallies) -> ClusteredShare | None:
-    """The share of marked units in `tallies`; None where there is no unit."""
-    clusters, index = np.unique(np.asarray(tallies.cluster, dtype=np.int64), return_inverse=True)
-    marked = np.bincount(index, weights=tallies.marked, minlength=len(clusters))
-    units = np.bincount(index, weights=tallies.units, minlength=len(clusters))
-    total = units.sum()
-    if total <= 0:
-        return None
-    share = float(marked.sum() / total)
-    return ClusteredShare(share, clusters, (marked - share * units) / total)
-
-
-def error_of(influences: Array) -> float:
-    """Standard error of a sum of influences of independent clusters, shape `(k,)`; NaN for fewer than two."""
-    k = len(influences)
-    return math.sqrt(k / (k - 1) * float((influences**2).sum())) if k > 1 else math.nan
-
-
-def freedom_of(influences: Array) -> float:
-    """Degrees of freedom of that error, between 1 and k - 1: fewer than clusters where a few of them weigh most.
-
-    Satterthwaite's, from the fourth moment: `2 S2^2 / (S4 - S2^2 / k)`, which is about `k` where influences are normal.
-    Where rates are low, most clusters have no marked unit and the few that have make the error.
-    """
-    k = len(influences)
-    if k < 2:
-        return 1.0
-    second, fourth = float((influences**2).sum()), float((influences**4).sum())
-    spread = fourth - second**2 / k
-    freedom = 2.0 * second**2 / spread if spread > 0 else float(k - 1)
-    return float(np.clip(freedom, 1.0, k - 1))
-
-
 # What a detector marked, as numbers per response: all that estimates are made from.
-
-
-BINS = CONFIDENCE_BINS
-"""Bins of confidence, those of an error profile."""
 
 
 @dataclass(frozen=True)
@@ -139,8 +68,8 @@ class Tallies:
         n = len(self.units)
         if self.marked.shape != (n,) or self.cluster.shape != (n,):
             raise ValueError(f"{n} counts of units, {self.marked.shape} of marked units, {self.cluster.shape} clusters")
-        if self.confidences is not None and self.confidences.shape != (n, BINS):
-            raise ValueError(f"confidences have the shape ({n}, {BINS}), not {self.confidences.shape}")
+        if self.confidences is not None and self.confidences.shape != (n, CONFIDENCE_BINS):
+            raise ValueError(f"confidences have the shape ({n}, {CONFIDENCE_BINS}), not {self.confidences.shape}")
         if n and (self.marked < 0).any() | (self.marked > self.units).any():
             raise ValueError("a response has between 0 and all of its units marked")
 
@@ -185,59 +114,111 @@ class Labels:
     response: Counts
 
 
-# How sure a share of units is, where units come in clusters: draws that stay right near 0 and 1.
+# The share of marked units, and how each cluster of responses moves it.
+#
+# Words of one response go wrong together, and so do the responses to one query. What counts as independent is the
+# cluster, and a share over all units is a ratio of two sums of clusters, whose error follows from how far each cluster
+# lies off it (linearisation; Cochran 1977, section 6.3, and section 2.11 for the ratio of totals).
 #
 # A share with standard error `s` is worth as much as one of `p (1 - p) / s^2` independent units, its effective number
 # (Kish 1965; Korn and Graubard 1998 for small shares). Draws come from the Beta distribution of so many units, with
-# Jeffreys' half a unit on either side. The standard error is itself estimated, from few clusters badly: each draw
-# scales it by a chi-square variable of its degrees of freedom, which gives tails like Student's t.
+# Jeffreys' half a unit on either side, which stays right near 0 and 1. The standard error is itself estimated, from few
+# clusters badly: each draw scales it by a chi-square variable of its degrees of freedom, which gives tails like
+# Student's t.
 
+
+FEWEST_CLUSTERS = 8
+"""Clusters below which no interval of a share was found to hold (benchmarks/rates.py)."""
 
 _ASSUMED_CORRELATION = 0.2
 """Of units of one cluster, where the data hold no variation to estimate it from (no unit marked, or all)."""
 
 
+def error_of(influences: Array) -> float:
+    """Standard error of a sum of influences of independent clusters, shape `(k,)`; NaN for fewer than two."""
+    k = len(influences)
+    return math.sqrt(k / (k - 1) * float((influences**2).sum())) if k > 1 else math.nan
+
+
+def freedom_of(influences: Array) -> float:
+    """Degrees of freedom of that error, between 1 and k - 1: fewer than clusters where a few of them weigh most.
+
+    Satterthwaite's, from the fourth moment: `2 S2^2 / (S4 - S2^2 / k)`, which is about `k` where influences are normal.
+    Where rates are low, most clusters have no marked unit and the few that have make the error.
+    """
+    k = len(influences)
+    if k < 2:
+        return 1.0
+    second, fourth = float((influences**2).sum()), float((influences**4).sum())
+    spread = fourth - second**2 / k
+    freedom = 2.0 * second**2 / spread if spread > 0 else float(k - 1)
+    return float(np.clip(freedom, 1.0, k - 1))
+
+
 @dataclass(frozen=True)
 class Share:
-    """A share of units.
+    """Marked units over units.
 
     Attributes:
         value: between 0 and 1.
         units: number of units.
-        clusters: number of clusters with units.
         effective: the number of independent units that would be as sure.
         freedom: degrees of freedom of its standard error, at least 1.
+        ids: of the clusters, ascending, shape `(k,)`.
+        influences: how much each cluster moves the share, shape `(k,)`; they add up to 0.
     """
 
     value: float
     units: int
-    clusters: int
     effective: float
     freedom: float
+    ids: Counts
+    influences: Array
+
+    @classmethod
+    def of(cls, tallies: Tallies, *, every_cluster: bool = False) -> Share | None:
+        """The share of marked units in `tallies`; None where there is no unit.
+
+        Clusters without a unit are left out, unless `every_cluster` keeps them: with an influence of 0, in line with
+        other shares of the same clusters.
+        """
+        some = tallies if every_cluster else tallies.select(tallies.units > 0)
+        ids, index = np.unique(np.asarray(some.cluster, dtype=np.int64), return_inverse=True)
+        clusters = len(ids)
+        marked = np.bincount(index, weights=some.marked, minlength=clusters)
+        units = np.bincount(index, weights=some.units, minlength=clusters)
+        total = int(units.sum())
+        if total <= 0:
+            return None
+        value = float(marked.sum() / total)
+        influences = (marked - value * units) / total
+        variance = error_of(influences) ** 2 if clusters > 1 else 0.0
+        if variance > 0:
+            effective = min(value * (1.0 - value) / variance, float(total))
+        else:
+            effective = clusters / (_ASSUMED_CORRELATION + (1.0 - _ASSUMED_CORRELATION) * clusters / total)
+        return cls(value, total, effective, freedom_of(influences), ids, influences)
+
+    @property
+    def clusters(self) -> int:
+        """Number of clusters."""
+        return len(self.ids)
+
+    @property
+    def error(self) -> float:
+        """Standard error of the share; NaN for fewer than two clusters."""
+        return error_of(self.influences)
 
     def draws(self, number: int, generator: Generator) -> Array:
         """Draws of the share, shape `(number,)`, between 0 and 1."""
-        scale = generator.chisquare(self.freedom, number) / self.freedom
-        worth = np.clip(self.effective * scale, 1.0, self.units)
-        drawn: Array = generator.beta(self.value * worth + 0.5, (1.0 - self.value) * worth + 0.5)
-        return drawn
+        return share_draws(self.value, self.effective, self.freedom, self.units, number, generator)
 
 
-def share_of(marked: Counts, units: Counts, cluster: Counts) -> Share | None:
-    """The share of marked units; arguments as in `Tallies`. None where there is no unit."""
-    with_units = units > 0
-    if not with_units.any():
-        return None
-    tallies = Tallies(marked[with_units], units[with_units], cluster[with_units])
-    clustered = clustered_share(tallies)
-    assert clustered is not None
-    total, clusters = int(tallies.units.sum()), len(clustered.clusters)
-    variance = clustered.error**2 if clusters > 1 else 0.0
-    if variance > 0:
-        effective = min(clustered.share * (1.0 - clustered.share) / variance, float(total))
-    else:
-        effective = clusters / (_ASSUMED_CORRELATION + (1.0 - _ASSUMED_CORRELATION) * clusters / total)
-    return Share(clustered.share, total, clusters, effective, freedom_of(clustered.influences))
+def share_draws(value: float, effective: float, freedom: float, units: int, number: int, generator: Generator) -> Array:
+    """Draws of a share of so many units, shape `(number,)`; see `Share`."""
+    worth = np.clip(effective * (generator.chisquare(freedom, number) / freedom), 1.0, units)
+    drawn: Array = generator.beta(value * worth + 0.5, (1.0 - value) * worth + 0.5)
+    return drawn
 
 
 @dataclass(frozen=True)
@@ -280,7 +261,7 @@ def _detector_rates(
     cluster = np.array(clusters, dtype=np.int64) if clusters else np.arange(len(counts))
     generator = np.random.default_rng([seed, int(digest([counts.tobytes(), cluster.tobytes()])[:12], 16)])
     pairs = ((tp, tp + fn), (fp, fp + tn), (tp + fn, tp + fp + fn + tn))
-    shares = [share_of(part, whole, cluster) for part, whole in pairs]
+    shares = [Share.of(Tallies(part, whole, cluster)) for part, whole in pairs]
     drawn = [np.zeros(0) if share is None else share.draws(draws, generator) for share in shares]
     defined = [index for index, share in enumerate(shares) if share is not None]
     if defined:
@@ -295,7 +276,7 @@ def _together(
     pairs: list[tuple[Counts, Counts]], cluster: Counts, draws: int, generator: np.random.Generator
 ) -> NDArray[np.intp]:
     """Ranks, shape `(draws, shares)`, of normal variables that are correlated as the shares `part / whole` are."""
-    shares = [clustered_share(Tallies(part, whole, cluster)) for part, whole in pairs]
+    shares = [Share.of(Tallies(part, whole, cluster), every_cluster=True) for part, whole in pairs]
     influences = np.stack([share.influences for share in shares if share is not None])
     spread = np.sqrt((influences**2).sum(axis=1))
     scaled = influences / np.where(spread > 0, spread, 1.0)[:, None]

@@ -13,12 +13,11 @@ import numpy as np
 
 from veriglot.errors import InputError
 from veriglot.metrics.reference import answer, reference
-from veriglot.metrics.scores import BINS as FINE_BINS
-from veriglot.metrics.scores import bin_of, coarse_bin
+from veriglot.metrics.scores import BINS, bin_of, coarse_bin
 from veriglot.metrics.spans import marked, ranges, segmenter, unit_probabilities
 from veriglot.rates.estimators import ESTIMATORS, RateEstimate, estimate
-from veriglot.rates.proportion import BINS, FEWEST_CLUSTERS, Labels, Tallies, detector_rates
-from veriglot.records import Estimator, Rate, Reliability, Status, encode
+from veriglot.rates.proportion import FEWEST_CLUSTERS, Labels, Tallies, detector_rates
+from veriglot.records import CONFIDENCE_BINS, Estimator, Rate, Reliability, Status, encode
 from veriglot.records.languages import UNDETERMINED, tag_of
 from veriglot.signatures import __version__, digest, signature
 from veriglot.storage.checkpoint import FailedRow
@@ -55,7 +54,9 @@ __all__ = [
 ]
 
 
-_BIN = coarse_bin(np.arange(FINE_BINS), BINS)  # by way of an evaluation's grid: 0.15 must lie where a profile has it
+_BIN = coarse_bin(
+    np.arange(BINS), CONFIDENCE_BINS
+)  # by way of an evaluation's grid: 0.15 must lie where a profile has it
 
 
 class Key(NamedTuple):
@@ -84,8 +85,8 @@ class Group:
     def tallies(self) -> Tallies:
         """The counts of the judged responses."""
         counts = np.array(self._counts, dtype=np.int64).reshape(-1, 3)
-        all_have = len(self._histograms) == BINS * len(counts) > 0
-        confidences = np.array(self._histograms, dtype=np.int64).reshape(-1, BINS) if all_have else None
+        all_have = len(self._histograms) == CONFIDENCE_BINS * len(counts) > 0
+        confidences = np.array(self._histograms, dtype=np.int64).reshape(-1, CONFIDENCE_BINS) if all_have else None
         return Tallies(counts[:, 0], counts[:, 1], counts[:, 2], confidences)
 
     def add(self, marked: int, units: int, cluster: int, histogram: NDArray[np.int32] | None) -> None:
@@ -165,7 +166,7 @@ def _within(sample: Sample, marks: Sequence[Span] | Sequence[Word], name: str) -
 
 def histogram_of(confidences: NDArray[np.float64]) -> NDArray[np.int32]:
     """Units by confidence, shape `(20,)`."""
-    return np.bincount(_BIN[bin_of(confidences)], minlength=BINS).astype(np.int32)
+    return np.bincount(_BIN[bin_of(confidences)], minlength=CONFIDENCE_BINS).astype(np.int32)
 
 
 def language_of(sample: Sample, prediction: Prediction | None) -> str:

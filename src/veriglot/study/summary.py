@@ -15,9 +15,8 @@ import numpy as np
 from veriglot.datasets.quality import Quality, QualityTally
 from veriglot.errors import MissingExtraError
 from veriglot.metrics.spans import ranges, segmenter
-from veriglot.rates.comparison import Difference, compare, compare_draws, compare_over, rank_intervals
+from veriglot.rates.comparison import Difference, adjust, average, compare, correlate, rank_intervals, t_test
 from veriglot.rates.estimators import ESTIMATORS
-from veriglot.rates.significance import adjust, average, correlate, t_test
 from veriglot.records import ErrorProfile, Estimator, Kind, Reliability, Status, encode
 from veriglot.records.languages import languages as known_languages
 from veriglot.signatures import __version__, digest, signature
@@ -180,7 +179,7 @@ def comparisons(config: Config, cells: Cells, models: Sequence[str], languages: 
                 difference = _difference(config, pair[0], pair[1], tag)
                 if difference is not None:
                     by_language.append((tag, difference))
-        over = compare_over([difference for _, difference in by_language], confidence=config.study.confidence)
+        over = Difference.over([difference for _, difference in by_language], confidence=config.study.confidence)
         if over is not None and len(by_language) > 1:
             rows.append((first, second, EVERYWHERE, over))
         rows += [(first, second, tag, difference) for tag, difference in by_language]
@@ -214,7 +213,7 @@ def _difference(config: Config, first: Rated, second: Rated, tag: str) -> Differ
         )  # fmt: skip
     estimate, other = first.made[0], second.made[0]
     queries = len(np.union1d(first.counted[0].joined.cluster, second.counted[0].joined.cluster))
-    return compare_draws(
+    return Difference.of_draws(
         (estimate.value, other.value), (estimate.draws, other.draws), queries=queries, confidence=study.confidence
     )
 

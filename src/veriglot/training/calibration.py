@@ -1,54 +1,479 @@
-"""Fitting a calibration of one detector on labelled responses, and measuring it on texts that it did not see."""
+"""Fitting a calibration of one detector, and the weights of several, on labelled responses; measured across folds."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 import numpy as np
 
+from veriglot.datasets.near_duplicates import UnionFind
 from veriglot.detectors.calibration import (
     ByScript,
     Calibration,
     Curve,
+    Isotonic,
     Measured,
     Platt,
     WordCurve,
     logit,
+    predicted_language,
+    read_words,
     settings_of,
+    sigmoid,
 )
-from veriglot.errors import UsageError
-from veriglot.metrics.estimate import percentile
-from veriglot.signatures import __version__, signature
-from veriglot.training.confidences import (
-    FOLDS,
-    Judged,
-    ScriptFits,
-    Units,
-    best_threshold,
-    check_texts,
-    fit_isotonic,
-    judged,
-    logistic_rising,
-)
+from veriglot.detectors.ensemble import Mix, Stacked, Stacking, features, mean_of
+from veriglot.errors import UnknownNameError, UsageError
+from veriglot.metrics.estimate import percentile, stream, weights
+from veriglot.metrics.reference import COMBINED, labelled, reference
+from veriglot.metrics.scores import BINS, auroc, average_precision, bin_of, ece_equal_mass, f1, ratio
+from veriglot.metrics.spans import marked
+from veriglot.pipeline.engine import judge
+from veriglot.records import DataSource, Estimate, Kind, Status, encode
+from veriglot.signatures import __version__, digest, signature
+from veriglot.text.segmentation import word_bounds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
-    from veriglot.detectors.calibration import Source
-    from veriglot.training.confidences import Row, Rows
+    from veriglot.detectors.calibration import Reading, Source
+    from veriglot.detectors.ensemble import Member
+    from veriglot.records import Detector, Prediction, Sample
 
     Array = NDArray[np.float64]
+    Mask = NDArray[np.bool_]
 
-__all__ = ["Method", "fit_calibration"]
+__all__ = ["Rows", "fit_calibration", "logistic", "logistic_rising", "train_stacking"]
+
+
+# How well probabilities do on labels, with intervals over whole texts.
+
+
+RESAMPLES = 1000
+_TEXTS = 512  # laid out densely at a time
+
+
+class Judged(Estimate, frozen=True):
+    """One figure with its interval, and its value in every resample, shape (resamples,)."""
+
+    name: str
+    drawn: Array
+
+
+def judged(
+    confidences: Array,
+    targets: Mask,
+    texts: NDArray[np.int64],
+    *,
+    seed: int,
+    threshold: float | Array | None = None,
+) -> list[Judged]:
+    """Figures of probabilities held against labels.
+
+    Resamples hang on the seed and the texts alone, so figures of the same units can be compared draw by draw.
+    """
+    _, number = np.unique(texts, return_inverse=True)
+    count = int(number.max()) + 1 if len(number) else 0
+    drawn = _draws(count, seed)
+    positives, negatives, promised, errors = _histograms(confidences, targets, number, drawn)
+    values = {
+        "ece": ece_equal_mass(positives, negatives, promised),
+        "brier": ratio(errors.sum(axis=-1), (positives + negatives).sum(axis=-1)),
+        "average_precision": average_precision(positives, negatives),
+        "auroc": auroc(positives, negatives),
+    }
+    if threshold is not None:
+        values["f1"] = _f1(confidences >= threshold, targets, number, drawn)
+    return [_figure(name, value) for name, value in values.items()]
+
+
+def _figure(name: str, drawn: Array) -> Judged:
+    if np.isnan(drawn[0]):
+        return Judged(name, drawn[1:], value=None)
+    low, high, _ = percentile(drawn[1:])
+    return Judged(name, drawn[1:], value=float(drawn[0]), low=low, high=high)
+
+
+def _draws(count: int, seed: int) -> Array:
+    """How often each text is there: once in the data (row 0), and as drawn in each resample after it."""
+    once = np.ones((1, count))
+    return np.concatenate([once, weights(count, RESAMPLES, stream(seed, "quality"))]) if count > 1 else once
+
+
+def _histograms(confidences: Array, targets: Mask, number: NDArray[np.int64], drawn: Array) -> Array:
+    """Histograms of every draw, shape (4, draws, BINS)."""
+    bins = bin_of(confidences)
+    values = (targets, ~targets, confidences, (confidences - targets) ** 2)
+    sums = np.zeros((len(drawn), len(values) * BINS))
+    for start in range(0, drawn.shape[1], _TEXTS):
+        end = min(start + _TEXTS, drawn.shape[1])
+        here = (number >= start) & (number < end)
+        table = np.zeros((end - start, len(values), BINS))
+        for part, value in enumerate(values):
+            np.add.at(table[:, part], (number[here] - start, bins[here]), value[here].astype(np.float64))
+        sums += drawn[:, start:end] @ table.reshape(end - start, -1)
+    return np.moveaxis(sums.reshape(len(drawn), len(values), BINS), 1, 0)
+
+
+def _f1(marked: Mask, targets: Mask, number: NDArray[np.int64], drawn: Array) -> Array:
+    table = np.zeros((drawn.shape[1], 4))
+    for part, kind in enumerate((marked & targets, marked & ~targets, ~marked & targets, ~marked & ~targets)):
+        np.add.at(table[:, part], number[kind], 1.0)
+    return f1(drawn @ table)
+
+
+def best_threshold(confidences: Array, targets: Mask) -> float:
+    """The confidence from which marking gives the best F1; the highest of several equals, and 0.5 without positives."""
+    if not targets.any():
+        return 0.5
+    order = np.argsort(-confidences, kind="stable")
+    ordered, true_positives = confidences[order], np.cumsum(targets[order])
+    last = np.append(np.flatnonzero(np.diff(ordered)), len(ordered) - 1)  # ties are marked together
+    score = 2.0 * true_positives[last] / (last + 1 + int(targets.sum()))
+    return float(ordered[last[int(score.argmax())]])
+
+
+# Which responses are of one text, and folds that never part them.
+
+
+FOLDS = 5
+
+
+def texts_of(keys: Sequence[Sequence[str]]) -> NDArray[np.int64]:
+    """The number of the text of each response, in order of first appearance; a shared key makes two of one text."""
+    groups = UnionFind[int]()
+    first: dict[str, int] = {}
+    for response, own in enumerate(keys):
+        for key in own:
+            groups.unite(response, first.setdefault(key, response))
+    numbers: dict[int, int] = {}
+    roots = map(groups.root, range(len(keys)))
+    return np.array([numbers.setdefault(root, len(numbers)) for root in roots], dtype=np.int64)
+
+
+def folds_of(texts: NDArray[np.int64], strata: Sequence[str | None], seed: int) -> NDArray[np.int64]:
+    """The fold of each response, 0 to `FOLDS` - 1: whole texts, spread evenly inside each stratum."""
+    home: dict[int, str | None] = {}
+    for text, stratum in zip(texts.tolist(), strata, strict=True):
+        home.setdefault(text, stratum)
+    members: dict[str, list[int]] = defaultdict(list)
+    for text, stratum in home.items():
+        members[stratum or ""].append(text)
+    fold = np.zeros(len(home), dtype=np.int64)
+    generator = np.random.default_rng(seed)
+    start = 0
+    for _, own in sorted(members.items()):
+        fold[generator.permutation(own)] = (start + np.arange(len(own))) % FOLDS
+        start += len(own)  # small strata do not all begin in the first fold
+    placed: NDArray[np.int64] = fold[texts]
+    return placed
+
+
+_KINDS = {Kind.HUMAN: "gold", Kind.MODEL: "silver"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One labelled response."""
+
+    keys: tuple[str, ...]
+    language: str | None
+    script: str | None
+    confidences: Array
+    inside: Mask
+    target: Mask
+    scores: Array
+    wrong: bool
+    spans_alone: tuple[bool, ...]
+
+
+@dataclass
+class Rows:
+    """Collects labelled responses; memory grows with their words, not with the texts.
+
+    Attributes:
+        annotator: whose labels; see `metrics.reference`.
+        rows: the responses.
+        left_out: those that could not be used, by reason.
+    """
+
+    annotator: str | None = None
+    rows: list[Row] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
+    _hashes: list[str] = field(default_factory=list)
+    _kinds: set[Kind] = field(default_factory=set)
+    _seen: set[str] = field(default_factory=set)
+
+    def add(self, sample: Sample, predictions: Sequence[Prediction | None], readings: Sequence[Reading] = ()) -> None:
+        """Take one response.
+
+        Args:
+            sample: with its labels.
+            predictions: of each detector; None where there is none.
+            readings: what each says of the same words; empty for what a single detector says of its own.
+        """
+        self._seen.update(labels.annotator for labels in labelled(sample))
+        chosen = reference(sample, self.annotator)
+        why = _unusable(predictions) if chosen is not None else "no labels"
+        if chosen is None or why:
+            self.left_out[why or "no labels"] += 1
+            return
+        scored = [prediction for prediction in predictions if prediction is not None]
+        read = readings or [read_words(sample, scored[0])]
+        self._hashes.append(digest([encode(sample)]))
+        self._kinds.add(chosen.kind)
+        tag, script = predicted_language(sample, scored[0])
+        self.rows.append(
+            Row(
+                keys=_keys(sample),
+                language=tag,
+                script=script,
+                confidences=np.stack([reading.confidences for reading in read], axis=1),
+                inside=np.stack([reading.marked for reading in read], axis=1),
+                target=marked(read[0].bounds, chosen.marks.spans),
+                scores=np.array([prediction.score for prediction in scored], dtype=np.float64),
+                wrong=bool(len(chosen.marks.spans)),
+                spans_alone=tuple(reading.source == "spans" for reading in read),
+            )
+        )
+
+    def check(self) -> None:
+        """Whether the annotator that was asked for labelled anything.
+
+        Raises:
+            UnknownNameError: not one sample.
+        """
+        if self.annotator and self.annotator not in COMBINED and self._seen and self.annotator not in self._seen:
+            raise UnknownNameError("annotator", self.annotator, {*self._seen, *COMBINED})
+
+    @property
+    def data(self) -> DataSource:
+        """Hash and kind of the labels."""
+        kinds = {_KINDS[kind] for kind in self._kinds}
+        return DataSource(digest(self._hashes), kinds.pop() if len(kinds) == 1 else "mixed" if kinds else "none")
+
+    def texts(self) -> NDArray[np.int64]:
+        """The text of each response: responses that say the same, share a passage or a named group are one."""
+        return texts_of([row.keys for row in self.rows])
+
+
+def _unusable(predictions: Sequence[Prediction | None]) -> str:
+    for prediction in predictions:
+        if prediction is None:
+            return "no prediction"
+        if prediction.status is not Status.SCORED:
+            return str(prediction.status)
+    return ""
+
+
+def _keys(sample: Sample) -> tuple[str, ...]:
+    """What a sample has in common with others of its text; one passage that two share is enough."""
+    group = sample.meta.get("group")
+    keys = [f"response:{digest([sample.response])[:16]}"]
+    keys += [f"evidence:{digest([passage.text])[:16]}" for passage in sample.evidence if passage.text.strip()]
+    if isinstance(group, str | int):
+        keys.append(f"group:{group}")
+    return tuple(keys)
+
+
+# What calibration and stacking have in common: fits by script, each measured on texts that it did not see.
+
+
+F = TypeVar("F")
+ALL = "all"  # scripts together
+
+
+@dataclass(frozen=True)
+class Units:
+    """Words or responses with what each of m detectors says of them."""
+
+    given: Array
+    inside: Mask
+    target: Mask
+    row: NDArray[np.int64]
+
+    @classmethod
+    def words(cls, rows: Sequence[Row]) -> Units:
+        """The words of responses."""
+        return cls(
+            np.concatenate([row.confidences for row in rows]),
+            np.concatenate([row.inside for row in rows]),
+            np.concatenate([row.target for row in rows]),
+            np.repeat(np.arange(len(rows)), [len(row.target) for row in rows]),
+        )
+
+    @classmethod
+    def responses(cls, rows: Sequence[Row]) -> Units:
+        """The responses themselves, by their scores."""
+        scores = np.stack([row.scores for row in rows])
+        wrong = np.array([row.wrong for row in rows], dtype=bool)
+        return cls(scores, np.ones_like(scores, dtype=bool), wrong, np.arange(len(rows)))
+
+    def of(self, mask: Mask) -> Units:
+        """Some of them."""
+        return Units(self.given[mask], self.inside[mask], self.target[mask], self.row[mask])
+
+
+def check_texts(rows: Rows, texts: NDArray[np.int64], fewest: int, needs: str) -> None:
+    """Refuse too few texts, and words that are all of one kind."""
+    count = len(set(texts.tolist()))
+    if count < fewest:
+        reasons = ", ".join(f"{why} {number}" for why, number in rows.left_out.most_common())
+        raise UsageError(f"{needs}, but there are {count}" + (f" (left out: {reasons})." if reasons else "."))
+    target = np.concatenate([row.target for row in rows.rows])
+    if target.all() or not target.any():
+        kind = "unsupported" if target.any() else "supported"
+        raise UsageError(f"Every labelled word is {kind}, so there is nothing to tell apart.")
+
+
+class ScriptFits(Generic[F]):
+    """Fits for all responses and for each script with enough texts, on any part of them."""
+
+    def __init__(self, rows: Sequence[Row], texts: NDArray[np.int64], seed: int, fewest: int) -> None:
+        self.texts = texts
+        self.scripts = np.array([row.script or "" for row in rows])
+        self.folds = folds_of(texts, [row.script for row in rows], seed)
+        self._bases = [(row.language or "").split("-")[0] for row in rows]
+        self._fewest = fewest
+
+    def fit(
+        self,
+        units: Units,
+        fitted: Callable[[Mask, F | None, tuple[str, ...]], F],
+        mask: Mask | None = None,
+    ) -> tuple[F, dict[str, F]]:
+        """The fit for everything, and those by script."""
+        chosen = np.ones(len(self.texts), dtype=bool) if mask is None else mask
+        default = fitted(chosen[units.row], None, ())
+        scripts = {}
+        for script in sorted(set(self.scripts[chosen].tolist()) - {""}):
+            of_script = chosen & (self.scripts == script)
+            here = of_script[units.row]
+            target = units.target[here]
+            if len(set(self.texts[of_script].tolist())) >= self._fewest and target.any() and not target.all():
+                tags = {self._bases[index] for index in np.flatnonzero(of_script).tolist()}
+                scripts[script] = fitted(here, default, tuple(sorted(tags - {""})))
+        return default, scripts
+
+    def crossed(
+        self,
+        units: Units,
+        fitted: Callable[[Mask, F | None, tuple[str, ...]], F],
+        confidences: Callable[[F, Mask, Mask], Array | np.floating[Any]],
+    ) -> Array:
+        """The confidence of each unit, by a fit that saw no response of its text; shape (n,)."""
+        result = np.zeros(len(units.target))
+        for fold in range(FOLDS):
+            held_out = self.folds == fold
+            default, scripts = self.fit(units, fitted, ~held_out)
+            for script in sorted(set(self.scripts[held_out].tolist())):
+                here = (held_out & (self.scripts == script))[units.row]
+                result[here] = confidences(scripts.get(script, default), here, ~held_out[units.row])
+        return result
+
+    def parts(self, units: Units) -> list[tuple[str, Mask]]:
+        """All units, and where there are several scripts those of each, by name."""
+        scripts = self.scripts[units.row]
+        known = sorted(set(scripts.tolist()) - {""})
+        parts = [(ALL, np.ones(len(scripts), dtype=bool))]
+        return parts + [(script, scripts == script) for script in known if len(known) > 1]
+
+
+# Logistic regression by Newton's method, and isotonic regression.
+
+
+_STEPS = 50
+_RIDGE = 1e-3
+
+
+def logistic(
+    features: Array, targets: Array, weights: Array, *, start: Array | None = None, pull: float = 0.0
+) -> Array:
+    """The weights of a logistic regression, drawn towards `start` by a quadratic penalty.
+
+    Args:
+        features: shape (n, k); the constant is one of them.
+        targets: 0 to 1, shape (n,).
+        weights: of the rows, not negative, shape (n,).
+        start: where the penalty is 0, shape (k,); None for the origin.
+        pull: the strength of the penalty, as so many rows' worth.
+
+    Returns:
+        Shape (k,).
+    """
+    centre = np.zeros(features.shape[1]) if start is None else start
+    coefficients = centre.copy()
+    ridge = np.eye(features.shape[1]) * (_RIDGE + 0.01 * pull)
+    for _ in range(_STEPS):
+        chances = sigmoid(features @ coefficients)
+        slope = features.T @ (weights * (chances - targets)) + ridge @ (coefficients - centre)
+        bend = (features * (weights * chances * (1 - chances))[:, None]).T @ features + ridge
+        step = np.linalg.solve(bend, slope)
+        coefficients = coefficients - np.clip(step, -1, 1)
+    return coefficients
+
+
+def logistic_rising(
+    features: Array, targets: Array, weights: Array, *, start: Array | None = None, pull: float = 0.0
+) -> Array:
+    """The same, but no weight other than the last, the constant's, is negative: more suspicion is never less.
+
+    Features whose weight comes out negative are left out, the most negative first, and the rest fitted again.
+    """
+    rising = list(range(features.shape[1]))
+    while True:
+        centre = None if start is None else start[rising]
+        coefficients = logistic(features[:, rising], targets, weights, start=centre, pull=pull)
+        worst = int(coefficients[:-1].argmin()) if len(rising) > 1 else 0
+        if len(rising) == 1 or coefficients[worst] >= 0:
+            whole = np.zeros(features.shape[1])
+            whole[rising] = coefficients
+            return whole
+        del rising[worst]
+
+
+# Isotonic regression: the never-falling map that fits labels best.
+
+
+def fit_isotonic(logits: Array, targets: Mask) -> Isotonic:
+    """A point for each block of pooled adjacent violators, at its mean logit.
+
+    A block of n units of which k are unsupported has the value (k + 1/2) / (n + 1): a few units at the end of the
+    scale do not make a certainty.
+    """
+    sizes, positives, sums = pooled_blocks(logits, targets)
+    values = np.maximum.accumulate((positives + 0.5) / (sizes + 1.0))
+    return Isotonic(tuple((sums / sizes).tolist()), tuple(values.tolist()))
+
+
+def pooled_blocks(logits: Array, targets: Mask) -> tuple[Array, Array, Array]:
+    """Blocks by the pool-adjacent-violators algorithm: their units, unsupported units, and sums of logits."""
+    points, positions = np.unique(logits, return_inverse=True)
+    sizes = np.bincount(positions).astype(np.float64)
+    positives = np.bincount(positions, weights=targets.astype(np.float64))
+    blocks: list[list[float]] = []
+    for block in zip(sizes.tolist(), positives.tolist(), (sizes * points).tolist(), strict=True):
+        blocks.append(list(block))
+        while len(blocks) > 1 and blocks[-2][1] * blocks[-1][0] >= blocks[-1][1] * blocks[-2][0]:
+            last = blocks.pop()
+            blocks[-1] = [a + b for a, b in zip(blocks[-1], last, strict=True)]
+    table = np.array(blocks)
+    return table[:, 0], table[:, 1], table[:, 2]
+
+
+# Fitting a calibration of one detector, and measuring it on texts that it did not see.
+
 
 Method = Literal["platt", "isotonic"]
 
-FEWEST = 10  # texts, for anything at all
-_FOR_A_SCRIPT = {"platt": 30, "isotonic": 200}  # texts that a script needs for a curve of its own
+FEWEST_TEXTS = 10  # texts, for anything at all
+_TEXTS_FOR_A_CURVE = {"platt": 30, "isotonic": 200}  # texts that a script needs for a curve of its own
 _PULL_OF_WORDS, _PULL_OF_RESPONSES = 500.0, 100.0  # towards the default curve, as so many units
-_SHOWN = {"ece", "brier"}
+_OF_CALIBRATION = {"ece", "brier"}
 
 
 def fit_calibration(
@@ -73,9 +498,11 @@ def fit_calibration(
     rows.check()
     texts = rows.texts()
     source = _source(rows)
-    check_texts(rows, texts, FEWEST, f"A calibration takes at least {FEWEST} labelled texts that were scored")
+    check_texts(
+        rows, texts, FEWEST_TEXTS, f"A calibration takes at least {FEWEST_TEXTS} labelled texts that were scored"
+    )
     words, responses = Units.words(rows.rows), Units.responses(rows.rows)
-    fitting = _Fitting(rows.rows, texts, seed, method)
+    fitting = _Curves(rows.rows, texts, seed, method)
     crossed = fitting.calibrated(words, _PULL_OF_WORDS, source)
     quality = _quality(fitting, "word", words, crossed, seed)
     level = None
@@ -113,11 +540,11 @@ def _source(rows: Rows) -> Source:
     return "spans" if kinds == {True} else "words"
 
 
-class _Fitting(ScriptFits[WordCurve]):
+class _Curves(ScriptFits[WordCurve]):
     """Fits curves by script on any part of the responses."""
 
     def __init__(self, rows: Sequence[Row], texts: NDArray[np.int64], seed: int, method: Method) -> None:
-        super().__init__(rows, texts, seed, _FOR_A_SCRIPT[method])
+        super().__init__(rows, texts, seed, _TEXTS_FOR_A_CURVE[method])
         self._method = method
 
     def curves(
@@ -167,7 +594,7 @@ def _share(target: NDArray[np.bool_]) -> float:
     return round(float((target.sum() + 0.5) / (len(target) + 1.0)), 4)
 
 
-def _quality(fitting: _Fitting, level: str, units: Units, crossed: Array, seed: int) -> list[Measured]:
+def _quality(fitting: _Curves, level: str, units: Units, crossed: Array, seed: int) -> list[Measured]:
     """What was given and what was made of it, for each script and for all."""
     rows = []
     for script, mask in fitting.parts(units):
@@ -175,26 +602,200 @@ def _quality(fitting: _Fitting, level: str, units: Units, crossed: Array, seed: 
     return rows
 
 
-def _compared(fitting: _Fitting, level: str, script: str, units: Units, crossed: Array, seed: int) -> list[Measured]:
+def _compared(fitting: _Curves, level: str, script: str, units: Units, crossed: Array, seed: int) -> list[Measured]:
     texts = fitting.texts[units.row]
     count = len(set(texts.tolist()))
-    after = [figure for figure in judged(crossed, units.target, texts, seed=seed) if figure.name in _SHOWN]
+    after = [figure for figure in judged(crossed, units.target, texts, seed=seed) if figure.name in _OF_CALIBRATION]
     size = len(crossed)
     rows = [Measured.of(level, script, "calibrated", figure.name, figure, size, count) for figure in after]
     if np.isnan(units.given).any():
         return rows
-    before = [figure for figure in judged(units.given[:, 0], units.target, texts, seed=seed) if figure.name in _SHOWN]
+    before = [
+        figure for figure in judged(units.given[:, 0], units.target, texts, seed=seed) if figure.name in _OF_CALIBRATION
+    ]
     given = [Measured.of(level, script, "given", figure.name, figure, size, count) for figure in before]
     change = [
-        Measured.of(level, script, "change", figure.name, _difference(figure, other), size, count)
+        Measured.of(level, script, "change", figure.name, _judged_difference(figure, other), size, count)
         for figure, other in zip(before, after, strict=True)
     ]
     return [*given, *rows, *change]
 
 
-def _difference(before: Judged, after: Judged) -> Judged:
+def _judged_difference(before: Judged, after: Judged) -> Judged:
     drawn = after.drawn - before.drawn
     if before.value is None or after.value is None:
         return Judged(before.name, drawn, value=None)
     low, high, _ = percentile(drawn)
     return Judged(before.name, drawn, value=after.value - before.value, low=low, high=high)
+
+
+# Stacking: the weight of each of several detectors, measured across folds.
+
+
+_BATCH = 64
+FEWEST_FOR_STACKING = 20  # texts, for anything at all
+_TEXTS_FOR_WEIGHTS = 50  # texts that a script needs for weights of its own
+_PULL_OF_WEIGHTS = 500.0  # towards the default, as so many words
+_PULL_OF_RESPONSE_WEIGHTS = 50.0
+_MEAN, _STACK = "mean", "stack"
+_OF_STACKING = ("average_precision", "auroc", "ece", "brier", "f1")
+
+
+def train_stacking(
+    samples: Iterable[Sample], members: Sequence[Member], *, annotator: str | None = None, seed: int = 0
+) -> tuple[Stacking, Rows]:
+    """Have every member judge labelled samples, and learn how much each counts.
+
+    Args:
+        samples: with labels; those that a member does not score are left out, and counted.
+        members: the detectors.
+        annotator: whose labels; see `metrics.reference`.
+        seed: of the folds and of the intervals.
+
+    Returns:
+        The weights, and the rows that they were learned from.
+
+    Raises:
+        UsageError: there is too little to learn from.
+        MissingExtraError, WeightsError: a member cannot be loaded.
+    """
+    detectors = [member.load(None) for member in members]
+    rows = Rows(annotator)
+    source = iter(samples)
+    while batch := list(islice(source, _BATCH)):
+        answers = [judge(detector, batch) for detector in detectors]
+        for index, sample in enumerate(batch):
+            _add_row(rows, sample, [predictions[index] for predictions in answers])
+    return fit_stacking(rows, members, detectors, seed=seed), rows
+
+
+def _add_row(rows: Rows, sample: Sample, predictions: Sequence[Prediction]) -> None:
+    """Add one response with what several detectors say of its words; one that a detector did not score is left out."""
+    if any(prediction.status is not Status.SCORED for prediction in predictions):
+        rows.add(sample, predictions)
+        return
+    tag, _ = predicted_language(sample, predictions[0])
+    bounds = word_bounds(sample.response, tag)
+    rows.add(sample, predictions, [read_words(sample, prediction, bounds) for prediction in predictions])
+
+
+def fit_stacking(rows: Rows, members: Sequence[Member], detectors: Sequence[Detector], *, seed: int = 0) -> Stacking:
+    """Weights from labelled responses that every member scored.
+
+    Each script of at least 50 texts has weights of its own, drawn towards the default's. The quality is that of five
+    fits of the same kind, each measured on the texts that it did not see, beside each member alone and their mean.
+    """
+    rows.check()
+    texts = rows.texts()
+    check_texts(
+        rows,
+        texts,
+        FEWEST_FOR_STACKING,
+        f"Weights take at least {FEWEST_FOR_STACKING} labelled texts that every member scored",
+    )
+    read = rows.rows
+    fitting = _Mixes(read, texts, seed, _TEXTS_FOR_WEIGHTS)
+    words = Units.words(read)
+    crossed = fitting.combined(words, _PULL_OF_WEIGHTS)
+    threshold = best_threshold(crossed, words.target)
+    names = [detector.name for detector in detectors]
+    quality = _stack_quality(fitting, words, crossed, names, [detector.threshold for detector in detectors], seed)
+    responses = Units.responses(read)
+    both = responses.target.any() and not responses.target.all()
+    return Stacking(
+        format=Stacking.known,
+        members=tuple(_stacked(*pair, rows) for pair in zip(range(len(members)), members, detectors, strict=True)),
+        threshold=threshold,
+        words=fitting.mixes(words, _PULL_OF_WEIGHTS),
+        responses=fitting.mixes(responses, _PULL_OF_RESPONSE_WEIGHTS) if both else None,
+        quality=tuple(quality),
+        data=rows.data,
+        signature=signature(
+            stacked="+".join(names), data=rows.data.sha256[:16], kind=rows.data.kind, annotator=rows.annotator,
+            folds=FOLDS, seed=seed, version=__version__,
+        ),
+    )  # fmt: skip
+
+
+def _stacked(index: int, member: Member, detector: Detector, rows: Rows) -> Stacked:
+    source: Source = "spans" if rows.rows[0].spans_alone[index] else "words"
+    if any(row.spans_alone[index] != rows.rows[0].spans_alone[index] for row in rows.rows):
+        raise UsageError(f"{detector.name} gives words for some samples and spans alone for others.")
+    settings = settings_of(detector.signature) if source == "words" else detector.signature
+    return Stacked(member, detector.name, settings or "", source)
+
+
+class _Mixes(ScriptFits[Mix]):
+    """Fits weights by script on any part of the responses."""
+
+    def mixes(self, units: Units, pull: float) -> ByScript[Mix]:
+        """Weights from all responses."""
+        return ByScript(*self.fit(units, self._fits(units, pull)))
+
+    def combined(self, units: Units, pull: float) -> Array:
+        """The combined confidence of each unit, by weights that no response of its text had a part in; shape (n,)."""
+        everyone = np.ones(units.given.shape[1], dtype=bool)
+
+        def confidences(mix: Mix, here: Mask, learned: Mask) -> Array | np.floating[Any]:
+            probabilities = mix.probabilities(features(units.given[here], units.inside[here]), everyone)
+            return units.target[learned].mean() if probabilities is None else probabilities
+
+        return self.crossed(units, self._fits(units, pull), confidences)
+
+    @staticmethod
+    def _fits(units: Units, pull: float) -> Callable[[Mask, Mix | None, tuple[str, ...]], Mix]:
+        return lambda here, default, languages: _fitted(units, here, default, pull, languages)
+
+    def thresholds(self, units: Units, crossed: Array) -> Array:
+        """From where each unit is marked: where F1 is best in the other folds, shape (n,)."""
+        fold = self.folds[units.row]
+        result = np.zeros(len(fold))
+        for number in range(FOLDS):
+            result[fold == number] = best_threshold(crossed[fold != number], units.target[fold != number])
+        return result
+
+
+def _fitted(units: Units, mask: Mask, default: Mix | None, pull: float, languages: tuple[str, ...]) -> Mix:
+    some = units.of(mask)
+    rows = np.column_stack([features(some.given, some.inside), np.ones(len(some.target))])
+    members = some.given.shape[1]
+    start = np.append(np.full(members, 1.0 / members), 0.0)
+    if default is not None:
+        start = np.append(default.weights, default.offset)
+    target = some.target.astype(np.float64)
+    coefficients = logistic_rising(
+        rows, target, np.ones(len(target)), start=start, pull=0.0 if default is None else pull
+    )
+    return Mix(tuple(coefficients[:-1].tolist()), float(coefficients[-1]), languages)
+
+
+def _stack_quality(
+    fitting: _Mixes,
+    words: Units,
+    crossed: Array,
+    names: Sequence[str],
+    thresholds: Sequence[float],
+    seed: int,
+) -> list[Measured]:
+    """Each member that gave words, their mean, and the stack, for all and for each script."""
+    total = len(words.target)
+    systems: list[tuple[str, Array, Array]] = [
+        (name, words.given[:, index], np.full(total, thresholds[index]))
+        for index, name in enumerate(names)
+        if not np.isnan(words.given[:, index]).any()
+    ]
+    if len(systems) == len(names):
+        together = mean_of(words.given, np.ones(len(names)))
+        systems.append((_MEAN, together, np.full(total, 0.5)))
+    systems.append((_STACK, crossed, fitting.thresholds(words, crossed)))
+    rows = []
+    for script, mask in fitting.parts(words):
+        texts = fitting.texts[words.row[mask]]
+        for what, given, at in systems:
+            figures = judged(given[mask], words.target[mask], texts, seed=seed, threshold=at[mask])
+            count = len(set(texts.tolist()))
+            rows += [
+                Measured.of("word", script, what, figure.name, figure, int(mask.sum()), count) for figure in figures
+            ]
+    order = {name: index for index, name in enumerate(_OF_STACKING)}
+    return sorted(rows, key=lambda row: (row.script != ALL, row.script, order[row.name]))

@@ -11,11 +11,11 @@ from told_words import ToldWords, drawn, told
 
 from veriglot.detectors.calibration import Isotonic, Platt
 from veriglot.errors import UnknownNameError, UsageError
-from veriglot.training.calibration import fit_calibration
-from veriglot.training.confidences import (
+from veriglot.training.calibration import (
     FOLDS,
     Rows,
     best_threshold,
+    fit_calibration,
     fit_isotonic,
     folds_of,
     judged,

@@ -14,8 +14,7 @@ from veriglot.cli.train import app
 from veriglot.detectors.ensemble import Ensemble, Member, Stacking
 from veriglot.errors import UsageError
 from veriglot.formats.writer import write
-from veriglot.training.confidences import logistic_rising
-from veriglot.training.stacking import train
+from veriglot.training.calibration import logistic_rising, train_stacking
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -54,7 +53,7 @@ def values(found: Stacking, name: str) -> dict[str, float]:
 
 
 def test_it_finds_the_weights_that_labels_were_drawn_by() -> None:
-    found, rows = train(answers(300, 1, of_b=0.4), [A, B])
+    found, rows = train_stacking(answers(300, 1, of_b=0.4), [A, B])
     assert len(rows.rows) == 300
     mix = found.words.scripts["Latn"]
     assert (*mix.weights, mix.offset) == pytest.approx((1.0, 0.4, 0.0), abs=0.12)
@@ -64,7 +63,7 @@ def test_it_finds_the_weights_that_labels_were_drawn_by() -> None:
 
 
 def test_one_that_only_misleads_has_no_say() -> None:
-    found, _ = train(answers(200, 2, of_b=-0.6), [A, B])
+    found, _ = train_stacking(answers(200, 2, of_b=-0.6), [A, B])
     mix = found.words.default
     assert mix.weights[1] == 0.0
     assert mix.weights[0] > 0.5
@@ -77,23 +76,23 @@ def test_on_noise_no_figure_is_better_than_chance() -> None:
     for one in answers(400, 3, of_b=1.0):
         words = one.response.split()
         noise.append(told(one.id, one.response, wrong=[word for word in words if generator.random() < 0.5]))
-    found, _ = train(noise, [A, B])
+    found, _ = train_stacking(noise, [A, B])
     assert values(found, "auroc")["stack"] == pytest.approx(0.5, abs=0.04)
 
 
 def test_what_one_does_not_score_is_left_out_and_counted() -> None:
     samples = answers(60, 4, of_b=1.0)
     samples[3] = msgspec.structs.replace(samples[3], evidence=())
-    found, rows = train(samples, [A, B])
+    found, rows = train_stacking(samples, [A, B])
     assert rows.left_out == {"no_evidence": 1}
     assert found.quality[0].texts == 59
     with pytest.raises(UsageError, match="but there are 5"):
-        train(samples[4:9], [A, B])
+        train_stacking(samples[4:9], [A, B])
 
 
 def test_spans_alone_can_be_weighed() -> None:
     alone = Member("told-words", options={"letter": "b", "spans_alone": True})
-    found, _ = train(answers(200, 5, of_b=1.0), [A, alone])
+    found, _ = train_stacking(answers(200, 5, of_b=1.0), [A, alone])
     assert [one.source for one in found.members] == ["words", "spans"]
     assert min(found.words.default.weights) > 0.3
     assert set(values(found, "auroc")) == {"told-a@1", "stack"}, "spans alone have no ranking of words, so no mean"

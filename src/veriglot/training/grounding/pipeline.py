@@ -28,7 +28,7 @@ from veriglot.signatures import file_sha256
 from veriglot.storage.files import whole_folder, write_json
 from veriglot.text.normalization import fold
 from veriglot.text.segmentation import words
-from veriglot.training.confidences import logistic
+from veriglot.training.calibration import logistic
 from veriglot.training.grounding.examples import TYPES, Row, WordLabels, read_labelled, row_of, share_of
 from veriglot.training.grounding.network import Network, Plan, WithLearnedVectors, export, fit, predict, statistics
 from veriglot.training.grounding.synthetic_data import clean_texts, count_words, made_by_rule

@@ -43,7 +43,7 @@ from veriglot.hub.registry import find
 from veriglot.signatures import file_sha256
 from veriglot.storage.files import whole_folder, write_json
 from veriglot.text.segmentation import sentences, space_of, words
-from veriglot.training.confidences import logistic_rising
+from veriglot.training.calibration import logistic_rising
 from veriglot.training.grounding.examples import Answer, Example, labels_of, read_labelled
 from veriglot.training.grounding.pipeline import calibrate, counts_table, figures_table
 from veriglot.training.grounding.synthetic_data import count_words

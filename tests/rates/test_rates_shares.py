@@ -89,8 +89,9 @@ def test_draws_are_shares(given_: tuple[list[int], list[int], list[int]], seed: 
 @given(counts())
 def test_responses_without_units_are_no_clusters(given_: tuple[list[int], list[int], list[int]]) -> None:
     marked, units, cluster = given_
-    more = found([*marked, 0], [*units, 0], [*cluster, 99])
-    assert more == found(marked, units, cluster)
+    more, share = found([*marked, 0], [*units, 0], [*cluster, 99]), found(marked, units, cluster)
+    names = ("value", "units", "clusters", "effective", "freedom")
+    assert [getattr(more, name) for name in names] == [getattr(share, name) for name in names]
 
 
 def test_no_units_have_no_share() -> None:

@@ -283,7 +283,7 @@ def _keys(sample: Sample) -> tuple[str, ...]:
 # What calibration and stacking have in common: fits by script, each measured on texts that it did not see.
 
 
-F = TypeVar("F")
+F = TypeVar("F", WordCurve, Mix)
 ALL = "all"  # scripts together
 
 
@@ -345,7 +345,7 @@ class ScriptFits(Generic[F]):
         units: Units,
         fitted: Callable[[Mask, F | None, tuple[str, ...]], F],
         mask: Mask | None = None,
-    ) -> tuple[F, dict[str, F]]:
+    ) -> ByScript[F]:
         """The fit for everything, and those by script."""
         chosen = np.ones(len(self.texts), dtype=bool) if mask is None else mask
         default = fitted(chosen[units.row], None, ())
@@ -357,7 +357,7 @@ class ScriptFits(Generic[F]):
             if len(set(self.texts[of_script].tolist())) >= self._fewest and target.any() and not target.all():
                 tags = {self._bases[index] for index in np.flatnonzero(of_script).tolist()}
                 scripts[script] = fitted(here, default, tuple(sorted(tags - {""})))
-        return default, scripts
+        return ByScript(default, scripts)
 
     def crossed(
         self,
@@ -369,10 +369,10 @@ class ScriptFits(Generic[F]):
         result = np.zeros(len(units.target))
         for fold in range(FOLDS):
             held_out = self.folds == fold
-            default, scripts = self.fit(units, fitted, ~held_out)
+            fits = self.fit(units, fitted, ~held_out)
             for script in sorted(set(self.scripts[held_out].tolist())):
                 here = (held_out & (self.scripts == script))[units.row]
-                result[here] = confidences(scripts.get(script, default), here, ~held_out[units.row])
+                result[here] = confidences(fits.scripts.get(script, fits.default), here, ~held_out[units.row])
         return result
 
     def parts(self, units: Units) -> list[tuple[str, Mask]]:
@@ -507,7 +507,7 @@ def fit_calibration(
     quality = _quality(fitting, "word", words, crossed, seed)
     level = None
     if responses.target.any() and not responses.target.all():
-        level = fitting.level(responses, _PULL_OF_RESPONSES, "words")
+        level = fitting.fit(responses, fitting.curves(responses, _PULL_OF_RESPONSES, "words"))
         across = fitting.calibrated(responses, _PULL_OF_RESPONSES, "words")
         quality += _quality(fitting, "response", responses, across, seed)
     threshold = best_threshold(crossed, words.target)
@@ -519,7 +519,7 @@ def fit_calibration(
         source=source,
         method=method,
         threshold=threshold,
-        words=fitting.level(words, _PULL_OF_WORDS, source),
+        words=fitting.fit(words, fitting.curves(words, _PULL_OF_WORDS, source)),
         responses=level,
         quality=tuple(quality),
         data=data,
@@ -552,10 +552,6 @@ class _Curves(ScriptFits[WordCurve]):
     ) -> Callable[[NDArray[np.bool_], WordCurve | None, tuple[str, ...]], WordCurve]:
         """Fits a curve on some of the units."""
         return lambda here, default, languages: self._curve(units.of(here), source, default, pull, languages)
-
-    def level(self, units: Units, pull: float, source: Source) -> ByScript[WordCurve]:
-        """Curves of all units."""
-        return ByScript(*self.fit(units, self.curves(units, pull, source)))
 
     def calibrated(self, units: Units, pull: float, source: Source) -> Array:
         """The calibrated confidence of each unit, by a fit that saw no response of its text; shape (n,)."""
@@ -706,8 +702,8 @@ def fit_stacking(rows: Rows, members: Sequence[Member], detectors: Sequence[Dete
         format=Stacking.known,
         members=tuple(_stacked(*pair, rows) for pair in zip(range(len(members)), members, detectors, strict=True)),
         threshold=threshold,
-        words=fitting.mixes(words, _PULL_OF_WEIGHTS),
-        responses=fitting.mixes(responses, _PULL_OF_RESPONSE_WEIGHTS) if both else None,
+        words=fitting.fit(words, fitting.mixes(words, _PULL_OF_WEIGHTS)),
+        responses=fitting.fit(responses, fitting.mixes(responses, _PULL_OF_RESPONSE_WEIGHTS)) if both else None,
         quality=tuple(quality),
         data=rows.data,
         signature=signature(
@@ -728,10 +724,6 @@ def _stacked(index: int, member: Member, detector: Detector, rows: Rows) -> Stac
 class _Mixes(ScriptFits[Mix]):
     """Fits weights by script on any part of the responses."""
 
-    def mixes(self, units: Units, pull: float) -> ByScript[Mix]:
-        """Weights from all responses."""
-        return ByScript(*self.fit(units, self._fits(units, pull)))
-
     def combined(self, units: Units, pull: float) -> Array:
         """The combined confidence of each unit, by weights that no response of its text had a part in; shape (n,)."""
         everyone = np.ones(units.given.shape[1], dtype=bool)
@@ -740,10 +732,11 @@ class _Mixes(ScriptFits[Mix]):
             probabilities = mix.probabilities(features(units.given[here], units.inside[here]), everyone)
             return units.target[learned].mean() if probabilities is None else probabilities
 
-        return self.crossed(units, self._fits(units, pull), confidences)
+        return self.crossed(units, self.mixes(units, pull), confidences)
 
     @staticmethod
-    def _fits(units: Units, pull: float) -> Callable[[Mask, Mix | None, tuple[str, ...]], Mix]:
+    def mixes(units: Units, pull: float) -> Callable[[Mask, Mix | None, tuple[str, ...]], Mix]:
+        """Fits weights on some of the units."""
         return lambda here, default, languages: _fitted(units, here, default, pull, languages)
 
     def thresholds(self, units: Units, crossed: Array) -> Array:

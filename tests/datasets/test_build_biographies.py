@@ -52,9 +52,14 @@ def test_references_become_evidence() -> None:
 
 
 def test_people_are_read_with_the_names_first() -> None:
-    data = {"item": "Q1", "titles": {"de": "Anna Kroll (Müllerin)", "fr": "Anna Kroll"}, "names": {"de": "Anna Kroll"}}
+    data: dict[str, Any] = {
+        "item": "Q1",
+        "titles": {"de": "Anna Kroll (Müllerin)", "fr": "Anna Kroll"},
+        "names": {"de": "Anna Kroll"},
+    }
     person = person_from({**data, "views": {"de": 12}})
-    assert person == NamedPerson("Q1", {"de": "Anna Kroll", "fr": "Anna Kroll"}, {"views": {"de": 12}})
+    names = {"de": "Anna Kroll", "fr": "Anna Kroll"}
+    assert person == NamedPerson("Q1", names, {"views": {"de": 12}}, data["titles"])
 
 
 def test_only_the_views_of_a_language_go_on_with_its_prompt() -> None:

@@ -16,7 +16,6 @@ from veriglot.cli.dataset_articles import PeopleOrder, Popularity, Wikidata, Wri
 from veriglot.cli.dataset_responses import ask, named_models
 from veriglot.cli.generation import Connection, Cost, Queries, Run, records_of, references, tell
 from veriglot.cli.inputs import language_tags, readable
-from veriglot.datasets.factual import Spread
 from veriglot.errors import EXIT_ROWS_FAILED, InputError, UsageError
 
 if TYPE_CHECKING:
@@ -24,13 +23,12 @@ if TYPE_CHECKING:
 
     from veriglot.datasets.factual import (
         ArticleSource,
-        Candidate,
         ChoiceAccount,
         FactualManifest,
-        Labels,
         RejectedPerson,
     )
-    from veriglot.datasets.queries import Reference
+    from veriglot.datasets.quality import Quality
+    from veriglot.datasets.queries import NamedPerson, Reference
     from veriglot.datasets.responses import Respondent
     from veriglot.records import Sample
     from veriglot.storage.checkpoint import FailedRow
@@ -42,7 +40,7 @@ class _SetOrder(msgspec.Struct, frozen=True):
 
     languages: tuple[str, ...]
     count: int
-    spread: Spread
+    spread: Literal["diverse", "top", "given"]
     groups: int
     seed: int
     at_least: int | None
@@ -265,7 +263,7 @@ class _FactualSet:
             also = [order.cross] if order.cross is not None else []
 
             def rows() -> Iterator[Reference]:
-                chosen: list[Candidate] = []
+                chosen: list[NamedPerson] = []
                 for choice in choose(
                     ordered, source, order.languages, order.count, account,
                     at_least=order.at_least, also=also, min_characters=order.min_characters, seen=bar.advance,
@@ -279,9 +277,9 @@ class _FactualSet:
             out.write(rows(), results)
         return {"made_by": msgspec.to_builtins(order), **results}
 
-    def _candidates(self, aside: list[RejectedPerson]) -> tuple[list[Candidate], dict[str, int]]:
+    def _candidates(self, aside: list[RejectedPerson]) -> tuple[list[NamedPerson], dict[str, int]]:
         """Who may come into the set, and how many were found and described."""
-        from veriglot.datasets.factual import Candidate, candidate_from
+        from veriglot.datasets.queries import NamedPerson, person_from
 
         counts: dict[str, int] = {}
         files: Sequence[str] = self._options.people
@@ -292,9 +290,9 @@ class _FactualSet:
             account = out.finished or find_people(out, order, self._servers, quiet=self._run.quiet)
             counts = {name: account[name] for name in ("found", "described", "without_views")}
             files = [str(out.path)]
-        candidates: list[Candidate] = []
-        for row in records_of(files, candidate_from):
-            if isinstance(row, Candidate):
+        candidates: list[NamedPerson] = []
+        for row in records_of(files, person_from):
+            if isinstance(row, NamedPerson):
                 candidates.append(row)
             else:
                 aside.append(_unusable(row))
@@ -335,45 +333,20 @@ class _FactualSet:
 
     def _sets(self, responses: dict[str, Path], account: dict[str, Any]) -> FactualManifest:
         """The sets of all responses, and the manifest; what was made from the same is left as it is."""
-        from veriglot.datasets.factual import (
-            ArticleStore,
-            FactualManifest,
-            SetFiles,
-            load_manifest,
-            made_from,
-            write_sets,
-        )
-        from veriglot.scorers.pairwise import with_other_responses
-        from veriglot.storage.files import write_json
+        from veriglot.datasets.factual import write_sets
 
-        root, order, labels = self._root, self._order, self._options.labels
-        path, settings, prices = root / "manifest.json", self._settings(), self._prices
-        failed = [output.with_name(f"{output.name}.failed.jsonl") for output in responses.values()]
-        labelled = [Path(name) for name in Queries(labels).paths] if labels else []
-        sources = [root / "articles.jsonl", *responses.values(), *failed, *labelled]
-        key = made_from(sources, {**settings, "order": msgspec.to_builtins(order)})
-        before = load_manifest(path)
-        if before is not None and before.made_from == key and before.describes(root):
-            return before
-        path.unlink(missing_ok=True)  # first: an old account must at no moment stand beside new sets
-        crossed = root / f"{order.cross}.jsonl" if order.cross is not None else None
-        files = SetFiles(root / "reference.jsonl", crossed, root / "pairs.jsonl", root / "rejected.jsonl")
-        with ArticleStore(root / "articles.jsonl") as store:
-            sets = write_sets(
-                files, responses, store, order.languages, with_other_responses=with_other_responses, cross=order.cross,
-                labels=_labels(labels),
-            )  # fmt: skip
-        manifest = FactualManifest.of(
-            sets,
-            files.all,
-            made_by={**account["made_by"], **settings},
-            made_from=key,
-            people=account["people"],
-            articles=account["articles"],
-            prices=prices,
+        files = Queries(self._options.labels) if self._options.labels else None
+        manifest = write_sets(
+            self._root,
+            responses,
+            account,
+            self._settings(),
+            cross=self._order.cross,
+            labels=() if files is None else readable(files.rows(), "rows of labels could not be read."),
+            labelled=[] if files is None else [Path(name) for name in files.paths],
+            prices=self._prices,
         )
-        _example(root / "bench.toml")
-        write_json(path, manifest)
+        _example(self._root / "bench.toml")
         return manifest
 
     def _settings(self) -> dict[str, Any]:
@@ -391,14 +364,13 @@ class _FactualSet:
 
     def plan(self) -> int:
         """Print how many calls and tokens it would take at most, roughly; asks nothing and writes nothing."""
-        from veriglot.datasets.factual import candidate_from
-        from veriglot.datasets.queries import NamedPerson, biographies
+        from veriglot.datasets.queries import NamedPerson, biographies, person_from
         from veriglot.datasets.responses import budget
         from veriglot.storage.checkpoint import FailedRow
 
         tags, count = self._order.languages, self._order.count
-        rows = list(records_of(self._options.people, candidate_from))
-        named = [row.named for row in rows if not isinstance(row, FailedRow)]
+        rows = list(records_of(self._options.people, person_from))
+        named = [row for row in rows if not isinstance(row, FailedRow)]
         bad = len(rows) - len(named)
         if not self._options.people:  # who they are is not known yet: names of usual length, to count by
             named = [NamedPerson(str(number), dict.fromkeys(tags, "Maria Example")) for number in range(count)]
@@ -449,9 +421,8 @@ def _given(order: _SetOrder, articles: Sequence[str], stack: ExitStack, aside: l
     return given_articles(references(articles, order.part), shelf, note)
 
 
-def _person(candidate: Candidate) -> dict[str, Any]:
-    named = candidate.named
-    return {"id": named.id, "names": named.names, "titles": candidate.titles, **named.meta}
+def _person(person: NamedPerson) -> dict[str, Any]:
+    return {"id": person.id, "names": person.names, "titles": person.titles, **person.meta}
 
 
 def _write(path: Path, rows: Any) -> None:
@@ -473,13 +444,6 @@ def _nobody(summary: dict[str, Any], aside: Path) -> InputError:
     return InputError(f"nobody can be taken into the set{why}", remedy=f"See {aside}, mend, and add --overwrite.")
 
 
-def _labels(names: Sequence[str]) -> Labels:
-    """The labels of files in any readable format."""
-    from veriglot.datasets.factual import Labels
-
-    return Labels(readable(Queries(names).rows(), "rows of labels could not be read.") if names else ())
-
-
 def _example(path: Path) -> None:
     """A bench file beside the sets, unless there is one."""
     if path.exists():
@@ -493,15 +457,20 @@ def _example(path: Path) -> None:
 
 def _show(manifest: FactualManifest, root: Path, *, json: bool) -> None:
     """The counts by model and language on standard output; what was set aside and the cost on standard error."""
-    from veriglot.datasets.factual import cells_table
     from veriglot.report.tables import Table
 
     if json:
         print_json(manifest)
         return
-    heads, *rows = cells_table(manifest.cells)
-    Table("", "", heads, rows, lead=2).print()
     total = manifest.total
+    heads = ("model", "language", *(name.replace("language_wrong", "wrong language") for name in _COLUMNS))
+    rows = [
+        (cell.model, cell.language, *(f"{getattr(cell, name):,}" for name in _COLUMNS), *_shown(cell.quality))
+        for cell in manifest.cells
+    ]
+    if len(rows) > 1:
+        rows.append(("all", "", *(f"{total[name]:,}" for name in _COLUMNS), "", "", ""))
+    Table("", "", (*heads, "right", "most in", "words"), rows, lead=2).print()
     cost = f"{total['tokens_in']:,} tokens of prompts, {total['tokens_out']:,} of replies"
     if manifest.money is not None:
         cost += f", {manifest.money:,.2f} at the prices given"
@@ -517,3 +486,14 @@ def _show(manifest: FactualManifest, root: Path, *, json: bool) -> None:
             f"{labels['used']:,} of {labels['given']:,} labels used; {labels['of_another_text']:,} are of another text,"
             f" {labels['of_no_row']:,} of no row."
         )
+
+
+_COLUMNS = ("asked", "failed", "responses", "kept", "empty", "undetected", "language_wrong", "alone", "pairs", "cross")
+
+
+def _shown(quality: Quality | None) -> tuple[str, ...]:
+    """The share in the right language of those whose language can be told, the most frequent one, and words."""
+    if quality is None:
+        return ("-", "-", "-")
+    right = "-" if quality.right_language is None else f"{quality.right_language:.1%}"
+    return (right, quality.most_frequent_language or "-", f"{quality.words:.1f}")

@@ -13,19 +13,20 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import msgspec
 
 from veriglot.datasets.quality import Quality, QualityTally, refuses
-from veriglot.datasets.queries import NamedPerson, Reference, person_from, reference_from
+from veriglot.datasets.queries import NamedPerson, Reference, reference_from
 from veriglot.errors import UsageError
 from veriglot.llm.client import estimate_tokens
 from veriglot.records import Annotation, Evidence, Sample, decode_json, encode, sample_from
 from veriglot.records.languages import same_language
+from veriglot.scorers.pairwise import with_other_responses
 from veriglot.signatures import __version__, digest, file_sha256
 from veriglot.storage.checkpoint import FailedRow, JsonLines
-from veriglot.storage.files import open_whole
+from veriglot.storage.files import open_whole, write_json
 from veriglot.text.identification import identify
 from veriglot.wikipedia.articles import Article, draw_diverse
 
@@ -41,85 +42,30 @@ if TYPE_CHECKING:
 __all__ = [
     "ArticleSource",
     "ArticleStore",
-    "Candidate",
     "ChoiceAccount",
     "FactualManifest",
-    "Labels",
     "RejectedPerson",
-    "SetFiles",
-    "Spread",
-    "candidate_from",
-    "cells_table",
     "choose",
     "given_articles",
     "in_order",
-    "load_manifest",
-    "made_from",
     "wiki_articles",
     "write_sets",
 ]
 
-Spread = Literal["diverse", "top", "given"]
-
-_SPREADS: tuple[Spread, ...] = ("diverse", "top", "given")
+_SPREADS = ("diverse", "top", "given")
 _ITEM = re.compile(r"Q\d+")
 _IMPOSSIBLE = frozenset("|\n")  # what a wiki cannot even be asked for
 _BATCH = 20  # people who are looked up together; a Wikipedia gives so many pages in one answer
 _VERSION = 1  # of the manifest
 
 
-class Candidate(msgspec.Struct, frozen=True):
-    """A person who may come into the set.
-
-    Attributes:
-        named: the person, with names by language and what else is known.
-        titles: language tag -> title of the article.
-    """
-
-    named: NamedPerson
-    titles: dict[str, str] = {}
-
-    @property
-    def id(self) -> str:
-        """Of the person, such as the Wikidata item `Q42`."""
-        return self.named.id
-
-    @property
-    def views(self) -> int:
-        """The sum of the page views that are known."""
-        by_language = self.named.meta.get("views")
-        if isinstance(by_language, dict):
-            return sum(views for views in by_language.values() if isinstance(views, int))
-        return by_language if isinstance(by_language, int) else 0
-
-    def name_in(self, tag: str) -> str | None:
-        """The name in a language: under its tag, or under the code without the script."""
-        return self.named.names.get(tag) or self.named.names.get(tag.partition("-")[0])
-
-    def title_in(self, tag: str) -> str | None:
-        """The title of the article in a language, likewise."""
-        return self.titles.get(tag) or self.titles.get(tag.partition("-")[0])
-
-
-ArticleSource = Callable[[Sequence[Candidate], str], "dict[str, Reference | str]"]
+ArticleSource = Callable[[Sequence[NamedPerson], str], "dict[str, Reference | str]"]
 """By id of the person: the article in a language, or why there is none (such as `missing`)."""
 
 
-def candidate_from(data: Any) -> Candidate:
-    """A person from a decoded JSON object, such as a row of `veriglot dataset people`; see `person_from`.
-
-    Raises:
-        InputError: it is no object, or has no id or no name.
-    """
-    named = person_from(data)
-    titles = data.get("titles")
-    by_tag = {tag: title for tag, title in titles.items() if isinstance(title, str)} if isinstance(titles, dict) else {}
-    return Candidate(named, by_tag)
-
-
 def in_order(
-    candidates: Sequence[Candidate], count: int, *, spread: Spread = "diverse", groups: int = 10, seed: int = 0
-) -> list[Candidate]:
+    candidates: Sequence[NamedPerson], count: int, *, spread: str = "diverse", groups: int = 10, seed: int = 0
+) -> list[NamedPerson]:
     """All candidates in the order in which they are tried until `count` of them have what it takes.
 
     Args:
@@ -160,8 +106,10 @@ def wiki_articles(wiki: Callable[[str], Wikipedia], *, part: Part = "text") -> A
     """
     wiki = cache(wiki)
 
-    def articles_of(people: Sequence[Candidate], tag: str) -> dict[str, Reference | str]:
-        asked = {person.id: person.title_in(tag) or "" for person in people}
+    def articles_of(people: Sequence[NamedPerson], tag: str) -> dict[str, Reference | str]:
+        asked = {
+            person.id: person.titles.get(tag) or person.titles.get(tag.partition("-")[0]) or "" for person in people
+        }
         possible = [title for title in asked.values() if title and not _IMPOSSIBLE.intersection(title)]
         rows = list(wiki(tag).titles(possible)) if possible else []
         by_item = {row.item: row for row in rows if isinstance(row, Article) and row.item is not None}
@@ -210,7 +158,7 @@ def given_articles(
         else:
             shelf.put(key, msgspec.json.encode(_named(row, item, row.language)))
 
-    def articles_of(people: Sequence[Candidate], tag: str) -> dict[str, Reference | str]:
+    def articles_of(people: Sequence[NamedPerson], tag: str) -> dict[str, Reference | str]:
         articles: dict[str, Reference | str] = {}
         for person in people:
             keys = (_key(person.id, tag), _key(person.id, tag.partition("-")[0]))  # a file may say `zh` for `zh-Hans`
@@ -236,7 +184,7 @@ def _key(person: str, tag: str) -> str:
 class _Choice(msgspec.Struct, frozen=True):
     """A person of the set, what responses are held against by language, and why other languages have no article."""
 
-    person: Candidate
+    person: NamedPerson
     articles: dict[str, Reference]
     lacking: dict[str, str]
 
@@ -279,7 +227,7 @@ class ChoiceAccount:
 
 
 def choose(
-    candidates: Sequence[Candidate],
+    candidates: Sequence[NamedPerson],
     source: ArticleSource,
     languages: Sequence[str],
     count: int,
@@ -395,37 +343,6 @@ class FactualCell(msgspec.Struct):
 
 
 _UNSUMMED = {"model", "language", "quality"}
-_COLUMNS = ("asked", "failed", "responses", "kept", "empty", "undetected", "language_wrong", "alone", "pairs", "cross")
-
-
-def totals_of(cells: Iterable[FactualCell]) -> dict[str, int]:
-    """All models and languages together."""
-    every = list(cells)
-    counted = [name for name in FactualCell.__struct_fields__ if name not in _UNSUMMED]
-    return {name: sum(getattr(cell, name) for cell in every) for name in counted}
-
-
-def cells_table(cells: Sequence[FactualCell]) -> list[list[str]]:
-    """The counts as rows of a table, its head first and, of several cells, their sum last.
-
-    `right` is the share of the responses whose language can be told that are in the one that was asked for.
-    """
-    head = ["model", "language", *(name.replace("language_wrong", "wrong language") for name in _COLUMNS)]
-    rows = [[*head, "right", "most in", "words"]]
-    for cell in cells:
-        counts = [f"{getattr(cell, name):,}" for name in _COLUMNS]
-        rows.append([cell.model, cell.language, *counts, *_shown(cell.quality)])
-    if len(cells) > 1:
-        total = totals_of(cells)
-        rows.append(["all", "", *(f"{total[name]:,}" for name in _COLUMNS), "", "", ""])
-    return rows
-
-
-def _shown(quality: Quality | None) -> list[str]:
-    if quality is None:
-        return ["-", "-", "-"]
-    right = "-" if quality.right_language is None else f"{quality.right_language:.1%}"
-    return [right, quality.most_frequent_language or "-", f"{quality.words:.1f}"]
 
 
 class _RejectedResponse(msgspec.Struct, frozen=True):
@@ -469,82 +386,15 @@ class Labels:
         return counts | {"of_another_text": len(self._other_text), "of_no_row": rest}
 
 
-class SetFiles(NamedTuple):
-    """Where the sets go.
-
-    Attributes:
-        reference: every kept response against the article in its language, with its sisters in `meta.samples`.
-        cross: every kept response against the article in another language (English); None for no such set.
-        pairs: every kept response against each of its sisters.
-        rejected: responses that were set aside.
-    """
-
-    reference: Path
-    cross: Path | None
-    pairs: Path
-    rejected: Path
-
-    @property
-    def all(self) -> tuple[Path, ...]:
-        """Those that are written."""
-        return tuple(path for path in self if path is not None)
-
-
-class _FactualSets(msgspec.Struct, frozen=True):
-    """What was written: counts by model and language, rows by file, labels used, and responses without an article."""
-
-    cells: tuple[FactualCell, ...]
-    rows: dict[str, int]
-    labels: dict[str, int]
-    without_cross: int
-
-
-def write_sets(
-    files: SetFiles,
-    responses: Mapping[str, Path],
-    shelf: ArticleStore,
-    languages: Sequence[str],
-    *,
-    with_other_responses: Callable[[Iterable[Sample]], list[Sample]],
-    cross: str | None = "en",
-    labels: Labels | None = None,
-) -> _FactualSets:
-    """Make the sets of all responses; each file appears when it is whole.
-
-    Args:
-        files: where to.
-        responses: name of the model -> its responses, as `responses` writes them under the design `runs`, whose rows
-            of one prompt stand together; failed calls beside them.
-        shelf: the articles.
-        languages: of the set.
-        with_other_responses: puts the other responses to its query beside each, as that of `scorers.pairwise` does.
-        cross: tag of the other language.
-        labels: of annotators.
-
-    Raises:
-        InputError: a row of responses is no sample.
-    """
-    with ExitStack() as stack:
-        writers = {path: stack.enter_context(open_whole(path)) for path in files.all}
-        job = _SetJob(files, writers, shelf, languages, with_other_responses, cross, labels or Labels())
-        for model, path in responses.items():
-            job.read(model, path)
-    return _FactualSets(
-        job.cells(), {path.name: job.rows[path.name] for path in files.all}, job.labels.account(), job.without_cross
-    )
-
-
 @dataclass
 class _SetJob:
     """The sets in the making; see `write_sets`."""
 
-    files: SetFiles
-    writers: dict[Path, BinaryIO]
     shelf: ArticleStore
     languages: Sequence[str]
-    with_other_responses: Callable[[Iterable[Sample]], list[Sample]]
     cross: str | None
     labels: Labels
+    writers: dict[str, BinaryIO] = field(default_factory=dict)
     rows: Counter[str] = field(default_factory=Counter)
     without_cross: int = 0
     tallies: dict[tuple[str, str], tuple[FactualCell, QualityTally]] = field(default_factory=dict)
@@ -554,9 +404,9 @@ class _SetJob:
             cell.quality = quality.quality()
         return tuple(cell for cell, _ in self.tallies.values())
 
-    def _write(self, path: Path, record: msgspec.Struct) -> None:
-        self.writers[path].write(encode(record) + b"\n")
-        self.rows[path.name] += 1
+    def _write(self, name: str, record: msgspec.Struct) -> None:
+        self.writers[name].write(encode(record) + b"\n")
+        self.rows[name] += 1
 
     def read(self, model: str, path: Path) -> None:
         """All responses of one model."""
@@ -602,39 +452,38 @@ class _SetJob:
                 accepted.append(_marked(row, verdict))
             else:
                 rejected = _RejectedResponse(row.id, model, tag, verdict.reason, verdict.detail, verdict.language, row)
-                self._write(self.files.rejected, rejected)
+                self._write("rejected.jsonl", rejected)
         cell.alone += len(accepted) == 1
         article, other = self._evidence(accepted[0], tag) if accepted else (None, None)
-        for sample in self.with_other_responses(accepted):
+        for sample in with_other_responses(accepted):
             annotations = self.labels.of(sample)
             cell.labelled += bool(annotations)
             evidence = (article,) if article is not None else ()
             against = msgspec.structs.replace(sample, evidence=evidence, annotations=annotations)
-            self._write(self.files.reference, against)
+            self._write("reference.jsonl", against)
             self._write_cross(sample, other, cell)
         for sample in accepted:
             for sister in accepted:
                 if sister.id != sample.id:
-                    self._write(self.files.pairs, _pair(sample, sister))
+                    self._write("pairs.jsonl", _pair(sample, sister))
                     cell.pairs += 1
 
     def _evidence(self, sample: Sample, tag: str) -> tuple[Evidence | None, Evidence | None]:
         """The article in the response's language, and that in the other."""
         person = sample.meta["person"]
         own = self.shelf.get(f"{person}-{tag}")
-        crossed = self.files.cross is not None and self.cross != tag
-        other = self.shelf.get(f"{person}-{self.cross}") if crossed else None
+        other = self.shelf.get(f"{person}-{self.cross}") if self.cross not in (None, tag) else None
         return own.evidence if own is not None else None, other.evidence if other is not None else None
 
     def _write_cross(self, sample: Sample, other: Evidence | None, cell: FactualCell) -> None:
-        if self.files.cross is None or sample.language == self.cross:
+        if self.cross in (None, sample.language):
             return
         if other is None:
             self.without_cross += 1
             return
         meta = {**sample.meta, "response": sample.id}
         crossed = msgspec.structs.replace(sample, id=f"{sample.id}/{self.cross}", evidence=(other,), meta=meta)
-        self._write(self.files.cross, crossed)
+        self._write(f"{self.cross}.jsonl", crossed)
         cell.cross += 1
 
 
@@ -698,59 +547,91 @@ class FactualManifest(msgspec.Struct, frozen=True):
     files: dict[str, _WrittenFile]
     version: int = _VERSION
 
-    @classmethod
-    def of(
-        cls,
-        sets: _FactualSets,
-        files: Sequence[Path],
-        *,
-        made_by: dict[str, Any],
-        made_from: str,
-        people: dict[str, Any],
-        articles: dict[str, dict[str, int]],
-        prices: tuple[float, float] | None,
-    ) -> FactualManifest:
-        """The manifest of sets that were just written; prices are of a million tokens of prompts and of replies."""
-        total = totals_of(sets.cells)
-        money = None
-        if prices is not None:
-            money = round((total["tokens_in"] * prices[0] + total["tokens_out"] * prices[1]) / 1e6, 6)
-        written = {
-            path.name: _WrittenFile(sets.rows[path.name], path.stat().st_size, file_sha256(str(path))) for path in files
-        }
-        return cls(
-            __version__,
-            made_by,
-            made_from,
-            people,
-            articles,
-            sets.cells,
-            total,
-            sets.labels,
-            sets.without_cross,
-            money,
-            written,
-        )
 
-    def describes(self, folder: Path) -> bool:
-        """Whether its files lie in a folder, as large as they were."""
-        paths = {folder / name: written.size for name, written in self.files.items()}
-        return all(path.is_file() and path.stat().st_size == size for path, size in paths.items())
+def write_sets(
+    root: Path,
+    responses: Mapping[str, Path],
+    account: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    *,
+    cross: str | None = "en",
+    labels: Iterable[Sample] = (),
+    labelled: Sequence[Path] = (),
+    prices: tuple[float, float] | None = None,
+) -> FactualManifest:
+    """Make the sets of all responses, and `manifest.json`; what was made from the same before is left as it is.
+
+    `reference.jsonl` has every kept response against the article in its language, with its sisters in `meta.samples`;
+    `CROSS.jsonl` against the article in another language; `pairs.jsonl` against each of its sisters; `rejected.jsonl`
+    has those that were set aside. Each file appears when it is whole.
+
+    Args:
+        root: the folder, which has `articles.jsonl`.
+        responses: name of the model -> its responses, as `responses` writes them under the design `runs`, whose rows
+            of one prompt stand together; failed calls beside them.
+        account: of the choice of people: `made_by`, with the `languages` of the set, `people` and `articles`.
+        settings: what else changes the sets.
+        cross: tag of the other language; None for no such set.
+        labels: annotated rows of `reference.jsonl`, in any order.
+        labelled: the files that they are from.
+        prices: of a million tokens of prompts and of replies.
+
+    Raises:
+        InputError: a row of responses is no sample.
+    """
+    path, order = root / "manifest.json", account["made_by"]
+    failed = [output.with_name(f"{output.name}.failed.jsonl") for output in responses.values()]
+    sources = [root / "articles.jsonl", *responses.values(), *failed, *labelled]
+    hashes = [file_sha256(str(source)) if source.exists() else "-" for source in sources]
+    made_from = digest([*hashes, msgspec.json.encode({**settings, "order": order}, order="deterministic")])
+    before = _load_manifest(path)
+    if before is not None and before.made_from == made_from and _is_whole(before, root):
+        return before
+    path.unlink(missing_ok=True)  # first: an old account must at no moment stand beside new sets
+    names = ["reference.jsonl", *([f"{cross}.jsonl"] if cross is not None else []), "pairs.jsonl", "rejected.jsonl"]
+    with ExitStack() as stack:
+        shelf = stack.enter_context(ArticleStore(root / "articles.jsonl"))
+        job = _SetJob(shelf, order["languages"], cross, Labels(labels))
+        job.writers.update((name, stack.enter_context(open_whole(root / name))) for name in names)
+        for model, rows in responses.items():
+            job.read(model, rows)
+    cells = job.cells()
+    summed = [name for name in FactualCell.__struct_fields__ if name not in _UNSUMMED]
+    total = {name: sum(getattr(cell, name) for cell in cells) for name in summed}
+    spent = None if prices is None else total["tokens_in"] * prices[0] + total["tokens_out"] * prices[1]
+    manifest = FactualManifest(
+        veriglot=__version__,
+        made_by={**order, **settings},
+        made_from=made_from,
+        people=account["people"],
+        articles=account["articles"],
+        cells=cells,
+        total=total,
+        labels=job.labels.account(),
+        without_cross=job.without_cross,
+        money=None if spent is None else round(spent / 1e6, 6),
+        files={
+            name: _WrittenFile(job.rows[name], (root / name).stat().st_size, file_sha256(str(root / name)))
+            for name in names
+        },
+    )
+    write_json(path, manifest)
+    return manifest
 
 
-def made_from(paths: Sequence[Path], settings: Mapping[str, Any]) -> str:
-    """A hash of the content of files, in order (one that is not there counts as such), and of settings."""
-    hashes = [file_sha256(str(path)) if path.exists() else "-" for path in paths]
-    return digest([*hashes, msgspec.json.encode(dict(settings), order="deterministic")])
-
-
-def load_manifest(path: Path) -> FactualManifest | None:
+def _load_manifest(path: Path) -> FactualManifest | None:
     """The manifest at `path`; None where there is none of this version."""
     try:
         manifest = msgspec.json.decode(path.read_bytes(), type=FactualManifest)
     except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
         return None
     return manifest if manifest.version == _VERSION else None
+
+
+def _is_whole(manifest: FactualManifest, folder: Path) -> bool:
+    """Whether the files of a manifest lie in a folder, as large as they were."""
+    paths = {folder / name: written.size for name, written in manifest.files.items()}
+    return all(path.is_file() and path.stat().st_size == size for path, size in paths.items())
 
 
 class ArticleStore:

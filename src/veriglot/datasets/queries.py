@@ -221,11 +221,25 @@ class NamedPerson(msgspec.Struct, frozen=True):
         id: of the person, such as the Wikidata item `Q42`.
         names: by BCP 47 tag.
         meta: what goes on with the prompts: page views, properties ...
+        titles: of the articles on them, by BCP 47 tag.
     """
 
     id: str
     names: dict[str, str]
     meta: dict[str, Any] = {}
+    titles: dict[str, str] = {}
+
+    @property
+    def views(self) -> int:
+        """The sum of the page views that are known."""
+        by_language = self.meta.get("views")
+        if isinstance(by_language, dict):
+            return sum(views for views in by_language.values() if isinstance(views, int))
+        return by_language if isinstance(by_language, int) else 0
+
+    def name_in(self, tag: str) -> str | None:
+        """The name in a language: under its tag, or under the code without the script (`zh` for `zh-Hans`)."""
+        return self.names.get(tag) or self.names.get(tag.partition("-")[0])
 
 
 def person_from(data: Any) -> NamedPerson:
@@ -251,7 +265,9 @@ def person_from(data: Any) -> NamedPerson:
     if not names:
         raise InputError("the person has no name in any language", field="names")
     meta = {key: value for key, value in data.items() if key not in {"id", "item", *_NAMES} and value is not None}
-    return NamedPerson(id_, names, meta)
+    titles = data.get("titles")
+    by_tag = {tag: title for tag, title in titles.items() if isinstance(title, str)} if isinstance(titles, dict) else {}
+    return NamedPerson(id_, names, meta, by_tag)
 
 
 def biography_languages() -> tuple[str, ...]:
@@ -283,7 +299,7 @@ def biographies(
             yield person
             continue
         for tag in biography_languages() if languages is None else languages:
-            name = _name_in(person, tag)
+            name = person.name_in(tag)
             if name is None:
                 yield FailedRow(f"{person.id} has no name in {tag}", field="names", id=f"{person.id}-{tag}")
                 continue
@@ -302,11 +318,6 @@ def biographies(
                     **_meta_in(person, tag),
                 },
             )
-
-
-def _name_in(person: NamedPerson, tag: str) -> str | None:
-    """The name in a language: under its tag, or under the code without the script (`zh` for `zh-Hans`)."""
-    return person.names.get(tag) or person.names.get(tag.partition("-")[0])
 
 
 def _meta_in(person: NamedPerson, tag: str) -> dict[str, Any]:

@@ -14,25 +14,18 @@ from veriglot import read
 from veriglot.cli.dataset_articles import WikiServers
 from veriglot.datasets.factual import (
     ArticleStore,
-    Candidate,
     ChoiceAccount,
-    FactualCell,
     Labels,
-    SetFiles,
-    candidate_from,
-    cells_table,
     choose,
     in_order,
-    totals_of,
     verdict_on,
     wiki_articles,
     write_sets,
 )
-from veriglot.datasets.queries import NamedPerson, Reference
+from veriglot.datasets.queries import NamedPerson, Reference, person_from
 from veriglot.errors import UsageError
 from veriglot.http.session import Session
 from veriglot.records import Annotation, Generator, Kind, Sample, encode
-from veriglot.scorers.pairwise import with_other_responses
 from veriglot.storage.checkpoint import FailedRow
 from veriglot.wikipedia.api import Wikipedia
 
@@ -41,9 +34,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def people(count: int) -> list[Candidate]:
+def people(count: int) -> list[NamedPerson]:
     """Person number n has n page views."""
-    return [Candidate(NamedPerson(f"Q{n}", {"en": f"Person {n}"}, {"views": {"en": n}}), {}) for n in range(count)]
+    return [NamedPerson(f"Q{n}", {"en": f"Person {n}"}, {"views": {"en": n}}) for n in range(count)]
 
 
 def test_the_most_read_come_first_or_all_groups_in_turn() -> None:
@@ -64,8 +57,8 @@ def test_the_most_read_come_first_or_all_groups_in_turn() -> None:
 
 
 def test_people_without_views_and_with_titles() -> None:
-    found = candidate_from({"id": "Q1", "titles": {"zh": "安娜 (磨坊主)", "en": "Anna"}, "names": {"zh": "安娜"}})
-    assert (found.views, found.name_in("zh-Hans"), found.title_in("zh-Hans")) == (0, "安娜", "安娜 (磨坊主)")
+    found = person_from({"id": "Q1", "titles": {"zh": "安娜 (磨坊主)", "en": "Anna"}, "names": {"zh": "安娜"}})
+    assert (found.views, found.name_in("zh-Hans"), found.titles["zh"]) == (0, "安娜", "安娜 (磨坊主)")
     assert found.name_in("en") == "Anna"
     assert found.name_in("fr") is None
 
@@ -76,7 +69,7 @@ class Library:
     def __init__(self) -> None:
         self.asked: list[str] = []
 
-    def __call__(self, people: Sequence[Candidate], tag: str) -> dict[str, Reference | str]:
+    def __call__(self, people: Sequence[NamedPerson], tag: str) -> dict[str, Reference | str]:
         self.asked += [one.id for one in people]
         return {
             one.id: "missing" if one.views % 2 else Reference(f"{one.id}-{tag}", tag, "text " * one.views)
@@ -107,8 +100,8 @@ def test_articles_by_title_where_the_wiki_names_no_item_and_where_it_renames() -
     ]
     titles = {"Q1": "anna Kroll", "Q2": "Beate", "Q3": "Carl", "own": "Carl", "Q4": "Dora", "Q5": "Diskussion"}
     titles |= {"Q6": "Eva", "Q7": "Wrong[title]", "Q9": "Two|titles"}
-    asked = [Candidate(NamedPerson(id_, {"de": title}), {"de": title}) for id_, title in titles.items()]
-    asked.append(Candidate(NamedPerson("Q8", {"de": "Nobody"})))
+    asked = [NamedPerson(id_, {"de": title}, titles={"de": title}) for id_, title in titles.items()]
+    asked.append(NamedPerson("Q8", {"de": "Nobody"}))
     with WikiServer(pages, Faults(seed=1, broken=0.1)) as server, Session(server.base_url) as session:
         articles_of = wiki_articles(lambda tag: Wikipedia(tag, session))
         found = articles_of(asked, "de")
@@ -169,16 +162,6 @@ def test_a_shelf_gives_each_article_by_its_id(tmp_path: Path) -> None:
         assert shelf.get("Q7-fr") is None
 
 
-def test_the_table_ends_with_the_sum() -> None:
-    cells = [FactualCell("m", "de", asked=1_200, kept=7, tokens_in=3), FactualCell("m", "fi", asked=5, pairs=2)]
-    table = cells_table(cells)
-    assert [len(row) for row in table] == [len(table[0])] * 4
-    assert table[1][2] == "1,200"
-    assert table[-1][:3] == ["all", "", "1,205"]
-    assert totals_of(cells)["tokens_in"] == 3
-    assert len(cells_table(cells[:1])) == 2
-
-
 def test_servers_of_wikis() -> None:
     servers = WikiServers(["German=http://127.0.0.1:1", "https://{edition}.mirror.example"])
     assert servers.of("de") == "http://127.0.0.1:1"
@@ -204,15 +187,14 @@ def test_refusals_stay_and_are_told_and_failed_calls_find_their_language(tmp_pat
     failed = FailedRow("gone", id="a-b-zh-Hans/m/2")
     path.with_name("m.jsonl.failed.jsonl").write_bytes(encode(failed) + b"\n")
     (tmp_path / "articles.jsonl").write_bytes(b"")
-    files = SetFiles(*(tmp_path / f"{name}.out" for name in ("reference", "en", "pairs", "rejected")))
-    with ArticleStore(tmp_path / "articles.jsonl") as shelf:
-        sets = write_sets(
-            files, {"m": path}, shelf, ["en", "zh-Hans", "Hans"], with_other_responses=with_other_responses
-        )
+    account = {"made_by": {"languages": ["en", "zh-Hans", "Hans"]}, "people": {}, "articles": {}}
+    sets = write_sets(tmp_path, {"m": path}, account, {})
+    assert write_sets(tmp_path, {"m": path}, account, {}) == sets
     chinese, english = sets.cells
     assert (chinese.language, chinese.asked, chinese.failed, chinese.alone) == ("zh-Hans", 2, 1, 1)
     assert (english.asked, english.failed, english.pairs) == (2, 0, 2)
     assert sets.without_cross == 1
-    kept = list(read(files.reference, format="jsonl"))
+    assert (sets.total["asked"], sets.total["pairs"]) == (4, 2)
+    kept = list(read(tmp_path / "reference.jsonl", format="jsonl"))
     assert [one.meta.get("refused") for one in kept] == [None, True, None]
     assert [one.evidence for one in kept] == [(), (), ()]  # there is no article, and detectors will say so

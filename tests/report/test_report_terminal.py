@@ -30,9 +30,9 @@ ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 INVISIBLE = "[\u200f\u2066\u2069]"
 
 
-def plain(pair: Pair, *, evidence: bool = True) -> str:
+def plain(pair: Pair) -> str:
     out = io.StringIO()
-    render_terminal(*pair, Console(file=out, width=80), evidence=evidence)
+    render_terminal(*pair, Console(file=out, width=80))
     return out.getvalue()
 
 
@@ -80,10 +80,9 @@ def test_crossing_spans_are_numbered_so_that_brackets_stay_true() -> None:
     assert "[1:abcd[2:ef]{2 entity .90}g[3:hi]{1 contradictory .80}jkl]{3 relation .70}mno" in text
 
 
-def test_evidence_is_quoted_beneath_on_demand() -> None:
+def test_evidence_is_quoted_beneath() -> None:
     assert "p0: …of Orrin Point was finished in [1871] by Ada Fenwick" in plain(english())
-    assert "p0:" not in plain(english(), evidence=False)
-    assert "[1887]{entity .94}" in plain(english(), evidence=False)
+    assert "[1887]{entity .94}" in plain(english())
 
 
 @pytest.mark.parametrize("status", [s for s in Status if s is not Status.SCORED])

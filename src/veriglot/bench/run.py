@@ -384,7 +384,7 @@ def imported_system(entry: SystemEntry, paths: Sequence[Path]) -> System:
     if not by_id:
         raise InputError("there are no predictions", path=str(paths[0]))
     names = "+".join(sorted({prediction.asked for prediction in by_id.values()}))
-    stated = {_threshold(prediction) for prediction in by_id.values()}
+    stated = {prediction.threshold for prediction in by_id.values()}
     threshold = stated.pop() if len(stated) == 1 else None
     hashed = digest(file_sha256(path) for path in paths)
     about = BenchSystem(
@@ -396,16 +396,6 @@ def imported_system(entry: SystemEntry, paths: Sequence[Path]) -> System:
         signature=signature(predictions=hashed[:16], detector=names, threshold=threshold),
     )
     return System(entry, about, imported=ImportedPredictions(tuple(paths), by_id, threshold))
-
-
-def _threshold(prediction: Prediction) -> float | None:
-    """The threshold that a prediction's signature states; None where it states none."""
-    stated = dict(part.partition(":")[::2] for part in (prediction.signature or "").split("|")).get("threshold", "")
-    try:
-        threshold = float(stated)
-    except ValueError:
-        return None
-    return threshold if 0.0 <= threshold <= 1.0 else None
 
 
 def imported_answers(system: System, data: str, samples: Sequence[Sample], *, data_hash: str) -> SystemOutput:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,10 +17,9 @@ from veriglot.errors import InputError, UnknownNameError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
-    from datetime import date
 
-    from veriglot.wikipedia.api import AnswerCache, PageViews, Wikipedia
-    from veriglot.wikipedia.articles import Absent, Article, Filter, FilterChain, FilterReport, Statistics
+    from veriglot.wikipedia.api import AnswerCache, Wikipedia
+    from veriglot.wikipedia.articles import Absent, Article, Filter, FilterChain, FilterReport
     from veriglot.wikipedia.wikidata import Person
 
 __all__ = [
@@ -58,10 +56,55 @@ class Wikimedia(Options):
     ] = ()
     fetched: Annotated[str | None, Setting("Folder where fetched answers are kept. Default: beside the output.")] = None
 
-    def servers(self, folder: Path) -> Servers:
-        """Where to ask, with answers kept in `folder` unless another is named."""
-        cache = Path(self.fetched) if self.fetched else folder
-        return Servers(self.contact, self.rate, cache, WikiServers(self.wiki_servers))
+    def answers(self, folder: Path) -> AnswerCache:
+        """What was fetched, in `folder` unless another is named."""
+        from veriglot.wikipedia.api import AnswerCache
+
+        return AnswerCache(Path(self.fetched) if self.fetched else folder)
+
+    def pace(self, usual: float) -> float:
+        """The rate that was asked for, or the usual one."""
+        return self.rate if self.rate is not None else usual
+
+    def server(self, tag: str) -> str | None:
+        """The address of a Wikipedia; None for Wikimedia's own.
+
+        Raises:
+            UsageError: an address is for no Wikipedia, or holds a password.
+        """
+        from veriglot.wikipedia.articles import edition_of
+
+        by_tag, pattern = self._addresses
+        return by_tag.get(tag) or (pattern.replace("{edition}", edition_of(tag)) if pattern is not None else None)
+
+    @cached_property
+    def _addresses(self) -> tuple[dict[str, str], str | None]:
+        """Addresses by tag, and the pattern of all others, where there is one."""
+        from veriglot.http.session import checked_address
+        from veriglot.records.languages import get_language
+
+        by_tag: dict[str, str] = {}
+        pattern: str | None = None
+        for server in self.wiki_servers:
+            match = re.fullmatch(r"([A-Za-z-]+)=(https?://.+)", server)
+            checked_address((match[2] if match is not None else server).replace("{edition}", "edition"))
+            if match is not None:
+                by_tag[get_language(match[1]).tag] = match[2]
+            elif re.match(r"https?://", server) and "{edition}" in server and pattern is None:
+                pattern = server
+            else:
+                raise UsageError(
+                    f"wiki_servers: {server!r} says not which Wikipedia it is.",
+                    remedy="Write it as de=URL, or once, for all others, as a URL with {edition} in it.",
+                )
+        return by_tag, pattern
+
+    def wikipedia(self, tag: str, stack: ExitStack, cache: AnswerCache) -> Wikipedia:
+        """The Wikipedia of a language, whose connections end with the stack."""
+        from veriglot.wikipedia.api import Wikipedia, wikipedia_session
+
+        session = wikipedia_session(tag, contact=self.contact, server=self.server(tag), rate=self.pace(5.0))
+        return Wikipedia(tag, stack.enter_context(session), cache=cache)
 
 
 class Wikidata(Wikimedia):
@@ -69,10 +112,6 @@ class Wikidata(Wikimedia):
 
     wikidata_server: Annotated[str | None, Setting("Another SPARQL server. Default: Wikidata's.")] = None
     views_server: Annotated[str | None, Setting("Another server of page views. Default: Wikimedia's.")] = None
-
-    def servers(self, folder: Path) -> Servers:
-        """Where to ask, with answers kept in `folder` unless another is named."""
-        return replace(super().servers(folder), wikidata=self.wikidata_server, views=self.views_server)
 
 
 class Popularity(Options):
@@ -185,7 +224,6 @@ def articles(
 
     tag = get_language(edition).tag
     path = Path(output)
-    servers = wikimedia.servers(Path(f"{output}.fetched"))
     wanted = _one_of(dump=dump, category=category, titles=titles, people=people)
     if wanted is None:
         count = count or 1000
@@ -206,14 +244,14 @@ def articles(
         category=category,
         subcategories=subcategories,
         statistics=_three(statistics),
-        servers=(servers.wikis.of(tag), servers.wikis.of("en")),
+        servers=(wikimedia.server(tag), wikimedia.server("en")),
     )
     out = WrittenOnce(path, order, restart=overwrite)
     if out.finished is not None:
         say(f"{path} is finished.")
         account = out.finished
     else:
-        account = find_articles(out, order, servers, quiet=quiet)
+        account = find_articles(out, order, wikimedia, Path(f"{output}.fetched"), quiet=quiet)
         for warning in account["warnings"]:
             say(warning)
         if not quiet and not json:
@@ -311,8 +349,7 @@ def people(
         say(f"{path} is finished.")
         account = out.finished
     else:
-        servers = wikidata.servers(path.with_name(f"{path.name}.fetched"))
-        account = find_people(out, order, servers, quiet=quiet)
+        account = find_people(out, order, wikidata, Path(f"{output}.fetched"), quiet=quiet)
         if not quiet and not json:
             print(
                 f"{account['found']:,} people found, {account['described']:,} described"
@@ -377,74 +414,72 @@ class ArticleOrder(msgspec.Struct, frozen=True):
     servers: tuple[str | None, ...] = ()
 
 
-def find_articles(out: WrittenOnce, order: ArticleOrder, servers: Servers, *, quiet: bool) -> dict[str, Any]:
+def find_articles(
+    out: WrittenOnce, order: ArticleOrder, wikimedia: Wikimedia, fetched: Path, *, quiet: bool
+) -> dict[str, Any]:
     """Write the articles of an order; returns the account of the filters as `report`, and `warnings` in words.
+
+    Args:
+        out: where to.
+        order: which articles.
+        wikimedia: which Wikipedias are asked.
+        fetched: the folder of their answers, unless it names another.
+        quiet: show no progress.
 
     Raises:
         UsageError: the edition as a whole does not pass, or no contact is given.
         InputError, HttpError: a dump or a server that does not give what it should.
     """
     from veriglot.wikipedia.articles import FilterChain
+    from veriglot.wikipedia.dump import draw_articles, open_dump
 
     with ExitStack() as stack:
-        source = _Source(order, servers, stack)
-        filters, warnings = _filters(order, source)
+        wikis: dict[str, Wikipedia] = {}
+        if order.dump is None:
+            cache = stack.enter_context(wikimedia.answers(fetched))
+            tags = {order.language, *(["en"] if order.kinds and order.learn else [])}
+            wikis = {tag: wikimedia.wikipedia(tag, stack, cache) for tag in tags}
+        wiki = wikis.get(order.language)
+        filters, warnings = _filters(order, wiki, wikis.get("en"))
         chain = FilterChain(filters, strict=order.strict)
-        bar = stack.enter_context(Bar(shown=not quiet, total=lambda: order.count))
         if order.dump and order.count:
-            articles = _drawn(order, chain, bar.advance)
+            pages = open_dump(order.dump, language=order.language)
+            articles = draw_articles(pages, chain, order.count, seed=order.seed)
         else:
-            articles = _taken(order, source.rows(), chain, bar.advance, warnings)
+            bar = stack.enter_context(Bar(shown=not quiet, total=lambda: order.count))
+            articles = _taken(order, _pages(order, wiki), chain, bar.advance, warnings)
         chain.report.written = len(articles)
-        if source.wiki is not None:
-            warnings += [f"the server warned, {times} times: {text}" for text, times in source.wiki.warnings.items()]
+        if wiki is not None:
+            warnings += [f"the server warned, {times} times: {text}" for text, times in wiki.warnings.items()]
     account = {"report": chain.report, "warnings": warnings}
     out.write(articles, account)
     return account
 
 
-class _Source:
-    """The pages of an order, and the wikis behind them, opened when they are first asked."""
+def _pages(order: ArticleOrder, wiki: Wikipedia | None) -> Iterator[Article | Absent]:
+    """The pages of an order, in order."""
+    from veriglot.wikipedia.dump import read_dump
 
-    def __init__(self, order: ArticleOrder, servers: Servers, stack: ExitStack) -> None:
-        self._order = order
-        self._servers = servers
-        self._stack = stack
-        self.wiki = None if order.dump else self.open(order.language)
-
-    def open(self, language: str) -> Wikipedia:
-        """A Wikipedia, whose connections end with the stack."""
-        return self._servers.wikipedia(language, self._stack, self._cache)
-
-    @cached_property
-    def _cache(self) -> AnswerCache:
-        from veriglot.wikipedia.api import AnswerCache
-
-        return self._stack.enter_context(AnswerCache(self._servers.cache))
-
-    def rows(self) -> Iterator[Article | Absent]:
-        """The pages, in order."""
-        from veriglot.wikipedia.dump import read_dump
-
-        order = self._order
-        if order.dump is not None:
-            return read_dump(order.dump, language=order.language)
-        assert self.wiki is not None
-        if order.titles is not None:
-            return self.wiki.titles(order.titles)
-        if order.category is not None:
-            return self.wiki.category(order.category, depth=order.subcategories)
-        return self.wiki.random(seed=order.seed)
+    if wiki is None:
+        return read_dump(order.dump or "", language=order.language)
+    if order.titles is not None:
+        return wiki.titles(order.titles)
+    if order.category is not None:
+        return wiki.category(order.category, depth=order.subcategories)
+    return wiki.random(seed=order.seed)
 
 
-def _filters(order: ArticleOrder, source: _Source) -> tuple[list[Filter], list[str]]:
+def _filters(order: ArticleOrder, wiki: Wikipedia | None, english: Wikipedia | None) -> tuple[list[Filter], list[str]]:
     """The filters of an order, the cheap ones first, and what is to be said of them."""
-    from veriglot.wikipedia.articles import Depth, Edits, Length, Maintenance
+    from veriglot.wikipedia.api import linked_template_names
+    from veriglot.wikipedia.articles import Depth, Edits, Length, Maintenance, Statistics
 
     filters: list[Filter] = []
     warnings: list[str] = []
     if order.min_depth > 0:
-        statistics = _statistics(order, source)
+        statistics = wiki.statistics() if wiki is not None and order.statistics is None else None
+        if order.statistics is not None:
+            statistics = Statistics(*order.statistics)
         shallow = Depth(order.min_depth, statistics)
         if shallow.depth is not None and shallow.depth < order.min_depth:
             raise UsageError(
@@ -458,15 +493,8 @@ def _filters(order: ArticleOrder, source: _Source) -> tuple[list[Filter], list[s
     if order.min_characters > 0:
         filters.append(Length(order.min_characters))
     if order.kinds:
-        more: dict[str, list[str]] = {}
-        if source.wiki is not None and order.learn:
-            english = source.wiki
-            if source.wiki.edition != "en":
-                english = source.open("en")
-            from veriglot.wikipedia.api import linked_template_names
-
-            more = linked_template_names(english, source.wiki, order.kinds)
-        maintenance = Maintenance(order.language, order.kinds, more)
+        learned = linked_template_names(english, wiki, order.kinds) if order.learn and english and wiki else {}
+        maintenance = Maintenance(order.language, order.kinds, learned)
         if maintenance.without_own:
             warnings.append(
                 f"no maintenance template of this language is known for {', '.join(maintenance.without_own)};"
@@ -474,28 +502,8 @@ def _filters(order: ArticleOrder, source: _Source) -> tuple[list[Filter], list[s
             )
         filters.append(maintenance)
     if order.min_edits > 0:
-        filters.append(Edits(order.min_edits, source.wiki.with_edits if source.wiki is not None else None))
+        filters.append(Edits(order.min_edits, wiki.with_edits if wiki is not None else None))
     return filters, warnings
-
-
-def _statistics(order: ArticleOrder, source: _Source) -> Statistics | None:
-    from veriglot.wikipedia.articles import Statistics
-
-    if order.statistics is not None:
-        pages, articles, edits = order.statistics
-        return Statistics(pages=pages, articles=articles, edits=edits)
-    return source.wiki.statistics() if source.wiki is not None else None
-
-
-def _drawn(order: ArticleOrder, chain: FilterChain, seen: Callable[[], None]) -> list[Article]:
-    from veriglot.wikipedia.dump import draw_articles, open_dump
-
-    assert order.dump is not None
-    assert order.count is not None
-    articles = draw_articles(open_dump(order.dump, language=order.language), chain, order.count, seed=order.seed)
-    for _ in articles:
-        seen()
-    return articles
 
 
 def _taken(
@@ -552,8 +560,17 @@ class PeopleOrder(msgspec.Struct, frozen=True):
     servers: tuple[str | None, ...] = ()
 
 
-def find_people(out: WrittenOnce, order: PeopleOrder, servers: Servers, *, quiet: bool) -> dict[str, Any]:
+def find_people(
+    out: WrittenOnce, order: PeopleOrder, options: Wikidata, fetched: Path, *, quiet: bool
+) -> dict[str, Any]:
     """Write the people of an order, those most read first.
+
+    Args:
+        out: where to.
+        order: which people.
+        options: whom to ask.
+        fetched: the folder of answers, unless `options` name another.
+        quiet: show no progress.
 
     Returns:
         How many there are (`found`), were `described`, have no count of views (`without_views`) and were `written`.
@@ -564,102 +581,37 @@ def find_people(out: WrittenOnce, order: PeopleOrder, servers: Servers, *, quiet
     """
     from datetime import date
 
-    from veriglot.wikipedia.api import AnswerCache, PageViews, page_views_session, wikidata_session
+    from veriglot.wikipedia.api import PageViews, page_views_session, wikidata_session
     from veriglot.wikipedia.articles import draw_diverse
-    from veriglot.wikipedia.wikidata import Wikidata
+    from veriglot.wikipedia.wikidata import Wikidata as Source
 
-    start, end = date.fromisoformat(order.views_from), date.fromisoformat(order.views_to)
+    days = date.fromisoformat(order.views_from), date.fromisoformat(order.views_to)
+    draw = partial(draw_diverse, name=lambda person: person.id)
     with ExitStack() as stack:
         bar = stack.enter_context(Bar(shown=not quiet, total=lambda: None))
-        cache = stack.enter_context(AnswerCache(servers.cache))
-        session = wikidata_session(contact=servers.contact, server=servers.wikidata, rate=servers.pace(1.0))
-        wikidata = Wikidata(stack.enter_context(session), cache=cache)
+        cache = stack.enter_context(options.answers(fetched))
+        session = wikidata_session(contact=options.contact, server=options.wikidata_server, rate=options.pace(1.0))
+        wikidata = Source(stack.enter_context(session), cache=cache)
         candidates = list(wikidata.people(order.languages, at_least=order.at_least))
-        drawn = draw_diverse(
-            candidates, order.candidates, size=lambda _: 0, name=lambda person: person.id, groups=1, seed=order.seed
-        )
+        drawn = draw(candidates, order.candidates, size=lambda _: 0, groups=1, seed=order.seed)
         people = list(wikidata.describe(drawn, order.languages))
         if order.views_in:
-            pace = servers.pace(10.0)
-            counting = page_views_session(contact=servers.contact, server=servers.views, rate=pace)
+            counting = page_views_session(contact=options.contact, server=options.views_server, rate=options.pace(10.0))
             views = PageViews(stack.enter_context(counting), cache=cache)
-            people = [_counted(person, views, order.views_in, start, end, bar.advance) for person in people]
-            chosen = draw_diverse(
-                people,
-                order.count,
-                size=lambda person: person.all_views,
-                name=lambda person: person.id,
-                groups=order.groups,
-                seed=order.seed,
+            for index, person in enumerate(people):
+                tags = [tag for tag in order.views_in if tag in person.titles]
+                counts = {tag: views.of(tag, person.titles[tag], *days) for tag in tags}
+                people[index] = msgspec.structs.replace(person, views=counts)
+                bar.advance()
+            chosen = draw(
+                people, order.count, size=lambda person: person.all_views, groups=order.groups, seed=order.seed
             )
         else:
-            chosen = draw_diverse(people, order.count, size=lambda _: 0, name=lambda person: person.id, groups=1)
+            chosen = draw(people, order.count, size=lambda _: 0, groups=1)
     unknown = sum(all(count is None for count in person.views.values()) for person in people) if order.views_in else 0
     account = {"found": len(candidates), "described": len(people), "without_views": unknown, "written": len(chosen)}
     out.write(chosen, account)
     return account
-
-
-def _counted(
-    person: Person, views: PageViews, languages: Iterable[str], start: date, end: date, seen: Callable[[], None]
-) -> Person:
-    counts = {tag: views.of(tag, person.titles[tag], start, end) for tag in languages if tag in person.titles}
-    seen()
-    return msgspec.structs.replace(person, views=counts)
-
-
-@dataclass(frozen=True)
-class Servers:
-    """Where to ask, and how."""
-
-    contact: str | None
-    rate: float | None
-    cache: Path
-    wikis: WikiServers
-    wikidata: str | None = None
-    views: str | None = None
-
-    def pace(self, usual: float) -> float:
-        """The rate that was asked for, or the usual one."""
-        return self.rate if self.rate is not None else usual
-
-    def wikipedia(self, tag: str, stack: ExitStack, cache: AnswerCache) -> Wikipedia:
-        """The Wikipedia of a language, whose connections end with the stack."""
-        from veriglot.wikipedia.api import Wikipedia, wikipedia_session
-
-        session = wikipedia_session(tag, contact=self.contact, server=self.wikis.of(tag), rate=self.pace(5.0))
-        return Wikipedia(tag, stack.enter_context(session), cache=cache)
-
-
-class WikiServers:
-    """Which server has the Wikipedia of a language."""
-
-    def __init__(self, given: Sequence[str]) -> None:
-        from veriglot.http.session import checked_address
-        from veriglot.records.languages import get_language as known
-
-        self._by_tag: dict[str, str] = {}
-        self._pattern: str | None = None
-        for server in given:
-            match = re.fullmatch(r"([A-Za-z-]+)=(https?://.+)", server)
-            checked_address((match[2] if match is not None else server).replace("{edition}", "edition"))
-            if match is not None:
-                self._by_tag[known(match[1]).tag] = match[2]
-            elif re.match(r"https?://", server) and "{edition}" in server and self._pattern is None:
-                self._pattern = server
-            else:
-                raise UsageError(
-                    f"wiki_servers: {server!r} says not which Wikipedia it is.",
-                    remedy="Write it as de=URL, or once, for all others, as a URL with {edition} in it.",
-                )
-
-    def of(self, tag: str) -> str | None:
-        """The address of a Wikipedia; None for Wikimedia's own."""
-        from veriglot.wikipedia.articles import edition_of
-
-        if tag in self._by_tag:
-            return self._by_tag[tag]
-        return self._pattern.replace("{edition}", edition_of(tag)) if self._pattern is not None else None
 
 
 class WrittenOnce:

@@ -167,6 +167,7 @@ def biographies(options: BiographiesOptions) -> int:
     connection, wikidata = options.connection, options.wikidata
     for address in filter(None, (connection.base_url, wikidata.wikidata_server, wikidata.views_server)):
         checked_address(address)  # before anything is planned or written down
+    wikidata.server("en")  # likewise
     usual = Settings(temperature=1.0, top_p=0.9, do_sample=True if connection.client == "transformers" else None)
     settings = Settings(temperature=options.temperature).over(connection.settings).over(usual)
     respondents = named_models(options.model, options.revision, settings)
@@ -202,7 +203,7 @@ class _FactualSet:
         self._order = options.order
         self._run = options.run
         self._respondents = respondents
-        self._servers = options.wikidata.servers(self._root / "fetched")
+        self._wikidata, self._fetched = options.wikidata, self._root / "fetched"
 
     def make(self) -> tuple[FactualManifest | None, int]:
         """Make the set, or what is missing of it."""
@@ -248,7 +249,6 @@ class _FactualSet:
     def _choose(self, out: WrittenOnce) -> dict[str, Any]:
         """Write articles into `out`, and who they are about beside it."""
         from veriglot.datasets.factual import ChoiceAccount, choose, in_order
-        from veriglot.wikipedia.api import AnswerCache
 
         order, account = self._order, ChoiceAccount()
         results: dict[str, Any] = {}
@@ -258,7 +258,7 @@ class _FactualSet:
             if self._options.articles:
                 source = _given(order, self._options.articles, stack, account.set_aside)
             else:
-                source = self._wikis(stack, stack.enter_context(AnswerCache(self._servers.cache)))
+                source = self._wikis(stack, stack.enter_context(self._wikidata.answers(self._fetched)))
             bar = stack.enter_context(Bar(shown=not self._run.quiet, total=lambda: order.count))
             also = [order.cross] if order.cross is not None else []
 
@@ -287,7 +287,7 @@ class _FactualSet:
             order = self._order.found
             assert order is not None
             out = WrittenOnce(self._root / "candidates.jsonl", order, restart=self._run.overwrite)
-            account = out.finished or find_people(out, order, self._servers, quiet=self._run.quiet)
+            account = out.finished or find_people(out, order, self._wikidata, self._fetched, quiet=self._run.quiet)
             counts = {name: account[name] for name in ("found", "described", "without_views")}
             files = [str(out.path)]
         candidates: list[NamedPerson] = []
@@ -301,7 +301,7 @@ class _FactualSet:
     def _wikis(self, stack: ExitStack, cache: AnswerCache) -> ArticleSource:
         from veriglot.datasets.factual import wiki_articles
 
-        return wiki_articles(lambda tag: self._servers.wikipedia(tag, stack, cache), part=self._order.part)
+        return wiki_articles(lambda tag: self._wikidata.wikipedia(tag, stack, cache), part=self._order.part)
 
     def _prompts(self) -> int:
         """A prompt for every person in every language in which there is an article; returns the exit code."""

@@ -329,7 +329,7 @@ def _fetch_people(options: HalluverseOptions, tags: tuple[str, ...]) -> str:
     )  # fmt: skip
     out = WrittenOnce(path, order, restart=options.run.overwrite)
     if out.finished is None:
-        find_people(out, order, options.wikidata.servers(_beside(options.path, ".fetched")), quiet=options.run.quiet)
+        find_people(out, order, options.wikidata, _beside(options.path, ".fetched"), quiet=options.run.quiet)
         say(f"{path}: people in {', '.join(tags)}.")
     return str(path)
 
@@ -337,15 +337,16 @@ def _fetch_people(options: HalluverseOptions, tags: tuple[str, ...]) -> str:
 def _fetch_pages(options: HalluverseOptions, people: Sequence[str], tag: str) -> str:
     """A file of the pages about people in a language, fetched unless an earlier call did."""
     path = _beside(options.path, f".{tag}.jsonl")
-    servers = options.wikidata.servers(_beside(options.path, ".fetched"))
     titles = articles_about(people, tag)
     order = ArticleOrder(
         language=tag, count=None, most_pages=None, seed=options.seed, min_characters=0, min_depth=0, min_edits=0,
-        kinds=(), learn=False, strict=False, titles=titles, servers=(servers.wikis.of(tag), None),
+        kinds=(), learn=False, strict=False, titles=titles, servers=(options.wikidata.server(tag), None),
     )  # fmt: skip
     out = WrittenOnce(path, order, restart=options.run.overwrite)
     if out.finished is None:
-        report = find_articles(out, order, servers, quiet=options.run.quiet)["report"]
+        report = find_articles(
+            out, order, options.wikidata, _beside(options.path, ".fetched"), quiet=options.run.quiet
+        )["report"]
         absent = "".join(f", {number:,} {reason}" for reason, number in sorted(report.absent.items()))
         say(f"{path}: {report.written:,} pages about {len(titles):,} people{absent}.")
     return str(path)

@@ -204,7 +204,8 @@ class _Predictions:
             line = prediction.signature
             if line is not None and line not in self._signatures:
                 self._signatures.add(line)
-                self.thresholds |= _threshold_in(line)
+                if prediction.threshold is not None:
+                    self.thresholds.add(prediction.threshold)
             yield prediction
 
     def description(self, profile: ErrorProfile | None) -> Description:
@@ -214,15 +215,6 @@ class _Predictions:
         name = "+".join(sorted(self.detectors)) or (profile.detector if profile else "none")
         threshold = next(iter(self.thresholds), profile.threshold if profile is not None else float("nan"))
         return Description(name, "", threshold, "+".join(sorted(self._signatures)))
-
-
-def _threshold_in(line: str) -> set[float]:
-    """The threshold that a prediction's signature states."""
-    values = [part.partition(":")[2] for part in line.split("|") if part.startswith("threshold:")]
-    try:
-        return {float(each) for each in values}
-    except ValueError:
-        return set()
 
 
 def _tally(options: EstimateOptions, study: StudyEntry, seen: _Predictions, account: Account, *, ids: bool) -> Tallying:

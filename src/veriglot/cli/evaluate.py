@@ -271,10 +271,10 @@ class _Predictions:
                 raise InputError(f"the id {prediction.id!r} occurs twice", path=self._path, field="id")
             self._waiting[prediction.id] = prediction
         predictions = list(self._waiting.values())
-        stated = {_part(prediction, "threshold") for prediction in predictions}
+        stated = {prediction.threshold for prediction in predictions}
         threshold = options.threshold
         if threshold is None and len(stated) == 1:
-            threshold = _share(stated.pop())
+            threshold = stated.pop()
         if threshold is None and options.output is not None:
             raise UsageError(
                 "An error profile holds at one threshold, and these predictions do not say theirs.",
@@ -297,7 +297,7 @@ class _Predictions:
     def _refuse_to_lower(self, predictions: Sequence[Prediction], threshold: float) -> None:
         """Spans between a lower threshold and the one that made the predictions are not in them; words would be."""
         for prediction in predictions:
-            made_at = _share(_part(prediction, "threshold"))
+            made_at = prediction.threshold
             if (
                 prediction.spans is not None
                 and prediction.words is None
@@ -323,23 +323,6 @@ class _Predictions:
                 f"{self._spans_alone:,} predictions carry no words: at --threshold spans are kept or dropped whole,"
                 " where the detector would mark word by word."
             )
-
-
-def _part(prediction: Prediction, key: str) -> str | None:
-    """One part of a prediction's signature."""
-    for part in (prediction.signature or "").split("|"):
-        name, _, value = part.partition(":")
-        if name == key:
-            return value
-    return None
-
-
-def _share(text: str | None) -> float | None:
-    try:
-        value = float(text) if text is not None else None
-    except ValueError:
-        return None
-    return value if value is not None and 0.0 <= value <= 1.0 else None
 
 
 def _finish(options: EvaluateOptions, evaluation: Evaluation, calibration: Calibration | None) -> None:

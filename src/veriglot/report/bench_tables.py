@@ -137,10 +137,10 @@ class View:
             return every
         return (*(name for name in every if name in AT_THRESHOLD), *(SPAN_MEASURES if level == "word" else ()))
 
-    def board(self, level: str, measure: str | None = None, at: str | None = None) -> Board:
-        """A leaderboard; without a measure the one that the bench is ranked by."""
-        measure = measure or self.results.rank_by
-        at = at or self.at(measure)
+    def board(self, level: str) -> Board:
+        """The leaderboard of a level."""
+        measure = self.results.rank_by
+        at = self.at(measure)
         data = self.data(level)
         fair = frozenset(each.name for each in data if not each.seen)
         rows = []

@@ -51,14 +51,14 @@ _NEVER_FIRST = "、。，．！？；：）」』】》〉〕…～ー々%％,.!
 _TOKEN = re.compile(rf"\s+|[{_WIDE}][{_NEVER_FIRST}]*|[^\s{_WIDE}]+")
 
 
-def line_breaks(text: str, width: int, *, first_width: int | None = None) -> list[int]:
+def line_breaks(text: str, width: int) -> list[int]:
     """Offsets, in code points, at which to break `text` into lines of at most `width` cells.
 
     Spaces at the end of a line may stand beyond the width. A word that is wider than a line is broken between
     characters. Wide characters count two cells, combining marks and joiners none.
     """
     breaks: list[int] = []
-    room = width if first_width is None else first_width
+    room = width
     for match in _TOKEN.finditer(text):
         token, at = match.group(), match.start()
         cells = cell_len(token)
@@ -85,21 +85,20 @@ _DIM = Style(dim=True)
 _WARNING = Style(bold=True, reverse=True)
 
 
-def render_terminal(sample: Sample, prediction: Prediction, console: Console, *, evidence: bool = True) -> None:
+def render_terminal(sample: Sample, prediction: Prediction, console: Console) -> None:
     """Print one judged response.
 
     Args:
         sample: the sample.
         prediction: the prediction for it.
         console: where to print. Without colours (NO_COLOR, a pipe) spans are bracketed; on a pipe no line is wrapped.
-        evidence: also list each span with the neighbourhood of the places that it was held against.
 
     Raises:
         UsageError: the prediction is for another sample.
     """
     if sample.id != prediction.id:
         raise UsageError(f"The prediction for {prediction.id!r} does not belong to the sample {sample.id!r}.")
-    _Drawing(sample, prediction, console).show(evidence)
+    _Drawing(sample, prediction, console).show()
 
 
 def any_cross(spans: Sequence[Span]) -> bool:
@@ -131,7 +130,7 @@ class _Drawing:
         self.language = prediction.language or sample.language
         self.rtl = direction(sample.response, self.language) == "rtl"
 
-    def show(self, evidence: bool) -> None:
+    def show(self) -> None:
         self._lines(self._title(), rtl=False)
         self._lines(self._verdict(), rtl=False)
         for problem in misfits(self.sample, self.prediction):
@@ -140,8 +139,7 @@ class _Drawing:
         self._lines(self._response(), self.rtl)
         if self.spans:
             self._line(Text())
-            if evidence:
-                self._list()
+            self._list()
             self._lines(self._legend(), rtl=False)
         self._units()
         for note in self.prediction.notes:

@@ -11,7 +11,7 @@ from misbehaving import Faults
 from wiki_server import WikiPage, WikiServer
 
 from veriglot import read
-from veriglot.cli.dataset_articles import WikiServers
+from veriglot.cli.dataset_articles import Wikimedia
 from veriglot.datasets.factual import (
     ArticleStore,
     ChoiceAccount,
@@ -163,10 +163,10 @@ def test_a_shelf_gives_each_article_by_its_id(tmp_path: Path) -> None:
 
 
 def test_servers_of_wikis() -> None:
-    servers = WikiServers(["German=http://127.0.0.1:1", "https://{edition}.mirror.example"])
-    assert servers.of("de") == "http://127.0.0.1:1"
-    assert servers.of("yue") == "https://zh-yue.mirror.example"
-    assert WikiServers([]).of("de") is None
+    wikis = Wikimedia(wiki_servers=("German=http://127.0.0.1:1", "https://{edition}.mirror.example"))
+    assert wikis.server("de") == "http://127.0.0.1:1"
+    assert wikis.server("yue") == "https://zh-yue.mirror.example"
+    assert Wikimedia().server("de") is None
 
 
 def response(person: str, tag: str, seed: int, text: str) -> Sample:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__all__ = ["__version__", "checkpoint_revision", "digest", "file_sha256", "signature"]
+__all__ = ["__version__", "checkpoint_revision", "digest", "file_sha256", "signature", "stated_threshold"]
 
 _BLOCK = 1 << 20
 _NO_WEIGHTS = {".md", ".png", ".jpg", ".lock"}
@@ -73,6 +73,16 @@ def signature(**parts: object) -> str:
     replaced, so that a line always splits back into its parts.
     """
     return "|".join(f"{key}:{_plain(value)}" for key, value in parts.items() if value is not None)
+
+
+def stated_threshold(line: str | None) -> float | None:
+    """The threshold that a signature states, from 0 to 1; None where it states none."""
+    stated = dict(part.partition(":")[::2] for part in (line or "").split("|")).get("threshold", "")
+    try:
+        threshold = float(stated)
+    except ValueError:
+        return None
+    return threshold if 0.0 <= threshold <= 1.0 else None
 
 
 def _plain(value: object) -> str:

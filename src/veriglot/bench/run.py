@@ -39,7 +39,7 @@ from veriglot.metrics.estimate import Resampling
 from veriglot.pipeline.engine import Engine, Silent
 from veriglot.records import Prediction, Score, Status, encode
 from veriglot.scorers.registry import load_scorer
-from veriglot.signatures import __version__, digest, file_sha256, signature
+from veriglot.signatures import __version__, digest, file_sha256, signature, stated_threshold
 from veriglot.storage.checkpoint import Checkpoint, JsonLines
 from veriglot.storage.files import Lock, write_json
 
@@ -384,7 +384,7 @@ def imported_system(entry: SystemEntry, paths: Sequence[Path]) -> System:
     if not by_id:
         raise InputError("there are no predictions", path=str(paths[0]))
     names = "+".join(sorted({prediction.asked for prediction in by_id.values()}))
-    stated = {prediction.threshold for prediction in by_id.values()}
+    stated = {stated_threshold(prediction.signature) for prediction in by_id.values()}
     threshold = stated.pop() if len(stated) == 1 else None
     hashed = digest(file_sha256(path) for path in paths)
     about = BenchSystem(

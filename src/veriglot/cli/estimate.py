@@ -13,6 +13,7 @@ from veriglot.cli.command import Argument, Help, Option, Options, command
 from veriglot.cli.console import Account, print_json
 from veriglot.cli.inputs import STDIN, find_inputs, known_tag
 from veriglot.errors import UnknownNameError, UsageError
+from veriglot.signatures import stated_threshold
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -204,8 +205,9 @@ class _Predictions:
             line = prediction.signature
             if line is not None and line not in self._signatures:
                 self._signatures.add(line)
-                if prediction.threshold is not None:
-                    self.thresholds.add(prediction.threshold)
+                threshold = stated_threshold(line)
+                if threshold is not None:
+                    self.thresholds.add(threshold)
             yield prediction
 
     def description(self, profile: ErrorProfile | None) -> Description:

@@ -11,6 +11,7 @@ from veriglot.cli.console import Account, Bar, print_json
 from veriglot.cli.detectors import detector_recipe, show_measured
 from veriglot.cli.inputs import STDIN, count_rows, find_inputs, jobs_for, known_tag, rows_of
 from veriglot.errors import InputError, UnknownNameError, UsageError
+from veriglot.signatures import stated_threshold
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -271,7 +272,7 @@ class _Predictions:
                 raise InputError(f"the id {prediction.id!r} occurs twice", path=self._path, field="id")
             self._waiting[prediction.id] = prediction
         predictions = list(self._waiting.values())
-        stated = {prediction.threshold for prediction in predictions}
+        stated = {stated_threshold(prediction.signature) for prediction in predictions}
         threshold = options.threshold
         if threshold is None and len(stated) == 1:
             threshold = stated.pop()
@@ -297,7 +298,7 @@ class _Predictions:
     def _refuse_to_lower(self, predictions: Sequence[Prediction], threshold: float) -> None:
         """Spans between a lower threshold and the one that made the predictions are not in them; words would be."""
         for prediction in predictions:
-            made_at = prediction.threshold
+            made_at = stated_threshold(prediction.signature)
             if (
                 prediction.spans is not None
                 and prediction.words is None

@@ -344,16 +344,6 @@ class Prediction(msgspec.Struct, frozen=True, omit_defaults=True):
         parts = (self.signature or "").split("|")
         return next((part.removeprefix(_CHOOSER) for part in parts if part.startswith(_CHOOSER)), self.detector)
 
-    @property
-    def threshold(self) -> float | None:
-        """The threshold that the signature states, from 0 to 1; None where it states none."""
-        stated = dict(part.partition(":")[::2] for part in (self.signature or "").split("|")).get("threshold", "")
-        try:
-            threshold = float(stated)
-        except ValueError:
-            return None
-        return threshold if 0.0 <= threshold <= 1.0 else None
-
     def as_dicts(self) -> list[dict[str, Any]]:
         """The spans as plain dictionaries with `start`, `end`, `text`, `confidence` and, where known, `type`.
 

@@ -19,7 +19,7 @@ from veriglot.datasets.queries import (
     reference_from,
 )
 from veriglot.errors import InputError
-from veriglot.llm.client import Reply, SpendingLimitError
+from veriglot.llm.client import ModelError, Reply
 from veriglot.llm.registry import Limits, connect
 from veriglot.records import Detector, Sample
 from veriglot.storage.checkpoint import FailedRow, Progress, Tally
@@ -264,7 +264,7 @@ def test_a_run_that_stops_goes_on_and_pays_nothing_twice(tmp_path: Path) -> None
     for calls in (3, 4, 7):
         limits = Limits(calls=calls)
         client = connect("scripted", rules=RULES, cache=tmp_path / "calls", limits=limits)
-        with pytest.raises(SpendingLimitError):
+        with pytest.raises(ModelError, match="The limit of"):
             make(output, rows=rows, client=client)
         paid += limits.spent.calls
         assert not output.exists()

@@ -18,7 +18,7 @@ from misbehaving import Faults, ModelServer
 
 from veriglot.datasets.responses import Respondent, budget, responses
 from veriglot.errors import UsageError
-from veriglot.llm.client import ModelError, Settings, SpendingLimitError
+from veriglot.llm.client import ModelError, Settings
 from veriglot.llm.registry import Limits, connect
 from veriglot.records import Sample, encode
 from veriglot.storage.checkpoint import Progress, Tally
@@ -101,7 +101,7 @@ def test_other_settings_refuse_to_continue(tmp_path: Path) -> None:
 def test_a_spending_limit_stops_and_the_next_run_goes_on(tmp_path: Path) -> None:
     output = tmp_path / "out.jsonl"
     script = {"rules": RULES, "cache": tmp_path / "calls"}
-    with pytest.raises(SpendingLimitError):
+    with pytest.raises(ModelError, match="The limit of"):
         ask(output, client=connect("scripted", limits=Limits(calls=7), **script))
     progress = Progress.of(output)
     assert 0 < progress.done <= 7

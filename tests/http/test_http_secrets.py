@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from misbehaving import Arrival, Faults, FaultyServer, ModelServer
 
-from veriglot import llm
 from veriglot.errors import UsageError
 from veriglot.http.session import HttpError, Secrets, Session, checked_address
+from veriglot.llm import client as llm
+from veriglot.llm.registry import connect
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,7 +66,7 @@ Authorization proxy-authorization Cookie api-key X-API-Key x-goog-api-key apikey
 @pytest.mark.parametrize("header", KEY_HEADERS.split())
 def test_keys_among_the_open_headers_are_refused(header: str) -> None:
     with pytest.raises(UsageError, match="openly") as caught:
-        llm.connect("openai", base_url="http://127.0.0.1:9/v1", headers={header: KEY})
+        connect("openai", base_url="http://127.0.0.1:9/v1", headers={header: KEY})
     assert KEY not in f"{caught.value} {caught.value.remedy}"
 
 
@@ -142,7 +143,7 @@ def test_no_file_of_a_study_shows_it(tmp_path: Path) -> None:
         return f"Your key is {KEY}, is it not?"
 
     with ModelServer(answer=careless, key=KEY) as server:
-        client = llm.connect("openai", base_url=server.base_url, key="TEST_KEY", cache=tmp_path)
+        client = connect("openai", base_url=server.base_url, key="TEST_KEY", cache=tmp_path)
         reply = client.ask(llm.Request("m", prompt="x"))
         client.close()
     assert "Bearer" not in client.signature
@@ -157,7 +158,7 @@ def test_no_file_of_a_study_shows_it(tmp_path: Path) -> None:
 def test_short_keys_do_not_black_out_words(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TEST_KEY", "ollama")
     with ModelServer(answer=lambda _: "ollama serves models", key="ollama") as server:
-        client = llm.connect("openai", base_url=server.base_url, key="TEST_KEY")
+        client = connect("openai", base_url=server.base_url, key="TEST_KEY")
         assert client.ask(llm.Request("m", prompt="x")).text == "ollama serves models"
         client.close()
 

@@ -9,9 +9,10 @@ import msgspec
 import pytest
 from misbehaving import ModelServer
 
-from veriglot import llm
+from veriglot.llm import client as llm
 from veriglot.llm.client import Reply, Token
 from veriglot.llm.openai import reply_of
+from veriglot.llm.registry import connect
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,7 +32,7 @@ SAID = llm.Message("user", "Yes or no?")
 )
 def test_they_are_asked_for_as_each_endpoint_has_it(request_: llm.Request, sent: dict[str, Any]) -> None:
     with ModelServer() as server:
-        llm.connect("openai", base_url=server.base_url).ask(request_)
+        connect("openai", base_url=server.base_url).ask(request_)
         body = server.arrivals[0].body
     assert {name: value for name, value in body.items() if "logprobs" in name} == sent
 
@@ -64,7 +65,7 @@ def test_a_local_model_gives_the_likeliest_first(tmp_path: Path) -> None:
     folder = str(write_model(tmp_path))
     settings = llm.Settings(max_tokens=4, temperature=0.0)
     request = llm.Request(folder, prompt="The ", settings=settings, logprobs=True, alternatives=3)
-    reply = llm.connect("transformers", model=folder, device="cpu").ask(request)
+    reply = connect("transformers", model=folder, device="cpu").ask(request)
     for token in reply.logprobs or ():
         values = [value for _, value in token.alternatives]
         assert len(values) == 3

@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING
 import pytest
 from misbehaving import Faults, ModelServer
 
-from veriglot import llm
 from veriglot.errors import UsageError
-from veriglot.llm.client import Reply, SpendingLimitError
-from veriglot.llm.registry import Cached, Limited
+from veriglot.llm import client as llm
+from veriglot.llm.client import ModelError, Reply
+from veriglot.llm.registry import Cached, Limited, Limits, connect
 from veriglot.storage.checkpoint import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from veriglot.llm.pool import Answer
+    from veriglot.llm.client import Answer
 
 
 class Calls:
@@ -174,10 +174,10 @@ def test_no_jobs_are_refused_at_once() -> None:
 
 def test_the_limit_of_calls_is_kept_exactly() -> None:
     client = Calls(backwards)
-    limits = llm.Limits(calls=13)
+    limits = Limits(calls=13)
     answers = llm.ask_all(Limited(client, limits), numbers(100), jobs=8)
     got: list[Answer] = []
-    with pytest.raises(SpendingLimitError, match="13 calls"):
+    with pytest.raises(ModelError, match="13 calls"):
         got.extend(answers)
     assert len(client.asked) == 13
     assert limits.spent == Usage(13, 13, 117)
@@ -186,8 +186,8 @@ def test_the_limit_of_calls_is_kept_exactly() -> None:
 
 def test_the_limit_of_tokens_is_not_passed() -> None:
     client = Calls(backwards)
-    limits = llm.Limits(tokens=200)
-    with pytest.raises(SpendingLimitError, match="200 tokens"):
+    limits = Limits(tokens=200)
+    with pytest.raises(ModelError, match="200 tokens"):
         list(llm.ask_all(Limited(client, limits), numbers(100, max_tokens=20), jobs=8))
     assert limits.spent.tokens <= 200
     # One call sets 21 aside and takes 10: the last one starts where 21 are left.
@@ -197,13 +197,11 @@ def test_the_limit_of_tokens_is_not_passed() -> None:
 def test_failures_cost_nothing_and_kept_calls_too(tmp_path: Path) -> None:
     with ModelServer(Faults(error=0.5, seed=2)) as server:
         requests = numbers(20)
-        cached = llm.connect(
-            "openai", base_url=server.base_url, cache=tmp_path, limits=llm.Limits(calls=20), backoff=0.01
-        )
+        cached = connect("openai", base_url=server.base_url, cache=tmp_path, limits=Limits(calls=20), backoff=0.01)
         assert len(list(llm.ask_all(cached, requests))) == 20
-        none = llm.connect("openai", base_url=server.base_url, cache=tmp_path, limits=llm.Limits(calls=0))
+        none = connect("openai", base_url=server.base_url, cache=tmp_path, limits=Limits(calls=0))
         assert len(list(llm.ask_all(none, requests))) == 20
-        with pytest.raises(SpendingLimitError):
+        with pytest.raises(ModelError, match="The limit of"):
             none.ask(llm.Request("m", prompt="new"))
         cached.close()
         none.close()
@@ -211,26 +209,27 @@ def test_failures_cost_nothing_and_kept_calls_too(tmp_path: Path) -> None:
 
 def test_a_limit_goes_on_where_a_run_stopped(tmp_path: Path) -> None:
     client = Calls(plain)
-    with pytest.raises(SpendingLimitError):
-        list(llm.ask_all(Cached(Limited(client, llm.Limits(calls=6)), tmp_path), numbers(20)))
+    with pytest.raises(ModelError, match="The limit of"):
+        list(llm.ask_all(Cached(Limited(client, Limits(calls=6)), tmp_path), numbers(20)))
     spent = Cached(client, tmp_path).spent()
     assert spent.calls == 6
-    again = Cached(Limited(client, llm.Limits(calls=10, spent=spent)), tmp_path)
-    with pytest.raises(SpendingLimitError):
+    again = Cached(Limited(client, Limits(calls=10, spent=spent)), tmp_path)
+    with pytest.raises(ModelError, match="The limit of"):
         list(llm.ask_all(again, numbers(20)))
     assert len(client.asked) == len(set(client.asked)) == 10
 
 
 def test_a_limit_below_nothing_is_refused() -> None:
     with pytest.raises(UsageError):
-        llm.Limits(calls=-1)
+        Limits(calls=-1)
 
 
 def test_ctrl_c_ends_it_though_the_server_never_answers(tmp_path: Path) -> None:
     code = """
 import sys
-from veriglot import llm
-client = llm.connect("openai", base_url=sys.argv[1], cache=sys.argv[2], timeout=60)
+from veriglot.llm import client as llm
+from veriglot.llm.registry import connect
+client = connect("openai", base_url=sys.argv[1], cache=sys.argv[2], timeout=60)
 requests = (llm.Request("m", prompt=str(n)) for n in range(100))
 try:
     for answer in llm.ask_all(client, requests, jobs=4):

@@ -19,17 +19,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from misbehaving import Faults, ModelServer
 
-from veriglot import llm
-from veriglot.llm.client import CacheError, Reply, Token, request_key
+from veriglot.errors import VeriglotError
+from veriglot.llm import client as llm
+from veriglot.llm.client import Reply, Token
 from veriglot.llm.registry import Cached
 from veriglot.storage.checkpoint import Usage
 
 HERE = Path(__file__).parent
 ASKER = """
 import sys
-from veriglot import llm
+from veriglot.llm import client as llm
+from veriglot.llm.registry import connect
 base_url, folder, first, last, jobs = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5])
-client = llm.connect("openai", base_url=base_url, identity="the server", cache=folder, timeout=20, backoff=0.02)
+client = connect("openai", base_url=base_url, identity="the server", cache=folder, timeout=20, backoff=0.02)
 requests = (llm.Request("m", (llm.Message("user", f"Who built tower {n}?"),), seed=1) for n in range(first, last))
 for answer in llm.ask_all(client, requests, jobs=jobs):
     print(answer.reply.text, flush=True)
@@ -122,7 +124,7 @@ def test_keys_are_the_same_for_equal_requests_only(turns: list[tuple[Any, str]],
     other = data.draw(
         st.lists(st.tuples(st.sampled_from(["user", "assistant"]), st.text(max_size=5)), min_size=1, max_size=3)
     )
-    same = request_key("s", request(turns)) == request_key("s", request(other))
+    same = request(turns).key("s") == request(other).key("s")
     assert same == (turns == other)
 
 
@@ -191,11 +193,11 @@ def test_a_killed_holder_lets_go_of_its_claim(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_used_says_so(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
-    with pytest.raises(CacheError, match="cannot be used"):
+    with pytest.raises(VeriglotError, match="cannot be used"):
         Cached(Counting(), tmp_path / "file")
     (tmp_path / "noise").mkdir()
     (tmp_path / "noise" / "calls.sqlite").write_bytes(b"this is no database" * 100)
-    with pytest.raises(CacheError, match="not a database"):
+    with pytest.raises(VeriglotError, match="not a database"):
         Cached(Counting(), tmp_path / "noise")
 
 
@@ -204,7 +206,7 @@ def test_a_folder_of_a_later_version_is_left_alone(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "calls.sqlite") as database:
         database.execute("PRAGMA user_version = 99")
     database.close()
-    with pytest.raises(CacheError, match="version 99"):
+    with pytest.raises(VeriglotError, match="version 99"):
         Cached(Counting(), tmp_path)
 
 
@@ -214,5 +216,5 @@ def test_a_damaged_reply_is_no_reply(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "calls.sqlite") as database:
         database.execute("UPDATE replies SET reply = x'00'")
     database.close()
-    with pytest.raises(CacheError, match="cannot be read"):
+    with pytest.raises(VeriglotError, match="cannot be read"):
         cached.ask(ask("x"))

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from veriglot import llm
 from veriglot.errors import UsageError
+from veriglot.llm import client as llm
+from veriglot.llm.registry import connect
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,7 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def client(folder: Path) -> Client:
-    return llm.connect("transformers", model=str(folder), device="cpu")
+    return connect("transformers", model=str(folder), device="cpu")
 
 
 def ask(client: Client, folder: Path, *, prompt: str | None = None, seed: int | None = 1, **settings: object) -> Reply:
@@ -53,7 +54,7 @@ def test_a_reply_says_how_long_it_is_and_why_it_ended(client: Client, folder: Pa
 
 
 def test_how_a_model_is_loaded_tells_its_replies_apart(client: Client, folder: Path) -> None:
-    other = llm.connect("transformers", model=str(folder), device="cpu", options={"attn_implementation": "eager"})
+    other = connect("transformers", model=str(folder), device="cpu", options={"attn_implementation": "eager"})
     assert "options" not in client.signature
     assert other.signature.startswith("client:transformers")
     assert other.signature != client.signature
@@ -139,14 +140,14 @@ def test_what_it_cannot_do_it_refuses(client: Client, folder: Path) -> None:
     with pytest.raises(UsageError, match="another"):
         client.ask(llm.Request("another", prompt="x"))
     with pytest.raises(UsageError, match="cannot be loaded"):
-        llm.connect("transformers", model=str(folder / "nothing"))
+        connect("transformers", model=str(folder / "nothing"))
 
 
 def test_a_model_without_a_chat_template_completes_only(tmp_path: Path) -> None:
     from tiny_model import write_model
 
     folder = write_model(tmp_path, chat=False)
-    client = llm.connect("transformers", model=str(folder), device="cpu")
+    client = connect("transformers", model=str(folder), device="cpu")
     assert ask(client, folder, prompt="The").tokens_out == 12
     with pytest.raises(llm.ModelError, match="chat template"):
         ask(client, folder)
@@ -157,7 +158,7 @@ def test_other_weights_are_another_signature(folder: Path, client: Client, tmp_p
 
     same = shutil.copytree(folder, tmp_path / "same")
     other = write_model(tmp_path / "other", seed=1)
-    signatures = [llm.connect("transformers", model=str(path), device="cpu").signature for path in (same, other)]
+    signatures = [connect("transformers", model=str(path), device="cpu").signature for path in (same, other)]
     revisions = [
         dict(part.split(":", 1) for part in signature.split("|"))["revision"]
         for signature in (client.signature, *signatures)

@@ -8,11 +8,11 @@ import msgspec
 import pytest
 from misbehaving import Arrival, Faults, FaultyServer, ModelServer
 
-from veriglot import llm
 from veriglot.errors import UnknownNameError, UsageError
-from veriglot.llm.client import Client, Token, request_key
+from veriglot.llm import client as llm
+from veriglot.llm import registry
+from veriglot.llm.client import Client, Token, schema_of
 from veriglot.llm.openai import reply_of
-from veriglot.llm.output_parser import schema_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,7 +31,7 @@ def server() -> Iterator[ModelServer]:
 
 
 def connect(server: FaultyServer, /, **options: Any) -> Client:
-    return llm.connect("openai", base_url=server.base_url, **{"timeout": 5.0, "backoff": 0.01, **options})
+    return registry.connect("openai", base_url=server.base_url, **{"timeout": 5.0, "backoff": 0.01, **options})
 
 
 def test_chat_sends_messages_seed_and_every_setting(server: ModelServer) -> None:
@@ -102,7 +102,7 @@ def test_each_call_has_its_idempotency_key(server: ModelServer) -> None:
         client.ask(msgspec.structs.replace(CHAT, seed=seed))
     keys = [arrival.headers["idempotency-key"] for arrival in server.arrivals]
     assert keys[0] == keys[1] != keys[2]
-    assert keys[0] == request_key(client.signature, msgspec.structs.replace(CHAT, seed=1))
+    assert keys[0] == msgspec.structs.replace(CHAT, seed=1).key(client.signature)
 
 
 class Person(msgspec.Struct):
@@ -116,7 +116,7 @@ def test_a_schema_goes_to_the_server_that_takes_it(server: ModelServer) -> None:
     sent = server.arrivals[0].body["response_format"]["json_schema"]["schema"]
     assert sent["required"] == ["name", "born", "places"]
     assert sent["additionalProperties"] is False
-    assert llm.decode_answer(reply, Person) == Person("text", 1, ["text"])
+    assert reply.decode(Person) == Person("text", 1, ["text"])
 
 
 def test_a_schema_is_put_into_words_for_a_server_that_does_not() -> None:
@@ -126,7 +126,7 @@ def test_a_schema_is_put_into_words_for_a_server_that_does_not() -> None:
         client = connect(server)
         for seed in (1, 2):
             reply = client.ask(msgspec.structs.replace(CHAT, seed=seed, schema=schema_of(Person)))
-            assert llm.decode_answer(reply, Person) == Person("A", 1, [])
+            assert reply.decode(Person) == Person("A", 1, [])
             assert reply.settings["schema"] == "asked for in words"
     assert ["response_format" in arrival.body for arrival in server.arrivals] == [True, False, False]
     assert '"born"' in server.arrivals[1].body["messages"][-1]["content"]
@@ -159,7 +159,7 @@ def test_what_is_wrong_for_all_requests_is_fatal(server: ModelServer, monkeypatc
 
 
 def test_an_address_that_leads_nowhere_is_fatal_and_a_refusal_of_one_text_is_not(server: ModelServer) -> None:
-    client = llm.connect("openai", base_url=server.base_url.replace("http:", "https:"), backoff=0.01)
+    client = registry.connect("openai", base_url=server.base_url.replace("http:", "https:"), backoff=0.01)
     with pytest.raises(llm.ModelError, match="SSL") as caught:
         client.ask(CHAT)
     assert caught.value.fatal
@@ -239,7 +239,7 @@ def test_an_error_that_comes_as_a_success() -> None:
 
 def test_signatures_tell_servers_apart_and_can_be_told() -> None:
     def signature(**options: Any) -> str:
-        return llm.connect("openai", **{"base_url": "http://127.0.0.1:1/v1", **options}).signature
+        return registry.connect("openai", **{"base_url": "http://127.0.0.1:1/v1", **options}).signature
 
     assert signature() == signature(timeout=3.0, rate=2.0, base_url="http://127.0.0.1:1/v1/")
     others = [signature(base_url="http://127.0.0.1:2/v1"), signature(revision="2"), signature(server="vllm")]
@@ -249,8 +249,8 @@ def test_signatures_tell_servers_apart_and_can_be_told() -> None:
 
 def test_unknown_names_suggest_the_nearest() -> None:
     with pytest.raises(UnknownNameError, match="openai"):
-        llm.connect("opena")
+        registry.connect("opena")
     with pytest.raises(UnknownNameError, match="base_url"):
-        llm.connect("openai", base_ur="http://127.0.0.1:1")
+        registry.connect("openai", base_ur="http://127.0.0.1:1")
     with pytest.raises(UnknownNameError, match=r"llama\.cpp"):
-        llm.connect("openai", base_url="http://127.0.0.1:1", server="llamacpp")
+        registry.connect("openai", base_url="http://127.0.0.1:1", server="llamacpp")

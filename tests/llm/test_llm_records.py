@@ -12,11 +12,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from veriglot import llm
 from veriglot.errors import InputError, UnknownNameError, UsageError
-from veriglot.llm.client import AnswerError, Reply, estimate_request, estimate_tokens
-from veriglot.llm.output_parser import asked_in_words, schema_of
-from veriglot.llm.registry import CLIENTS
+from veriglot.llm import client as llm
+from veriglot.llm.client import AnswerError, Reply, estimate_tokens, schema_of
+from veriglot.llm.registry import CLIENTS, connect
 
 FAMILIES = {
     "Llama-3.x": "mfava-llama-3", "Aya": "mfava-aya", "Qwen-2.5": "mfava-qwen-2.5",
@@ -106,7 +105,7 @@ def test_a_schema_has_no_references_and_nothing_optional() -> None:
     ],
 )
 def test_answers_as_models_give_them(text: str) -> None:
-    assert llm.decode_answer(Reply(text), Outer) == Outer([], "a {b}")
+    assert Reply(text).decode(Outer) == Outer([], "a {b}")
 
 
 @pytest.mark.parametrize(
@@ -118,20 +117,20 @@ def test_answers_as_models_give_them(text: str) -> None:
 )  # fmt: skip
 def test_answers_that_are_none_say_why(text: str, says: str) -> None:
     with pytest.raises(AnswerError, match=says):
-        llm.decode_answer(Reply(text), Outer)
+        Reply(text).decode(Outer)
     with pytest.raises(AnswerError, match="max_tokens"):
-        llm.decode_answer(Reply(text, "length"), Outer)
+        Reply(text, "length").decode(Outer)
 
 
 def test_a_schema_in_words_stands_with_the_user() -> None:
     user, assistant = llm.Message("user", "Name it."), llm.Message("assistant", "It:")
-    asked = asked_in_words(llm.Request("m", (user, assistant), schema={"type": "integer"}))
+    asked = llm.Request("m", (user, assistant), schema={"type": "integer"}).in_words()
     assert asked.schema is None
     assert asked.messages[0].content.startswith("Name it.\n\n")
     assert '{"type": "integer"}' in asked.messages[0].content
     assert asked.messages[1] == assistant
     assert '{"type": "integer"}' in (
-        asked_in_words(llm.Request("m", prompt="Name", schema={"type": "integer"})).prompt or ""
+        llm.Request("m", prompt="Name", schema={"type": "integer"}).in_words().prompt or ""
     )
 
 
@@ -139,7 +138,7 @@ def test_estimates_grow_with_the_text() -> None:
     assert estimate_tokens("") == 0
     assert estimate_tokens("lighthouse") == 3
     assert estimate_tokens("灯塔建于") == 3
-    assert estimate_request(llm.Request("m", (llm.Message("user", "lighthouse"),))) == 7
+    assert llm.Request("m", (llm.Message("user", "lighthouse"),)).tokens == 7
 
 
 SCRIPT = r"""
@@ -159,7 +158,7 @@ reply = "one two  three four"
 
 def test_a_script_follows_its_first_rule_that_fits(tmp_path: Path) -> None:
     (tmp_path / "script.toml").write_text(SCRIPT, "utf-8")
-    client = llm.connect("scripted", rules=tmp_path / "script.toml")
+    client = connect("scripted", rules=tmp_path / "script.toml")
     asked = (llm.Message("system", "Short."), llm.Message("user", "Who built the tower?"))
     assert client.ask(llm.Request("m", asked)).text == "the tower was built by Ada, says m."
     assert client.ask(llm.Request("m", asked, seed=3)).text == "Nobody knows who built the tower (3)."
@@ -171,7 +170,7 @@ def test_a_script_follows_its_first_rule_that_fits(tmp_path: Path) -> None:
 
 
 def test_a_script_without_a_rule_that_fits_says_so() -> None:
-    client = llm.connect("scripted", rules=[{"match": "x", "reply": ""}])
+    client = connect("scripted", rules=[{"match": "x", "reply": ""}])
     assert client.ask(llm.Request("m", prompt="x")).text == ""
     with pytest.raises(llm.ModelError, match="No rule"):
         client.ask(llm.Request("m", prompt="y"))
@@ -179,11 +178,11 @@ def test_a_script_without_a_rule_that_fits_says_so() -> None:
 
 def test_a_client_says_which_option_it_lacks() -> None:
     with pytest.raises(UsageError, match="'scripted' needs the option 'rules'"):
-        llm.connect("scripted")
+        connect("scripted")
 
 
 def test_other_rules_are_another_signature() -> None:
-    signatures = {llm.connect("scripted", rules=[{"reply": text}]).signature for text in "aab"}
+    signatures = {connect("scripted", rules=[{"reply": text}]).signature for text in "aab"}
     assert len(signatures) == 2
 
 
@@ -198,7 +197,7 @@ def test_other_rules_are_another_signature() -> None:
 def test_a_script_that_makes_no_sense(tmp_path: Path, content: str, says: str) -> None:
     (tmp_path / "script.json").write_text(content)
     with pytest.raises(InputError, match=says):
-        llm.connect("scripted", rules=tmp_path / "script.json")
+        connect("scripted", rules=tmp_path / "script.json")
 
 
 def blocks(kind: str) -> list[str]:
@@ -212,7 +211,7 @@ def test_the_examples_of_the_documentation_run(tmp_path: Path) -> None:
     assert done.stdout == "the lighthouse was built by Ada.\n"
     (script,) = blocks("toml")
     (tmp_path / "script.toml").write_text(script, "utf-8")
-    client = llm.connect("scripted", rules=tmp_path / "script.toml")
+    client = connect("scripted", rules=tmp_path / "script.toml")
     assert client.ask(llm.Request("small-1", prompt="Who built Norva?")).text == "Norva was built by Ada."
     with pytest.raises(llm.ModelError, match="overloaded"):
         client.ask(llm.Request("large-1", prompt="Who built Norva?"))

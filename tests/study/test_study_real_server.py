@@ -17,8 +17,7 @@ import msgspec
 import pytest
 from real_server import CONTEXT, EXAMPLE, MODEL, RealServer, start_real_server
 
-from veriglot.llm.client import Message, ModelError, Request, Settings
-from veriglot.llm.output_parser import decode_answer, schema_of
+from veriglot.llm.client import Message, ModelError, Request, Settings, decode_answer, schema_of
 from veriglot.llm.registry import connect
 
 if TYPE_CHECKING:

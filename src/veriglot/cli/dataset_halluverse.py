@@ -232,7 +232,7 @@ def _plan(options: HalluverseOptions, pages: dict[str, Page], settings: FactSett
     from veriglot.datasets.halluverse.facts import Chooser, page_sentences, unfit
     from veriglot.datasets.silver.check import Edited
     from veriglot.datasets.silver.injection import Injector, Task
-    from veriglot.llm.client import estimate_request, estimate_tokens
+    from veriglot.llm.client import estimate_tokens
     from veriglot.records import Sample
 
     model, generation = options.model or "", options.connection.settings
@@ -248,10 +248,10 @@ def _plan(options: HalluverseOptions, pages: dict[str, Page], settings: FactSett
         by_length = sorted(page_sentences(page.reference.text, page.language), key=len)
         text = by_length[len(by_length) // 2]
         task = Task(page.id, Sample(page.id, text, language=page.language), ())
-        asked = estimate_request(injector.request(task, Edited(text, text), injector.all_types[0], 1))
+        asked = injector.request(task, Edited(text, text), injector.all_types[0], 1).tokens
         check_tokens = 2 * (estimate_tokens(page.reference.text) + estimate_tokens(text)) if checked else 0
         calls += 1 + settings.count * (3 if checked else 1)
-        tokens_in += estimate_request(chooser.request(page, settings.count)) + settings.count * (asked + check_tokens)
+        tokens_in += chooser.request(page, settings.count).tokens + settings.count * (asked + check_tokens)
         tokens_out += 2 * settings.count * estimate_tokens(text)
     print_plan(
         options.cost.prices, calls=calls, pages_that_cannot_be_used=unused, tokens_in=tokens_in, tokens_out=tokens_out

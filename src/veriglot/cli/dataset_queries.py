@@ -118,7 +118,7 @@ def _check(kind: Checking, model: str, seed: int) -> AnswerabilityCheck | None:
 def _plan(articles: list[str], author: Author, part: Part, *, checked: bool) -> None:
     """Calls and tokens, roughly; a check asks once more for each query that passes what is looked at before it."""
     from veriglot.datasets.queries import Reference
-    from veriglot.llm.client import estimate_request, estimate_tokens
+    from veriglot.llm.client import estimate_tokens
 
     calls = unusable = tokens = 0
     for row in references(articles, part):
@@ -126,7 +126,7 @@ def _plan(articles: list[str], author: Author, part: Part, *, checked: bool) -> 
             unusable += 1
             continue
         calls += 1 + (author.count if checked else 0)
-        tokens += estimate_request(author.request(row))
+        tokens += author.request(row).tokens
         tokens += author.count * estimate_tokens(row.text) if checked else 0
     print_plan(calls_at_most=calls, articles_that_cannot_be_used=unusable, tokens_in=tokens)
 

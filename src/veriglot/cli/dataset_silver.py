@@ -283,7 +283,7 @@ def _plan(source: Queries, injector: Injector, order: Order, clean: float, *, ch
     """Calls and tokens, roughly: each error once, no passage longer than what is known of it."""
     from veriglot.datasets.silver.check import Edited
     from veriglot.datasets.silver.injection import Task, tasks
-    from veriglot.llm.client import estimate_request, estimate_tokens
+    from veriglot.llm.client import estimate_tokens
     from veriglot.text.segmentation import sentences
 
     calls = unusable = tokens_in = tokens_out = 0
@@ -297,13 +297,13 @@ def _plan(source: Queries, injector: Injector, order: Order, clean: float, *, ch
         reference = sum(estimate_tokens(evidence.text) for evidence in row.seed.evidence)
         if not given:
             calls += 1
-            tokens_in += estimate_request(injector.passage_request(row.seed, 1))
+            tokens_in += injector.passage_request(row.seed, 1).tokens
             tokens_out += estimate_tokens(passage)
         texts = [passage[s:e] for s, e in sentences(passage, row.seed.language)] if turns else [passage]
         rounds = [(text, type_) for text in texts for type_ in (row.types[:1] if turns else row.types)]
         for text, type_ in rounds:
             calls += 1
-            tokens_in += estimate_request(injector.request(row, Edited(text, text), type_, 1))
+            tokens_in += injector.request(row, Edited(text, text), type_, 1).tokens
             tokens_out += estimate_tokens(text)
         if checked:
             calls += 1 + len(rounds)

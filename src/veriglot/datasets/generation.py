@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypedDict, TypeVar
 import msgspec
 from msgspec.structs import asdict, replace
 
-from veriglot.llm.client import Message, Request, Settings, usage_of
-from veriglot.llm.output_parser import schema_of
-from veriglot.llm.pool import ask_all
+from veriglot.llm.client import Message, Request, Settings, ask_all
+from veriglot.llm.client import schema_of
 from veriglot.records import encode
 from veriglot.storage.checkpoint import Checkpoint, FailedRow, Usage, failed_rows
 from veriglot.storage.files import final_path, open_whole, write_json
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import Any, Unpack
 
-    from veriglot.llm.client import Client, Reply
-    from veriglot.llm.pool import Answer
+    from veriglot.llm.client import Answer, Client, Reply
     from veriglot.storage.checkpoint import FailedRows, Option, Row, Tally
 
 __all__ = [
@@ -199,7 +197,7 @@ def in_waves(
             while True:
                 answers = yield requests
                 replies = [answer.reply for answer in answers if answer.reply is not None]
-                spent = sum((usage_of(each.request, each.reply) for each in answers if each.reply is not None), spent)
+                spent = sum((each.reply.usage(each.request) for each in answers if each.reply is not None), spent)
                 errors = [answer.error for answer in answers if answer.error is not None]
                 if errors:
                     return FailedRow(errors[0].message, remedy=errors[0].remedy, id=row.id, **asdict(spent))

@@ -18,7 +18,6 @@ from veriglot.datasets.quality import refusals_version, refuses
 from veriglot.datasets.responses import Respondent
 from veriglot.errors import InputError
 from veriglot.llm.client import AnswerError, Request, Settings
-from veriglot.llm.output_parser import decode_answer
 from veriglot.records import Evidence, Sample, Status, Task
 from veriglot.records.languages import same_language
 from veriglot.signatures import signature
@@ -173,7 +172,7 @@ class AnswerabilityCheck:
         if self._detector is not None:
             return _supported(reply.text, reference, question, self._detector)
         try:
-            answer = decode_answer(reply, _CheckAnswer)
+            answer = reply.decode(_CheckAnswer)
         except AnswerError as error:
             return f"the check cannot be read: {error.message}"
         if not answer.answerable:
@@ -406,7 +405,7 @@ def listed(reply: Reply, asked: type[msgspec.Struct]) -> list[str] | None:
     """
     for type_ in (asked, tuple[str, ...], dict[str, tuple[str, ...]]):
         with suppress(AnswerError):
-            answer: Any = decode_answer(reply, type_)
+            answer: Any = reply.decode(type_)
             lists = list(answer.values()) if isinstance(answer, dict) else [answer]
             lists = list(msgspec.structs.astuple(answer)) if isinstance(answer, msgspec.Struct) else lists
             return list(lists[0]) if len(lists) == 1 else None

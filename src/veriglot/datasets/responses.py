@@ -14,9 +14,7 @@ import msgspec
 from veriglot.datasets.generation import generate
 from veriglot.datasets.prompts import by_language, language_name, prompt_version
 from veriglot.errors import UsageError
-from veriglot.llm.client import Message, Request, Settings, estimate_request
-from veriglot.llm.output_parser import parted_thoughts
-from veriglot.llm.pool import ask_all
+from veriglot.llm.client import Message, Request, Settings, ask_all, split_thoughts
 from veriglot.records import Generator, Sample
 from veriglot.signatures import digest
 from veriglot.storage.checkpoint import FailedRow
@@ -286,7 +284,7 @@ def budget(
             continue
         tag = row.query.language or ""
         languages[tag] = languages.get(tag, 0) + 1
-        tokens += estimate_request(respondent.request(row.query, row.seed))
+        tokens += respondent.request(row.query, row.seed).tokens
     calls, most = sum(languages.values()), respondent.settings.max_tokens
     return Budget(calls, impossible, tokens, None if most is None else calls * most, dict(sorted(languages.items())))
 
@@ -315,5 +313,5 @@ def _ask(rows: Iterator[Planned], respondent: Respondent, client: Client, jobs: 
 
 def _parted(reply: Reply) -> tuple[str, str | None]:
     """Answer and thoughts: those that the server tells apart, and those between `<think>` tags before the answer."""
-    thoughts, answer = parted_thoughts(reply.text)
+    thoughts, answer = split_thoughts(reply.text)
     return answer, "\n\n".join(part for part in (reply.reasoning, thoughts) if part) or None

@@ -1,41 +1,48 @@
-"""The protocol of clients of language models: messages, settings, replies, errors, and the key and cost of a call."""
+"""Clients of language models: requests, settings, replies, what a call costs, and many calls at once."""
 
 from __future__ import annotations
 
+import json
 import math
+import queue
+import re
+import threading
+import time
+from collections import deque
+from concurrent.futures import Future
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, Literal, Protocol, Self, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 import msgspec
 
-from veriglot.errors import UnknownNameError, VeriglotError
+from veriglot.errors import UnknownNameError, UsageError, VeriglotError
 from veriglot.signatures import digest
 from veriglot.storage.checkpoint import Usage
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
     from types import TracebackType
 
 __all__ = [
+    "Answer",
     "AnswerError",
-    "CacheError",
     "Client",
-    "Closing",
     "Message",
     "ModelError",
     "Reply",
     "Request",
     "Settings",
-    "SpendingLimitError",
     "Token",
-    "canonical",
-    "estimate_request",
+    "ask_all",
     "estimate_tokens",
     "preset",
     "presets",
-    "request_key",
-    "usage_of",
+    "schema_of",
+    "split_thoughts",
 ]
+
+T = TypeVar("T")
 
 
 class ModelError(VeriglotError):
@@ -67,28 +74,11 @@ class AnswerError(ModelError):
     """A reply that arrived and is not what was asked for: no JSON, or not of the schema."""
 
 
-class SpendingLimitError(ModelError):
-    """The calls or tokens that may be spent are spent; what was paid for is kept."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(
-            message,
-            remedy="What is finished is kept: raise the limit and start again to go on.",
-            retryable=True,
-            fatal=True,
-        )
-
-
-class CacheError(VeriglotError):
-    """The folder of finished calls cannot be read or written."""
-
-
 # What goes to a model and what comes back.
 
 
-Role = Literal["system", "user", "assistant"]
-
-
+_KEY_VERSION = "1"
+_EXCERPT = 200
 _BOUNDS: dict[str, tuple[float, float, bool]] = {  # lowest, highest, whether the lowest itself is allowed
     "max_tokens": (1, math.inf, True),
     "temperature": (0, math.inf, True),
@@ -110,7 +100,7 @@ class Message(msgspec.Struct, frozen=True):
         content: what they say.
     """
 
-    role: Role
+    role: Literal["system", "user", "assistant"]
     content: str
 
 
@@ -223,12 +213,37 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     @property
     def digest(self) -> str:
         """SHA-256 of everything in it, in hexadecimal; the same on every machine."""
-        return digest([canonical(self)])
+        return digest([msgspec.json.encode(self, order="deterministic")])
+
+    def key(self, signature: str) -> str:
+        """What the call is known by, in the cache and to a gateway (`Idempotency-Key`): who is asked, and what."""
+        return digest([_KEY_VERSION, signature, msgspec.json.encode(self, order="deterministic")])
 
     @property
     def text(self) -> str:
         """All that is sent: the prompt, or the messages one below the other."""
         return self.prompt if self.prompt is not None else "\n".join(message.content for message in self.messages)
+
+    @property
+    def tokens(self) -> int:
+        """A rough number of the tokens of what is sent, as `estimate_tokens` has it."""
+        return estimate_tokens(self.text) + _TOKENS_A_MESSAGE * len(self.messages)
+
+    def in_words(self) -> Request:
+        """The same with its schema, where it has one, in the text: in the user's last message, or after the prompt."""
+        if self.schema is None:
+            return self
+        schema = json.dumps(self.schema, ensure_ascii=False, sort_keys=True)
+        wish = f"\n\nAnswer with one JSON value that follows this JSON schema, and with nothing else:\n{schema}"
+        if self.prompt is not None:
+            return msgspec.structs.replace(self, prompt=f"{self.prompt}{wish}\n", schema=None)
+        last = max((n for n, message in enumerate(self.messages) if message.role == "user"), default=-1)
+        messages = list(self.messages)
+        if last < 0:
+            messages.append(Message("user", wish.strip()))
+        else:
+            messages[last] = Message("user", messages[last].content + wish)
+        return msgspec.structs.replace(self, messages=tuple(messages), schema=None)
 
 
 class Token(msgspec.Struct, frozen=True, array_like=True):
@@ -270,18 +285,43 @@ class Reply(msgspec.Struct, frozen=True, omit_defaults=True):
     settings: dict[str, Any] = msgspec.field(default_factory=dict)
     reasoning: str | None = None
 
+    @property
+    def answer(self) -> str:
+        """The text after the thoughts of a model that thinks first (`split_thoughts`)."""
+        return split_thoughts(self.text)[1]
 
-def canonical(record: Any) -> bytes:
-    """A record as JSON whose keys are sorted, so that equal records give equal bytes."""
-    return msgspec.json.encode(record, order="deterministic")
+    def usage(self, request: Request) -> Usage:
+        """What the call cost, estimated where the server did not say."""
+        tokens_in = self.tokens_in if self.tokens_in is not None else request.tokens
+        return Usage(1, tokens_in, self.tokens_out if self.tokens_out is not None else estimate_tokens(self.text))
+
+    def decode(self, type_: type[T]) -> T:
+        """The value that the reply holds, checked against a type.
+
+        It is JSON, or has one JSON value in a fenced block, or one object or array with words before and after it.
+
+        Raises:
+            AnswerError: there is no such value, or it is not of the type; the message says where.
+        """
+        trouble = ""
+        for candidate in _candidates(self.text):
+            try:
+                return msgspec.json.decode(candidate, type=type_)
+            except msgspec.ValidationError as error:
+                trouble = trouble or f"its JSON is not as asked: {error}"
+            except msgspec.DecodeError:
+                continue
+        text = " ".join(self.text.split())
+        shown = text if len(text) <= _EXCERPT else f"{text[:_EXCERPT]} ..."
+        cut = " The reply was cut at its length." if self.finish == "length" else ""
+        raise AnswerError(
+            f"The reply is not what was asked for: {trouble or 'it holds no JSON'}.{cut} It begins: {shown!r}",
+            remedy="Raise max_tokens." if cut else "Ask again with another seed, or ask a model that follows schemas.",
+        )
 
 
-_KEY_VERSION = "1"
-
-
-@runtime_checkable
-class Client(Protocol):
-    """Asks models. Safe to share between threads.
+class Client:
+    """Asks models. Safe to share between threads; a context manager.
 
     Attributes:
         name: of the kind of client, such as `openai`.
@@ -298,18 +338,10 @@ class Client(Protocol):
         Raises:
             ModelError: there is no reply; `retryable` says whether there may be one later.
         """
-        ...
+        raise NotImplementedError
 
     def close(self) -> None:
         """Let go of connections and memory; calls under way may fail."""
-        ...
-
-
-class Closing:
-    """A client that is a context manager, for clients to inherit from."""
-
-    def close(self) -> None:
-        """Nothing to let go of."""
 
     def __enter__(self) -> Self:
         return self
@@ -318,11 +350,6 @@ class Closing:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def request_key(signature: str, request: Request) -> str:
-    """What a call is known by, in the cache and to a gateway (`Idempotency-Key`): SHA-256 of who is asked, and what."""
-    return digest([_KEY_VERSION, signature, canonical(request)])
 
 
 # How many tokens a text may have, for plans and limits, before any tokenizer has seen it.
@@ -342,13 +369,218 @@ def estimate_tokens(text: str) -> int:
     return -(-len(text.encode("utf-8", "surrogatepass")) // _BYTES_A_TOKEN)
 
 
-def estimate_request(request: Request) -> int:
-    """A rough number of the tokens of what is sent, as `estimate_tokens` has it."""
-    return estimate_tokens(request.text) + _TOKENS_A_MESSAGE * len(request.messages)
+# Answers as JSON: the schema of a type, and the parts of a text that may be the value.
 
 
-def usage_of(request: Request, reply: Reply) -> Usage:
-    """What one call cost, estimated where the server did not say."""
-    tokens_in = reply.tokens_in if reply.tokens_in is not None else estimate_request(request)
-    tokens_out = reply.tokens_out if reply.tokens_out is not None else estimate_tokens(reply.text)
-    return Usage(1, tokens_in, tokens_out)
+_FENCED = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL | re.IGNORECASE)
+
+
+def schema_of(type_: Any) -> dict[str, Any]:
+    """The JSON schema of a msgspec type, in the form that strict servers take.
+
+    No references, and every object names all its properties as required and allows no others.
+    """
+    (schema,), parts = msgspec.json.schema_components([type_], ref_template="{name}")
+    flat: dict[str, Any] = _flat(schema, parts, ())
+    return flat
+
+
+def _flat(node: Any, parts: dict[str, Any], inside: tuple[str, ...]) -> Any:
+    if isinstance(node, list):
+        return [_flat(item, parts, inside) for item in node]
+    if not isinstance(node, dict):
+        return node
+    name = node.get("$ref")
+    if isinstance(name, str):
+        if name in inside:
+            raise ValueError(f"{name} holds itself, which a schema without references cannot say")
+        return _flat(parts[name], parts, (*inside, name))
+    flat = {key: _flat(value, parts, inside) for key, value in node.items() if key not in ("title", "default")}
+    if isinstance(node.get("properties"), dict):
+        flat["properties"] = {key: _flat(value, parts, inside) for key, value in node["properties"].items()}
+        flat["required"] = list(node["properties"])
+        flat["additionalProperties"] = False
+    return flat
+
+
+def _candidates(text: str) -> list[str]:
+    """The parts of a text that may be the value, the likeliest first."""
+    candidates = [text.strip(), *(block.strip() for block in _FENCED.findall(text))]
+    starts = [start for start in (text.find("{"), text.find("[")) if start >= 0]
+    if starts:
+        start = min(starts)
+        end = text.rfind("}" if text[start] == "{" else "]")
+        candidates.append(text[start : end + 1])
+    return [candidate for candidate in candidates if candidate]
+
+
+# What a model that thinks first wrote between `<think>` tags, and its answer.
+
+
+_OPENED = re.compile(r"\s*<think(?:ing)?>(?P<thought>.*?)(?:</think(?:ing)?>|\Z)\s*", re.DOTALL)
+_CLOSED = re.compile(r"(?P<thought>.*)</think(?:ing)?>\s*", re.DOTALL)
+
+
+def split_thoughts(text: str) -> tuple[str, str]:
+    """The thoughts at the beginning, and what stands after them: nothing where they never end.
+
+    Some chat templates end the prompt with the opening tag, so that the reply has the closing one alone.
+    """
+    match = _OPENED.match(text) or _CLOSED.match(text)
+    return (match["thought"].strip(), text[match.end() :]) if match else ("", text)
+
+
+# Many requests at once, their answers in order, no more of either in memory than a bound.
+
+
+_AHEAD = 4
+_GIVE_UP = 10
+_LAST_CALLS = 5.0
+
+
+class _Workers:
+    """A number of threads that ask one client.
+
+    They are daemons, unlike those of `ThreadPoolExecutor`: a server that never answers would otherwise hold a program
+    that was interrupted until every time-out and every retry has passed.
+    """
+
+    def __init__(self, client: Client, count: int) -> None:
+        self._client = client
+        self._queue: queue.SimpleQueue[tuple[Request, Future[Reply]] | None] = queue.SimpleQueue()
+        self._stopping = False
+        self._threads = [
+            threading.Thread(target=self._work, name=f"veriglot-ask-{n}", daemon=True) for n in range(count)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def submit(self, request: Request) -> Future[Reply]:
+        """Have a request asked when a thread is free."""
+        future: Future[Reply] = Future()
+        self._queue.put((request, future))
+        return future
+
+    def stop(self, timeout: float | None = None) -> None:
+        """Ask nothing more, and wait for the calls under way: so many seconds, or as long as it takes (None)."""
+        self._stopping = True
+        for _ in self._threads:
+            self._queue.put(None)
+        deadline = None if timeout is None else time.monotonic() + timeout
+        for thread in self._threads:
+            thread.join(None if deadline is None else max(0.0, deadline - time.monotonic()))
+
+    def _work(self) -> None:
+        while (job := self._queue.get()) is not None:
+            request, future = job
+            if self._stopping:
+                future.cancel()
+                continue
+            try:
+                future.set_result(self._client.ask(request))
+            except BaseException as error:
+                future.set_exception(error)
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """What became of a request: a reply, or the error why there is none.
+
+    Attributes:
+        request: as it was given.
+        reply: what the model said, or None.
+        error: why not, or None.
+    """
+
+    request: Request
+    reply: Reply | None = None
+    error: ModelError | None = None
+
+
+def ask_all(
+    client: Client, requests: Iterable[Request], *, jobs: int = 8, give_up: int | None = _GIVE_UP
+) -> Iterator[Answer]:
+    """Ask all, several at a time.
+
+    Requests are taken as threads get free, at most `4 * jobs` ahead of the answer that is waited for, and so many
+    answers are held at most. When the caller stops early, calls under way are waited for, so that a cache keeps what
+    is paid; on Ctrl-C, for 5 seconds.
+
+    Args:
+        client: who is asked.
+        requests: any number; read as they are needed.
+        jobs: how many are asked at the same time, at least 1.
+        give_up: raise instead of going on when so many requests in a row failed in a way that may pass (a server that
+            is down fails them all); at least 1, or None for never.
+
+    Returns:
+        One answer per request, in order. A request that fails is an answer too. One that failed in a way that may pass
+        is held back until a later request is answered otherwise, or there is none: when the server is down, none of
+        them becomes an answer, and whoever starts again asks them all.
+
+    Raises:
+        ModelError: one that every further request would meet as well: a spending limit, a refused key, a server that is
+            down. The answers before it were given out, but for those that were held back.
+        UsageError: a number below 1.
+    """
+    if jobs < 1:
+        raise UsageError(f"{jobs} jobs are fewer than 1.")
+    if give_up is not None and give_up < 1:
+        raise UsageError(f"Giving up after {give_up} failures is giving up before the first.")
+    return _ask_all(client, requests, jobs, give_up)
+
+
+def _ask_all(client: Client, requests: Iterable[Request], jobs: int, give_up: int | None) -> Iterator[Answer]:
+    waiting: deque[tuple[Request, Future[Reply]]] = deque()
+    workers = _Workers(client, jobs)
+    patience: float | None = None
+    outage = _Outage(give_up)
+    try:
+        for request in requests:
+            waiting.append((request, workers.submit(request)))
+            if len(waiting) >= _AHEAD * jobs:
+                yield from outage.passed(_settled(*waiting.popleft()))
+        while waiting:
+            yield from outage.passed(_settled(*waiting.popleft()))
+        yield from outage.pending
+    except KeyboardInterrupt:
+        patience = _LAST_CALLS
+        raise
+    finally:
+        workers.stop(patience)
+
+
+class _Outage:
+    """Holds back failures that may pass, in order, until it is clear that not every request meets them."""
+
+    def __init__(self, give_up: int | None) -> None:
+        self.pending: list[Answer] = []
+        self._give_up = give_up
+
+    def passed(self, answer: Answer) -> list[Answer]:
+        """What can be given out now that this answer is there."""
+        error = answer.error
+        if self._give_up is None:
+            return [answer]
+        if error is None or not error.retryable:
+            ready, self.pending = [*self.pending, answer], []
+            return ready
+        self.pending.append(answer)
+        if len(self.pending) >= self._give_up:
+            raise ModelError(
+                f"{len(self.pending)} requests in a row got no reply; the last: {error.message}",
+                remedy=error.remedy or "See to the server, and start again: what is finished is kept.",
+                retryable=True,
+                fatal=True,
+                status=error.status,
+            ) from error
+        return []
+
+
+def _settled(request: Request, future: Future[Reply]) -> Answer:
+    """The answer of one request; an error that every other request would meet as well is raised."""
+    try:
+        return Answer(request, reply=future.result())
+    except ModelError as error:
+        if error.fatal:
+            raise
+        return Answer(request, error=error)

@@ -10,8 +10,7 @@ import msgspec
 
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.http.session import HttpError, Session
-from veriglot.llm.client import Closing, ModelError, Reply, Token, canonical, request_key
-from veriglot.llm.output_parser import asked_in_words
+from veriglot.llm.client import Client, ModelError, Reply, Token
 from veriglot.signatures import digest, signature
 
 if TYPE_CHECKING:
@@ -117,7 +116,7 @@ class _Server(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     names: dict[str, str | None]
 
 
-class OpenAI(Closing):
+class OpenAI(Client):
     """Asks a server that speaks OpenAI's API: messages go to `chat/completions`, a prompt to `completions`.
 
     Each request carries an `Idempotency-Key`, so that a gateway that honours it bills a call once, even where this
@@ -203,7 +202,7 @@ class OpenAI(Closing):
         """
         if request.schema is None:
             return self._send(request)
-        schema = digest([canonical(request.schema)])
+        schema = digest([msgspec.json.encode(request.schema, order="deterministic")])
         if schema not in self._schemas_refused:
             try:
                 return self._send(request)
@@ -218,7 +217,7 @@ class OpenAI(Closing):
 
     def _in_words(self, request: Request, refused: ModelError | None) -> Reply:
         try:
-            reply = self._send(asked_in_words(request))
+            reply = self._send(request.in_words())
         except ModelError:
             if refused is None:
                 raise
@@ -229,7 +228,7 @@ class OpenAI(Closing):
         path = "completions" if asked.prompt is not None else "chat/completions"
         parameters = self._parameters(asked)
         text: dict[str, Any] = {"prompt": asked.prompt} if asked.prompt is not None else {"messages": asked.messages}
-        key = request_key(self.signature, asked)
+        key = asked.key(self.signature)
         try:
             answer = self._session.post(
                 path, {"model": asked.model, **text, **parameters}, headers={"Idempotency-Key": key}

@@ -17,25 +17,14 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from veriglot.errors import UsageError
-from veriglot.llm.client import (
-    CacheError,
-    Closing,
-    Reply,
-    Request,
-    SpendingLimitError,
-    estimate_request,
-    request_key,
-    usage_of,
-)
+from veriglot.errors import UsageError, VeriglotError
+from veriglot.llm.client import Client, ModelError, Reply, Request
 from veriglot.plugins import Entry, Table
 from veriglot.storage.cache import Cache
 from veriglot.storage.checkpoint import Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from veriglot.llm.client import Client
 
 __all__ = ["CLIENTS", "Limits", "Store", "connect"]
 
@@ -84,6 +73,9 @@ def connect(name: str, *, cache: str | Path | None = None, limits: Limits | None
 # Spending limits: calls and tokens, over all threads, that stop before the call that would pass them.
 
 
+_RAISE = "What is finished is kept: raise the limit and start again to go on."
+
+
 class Limits:
     """What may be spent; share one object between clients that spend from the same purse.
 
@@ -120,14 +112,13 @@ class Limits:
         """Ask, if it may be paid for.
 
         Raises:
-            SpendingLimitError: it may not.
-            ModelError: as the client raises; a call without a reply costs nothing.
+            ModelError: it may not (fatal: what is finished is kept), or as the client raises, which costs nothing.
         """
-        ticket = self._hold(estimate_request(request) + (request.settings.max_tokens or 0))
+        ticket = self._hold(request.tokens + (request.settings.max_tokens or 0))
         try:
             reply = client.ask(request)
             with self._changed:
-                self._spent = self._spent + usage_of(request, reply)
+                self._spent = self._spent + reply.usage(request)
             return reply
         finally:
             with self._changed:
@@ -138,7 +129,7 @@ class Limits:
         with self._changed:
             while True:
                 if self._refused:
-                    raise SpendingLimitError(self._refused)
+                    raise ModelError(self._refused, remedy=_RAISE, retryable=True, fatal=True)
                 lacking = self._lacking(cost)
                 if not lacking:
                     ticket = max(self._reserved, default=0) + 1
@@ -163,7 +154,7 @@ class Limits:
         return ""
 
 
-class Limited(Closing):
+class Limited(Client):
     """A client that spends within limits.
 
     Put it inside `Cached`, not around it: what is in the cache costs nothing.
@@ -176,7 +167,7 @@ class Limited(Closing):
         self._client = client
 
     def ask(self, request: Request) -> Reply:
-        """As the client, and `SpendingLimitError` where the limit is reached."""
+        """As the client, and an error where the limit is reached."""
         return self.limits.ask(self._client, request)
 
     def close(self) -> None:
@@ -210,7 +201,7 @@ class Store:
         folder: made if it is not there.
 
     Raises:
-        CacheError: it cannot be made or opened, or is of another version.
+        VeriglotError: it cannot be made or opened, or is of another version.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -236,7 +227,7 @@ class Store:
 
     def put(self, key: str, request: Request, reply: Reply) -> None:
         """Keep a reply; on the disk when this returns."""
-        cost = usage_of(request, reply)
+        cost = reply.usage(request)
         blob = zlib.compress(msgspec.json.encode(reply), 6)
         row = (key, request.model, cost.tokens_in, cost.tokens_out, blob)
         self._cache.write("INSERT OR IGNORE INTO replies VALUES (?, ?, ?, ?, ?)", [row])
@@ -254,8 +245,8 @@ class Store:
         """Close the file; a second time does nothing."""
         self._cache.close()
 
-    def _error(self, what: str) -> CacheError:
-        return CacheError(
+    def _error(self, what: str) -> VeriglotError:
+        return VeriglotError(
             f"The folder of finished calls {self._folder} cannot be used: {what}",
             remedy="Free the disk, or name another folder; the calls in a new folder are paid for again.",
         )
@@ -328,10 +319,10 @@ def _claims_of(folder: Path) -> _Claims:
 # A client that never asks the same twice: finished calls are kept, calls under way are shared.
 
 
-class Cached(Closing):
+class Cached(Client):
     """Answers from a folder of finished calls, and asks the client only what is not there.
 
-    A call is known by the client's signature and the whole request (`request_key`), so that another model, setting,
+    A call is known by the client's signature and the whole request (`Request.key`), so that another model, setting,
     seed or server is another call. The reply is in the folder before `ask` returns: a process that is killed at any
     moment pays again for nothing that it had received. Several threads, clients and processes may use one folder; a
     call that one of them has under way is waited for by the others. Failures are not kept.
@@ -341,7 +332,7 @@ class Cached(Closing):
         folder: where finished calls are kept; made if it is not there. It belongs on a local disk.
 
     Raises:
-        CacheError: the folder cannot be used.
+        VeriglotError: the folder cannot be used.
     """
 
     def __init__(self, client: Client, folder: str | Path) -> None:
@@ -363,16 +354,16 @@ class Cached(Closing):
 
     def has(self, request: Request) -> bool:
         """Whether the reply is in the folder, so that asking costs nothing."""
-        return self._store.get(request_key(self.signature, request)) is not None
+        return self._store.get(request.key(self.signature)) is not None
 
     def ask(self, request: Request) -> Reply:
         """The kept reply, or the client's, kept from now on.
 
         Raises:
             ModelError: as the client.
-            CacheError: the folder cannot be read or written.
+            VeriglotError: the folder cannot be read or written.
         """
-        key = request_key(self.signature, request)
+        key = request.key(self.signature)
         reply = self._store.get(key)
         if reply is None:
             with self._store.claim(key):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from veriglot.errors import InputError
-from veriglot.llm.client import Closing, ModelError, Reply, Request, canonical
+from veriglot.llm.client import Client, ModelError, Reply, Request
 from veriglot.signatures import digest, signature
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class _File(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     rules: tuple[Rule, ...]
 
 
-class Scripted(Closing):
+class Scripted(Client):
     """Replies by rules. Tokens are words between blanks, and `max_tokens` cuts after so many of them.
 
     Args:
@@ -83,7 +83,9 @@ class Scripted(Closing):
         model: str | None = None,  # noqa: ARG002
     ) -> None:
         self._rules = _read(Path(rules)) if isinstance(rules, str | Path) else _checked(list(rules), None)
-        self.signature = signature(client=self.name, rules=digest([canonical(self._rules)])[:16])
+        self.signature = signature(
+            client=self.name, rules=digest([msgspec.json.encode(self._rules, order="deterministic")])[:16]
+        )
 
     def ask(self, request: Request) -> Reply:
         """Reply as the first rule has it that fits.

@@ -5,13 +5,13 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import torch
 import transformers
 
 from veriglot.errors import UsageError
 from veriglot.hub.checkpoints import device_for, hub_options, without_bars
-from veriglot.llm.client import Closing, ModelError, Reply, Token, canonical
-from veriglot.llm.output_parser import asked_in_words
+from veriglot.llm.client import Client, ModelError, Reply, Token
 from veriglot.signatures import checkpoint_revision, digest, signature
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _UNUSABLE = ("frequency_penalty", "presence_penalty")  # generate() has neither
 _OF_TOKENIZERS = ("revision", "trust_remote_code", "gguf_file", "local_files_only")
 
 
-class Local(Closing):
+class Local(Client):
     """Asks a causal language model that runs here. One request at a time: many users want a server.
 
     Settings that are None are the model's own generation configuration. Log probabilities are those of the model before
@@ -74,7 +74,7 @@ class Local(Closing):
             client=self.name,
             model=model,
             revision=checkpoint_revision(model, self._model.config),
-            options=digest([canonical(options)])[:16] if options else None,
+            options=digest([msgspec.json.encode(options, order="deterministic")])[:16] if options else None,
             dtype=str(self._model.dtype).removeprefix("torch."),
             device=self._device.type,
             transformers=transformers.__version__,
@@ -94,7 +94,7 @@ class Local(Closing):
                 f"This client runs {self.model!r}, and the request is for {request.model!r}.",
                 remedy="Open a client per local model.",
             )
-        asked = asked_in_words(request) if request.schema is not None else request
+        asked = request.in_words()
         with self._lock, torch.inference_mode():
             ids = self._encode(asked)
             generation = self._configuration(asked.settings, ids.shape[1])

@@ -21,7 +21,7 @@ from veriglot.datasets.silver.injection import (
     narrowed,
     read_reply,
 )
-from veriglot.llm.client import Closing, Message, Reply, Request
+from veriglot.llm.client import Client, Message, Reply, Request
 from veriglot.records import Evidence, Sample
 from veriglot.records.taxonomy import taxonomy
 
@@ -185,7 +185,7 @@ def test_prompts_know_every_type_and_show_what_the_model_needs() -> None:
     assert prompt_version("injection") == "injection@1"
 
 
-class _Counting(Closing):
+class _Counting(Client):
     """Says how many calls were under way at the same time."""
 
     name = "counting"

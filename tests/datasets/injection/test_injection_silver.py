@@ -15,7 +15,7 @@ from veriglot.datasets.silver.check import Change, Edited, check
 from veriglot.datasets.silver.injection import Injector, tasks
 from veriglot.datasets.silver.job import SilverRejection, Support, load_account, silver
 from veriglot.errors import UnknownNameError, UsageError
-from veriglot.llm.client import SpendingLimitError
+from veriglot.llm.client import ModelError
 from veriglot.llm.registry import Limited, Limits
 from veriglot.llm.scripted import Scripted
 from veriglot.records import Evidence, Sample
@@ -263,7 +263,7 @@ def test_a_model_says_what_is_supported(tmp_path: Path) -> None:
 def test_a_run_that_stops_goes_on_and_ends_with_the_same_bytes(tmp_path: Path) -> None:
     whole, part = tmp_path / "whole.jsonl", tmp_path / "part.jsonl"
     made(whole, count=20, jobs=1)
-    with pytest.raises(SpendingLimitError):
+    with pytest.raises(ModelError, match="The limit of"):
         made(part, Limited(Scripted(RULES), Limits(calls=70)), count=20, jobs=1)
     assert not part.exists()
     assert made(part, count=20, jobs=3).reused == 8  # a block of rows, of 7 calls each

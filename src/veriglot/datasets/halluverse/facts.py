@@ -15,7 +15,6 @@ from veriglot.datasets.prompts import filled, load_prompts, prompt_version
 from veriglot.datasets.quality import refusals_version, refuses
 from veriglot.datasets.queries import Reference, listed
 from veriglot.datasets.silver.injection import seed_fault
-from veriglot.llm.output_parser import after_thoughts
 from veriglot.records import Sample
 from veriglot.storage.checkpoint import FailedRow
 from veriglot.text.noise import garbled
@@ -224,7 +223,7 @@ def read_sentences(reply: Reply) -> list[str]:
     texts = listed(reply, _Listed)
     if texts is not None:
         return _clean(texts)
-    answer = after_thoughts(reply.text).strip()
+    answer = reply.answer.strip()
     with suppress(ValueError, SyntaxError):
         literal = ast.literal_eval(answer)
         if isinstance(literal, list) and all(isinstance(sentence, str) for sentence in literal):
@@ -482,7 +481,7 @@ def _taken(text: PageText, reply: Reply, wanted: int, attempt: int) -> list[_Fac
     if reply.finish == "filter":
         return [_FactRejection("held_back", "the provider held the reply back", "", attempt)] * wanted
     if not chosen:
-        answer = after_thoughts(reply.text)
+        answer = reply.answer
         if reply.finish == "length":
             return [
                 _FactRejection("cut", "the reply was cut at its length; raise max_tokens", answer, attempt)

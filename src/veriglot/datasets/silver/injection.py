@@ -14,7 +14,7 @@ from veriglot.datasets.prompts import filled, load_prompts
 from veriglot.datasets.quality import is_repetitive, refuses
 from veriglot.datasets.silver.check import Change, Edited, Violation, changes_of
 from veriglot.formats.tags import parse_tags
-from veriglot.llm.output_parser import after_thoughts
+from veriglot.llm.client import split_thoughts
 from veriglot.records import Sample, Span
 from veriglot.records.languages import same_language
 from veriglot.records.taxonomy import taxonomy
@@ -146,7 +146,7 @@ def read_reply(
     """
     if reply.finish == "filter":
         return Violation("held_back", "the provider held the reply back")
-    answer = after_thoughts(reply.text).strip()
+    answer = reply.answer.strip()
     if not any(c.isalnum() for c in answer):
         return Violation("no_text", "the reply holds no words")
     if reply.finish == "length":
@@ -168,7 +168,7 @@ def read_reply(
 
 def bare(text: str) -> str:
     """A reply without what models put around a text: thoughts, fences, a label, quotation marks."""
-    text = after_thoughts(text).strip()
+    text = split_thoughts(text)[1].strip()
     fenced = _FENCE.match(text)
     text = fenced[1].strip() if fenced else text
     text = _LABEL.sub("", text, count=1).strip()

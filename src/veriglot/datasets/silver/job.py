@@ -26,7 +26,6 @@ from veriglot.datasets.silver.check import Edited, Violation, check
 from veriglot.datasets.silver.injection import REPLACING, read_reply, seed_fault, tasks
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.llm.client import AnswerError, Settings
-from veriglot.llm.output_parser import after_thoughts, decode_answer
 from veriglot.records import Annotation, Evidence, Generator, Kind, Sample, Status, Unit
 from veriglot.records.taxonomy import taxonomy
 from veriglot.signatures import signature
@@ -129,7 +128,7 @@ def _marked(sample: Sample, changes: Sequence[Change] | None, detector: Detector
 
 def _verdict(reply: Reply, *, wanted: bool) -> Violation | None:
     try:
-        supported = decode_answer(reply, _SupportAnswer).supported
+        supported = reply.decode(_SupportAnswer).supported
     except AnswerError as error:
         return Violation("unchecked", f"the check cannot be read: {error.message}")
     if supported is wanted:
@@ -256,7 +255,7 @@ class _Job:
             text, finish = given, str(seed.meta.get("finish", "stop"))
             if not given:
                 (reply,) = yield (self.injector.passage_request(seed, attempt),)
-                text, finish = after_thoughts(reply.text).strip(), reply.finish
+                text, finish = reply.answer.strip(), reply.finish
             fault = seed_fault(text, seed, finish)
             if fault is None and self.support is not None and seed.evidence:
                 sample = msgspec.structs.replace(seed, response=text, annotations=())

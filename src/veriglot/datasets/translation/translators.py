@@ -10,9 +10,7 @@ import msgspec
 from veriglot.datasets.prompts import load_prompts, prompt_version
 from veriglot.datasets.quality import is_repetitive, refusals_version, refuses
 from veriglot.datasets.silver.injection import bare
-from veriglot.llm.client import Message, Request, Settings, canonical, usage_of
-from veriglot.llm.output_parser import after_thoughts
-from veriglot.llm.pool import ask_all
+from veriglot.llm.client import Message, Request, Settings, ask_all
 from veriglot.plugins import Entry, Table
 from veriglot.records.languages import find_language, same_language
 from veriglot.signatures import digest, signature
@@ -27,8 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from veriglot.datasets.translation.alignment import Aligner
-    from veriglot.llm.client import Client
-    from veriglot.llm.pool import Answer
+    from veriglot.llm.client import Answer, Client
 
 __all__ = [
     "FunctionTranslator",
@@ -246,7 +243,7 @@ class ModelTranslator:
             model=model,
             prompt=prompt_version("translation"),
             refusals=refusals_version(),
-            settings=digest([canonical(self._settings)])[:16],
+            settings=digest([msgspec.json.encode(self._settings, order="deterministic")])[:16],
             seed=seed,
             client=client.signature,
         )
@@ -277,10 +274,10 @@ def _read(wanted: TranslationRequest, answer: Answer) -> Translation:
         assert answer.error is not None
         return Translation("", "no_reply", answer.error.message)
     reply = answer.reply
-    cost = usage_of(answer.request, reply)
+    cost = reply.usage(answer.request)
     if reply.finish == "filter":
         return Translation(reply.text, "held_back", "the provider held the reply back", cost)
-    answer_text = after_thoughts(reply.text).strip()
+    answer_text = reply.answer.strip()
     if reply.finish == "length":
         return Translation(answer_text, "cut", "the reply was cut at its length; raise max_tokens", cost)
     text = answer_text if wanted.text[:1] in "\"“„«「'" else bare(_HEADED.sub("", answer_text, count=1))

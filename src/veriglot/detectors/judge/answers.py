@@ -14,7 +14,6 @@ import numpy as np
 
 from veriglot.judging.base import DIGITS, runs
 from veriglot.llm.client import AnswerError, Reply
-from veriglot.llm.output_parser import after_thoughts, decode_answer
 from veriglot.records import Span, Word
 from veriglot.text.normalization import normalise
 from veriglot.text.segmentation import sentences, words
@@ -386,12 +385,12 @@ def read_answer(reply: Reply, type_: type[T]) -> T:
         raise AnswerError(
             f"The judge's reply was cut at its length{_excerpt(reply.text)}", remedy="Raise the option max_tokens."
         )
-    text = _whole(after_thoughts(reply.text))
+    text = _whole(reply.answer)
     if not text.strip():
         raise AnswerError("The judge's reply is empty.")
     values = [value for value in _values(text) if _fits(value, type_)]
     if not values:
-        return decode_answer(msgspec.structs.replace(reply, text=text), type_)  # which raises, and says where
+        return msgspec.structs.replace(reply, text=text).decode(type_)  # which raises, and says where
     if any(value != values[0] for value in values[1:]):
         raise AnswerError(f"The judge's reply holds {len(values)} answers that differ{_excerpt(text)}")
     return msgspec.convert(values[0], type_)

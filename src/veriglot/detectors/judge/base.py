@@ -17,9 +17,8 @@ import msgspec
 from veriglot.detectors.judge.answers import spans_of
 from veriglot.errors import InputError, UnknownNameError, UsageError, VeriglotError
 from veriglot.judging.base import BaseDetector, NotScored, admit, without_words
-from veriglot.llm.client import Closing, Message, ModelError, Reply, Request, Settings, canonical
+from veriglot.llm.client import Answer, Client, Message, ModelError, Reply, Request, Settings, ask_all
 from veriglot.llm.client import preset as preset_settings
-from veriglot.llm.pool import Answer, ask_all
 from veriglot.llm.registry import Limits, connect
 from veriglot.records import Status
 from veriglot.records.languages import find_language
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from veriglot.judging.base import ResolvedLanguage
-    from veriglot.llm.client import Client
     from veriglot.records import JudgedUnit, Prediction, Sample, Span, Word
     from veriglot.storage.checkpoint import Usage
 
@@ -191,7 +189,7 @@ class _Asking:
         return {
             "model": self.model_name,
             "client": digest([client.signature])[:12],
-            "settings": canonical(self.generation(bound)).decode(),
+            "settings": msgspec.json.encode(self.generation(bound), order="deterministic").decode(),
             "samples": self.samples if self.samples > 1 else None,
             "seed": self.seeds[0],
             "probabilities": "tokens" if self.probabilities else None,
@@ -208,7 +206,7 @@ def _mapping(name: str, given: Mapping[str, Any] | str) -> dict[str, Any]:
         raise UsageError(f"The option {name} is no JSON object: {given!r}.") from error
 
 
-class _Steady(Closing):
+class _Steady(Client):
     """A client whose every failure is that of one request, unless all others would meet it as well."""
 
     def __init__(self, client: Client) -> None:

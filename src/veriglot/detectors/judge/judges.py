@@ -24,7 +24,7 @@ from veriglot.judging.base import DIGITS, NotScored, has_fact_rules, text_langua
 from veriglot.judging.classifiers import group_units
 from veriglot.judging.nli import Claim
 from veriglot.llm.client import AnswerError, estimate_tokens
-from veriglot.llm.output_parser import schema_of
+from veriglot.llm.client import schema_of
 from veriglot.records import JudgedUnit, Span, Status, Word
 from veriglot.records.taxonomy import taxonomy as find_taxonomy
 from veriglot.text.facts import facts
@@ -33,8 +33,7 @@ from veriglot.text.segmentation import sentences, words
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from veriglot.llm.client import Reply, Request
-    from veriglot.llm.pool import Answer
+    from veriglot.llm.client import Answer, Reply, Request
     from veriglot.records import Evidence, Sample
 
 __all__ = ["judge"]

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypedDict, TypeVar
 import msgspec
 from msgspec.structs import asdict, replace
 
-from veriglot.llm.client import Message, Request, Settings, ask_all
-from veriglot.llm.client import schema_of
+from veriglot.llm.client import Message, Request, Settings, ask_all, schema_of
 from veriglot.records import encode
 from veriglot.storage.checkpoint import Checkpoint, FailedRow, Usage, failed_rows
 from veriglot.storage.files import final_path, open_whole, write_json

@@ -23,8 +23,7 @@ from veriglot.errors import UnknownNameError, UsageError
 from veriglot.judging.base import DIGITS, NotScored, has_fact_rules, text_language, without_words
 from veriglot.judging.classifiers import group_units
 from veriglot.judging.nli import Claim
-from veriglot.llm.client import AnswerError, estimate_tokens
-from veriglot.llm.client import schema_of
+from veriglot.llm.client import AnswerError, estimate_tokens, schema_of
 from veriglot.records import JudgedUnit, Span, Status, Word
 from veriglot.records.taxonomy import taxonomy as find_taxonomy
 from veriglot.text.facts import facts

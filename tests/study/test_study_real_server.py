@@ -17,7 +17,7 @@ import msgspec
 import pytest
 from real_server import CONTEXT, EXAMPLE, MODEL, RealServer, start_real_server
 
-from veriglot.llm.client import Message, ModelError, Request, Settings, decode_answer, schema_of
+from veriglot.llm.client import Message, ModelError, Request, Settings, schema_of
 from veriglot.llm.registry import connect
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ def test_log_probabilities_belong_to_the_tokens_of_the_reply(client: Client) -> 
 def test_an_answer_follows_its_schema(client: Client) -> None:
     request = ask("Can this be answered: who built the bridge?", schema=schema_of(Verdict))
     settings = msgspec.structs.replace(request.settings, max_tokens=200)
-    answer = decode_answer(client.ask(msgspec.structs.replace(request, settings=settings)), Verdict)
+    answer = client.ask(msgspec.structs.replace(request, settings=settings)).decode(Verdict)
     assert isinstance(answer.answerable, bool)
 
 

@@ -224,7 +224,7 @@ class Account:
         return self.exit_code
 
     def _where(self) -> str:
-        files = [str(checkpoint.failures.path) for checkpoint in self._checkpoints if checkpoint.failed]
+        files = [str(checkpoint.failures.path) for checkpoint in self._checkpoints if checkpoint.tally.failed]
         return f" (see {files[0]}{f' and {len(files) - 1} more' if len(files) > 1 else ''})" if files else ""
 
     def _tell_repairs(self) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any, Unpack
 
     from veriglot.llm.client import Answer, Client, Reply
-    from veriglot.storage.checkpoint import FailedRows, Option, Row, Tally
+    from veriglot.storage.checkpoint import Option, Row, Tally
 
 __all__ = [
     "Account",
@@ -289,7 +289,7 @@ class _Counts(Protocol[M, C]):
         """The counts so far."""
 
 
-def _account_of(rows: Iterable[M], counts: Callable[[], _Counts[M, U]], failed: FailedRows) -> Account[U]:
+def _account_of(rows: Iterable[M], counts: Callable[[], _Counts[M, U]], failed: int, lost: Usage) -> Account[U]:
     """Account for what was made, row by row, and for what was spent on failed rows."""
     languages: dict[str, _Counts[M, U]] = {}
     total = counts()
@@ -299,8 +299,8 @@ def _account_of(rows: Iterable[M], counts: Callable[[], _Counts[M, U]], failed: 
         for part in (languages[row.language], total):
             part.add(row)
             part.usage += row.usage
-    total.usage += failed.usage
-    return Account({tag: languages[tag].account() for tag in sorted(languages)}, total.account(), failed.rows)
+    total.usage += lost
+    return Account({tag: languages[tag].account() for tag in sorted(languages)}, total.account(), failed)
 
 
 def ranked(counts: Mapping[str, int]) -> dict[str, int]:
@@ -332,6 +332,6 @@ def _split(type_: type[_Generated], counts: Callable[[], _Counts[Any, Any]] | No
                 yield row
 
     if counts is not None:
-        write_json(account_path(output), _account_of(written(), counts, failed_rows(output)), indent=2)
+        write_json(account_path(output), _account_of(written(), counts, *failed_rows(output)), indent=2)
     else:
         deque(written(), maxlen=0)

@@ -384,7 +384,7 @@ def _finish(rows: Path, target: Path) -> None:
         dict(sorted(spans.items())),
         dict(sorted(named.items())),
         tuple(sorted(named.keys() - taxonomies().keys())),
-        failed_rows(output).rows,
+        failed_rows(output)[0],
     )
     write_json(account_path(output), account, indent=2)
 

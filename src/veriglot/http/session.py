@@ -17,6 +17,7 @@ from email.utils import parsedate_to_datetime
 from functools import cached_property
 from http import HTTPStatus
 from ipaddress import ip_address
+from itertools import count
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Self
 from urllib.parse import urlsplit
 
@@ -31,9 +32,7 @@ if TYPE_CHECKING:
 
     import httpx2
 
-__all__ = [
-    "HttpError", "Response", "Session", "checked_address", "refuse_secrets", "retry_after",
-]  # fmt: skip
+__all__ = ["HttpError", "Response", "Session", "checked_address", "refuse_secrets"]
 
 
 # What may be the address of a server: nothing that holds a secret, since addresses are written down.
@@ -178,11 +177,8 @@ def _with_scheme(header: str, value: str) -> str:
 # What can go wrong with a request over HTTP, as one error: what the server did, and whether asking again can help.
 
 
-RETRYABLE = frozenset({408, 409, 425, 429, *range(500, 600)}) - {501, 505}
-"""Statuses after which the same request may succeed: too early, too many, a lock, and what is broken for now."""
-
-Trouble = Literal["status", "connection", "timeout", "json", "closed"]
-"""The kinds of trouble: a status that is no success, no connection or a cut one, too slow, not JSON, session closed."""
+# Statuses after which the same request may succeed: too early, too many, a lock, and what is broken for now.
+_RETRYABLE = frozenset({408, 409, 425, 429, *range(500, 600)}) - {501, 505}
 
 _REMEDIES = {
     401: "Name the environment variable that holds the key, and check the key.",
@@ -199,7 +195,7 @@ class HttpError(VeriglotError):
     Attributes:
         status: the HTTP status, or None where no answer arrived.
         retryable: whether the same request may succeed later.
-        trouble: the kind of trouble, one word.
+        trouble: a `status` that is no success, no `connection` or a cut one, `timeout`, no `json`, session `closed`.
         body: the beginning of what the server said, with secrets blacked out; empty where it said nothing.
         retry_after: the seconds that the server asked to wait, or None.
         attempts: how many times the request was sent.
@@ -212,7 +208,7 @@ class HttpError(VeriglotError):
         remedy: str = "",
         status: int | None = None,
         retryable: bool = False,
-        trouble: Trouble = "status",
+        trouble: Literal["status", "connection", "timeout", "json", "closed"] = "status",
         body: str = "",
         retry_after: float | None = None,
     ) -> None:
@@ -233,27 +229,6 @@ class HttpError(VeriglotError):
         return self
 
 
-def _of_status(where: str, status: int, detail: str, body: str, retry_after: float | None) -> HttpError:
-    """The error of an answer whose status is no success; the texts hold no secrets."""
-    try:
-        phrase = f" {HTTPStatus(status).phrase}"
-    except ValueError:  # a status of the server's own invention
-        phrase = ""
-    detail = f": {detail}" if detail else ""
-    retryable = status in RETRYABLE
-    remedy = _REMEDIES.get(status, "Try again later; what is finished is kept." if retryable else "")
-    if 300 <= status < 400:
-        remedy = "Give the address that it points to; a key is not carried along to another address."
-    return HttpError(
-        f"{where} answered {status}{phrase}{detail}",
-        remedy=remedy,
-        status=status,
-        retryable=retryable,
-        body=body,
-        retry_after=retry_after,
-    )
-
-
 # The answer of a web server: status, headers and bytes, with the JSON in them.
 
 
@@ -271,14 +246,6 @@ class Response:
     headers: Mapping[str, str]
     data: bytes
 
-    @cached_property
-    def _content(self) -> Any:
-        try:
-            return msgspec.json.decode(self.data)
-        except msgspec.DecodeError:
-            # Python's own decoder also takes NaN, Infinity and half surrogate pairs, which model servers do write.
-            return json_.loads(self.data)
-
     def json(self) -> Any:
         """The body as JSON; decoded once.
 
@@ -288,32 +255,33 @@ class Response:
         return self._content
 
     @property
-    def is_json(self) -> bool:
-        """Whether the body is JSON."""
-        try:
-            self.json()
-        except ValueError:
-            return False
-        return True
+    def retry_after(self) -> float | None:
+        """The seconds to wait that the server asks for, at least 0; None where it asks for none that can be read."""
+        return _retry_after(self.headers)
 
     def message(self) -> str:
         """What an error says in words, where it says it as JSON APIs do (`error.message` and the like); else empty."""
-        content = self.json() if self.is_json else ""
+        try:
+            content = self.json()
+        except ValueError:
+            return ""
         while isinstance(content, dict):
             content = content.get("error") or content.get("message") or content.get("detail")
         return content if isinstance(content, str) else ""
 
+    @cached_property
+    def _content(self) -> Any:
+        try:
+            return msgspec.json.decode(self.data)
+        except msgspec.DecodeError:
+            # Python's own decoder also takes NaN, Infinity and half surrogate pairs, which model servers do write.
+            return json_.loads(self.data)
 
-def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
-    """The seconds to wait that `Retry-After` names, as a number or as a date (RFC 9110, section 10.2.3).
 
-    Args:
-        headers: by lower-case name.
-        now: the time that a date is held against; the server's own `Date` where it sent one, so that clocks that
-            disagree do no harm, and otherwise this machine's.
+def _retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
+    """The seconds that `Retry-After` names, as a number or as a date (RFC 9110, section 10.2.3).
 
-    Returns:
-        Seconds, at least 0; None where there is no such header or it cannot be read.
+    A date is held against the server's own `Date` where it sent one, so that clocks that disagree do no harm.
     """
     value = headers.get("retry-after", "").strip()
     if not value:
@@ -447,15 +415,13 @@ class Session:
         path: str = "",
         params: Mapping[str, Any] | None = None,
         *,
-        expect_json: bool = True,
         review: Callable[[Response | HttpError], HttpError | None] | None = None,
     ) -> Response:
-        """Ask for a page.
+        """Ask for a page of JSON.
 
         Args:
             path: what is put behind the session's address.
             params: the query; None values are left out.
-            expect_json: whether the answer has to be JSON.
             review: looks at what an attempt gave, an answer or an error, and gives the error to raise in its place,
                 which says whether to try again; None leaves it as it is. For servers that refuse with status 200.
 
@@ -466,62 +432,58 @@ class Session:
             HttpError: there was no such answer, after all attempts.
         """
         query = {name: value for name, value in (params or {}).items() if value is not None}
-        return self._ask("GET", path, params=query, expect_json=expect_json, review=review)
+        return self._ask("GET", path, params=query, review=review)
 
-    def post(
-        self, path: str, json: Any = None, *, headers: Mapping[str, str] | None = None, expect_json: bool = True
-    ) -> Response:
+    def post(self, path: str, json: Any = None, *, headers: Mapping[str, str] | None = None) -> Response:
         """Send a body as JSON; arguments, result and errors otherwise as for `get`.
 
         Args:
             path: what is put behind the session's address.
             json: the body: anything that JSON can hold, records included.
             headers: sent with this request only.
-            expect_json: whether the answer has to be JSON.
         """
         sent = {"content-type": "application/json", **(headers or {})}
-        return self._ask("POST", path, content=msgspec.json.encode(json), headers=sent, expect_json=expect_json)
+        return self._ask("POST", path, content=msgspec.json.encode(json), headers=sent)
 
     def _ask(
         self,
         method: str,
         path: str,
         *,
-        expect_json: bool,
         review: Callable[[Response | HttpError], HttpError | None] | None = None,
         **parts: Any,
     ) -> Response:
         url = f"{self.base_url}/{path.lstrip('/')}" if path else self.base_url
-        attempt = 0
-        while True:
-            attempt += 1
-            try:
-                answer = self._once(method, url, expect_json, parts)
-                refused = review(answer) if review is not None else None
-            except HttpError as error:
-                refused = (review and review(error)) or error
-            else:
-                if refused is None:
-                    return answer
-            too_long = (refused.retry_after or 0.0) > self.longest_wait
-            if not refused.retryable or too_long or attempt > self._retries or self._stopped.is_set():
-                raise refused.after(attempt) from None
-            wait = self._seconds(refused, attempt)
-            _LOG.info("attempt %d: %s; next in %.2f s", attempt, refused.message, wait)
+        for attempt in count(1):
+            outcome = self._once(f"{method} {url}", method, url, parts)
+            error = outcome if isinstance(outcome, HttpError) else None
+            if review is not None:
+                error = review(outcome) or error
+            if error is None:
+                assert isinstance(outcome, Response)
+                return outcome
+            too_long = (error.retry_after or 0.0) > self.longest_wait
+            if not error.retryable or too_long or attempt > self._retries or self._stopped.is_set():
+                raise error.after(attempt)
+            wait = self._seconds(error, attempt)
+            _LOG.info("attempt %d: %s; next in %.2f s", attempt, error.message, wait)
             self._stopped.wait(wait)
+        raise AssertionError("attempts are counted without end")
 
-    def _once(self, method: str, url: str, expect_json: bool, parts: dict[str, Any]) -> Response:
+    def _once(self, where: str, method: str, url: str, parts: dict[str, Any]) -> Response | HttpError:
+        """What one attempt gives. No error is raised inside a library's exception, which may hold the request."""
         self._pace.wait()
-        where = f"{method} {url}"
         if self._stopped.is_set():
-            raise HttpError(f"{where} was not sent: the session is closed", retryable=True, trouble="closed")
+            return HttpError(f"{where} was not sent: the session is closed", retryable=True, trouble="closed")
         answer = self._exchange(method, url, where, parts)
-        if isinstance(answer, HttpError):  # raised here, where no exception that knows the request is at hand
-            raise answer
+        if isinstance(answer, HttpError):
+            return answer
         if not 200 <= answer.status < 300:
-            raise self._refused(where, answer)
-        if expect_json and not answer.is_json:  # raised outside of the decoder's exception, which holds the text
-            raise HttpError(
+            return self._refused(where, answer)
+        try:
+            answer.json()
+        except ValueError:
+            return HttpError(
                 f"{where} did not answer with whole JSON: {self._excerpt(answer.data, _SHORT)}",
                 remedy="Check that the address is that of an API, and what stands between it and here.",
                 status=answer.status,
@@ -575,15 +537,30 @@ class Session:
         )
 
     def _refused(self, where: str, answer: Response) -> HttpError:
-        wait = retry_after(answer.headers)
+        """The error of an answer whose status is no success; the texts hold no secrets."""
+        status, wait = answer.status, answer.retry_after
+        try:
+            phrase = f" {HTTPStatus(status).phrase}"
+        except ValueError:  # a status of the server's own invention
+            phrase = ""
         excerpt = self._excerpt(answer.message() or answer.data, _SHORT)
-        error = _of_status(where, answer.status, excerpt, self._excerpt(answer.data), wait)
-        if error.retryable and wait is not None:
+        retryable = status in _RETRYABLE
+        remedy = _REMEDIES.get(status, "Try again later; what is finished is kept." if retryable else "")
+        if 300 <= status < 400:
+            remedy = "Give the address that it points to; a key is not carried along to another address."
+        if retryable and wait is not None:
             if wait > self.longest_wait:
-                error.remedy = f"The server asks to wait {wait:.0f} s: try again then; what is finished is kept."
+                remedy = f"The server asks to wait {wait:.0f} s: try again then; what is finished is kept."
             else:
                 self._pace.hold(wait)
-        return error
+        return HttpError(
+            f"{where} answered {status}{phrase}{': ' if excerpt else ''}{excerpt}",
+            remedy=remedy,
+            status=status,
+            retryable=retryable,
+            body=self._excerpt(answer.data),
+            retry_after=wait,
+        )
 
     def _excerpt(self, data: str | bytes, length: int = _EXCERPT) -> str:
         text = data if isinstance(data, str) else data[: 8 * length].decode("utf-8", "replace")

@@ -557,9 +557,9 @@ def run_jobs(
             job.checkpoint.close()
     tally = Tally()
     for job in jobs:
-        tally.statuses.update(job.checkpoint.statuses)
-        tally.failed += job.checkpoint.failed
-        tally.reused += job.checkpoint.reused
+        tally.statuses.update(job.checkpoint.tally.statuses)
+        tally.failed += job.checkpoint.tally.failed
+        tally.reused += job.checkpoint.tally.reused
     return tally
 
 

@@ -9,7 +9,6 @@ line break, which is cut off on opening.
 
 from __future__ import annotations
 
-import mmap
 import os
 import time
 from collections import Counter, deque
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Checkpoint",
     "FailedRow",
-    "FailedRows",
     "InputFile",
     "JsonLines",
     "Manifest",
@@ -97,10 +95,7 @@ class JsonLines:
             The number of bytes cut off; 0 where the last line was whole or there is no file.
         """
         size = self.path.stat().st_size if self.path.exists() else 0
-        if not size:
-            return 0
-        with self.path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-            whole = content.rfind(b"\n") + 1
+        whole = sum(len(line) + 1 for line in self.lines())
         if whole < size:
             os.truncate(self.path, whole)
         return size - whole
@@ -219,7 +214,7 @@ class Manifest(msgspec.Struct, frozen=True):
         if manifest is None or manifest.version != _VERSION:
             raise UsageError(
                 f"{path} does not say how its output was made: it is damaged or from another version.",
-                remedy="Type the command again with --overwrite to make the output anew, or name another output.",
+                remedy=_RESTART,
             )
         return manifest
 
@@ -286,20 +281,10 @@ class FailedRow(msgspec.Struct, frozen=True, omit_defaults=True):
         return InputError(self.message, remedy=self.remedy, path=self.path, line=self.line, field=self.field)
 
 
-class FailedRows(msgspec.Struct, frozen=True):
-    """The failed rows of an output: how many, and what was spent on them all the same."""
-
-    rows: int = 0
-    usage: Usage = Usage()
-
-
-def failed_rows(output: Path) -> FailedRows:
-    """What the file of failed rows beside an output holds; nothing where there is none."""
-    rows, usage = 0, Usage()
-    for row in _decoded(JsonLines(_failed_path(output)), FailedRow, "is damaged"):
-        rows += 1
-        usage += Usage(row.calls, row.tokens_in, row.tokens_out)
-    return FailedRows(rows, usage)
+def failed_rows(output: Path) -> tuple[int, Usage]:
+    """How many rows of an output failed, and what was spent on them all the same."""
+    rows = list(_decoded(JsonLines(_failed_path(output)), FailedRow, "is damaged"))
+    return len(rows), sum((Usage(row.calls, row.tokens_in, row.tokens_out) for row in rows), Usage())
 
 
 def _failed_path(output: Path) -> Path:
@@ -379,7 +364,7 @@ class Checkpoint:
         restart: make the output anew, whatever is there.
         retry: take up a finished or half-finished output at its first failed row, and make it anew from there.
         maker: what the signature is of, in one word for messages.
-        statuses, failed, reused: what became of the rows so far; see `Tally`.
+        tally: what became of the rows so far.
         finished: whether every row is done.
     """
 
@@ -392,9 +377,7 @@ class Checkpoint:
     restart: bool = False
     retry: bool = False
     maker: str = "detector"
-    statuses: Counter[str] = field(default_factory=Counter, init=False)
-    failed: int = field(default=0, init=False)
-    reused: int = field(default=0, init=False)
+    tally: Tally = field(default_factory=Tally, init=False)
     finished: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
@@ -406,11 +389,6 @@ class Checkpoint:
         self._lock: Lock | None = None
         self._earlier: float | None = 0.0  # seconds of earlier calls; None where they did not say
         self._began = self._saved = 0.0
-
-    @property
-    def done(self) -> int:
-        """Rows that need no more work: written, or noted as failed."""
-        return self.statuses.total() + self.failed
 
     def check(self) -> None:
         """Whether `open` may take the output, without taking it: cheap, so that a wrong call stops before any work.
@@ -472,7 +450,7 @@ class Checkpoint:
         source = iter(rows)
         failed = {row.row for row in self._failed_rows()}
         heads = self._heads()
-        for number in range(self.done):
+        for number in range(self.tally.rows):
             row = next(source, None)
             if number in failed:
                 continue
@@ -489,13 +467,13 @@ class Checkpoint:
         # After a power failure the file of failed rows must not know less than the rows that followed them.
         self.failures.sync()
         self.rows.append(msgspec.json.encode(record))
-        self.statuses[getattr(record, "status", "done")] += 1
+        self.tally.statuses[getattr(record, "status", "done")] += 1
         self._note_time()
 
     def fail(self, row: FailedRow) -> None:
         """Add the next row, which could not be read or done."""
-        self.failures.append(msgspec.json.encode(msgspec.structs.replace(row, row=self.done)))
-        self.failed += 1
+        self.failures.append(msgspec.json.encode(msgspec.structs.replace(row, row=self.tally.rows)))
+        self.tally.failed += 1
         self._note_time()
 
     def complete(self) -> None:
@@ -563,7 +541,7 @@ class Checkpoint:
             self.complete()
         finally:
             self.close()
-        return Tally(self.statuses, self.failed, self.reused)
+        return self.tally
 
     def _before(self) -> Manifest | None:
         return None if self.restart else Manifest.load(self.progress)
@@ -577,9 +555,9 @@ class Checkpoint:
         intact = self.output.exists() and self.output.stat().st_size == before.output_bytes
         if before.finished and intact and not anew:
             self.finished = True
-            self.statuses.update(before.statuses)
-            self.failed = before.failed
-            self.reused = self.done
+            self.tally.statuses.update(before.statuses)
+            self.tally.failed = before.failed
+            self.tally.reused = self.tally.rows
             if self.finish is not None:
                 self.rows.path.unlink(missing_ok=True)
             return
@@ -591,9 +569,9 @@ class Checkpoint:
         self.failures.repair()
         if self.retry:
             self._cut_at_first_failure()
-        self.statuses.update(head.status for head in self._heads())
+        self.tally.statuses.update(head.status for head in self._heads())
         self._drop_failures_ahead()
-        self.reused = self.done
+        self.tally.reused = self.tally.rows
 
     def _cut_at_first_failure(self) -> None:
         first = next(self._failed_rows(), None)
@@ -604,13 +582,13 @@ class Checkpoint:
 
     def _drop_failures_ahead(self) -> None:
         """Keep the failed rows that belong before or between the rows; those further on will be met again."""
-        written = self.statuses.total()
+        written = self.tally.statuses.total()
         for row in self._failed_rows():
-            if row.row is None or row.row > written + self.failed:
+            if row.row is None or row.row > written + self.tally.failed:
                 break
-            self.failed += 1
+            self.tally.failed += 1
         if self.failures.path.exists():
-            self.failures.keep(self.failed)
+            self.failures.keep(self.tally.failed)
 
     def _heads(self) -> Iterator[_Head]:
         return _decoded(self.rows, _Head, "is no finished row")
@@ -627,9 +605,9 @@ class Checkpoint:
         self._saved = time.monotonic()
         self._manifest = msgspec.structs.replace(
             self._manifest,
-            rows=self.statuses.total(),
-            failed=self.failed,
-            statuses=dict(sorted(self.statuses.items())),
+            rows=self.tally.statuses.total(),
+            failed=self.tally.failed,
+            statuses=dict(sorted(self.tally.statuses.items())),
             finished=finished,
             output_bytes=self.output.stat().st_size if finished else 0,
             seconds=None if self._earlier is None else round(self._earlier + self._saved - self._began, 3),

@@ -12,7 +12,7 @@ from urllib.parse import quote, urlsplit
 import msgspec
 
 from veriglot.errors import UsageError, VeriglotError
-from veriglot.http.session import HttpError, retry_after
+from veriglot.http.session import HttpError
 from veriglot.records.languages import get_language
 from veriglot.signatures import __version__, digest
 from veriglot.storage.cache import Cache
@@ -456,7 +456,7 @@ class Wikipedia:
             remedy="Try again later; what is fetched is kept." if retryable else "",
             code=code,
             retryable=retryable,
-            retry_after=retry_after(outcome.headers) if retryable else None,
+            retry_after=outcome.retry_after if retryable else None,
         )
 
     def _count(self, title: str, kind: str) -> int | None:

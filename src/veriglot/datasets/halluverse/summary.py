@@ -313,7 +313,7 @@ def summary_of(output: Path, people: Mapping[str, Person] | None, *, fact_failur
         for tag, language_counts in counts.items()
     }
     total = _language(rows, account.total, everything, fact_failures, account.failed)
-    spent = total.usage + failed_rows(facts_path(output)).usage
+    spent = total.usage + failed_rows(facts_path(output))[1]
     total = msgspec.structs.replace(total, **msgspec.structs.asdict(spent))
     known = people or {}
     group_people = [known[group] for group in everything.groups if group in known]

@@ -28,15 +28,18 @@ import uuid
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx2
 
 from veriglot.studio.items import import_all
-from veriglot.studio.people import invite, secret_of
+from veriglot.studio.people import invite
 from veriglot.studio.project import Project, load
-from veriglot.studio.store import Store, open_store
 from veriglot.studio.tables import Role
+from veriglot.studio.web import Studios
+
+if TYPE_CHECKING:
+    from veriglot.studio.store import Store
 
 SAMPLES = Path(__file__).resolve().parents[1] / "examples" / "samples.jsonl"
 PROJECT = """
@@ -265,11 +268,11 @@ async def measure(given: argparse.Namespace, folder: Path) -> bool:
     """Do it all; whether everything held."""
     project = write_data(folder, 2 * given.annotators, given.length)
     database = given.database or str(folder / "load.sqlite")
-    store = open_store(database)
+    (studio,) = Studios([project], database)
+    store = studio.store
     import_all(store, project)
     with store.writing() as tx:
-        secret = secret_of(project)
-        tokens = [invite(tx, project, secret, Role.ANNOTATOR).token for _ in range(given.annotators)]
+        tokens = [invite(tx, studio, Role.ANNOTATOR).token for _ in range(given.annotators)]
     server = Server(project.path, database)
     await server.start()
     sent, gone = Sent(), []

@@ -110,7 +110,7 @@ class Running:
     def link(self, slug: str = "one", role: str = "annotator", note: str | None = None) -> str:
         studio = self.studio(slug)
         with studio.store.writing() as tx:
-            return invite(tx, studio.project, studio.secret, Role(role), note=note).token
+            return invite(tx, studio, Role(role), note=note).token
 
     def visitor(self, slug: str = "one", role: str = "annotator", name: str | None = None) -> Visitor:
         """Somebody who has joined."""

@@ -8,12 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
+from sqlalchemy import select
 from sqlalchemy.exc import DBAPIError
 from studio_rows import event, marked, person, small
 
 from veriglot.studio.backup import backup, digest, restore, verify
 from veriglot.studio.store import Store, open_store
-from veriglot.studio.tables import Conflict, StoreError, now
+from veriglot.studio.tables import TABLES, Conflict, StoreError, now
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -94,7 +95,7 @@ def test_a_damaged_backup_is_refused_and_restores_nothing(tmp_path: Path, name: 
         with pytest.raises(StoreError):
             restore(path, target)
         with target.reading() as tx:
-            assert tx.projects() == []
+            assert tx.count(select(TABLES["projects"])) == 0
     (tmp_path / f"half-{name}").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(StoreError):
         verify(tmp_path / f"half-{name}")

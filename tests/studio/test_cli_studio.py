@@ -7,10 +7,10 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-from veriglot.studio.people import person_of_token, secret_of
+from veriglot.studio.people import person_of_token
 from veriglot.studio.project import load
-from veriglot.studio.store import open_store
 from veriglot.studio.tables import Role
+from veriglot.studio.web import Studios
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -42,11 +42,11 @@ def test_a_project_from_its_file_to_a_restored_backup(tmp_path: Path) -> None:
     (link,) = veriglot("invite", folder, "--role", "lead", "--public-url", "https://studio.example/").stdout.split()
     assert link.startswith("https://studio.example/join/")
     project = load(folder / "project.toml")
-    store = open_store(project.database)
-    with store.reading() as tx:
-        person = person_of_token(tx, project, secret_of(project), link.rpartition("/")[2])
+    (studio,) = Studios([project])
+    with studio.store.reading() as tx:
+        person = person_of_token(tx, studio, link.rpartition("/")[2])
         assert person.role is Role.LEAD
-    store.close()
+    studio.store.close()
     status = json.loads(veriglot("status", folder, "--json").stdout)
     assert status["items"] == [{"role": "normal", "language": "de", "count": 1}]
     assert [one["role"] for one in status["people"]] == ["lead"]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import stat
+from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 from hypothesis import given
@@ -13,10 +14,11 @@ from itsdangerous import URLSafeSerializer
 from sqlalchemy import select, text
 
 from veriglot.errors import InputError, UnknownNameError
-from veriglot.studio import people, tables
+from veriglot.studio import tables
 from veriglot.studio.items import register_project
-from veriglot.studio.people import InvitationError, invite, join, person_of_token
+from veriglot.studio.people import change, invite, join, person_of_token, renew, start_session
 from veriglot.studio.tables import Role, StoreError, now
+from veriglot.studio.web import InvitationError, Studio, _secret_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,35 +32,37 @@ PROJECT = '[project]\nname = "{slug}"\nslug = "{slug}"\ntask = "spans"\n[consent
 
 
 @pytest.fixture
-def project(store: Store, make_project: Callable[..., Project]) -> Project:
-    made = make_project(PROJECT.format(slug="one"))
-    register_project(store, made)
-    return made
+def studio(store: Store, make_project: Callable[..., Project]) -> Studio:
+    return served(store, make_project(PROJECT.format(slug="one")))
 
 
-def invited(store: Store, project: Project, role: Role = Role.ANNOTATOR) -> Invitation:
+def served(store: Store, project: Project) -> Studio:
+    return Studio(project, store, register_project(store, project).id, SECRET)
+
+
+def invited(store: Store, studio: Studio, role: Role = Role.ANNOTATOR) -> Invitation:
     with store.writing() as tx:
-        return invite(tx, project, SECRET, role, languages=["german"])
+        return invite(tx, studio, role, languages=["german"])
 
 
-def joined(store: Store, project: Project, token: str, name: str = "Ada", **more):
+def joined(store: Store, studio: Studio, token: str, name: str = "Ada", **more):
     with store.writing(lock="people") as tx:
-        return join(tx, project, SECRET, token, **{"name": name, "language": "en", "consent": True, **more})
+        return join(tx, studio, token, **{"name": name, "language": "en", "consent": True, **more})
 
 
-def reason(store: Store, project: Project, token: str, secret: bytes = SECRET) -> str:
+def reason(store: Store, studio: Studio, token: str, secret: bytes = SECRET) -> str:
     with store.reading() as tx, pytest.raises(InvitationError) as refused:
-        person_of_token(tx, project, secret, token)
+        person_of_token(tx, replace(studio, secret=secret), token)
     return refused.value.reason
 
 
-def test_a_link_lets_one_person_in_and_in_again(store: Store, project: Project) -> None:
-    made = invited(store, project)
+def test_a_link_lets_one_person_in_and_in_again(store: Store, studio: Studio) -> None:
+    made = invited(store, studio)
     assert made.person.works_in == ("de",)
-    person = joined(store, project, made.token, "  Ada\u0308  Lovelace ")
+    person = joined(store, studio, made.token, "  Ada\u0308  Lovelace ")
     assert (person.name, person.language, person.id) == ("Adä Lovelace", "en", made.person.id)
     assert person.key_expires_at > made.person.key_expires_at + timedelta(days=100)
-    again = joined(store, project, made.token, "Another", consent=False)
+    again = joined(store, studio, made.token, "Another", consent=False)
     assert again == person
 
 
@@ -67,19 +71,18 @@ def test_what_was_agreed_to_is_what_was_shown(
     store: Store, make_project: Callable[..., Project], language: str, shown: str
 ) -> None:
     """The page shows the nearest text that there is; that one is kept."""
-    made = make_project(PROJECT.format(slug="two") + 'de = "Ja."\n')
-    register_project(store, made)
+    made = served(store, make_project(PROJECT.format(slug="two") + 'de = "Ja."\n'))
     person = joined(store, made, invited(store, made).token, language=language)
     with store.reading() as tx:
         kept = tx.connection.execute(select(tables.people.c.consent).where(tables.people.c.id == person.id)).scalar()
     assert kept == shown
 
 
-def test_only_hashes_are_kept(store: Store, project: Project) -> None:
-    made = invited(store, project)
-    person = joined(store, project, made.token)
+def test_only_hashes_are_kept(store: Store, studio: Studio) -> None:
+    made = invited(store, studio)
+    person = joined(store, studio, made.token)
     with store.writing() as tx:
-        token = people.start_session(tx, project, person)
+        token = start_session(tx, studio, person)
     _, key = URLSafeSerializer(SECRET, salt="veriglot.studio.invitation").loads(made.token)
     with store.reading() as tx:
         kept = "".join(
@@ -87,61 +90,60 @@ def test_only_hashes_are_kept(store: Store, project: Project) -> None:
             for name in ("people", "events", "sessions")
             for row in tx.connection.execute(text(f"SELECT * FROM {name}"))
         )
-        assert people.person_of_session(tx, token) == person
+        assert tx.person_of_session(token) == person
     for secret in (made.token, key, token):
         assert secret not in kept
 
 
-def test_links_that_open_nothing(store: Store, project: Project, make_project: Callable[..., Project]) -> None:
-    made = invited(store, project)
+def test_links_that_open_nothing(store: Store, studio: Studio, make_project: Callable[..., Project]) -> None:
+    made = invited(store, studio)
     token = made.token
     body, _, signature = token.rpartition(".")
     for forged in ("", "x", token[:-1], token + "a", f"{body}.{signature[::-1]}", "é", "a" * 10_000, f"x{token}"):
-        assert reason(store, project, forged) == "forged"
-    assert reason(store, project, token, b"another secret of thirty-two bytes") == "forged"
+        assert reason(store, studio, forged) == "forged"
+    assert reason(store, studio, token, b"another secret of thirty-two bytes") == "forged"
     signer = URLSafeSerializer(SECRET, salt="veriglot.studio.invitation")
-    assert reason(store, project, signer.dumps(["one", "nobody's key"])) == "unknown"
+    assert reason(store, studio, signer.dumps(["one", "nobody's key"])) == "unknown"
     for odd in (signer.dumps("one"), signer.dumps([1]), signer.dumps({"a": 1, "b": 2, "c": 3}), signer.dumps(None)):
-        assert reason(store, project, odd) == "forged"
-    other = make_project(PROJECT.format(slug="two"), "two.toml")
-    register_project(store, other)
+        assert reason(store, studio, odd) == "forged"
+    other = served(store, make_project(PROJECT.format(slug="two"), "two.toml"))
     assert reason(store, other, token) == "unknown"
     _, key = signer.loads(token)
     assert reason(store, other, signer.dumps(["two", key])) == "unknown"
     with store.writing() as tx:
         tx.update_person(made.person.id, "test", key_expires_at=now() - timedelta(seconds=1))
-    assert reason(store, project, token) == "expired"
+    assert reason(store, studio, token) == "expired"
 
 
-def test_who_was_shut_out_stays_out_until_let_in(store: Store, project: Project) -> None:
-    made = invited(store, project)
-    person = joined(store, project, made.token)
+def test_who_was_shut_out_stays_out_until_let_in(store: Store, studio: Studio) -> None:
+    made = invited(store, studio)
+    person = joined(store, studio, made.token)
     with store.writing() as tx:
-        session = people.start_session(tx, project, person)
+        session = start_session(tx, studio, person)
     with store.writing() as tx:
-        people.revoke(tx, person.id)
-        assert people.person_of_session(tx, session) is None
-    assert reason(store, project, made.token) == "revoked"
+        change(tx, person.id, "revoke")
+        assert tx.person_of_session(session) is None
+    assert reason(store, studio, made.token) == "revoked"
     with store.writing() as tx:
-        people.restore(tx, person.id)
-        assert person_of_token(tx, project, SECRET, made.token).name == "Ada"
-        assert people.person_of_session(tx, session) is None
+        change(tx, person.id, "restore")
+        assert person_of_token(tx, studio, made.token).name == "Ada"
+        assert tx.person_of_session(session) is None
 
 
-def test_a_renewed_link_ends_the_old_one(store: Store, project: Project) -> None:
-    made = invited(store, project)
+def test_a_renewed_link_ends_the_old_one(store: Store, studio: Studio) -> None:
+    made = invited(store, studio)
     with store.writing() as tx:
-        new = people.renew(tx, project, SECRET, made.person.id)
-    assert reason(store, project, made.token) == "unknown"
-    assert joined(store, project, new.token).id == made.person.id
+        new = renew(tx, studio, made.person.id)
+    assert reason(store, studio, made.token) == "unknown"
+    assert joined(store, studio, new.token).id == made.person.id
 
 
-def test_sessions_end(store: Store, project: Project) -> None:
-    person = joined(store, project, invited(store, project).token)
+def test_sessions_end(store: Store, studio: Studio) -> None:
+    person = joined(store, studio, invited(store, studio).token)
     with store.writing() as tx:
-        tx.add_session(people._hash("old"), person.id, now() - timedelta(seconds=1))
-        assert people.person_of_session(tx, "old") is None
-        assert people.person_of_session(tx, "x" * 9999) is None
+        tx.add_session("old", person.id, now() - timedelta(seconds=1))
+        assert tx.person_of_session("old") is None
+        assert tx.person_of_session("x" * 9999) is None
         assert tx.count(select(tables.sessions)) == 1
         tx.end_sessions()
         assert tx.count(select(tables.sessions)) == 0
@@ -162,33 +164,33 @@ def test_sessions_end(store: Store, project: Project) -> None:
         ({"language": "de" + "-abcdefgh" * 9}, "language"),
     ],
 )
-def test_what_cannot_be_taken_is_refused_by_field(store: Store, project: Project, more: dict, field: str) -> None:
-    joined(store, project, invited(store, project).token, "Ada")
-    token = invited(store, project).token
+def test_what_cannot_be_taken_is_refused_by_field(store: Store, studio: Studio, more: dict, field: str) -> None:
+    joined(store, studio, invited(store, studio).token, "Ada")
+    token = invited(store, studio).token
     with pytest.raises(InputError) as refused:
-        joined(store, project, token, **{"name": "Grace", **more})
+        joined(store, studio, token, **{"name": "Grace", **more})
     assert refused.value.field == field
     with store.reading() as tx:
-        assert person_of_token(tx, project, SECRET, token).joined_at is None
+        assert person_of_token(tx, studio, token).joined_at is None
 
 
-def test_an_unknown_language_or_a_long_note_invites_nobody(store: Store, project: Project) -> None:
+def test_an_unknown_language_or_a_long_note_invites_nobody(store: Store, studio: Studio) -> None:
     with pytest.raises(UnknownNameError), store.writing() as tx:
-        invite(tx, project, SECRET, Role.ANNOTATOR, languages=["klingonish"])
+        invite(tx, studio, Role.ANNOTATOR, languages=["klingonish"])
     with store.reading() as tx:
         assert tx.people(tx.project("one").id) == []
 
 
 def test_the_secret_is_made_once_for_its_owner(make_project: Callable[..., Project]) -> None:
     project = make_project(PROJECT.format(slug="one"))
-    first = people.secret_of(project)
+    first = _secret_of(project)
     path = project.path.parent / "one.secret"
-    assert people.secret_of(project) == first
+    assert _secret_of(project) == first
     assert len(first) >= 32
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     path.write_text("short")
     with pytest.raises(StoreError, match="damaged"):
-        people.secret_of(project)
+        _secret_of(project)
 
 
 def test_the_secret_of_the_environment_wins_if_it_is_long(
@@ -196,13 +198,13 @@ def test_the_secret_of_the_environment_wins_if_it_is_long(
 ) -> None:
     project = make_project(PROJECT.format(slug="one"))
     monkeypatch.setenv("VERIGLOT_STUDIO_SECRET", "x" * 32)
-    assert people.secret_of(project) == b"x" * 32
+    assert _secret_of(project) == b"x" * 32
     monkeypatch.setenv("VERIGLOT_STUDIO_SECRET", "x" * 31)
     with pytest.raises(StoreError, match="fewer than 32"):
-        people.secret_of(project)
+        _secret_of(project)
 
 
 @given(st.text(max_size=600))
 def test_any_text_is_a_forged_link(token: str) -> None:
     with pytest.raises(InvitationError):
-        people.read_slug(SECRET, token)
+        Studio(cast("Project", None), cast("Store", None), 0, SECRET).read_token(token)

@@ -10,7 +10,7 @@ import pytest
 from rule_rows import RULES, spans, team
 
 from veriglot.studio.assignment import withdraw
-from veriglot.studio.people import restore, revoke
+from veriglot.studio.people import change
 from veriglot.studio.tables import ItemRole, Purpose, Role, State, now
 
 
@@ -56,7 +56,7 @@ def test_nobody_gets_work_before_they_join_or_after_they_were_shut_out(store, ma
     assert work.next(invited) is None
     begun = work.next(gone)
     with store.writing() as tx:
-        revoke(tx, gone.id)
+        change(tx, gone.id, "revoke")
     assert work.next(gone) is None
     other = work.person()
     assert next(iter(work.do(other))).item_id == begun.item_id
@@ -81,10 +81,10 @@ def test_somebody_who_is_let_in_again_finds_what_they_had(store, make_project):
     begun = work.next(person)
     work.act(begun, "save", spans((0, 3)))
     with store.writing() as tx:
-        revoke(tx, person.id)
+        change(tx, person.id, "revoke")
     work.next(other)
     with store.writing() as tx:
-        restore(tx, person.id)
+        change(tx, person.id, "restore")
     assert work.next(person) is None  # the other one has it now
     with store.writing() as tx:
         withdraw(tx, tx.assignments(work.id, person_id=other.id)[0].id, reason="test")

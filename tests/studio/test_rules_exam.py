@@ -76,7 +76,7 @@ def test_a_retry_has_the_same_items_where_there_are_no_others(store, make_projec
 
 
 def test_an_exam_that_was_reset_can_be_taken_again(store, make_project):
-    from veriglot.studio.people import reset_exam
+    from veriglot.studio.people import change
 
     work = team(store, make_project(EXAM))
     work.items(3, role=ItemRole.EXAM, gold=RIGHT)
@@ -85,7 +85,7 @@ def test_an_exam_that_was_reset_can_be_taken_again(store, make_project):
         work.do(person, Layer())
         exam.finish(store, work.project, person.id)
     with store.writing() as tx:
-        reset_exam(tx, person.id)
+        change(tx, person.id, "reset_exam")
     work.do(person, RIGHT)
     assert exam.finish(store, work.project, person.id).passed
     with store.reading() as tx:

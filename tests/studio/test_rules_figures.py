@@ -15,7 +15,7 @@ from veriglot.studio.adjudication import majority, settle
 from veriglot.studio.comparison import Comparison
 from veriglot.studio.dashboard import WorkedItem, measure_agreement, measure_pace, overview
 from veriglot.studio.layers import Layer, LayerUnit
-from veriglot.studio.people import revoke
+from veriglot.studio.people import change
 from veriglot.studio.project import PaceEntry
 from veriglot.studio.tables import ItemRole, Role
 from veriglot.text.segmentation import word_bounds
@@ -69,7 +69,7 @@ def test_the_overview_counts_what_there_is(store, make_project):
     for kind in ("confirm", "correct", "return"):
         work.act(work.next(reviewer), kind, MINE if kind == "correct" else None, comment="Why?")
     with store.writing() as tx:
-        revoke(tx, people[1].id)
+        change(tx, people[1].id, "revoke")
     with store.reading() as tx:
         found = overview(tx, work.project)
     german, chinese = found.languages

@@ -19,7 +19,7 @@ from rule_rows import RULES, Team, spans, team
 from veriglot.studio.adjudication import adjudicate, settle
 from veriglot.studio.assignment import apply_event, next_assignment, withdraw
 from veriglot.studio.layers import Layer
-from veriglot.studio.people import restore, revoke
+from veriglot.studio.people import change
 from veriglot.studio.project import load
 from veriglot.studio.review import validate
 from veriglot.studio.store import open_store
@@ -108,11 +108,11 @@ class Play:
     def _shut(self, person, what) -> None:
         if what % 5 == 0:
             with self.work.store.writing() as tx:
-                revoke(tx, person.id)
+                change(tx, person.id, "revoke")
 
     def _let_in(self, person, what) -> None:
         with self.work.store.writing() as tx:
-            restore(tx, person.id)
+            change(tx, person.id, "restore")
 
     def _take(self, person, what) -> None:
         mine = self._mine(person, what)

@@ -10,7 +10,7 @@ from rule_rows import RULES, spans, team
 from veriglot.studio.adjudication import adjudicate, disagreements, settle, submissions_of
 from veriglot.studio.dashboard import overview
 from veriglot.studio.layers import Layer, LayerSpan
-from veriglot.studio.people import revoke
+from veriglot.studio.people import change
 from veriglot.studio.review import count_verdicts, final_layer, ready_batches, validate
 from veriglot.studio.tables import BatchState, Conflict, ItemRole, Purpose, Refused, Role, State
 
@@ -259,7 +259,7 @@ def test_who_reviewed_a_thing_does_not_validate_it(store, make_project):
         assert row.purpose is Purpose.REVIEW
         work.act(row, "confirm", None)
     with store.writing() as tx:
-        revoke(tx, lead.id)
+        change(tx, lead.id, "revoke")
     assert work.next(reviewer) is None  # the validation has begun, and nobody is there for it
     with store.reading() as tx:
         assert overview(tx, work.project).notes == ["Batch 1 waits for somebody who had no hand in it to check it."]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from studio_server import event, layer
 
-from veriglot.studio.people import revoke
+from veriglot.studio.people import change
 from veriglot.studio.tables import now
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def test_expired_and_withdrawn_links_open_nothing(studio: Running) -> None:
     with here.store.writing() as tx:
         by_name = {person.name: person for person in tx.people(here.id)}
         tx.update_person(by_name[old.name].id, "test", key_expires_at=now() - timedelta(seconds=1))
-        revoke(tx, by_name[gone.name].id)
+        change(tx, by_name[gone.name].id, "revoke")
     for visitor, code in ((old, "invitation_expired"), (gone, "invitation_revoked")):
         answer = studio.client().post("/api/join", json={"token": visitor.token})
         assert (answer.status_code, answer.json()["error"]["code"]) == (403, code)

@@ -6,7 +6,7 @@ import os
 import re
 import sys
 import unicodedata
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -68,15 +68,22 @@ def _project_at(path: Path) -> Project:
 @contextmanager
 def _opened(project: Project, database: str | None, *, create: bool = False) -> Iterator[Store]:
     """The store of a project."""
-    try:
+    with _extra():
         from veriglot.studio.store import open_store
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("The studio", "studio") from error
     store = open_store(database or project.database, create=create)
     try:
         yield store
     finally:
         store.close()
+
+
+@contextmanager
+def _extra() -> Iterator[None]:
+    """Say what to install where what is imported within is not there."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("The studio", "studio") from error
 
 
 @app.command("init")
@@ -196,16 +203,14 @@ def invite(
         raise UsageError(f"{count:,} links are too many.", remedy=f"Ask for {_MOST_LINKS:,} at most.")
     url, tags = public_url or "http://127.0.0.1:8321", parts(languages or "")
     loaded = _project_at(project)
-    with _opened(loaded, database, create=True) as store:
-        from veriglot.studio.items import register_project
+    with _extra():
         from veriglot.studio.people import invite as make_invitation
-        from veriglot.studio.people import secret_of
         from veriglot.studio.tables import Role
-
-        register_project(store, loaded)
-        secret = secret_of(loaded)
-        with store.writing() as tx:
-            made = [make_invitation(tx, loaded, secret, Role(role), languages=tags, note=note) for _ in range(count)]
+        from veriglot.studio.web import Studios
+    with closing(Studios([loaded], database)) as studios:
+        (studio,) = studios
+        with studio.store.writing() as tx:
+            made = [make_invitation(tx, studio, Role(role), languages=tags, note=note) for _ in range(count)]
     links = [f"{url.rstrip('/')}/join/{invitation.token}" for invitation in made]
     if json:
         print_json(
@@ -606,11 +611,9 @@ def serve(
     With a proxy:  veriglot studio serve my-project/ --public-url https://studio.example.org --trusted-proxy 127.0.0.1
     """
     read = [_project_at(path) for path in projects]
-    try:
+    with _extra():
         from veriglot.studio.app import serve as run
         from veriglot.studio.web import Settings, Studios
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("The studio", "studio") from error
     local = host in {"127.0.0.1", "localhost", "::1"}
     settings = Settings(
         base_url=public_url,

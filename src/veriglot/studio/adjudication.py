@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import combinations, pairwise
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, TypeVar
 
 import msgspec
+from fastapi import Query
 
 from veriglot.studio.agreement import agreement_rows, best_with_silver
 from veriglot.studio.comparison import (
@@ -23,9 +24,10 @@ from veriglot.studio.comparison import (
     texts_with_layers,
 )
 from veriglot.studio.layers import Layer, LayerSpan, LayerUnit
-from veriglot.studio.people import can_judge
 from veriglot.studio.review import final_layer
 from veriglot.studio.tables import AT_WORK, DONE, WORK_ROLES, Item, NotFound, Purpose, Refused, Role, State
+from veriglot.studio.texts import item_view
+from veriglot.studio.web import Lead, LeadWriter, Router, Tag, view
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Sequence
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
     from veriglot.studio.store import ReadTransaction, Store, WriteTransaction
     from veriglot.studio.tables import Assignment
 
-__all__ = ["Rule", "Settled", "adjudicate", "after_adjudication", "disagreements", "settle", "submissions_of"]
+__all__ = ["Rule", "after_adjudication", "router", "settle", "submissions_of"]
 
 
 # Rules that make one layer of several: what more than half say, and whoever agrees most with the silver layer.
@@ -200,25 +202,14 @@ class Disagreement(NamedTuple):
 
 
 class Settled(msgspec.Struct, frozen=True):
-    """What a rule did.
+    """What a rule did."""
 
-    Attributes:
-        settled: items that got a gold layer.
-        left: items without one that it could not decide: they wait for a lead.
-        unchanged: items that keep the one they had: it was not to be changed, a lead had settled it by hand, or the
-            rule could not decide.
-        replaced: of the settled, those that had another gold layer before.
-        by_hand: of the unchanged, those that a lead had settled by hand.
-        best: language to the public id of whoever agrees most with silver, where the rule asks for them; of the
-            languages that were to be settled.
-    """
-
-    settled: int
-    left: int
-    unchanged: int = msgspec.field(name="kept")
-    replaced: int
-    by_hand: int
-    best: dict[str, str]
+    settled: int  # items that got a gold layer
+    left: int  # items without one that it could not decide: they wait for a lead
+    unchanged: int = msgspec.field(name="kept")  # a gold layer, by hand or by default, or not decided
+    replaced: int  # of the settled, those that had another gold layer before
+    by_hand: int  # of the unchanged, those that a lead had settled by hand
+    best: dict[str, str]  # language to the public id of whoever agrees most with silver, if the rule asks
 
 
 def submissions_of(tx: ReadTransaction, item: Item) -> list[Submission]:
@@ -253,12 +244,7 @@ def disagreements(
 
 
 def adjudicate(store: Store, project: Project, person_id: int, item_id: int) -> Assignment:
-    """Give a lead an item to settle. One that they settled before is opened again, with what they had said.
-
-    Raises:
-        NotFound: no such item in the project of this person.
-        Refused: they are no lead, another lead has it, or fewer than two people handed it in.
-    """
+    """Give a lead an item to settle. One that they settled before is opened again, with what they had said."""
     return store.transact(lambda tx: _adjudicate(tx, person_id, item_id), lock=project.lock)
 
 
@@ -266,7 +252,7 @@ def _adjudicate(tx: WriteTransaction, person_id: int, item_id: int) -> Assignmen
     person, item = tx.person(person_id), tx.item(item_id)
     if item.project_id != person.project_id:
         raise NotFound("item")
-    if person.role is not Role.LEAD or not can_judge(person):
+    if person.role is not Role.LEAD or not person.can_judge:
         raise Refused("A lead settles what annotators disagree on.")
     mine: Assignment | None = None
     for assignment in tx.assignments(item.project_id, item_id=item.id, purpose=Purpose.ADJUDICATE):
@@ -354,3 +340,75 @@ def _gold_by_rule(
     by = best.get(disagreement.item.language or "")
     chosen = (row.final for row in disagreement.submissions if row.by == by and row.final.skip is None)
     return next(map(_plain, chosen), None)
+
+
+# The calls of leads.
+
+
+router = Router()
+_Limit = Annotated[int, Query(ge=1, le=500)]
+
+
+class AdjudicationBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The item that a lead settles."""
+
+    item: Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
+
+
+class Adjudication(msgspec.Struct, frozen=True):
+    """The assignment in which a lead settles an item."""
+
+    assignment: int
+    state: State
+
+
+class SettleBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A rule that settles what it can decide, of one language or all; with `again` also gold that no lead set."""
+
+    rule: Rule
+    language: Annotated[str, msgspec.Meta(max_length=64)] | None = None
+    again: bool = False
+
+
+class DisagreementView(msgspec.Struct, frozen=True):
+    """An item that several people annotated; `likeness` goes from 0 to 1."""
+
+    key: str
+    item: msgspec.Raw
+    likeness: float
+    settled: bool
+    submissions: list[Submission] = msgspec.field(name="said")
+
+
+class Disagreements(msgspec.Struct, frozen=True):
+    """Those items first that people are least alike on; `total` counts all."""
+
+    total: int
+    items: list[DisagreementView]
+
+
+@router.call("GET", "/api/lead/disagreements")
+def list_disagreements(caller: Lead, language: Tag = None, settled: bool = False, limit: _Limit = 10) -> Disagreements:
+    """What people said of one item, side by side; those items first that they are least alike on."""
+    caller.count("heavy")
+    studio = caller.studio
+    with studio.store.reading() as tx:
+        rows = disagreements(tx, studio.project, studio.id, language=language, settled=settled)
+    views = [view(DisagreementView, row, key=row.item.key, item=item_view(studio, row.item.id)) for row in rows[:limit]]
+    return Disagreements(len(rows), views)
+
+
+@router.call("POST", "/api/lead/adjudications")
+def take_on(caller: LeadWriter, body: AdjudicationBody) -> Adjudication:
+    """Take an item on to settle; what is then handed in becomes gold."""
+    given = adjudicate(caller.studio.store, caller.studio.project, caller.person.id, body.item)
+    return Adjudication(given.id, given.state)
+
+
+@router.call("POST", "/api/lead/settle")
+def settle_by_rule(caller: LeadWriter, body: SettleBody) -> Settled:
+    """Settle by a rule every shared item that it can decide; what it cannot is left to a lead."""
+    caller.count("heavy")
+    studio = caller.studio
+    which: dict[str, Any] = {"language": body.language, "again": body.again, "by": caller.person.id}
+    return settle(studio.store, studio.project, body.rule, **which)

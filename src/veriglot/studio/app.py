@@ -9,8 +9,9 @@ import logging
 import signal
 from contextlib import asynccontextmanager
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
+import msgspec
 import uvicorn
 from anyio.to_thread import current_default_thread_limiter
 from fastapi import APIRouter, FastAPI, Request, Response
@@ -18,12 +19,12 @@ from starlette.datastructures import Headers, MutableHeaders
 
 from veriglot.errors import VeriglotError
 from veriglot.signatures import __version__
-from veriglot.studio.api import router
+from veriglot.studio import adjudication, assignment, dashboard, exam, export, people, review, texts
 from veriglot.studio.tables import NotFound
-from veriglot.studio.texts import ItemCache
 from veriglot.studio.web import (
     CallRefused,
     Rates,
+    Router,
     error_response,
     install_handlers,
     json_response,
@@ -252,6 +253,33 @@ for _path in _PAGES:
     page_router.add_api_route(_path, _index, methods=["GET", "HEAD"])
 
 
+@page_router.get("/api/openapi.json")
+def open_api(request: Request) -> Response:
+    """The API described: for leads, and for all where the operator allows it."""
+    if not request.app.state.settings.open_api:
+        require_lead(request)
+    return json_response(request.app.openapi())
+
+
+class Health(msgspec.Struct, frozen=True):
+    """Whether the server answers and reaches its databases."""
+
+    status: Literal["ok"]
+    version: str
+
+
+health_router = Router()
+
+
+@health_router.call("GET", "/api/health")
+def health(request: Request) -> Health:
+    """Whether the server answers and reaches its databases."""
+    request.app.state.studios.check()
+    return Health("ok", __version__)
+
+
+_RULES = (people, assignment, exam, adjudication, review, dashboard, export, texts)
+_PARTS = (*(rules.router for rules in _RULES), health_router, page_router)
 _THREADS = 16  # calls in work at once: each holds the database or the interpreter, so more would only wait
 
 
@@ -268,13 +296,11 @@ def _make_app(studios: Studios, settings: Settings) -> FastAPI:
     app.state.settings = settings
     app.state.studios = studios
     app.state.rates = Rates(settings.rates)
-    app.state.items = ItemCache()
     app.state.page = _PageFiles(settings)
     install_handlers(app)
-    app.include_router(router)
-    app.add_api_route("/api/openapi.json", _open_api, methods=["GET"], include_in_schema=False)
-    app.include_router(page_router)
-    app.openapi = lambda: _described(app)  # type: ignore[method-assign]
+    for part in _PARTS:
+        app.include_router(part)
+    app.openapi()["components"] = {"schemas": record_schemas()}
     return app
 
 
@@ -282,21 +308,6 @@ def _make_app(studios: Studios, settings: Settings) -> FastAPI:
 async def _lifespan(_: FastAPI) -> AsyncIterator[None]:
     current_default_thread_limiter().total_tokens = _THREADS
     yield
-
-
-def _open_api(request: Request) -> Response:
-    """The API described: for leads, and for all where the operator allows it."""
-    if not request.app.state.settings.open_api:
-        require_lead(request)
-    return json_response(request.app.openapi())
-
-
-def _described(app: FastAPI) -> dict[str, Any]:
-    if app.openapi_schema is None:
-        schema = FastAPI.openapi(app)
-        schema.setdefault("components", {}).setdefault("schemas", {}).update(record_schemas())
-        app.openapi_schema = schema
-    return app.openapi_schema
 
 
 # Starting and stopping: uvicorn with settings of our own.

@@ -13,6 +13,7 @@ begun goes to others; it is withdrawn, with its event, and taken up where it was
 from __future__ import annotations
 
 import math
+from datetime import datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -22,12 +23,28 @@ from sqlalchemy import exists, or_, select
 from veriglot.records import Annotation, Kind, Status
 from veriglot.studio import exam
 from veriglot.studio import tables as t
-from veriglot.studio.adjudication import after_adjudication
+from veriglot.studio.adjudication import after_adjudication, submissions_of
 from veriglot.studio.exam import draw, uniform
 from veriglot.studio.layers import Layer
-from veriglot.studio.people import can_judge, can_work, in_languages
 from veriglot.studio.review import after_event, before_event, count_reviewable, final_layer, next_judgement
-from veriglot.studio.tables import AT_WORK, BatchState, Item, ItemRole, Purpose, Refused, State, now
+from veriglot.studio.tables import (
+    AT_WORK,
+    Assignment,
+    BatchState,
+    EventResult,
+    Item,
+    ItemRole,
+    NewEvent,
+    NotFound,
+    Purpose,
+    Refused,
+    Role,
+    Stage,
+    State,
+    now,
+)
+from veriglot.studio.texts import SharedView, item_view, sample_of, shared_words
+from veriglot.studio.web import Caller, Number, Router, SignedIn, Writer, view
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -37,9 +54,9 @@ if TYPE_CHECKING:
     from veriglot.records import Detector, Sample
     from veriglot.studio.project import Project
     from veriglot.studio.store import ReadTransaction, Store, WriteTransaction
-    from veriglot.studio.tables import Assignment, EventResult, NewEvent, Person
+    from veriglot.studio.tables import Person
 
-__all__ = ["apply_event", "count_left", "next_assignment"]
+__all__ = ["router"]
 
 
 # What somebody does to an assignment of theirs, with everything that follows from it, in one transaction.
@@ -53,11 +70,6 @@ def apply_event(store: Store, project: Project, person_id: int, assignment_id: i
 
     A review moves the annotation that it looks at, the last check of a batch decides the batch, a settled item gets
     its gold layer. Layers are taken as checked (`layers.check`).
-
-    Raises:
-        NotFound: no such assignment of this person.
-        Conflict: the assignment has changed since `base_version`, or its state takes no such event; it is kept.
-        Refused: a rule speaks against it, such as sending back without a reason; nothing was changed.
     """
     if new.kind == "confirm":
         new = msgspec.structs.replace(new, layer=_reviewed_layer(store, assignment_id, new.layer))
@@ -151,10 +163,6 @@ def next_assignment(store: Store, project: Project, person_id: int) -> Assignmen
     Two that ask at once, in one process or several, get different items. None has several reasons, of which
     `exam.exam_status` and `count_left` tell: the exam waits to be finished (`exam.finish`), the work is done, or others
     have to come first.
-
-    Raises:
-        NotFound: no such person.
-        Refused: the project has an exam and no items for it in this person's languages.
     """
     with store.reading() as tx:
         person = tx.person(person_id)
@@ -173,9 +181,9 @@ def _assign_next(tx: WriteTransaction, project: Project, person_id: int) -> Assi
         return begun
     _prepare(tx, project, person.project_id)
     _withdraw_from_absent(tx, person.project_id)
-    if can_judge(person):
+    if person.can_judge:
         return next_judgement(tx, project, person)
-    if exam.is_due(person, project):
+    if person.stage(project) == "exam":
         return exam.begin(tx, project, person)
     item = _next_item(tx, project, person)
     return None if item is None else _assign_item(tx, project, item, person)
@@ -238,7 +246,7 @@ def count_left(tx: ReadTransaction, project: Project, person: Person) -> int:
     begun = len(tx.assignments(person.project_id, person_id=person.id, state=AT_WORK))
     if begun:
         return begun
-    if can_judge(person):
+    if person.can_judge:
         return count_reviewable(tx, project, person)
     return int(_next_item(tx, project, person) is not None)
 
@@ -260,7 +268,7 @@ def _checks_due(given: int, share: float, *words: object) -> int:
 
 def _next_item(tx: ReadTransaction, project: Project, person: Person) -> Item | None:
     """The item that an annotator annotates next; None where there is none for them (any more)."""
-    if not can_work(person, project):
+    if not person.can_work(project):
         return None
     item = _overlap_item(tx, person) or _own_item(tx, project, person)
     return None if item is None else _check_item(tx, project, person) or item  # nobody is kept with checks alone
@@ -304,7 +312,7 @@ def _own_item(tx: ReadTransaction, project: Project, person: Person) -> Item | N
 
 def _items(person: Person, role: ItemRole) -> Select[Any]:
     return select(t.items.c.id).where(
-        t.items.c.project_id == person.project_id, t.items.c.role == role, *in_languages(person)
+        t.items.c.project_id == person.project_id, t.items.c.role == role, *person.languages()
     )
 
 
@@ -368,3 +376,147 @@ def _detected(name: str, project: Project, sample: Sample) -> list[dict[str, Any
         return None
     annotation = Annotation(annotator=name, kind=Kind.MODEL, taxonomy=detector.taxonomy, spans=prediction.spans)
     return list(Layer.from_annotation(annotation, project.form, sample).to_data()["spans"])
+
+
+# The calls of those who work.
+
+
+router = Router()
+_HANDING_IN = frozenset({"submit", "confirm", "correct"})
+
+
+class OtherLayer(msgspec.Struct, frozen=True):
+    """What somebody else said of the item, under their public id.
+
+    `role` and `number` are what people read in its place (`Annotator 3`); `name` is for leads, who know the names.
+    """
+
+    layer: Layer
+    by: str
+    assignment: int
+    role: Role
+    number: int
+    name: str | None = None
+
+
+class AssignmentView(msgspec.Struct, frozen=True):
+    """An item as it was given to whoever asks."""
+
+    id: int
+    purpose: Purpose
+    state: State
+    version: int
+    layer: Layer
+    item: msgspec.Raw
+    suggestions: list[dict[str, Any]] | None
+    subject: OtherLayer | None
+    subjects: list[OtherLayer] | None
+    message: str | None
+    seconds: float
+
+
+class AssignmentLine(msgspec.Struct, frozen=True):
+    """An assignment in a list."""
+
+    id: int
+    purpose: Purpose
+    state: State
+    version: int
+    item: int
+    language: str | None
+    message: str | None
+    seconds: float
+    changed_at: datetime
+
+
+class Next(msgspec.Struct, frozen=True):
+    """What to do next, and how much is left of what is known."""
+
+    assignment: AssignmentView | None
+    left: int
+    stage: Stage
+
+
+@router.call("POST", "/api/next")
+def next_(caller: Writer) -> Next:
+    """What to do next: what was sent back, then what is open, then something new; null where there is nothing."""
+    studio = caller.studio
+    given = next_assignment(studio.store, studio.project, caller.person.id)
+    with studio.store.reading() as tx:
+        person = tx.person(caller.person.id)
+        view = None if given is None else _assignment(tx, caller, given)
+        left = count_left(tx, studio.project, person)
+    stage = person.stage(studio.project)
+    return Next(view, left, "done" if view is None and stage == "work" else stage)
+
+
+@router.call("GET", "/api/assignments")
+def assignments(caller: SignedIn) -> list[AssignmentLine]:
+    """One's own assignments, in the order in which they were given."""
+    with caller.studio.store.reading() as tx:
+        mine = tx.assignments(caller.studio.id, person_id=caller.person.id)
+        languages = {item.id: item.language for item in tx.items(caller.studio.id)}
+    return [
+        view(AssignmentLine, row, item=row.item_id, language=languages.get(row.item_id))
+        for row in mine
+        if row.state is not State.WITHDRAWN
+    ]
+
+
+@router.call("GET", "/api/assignments/{number}")
+def assignment(caller: SignedIn, number: Number) -> AssignmentView:
+    """One of one's own assignments, with its item."""
+    with caller.studio.store.reading() as tx:
+        return _assignment(tx, caller, _own(tx, caller, number))
+
+
+@router.call("GET", "/api/assignments/{number}/shared", answer=SharedView)
+def shared(caller: SignedIn, number: Number) -> msgspec.Raw:
+    """Words of the response that occur in the evidence too."""
+    with caller.studio.store.reading() as tx:
+        item_id = _own(tx, caller, number).item_id
+    return shared_words(caller.studio, item_id)
+
+
+@router.call("POST", "/api/assignments/{number}/events")
+def event(caller: Writer, number: Number, body: NewEvent) -> EventResult:
+    """Do something to an assignment. Once this answers 200, it is on disk; the same event again answers the same."""
+    studio = caller.studio
+    if body.layer is not None:
+        with studio.store.reading() as tx:
+            item_id = _own(tx, caller, number).item_id
+        sample = sample_of(studio, item_id)
+        body.layer.check(studio.project.form, sample, complete=body.kind in _HANDING_IN)
+    return apply_event(studio.store, studio.project, caller.person.id, number, body)
+
+
+def _own(tx: ReadTransaction, caller: Caller, number: int) -> Assignment:
+    assignment = tx.assignment(number)
+    if assignment.person_id != caller.person.id:
+        raise NotFound("assignment")
+    return assignment
+
+
+def _assignment(tx: ReadTransaction, caller: Caller, row: Assignment) -> AssignmentView:
+    """An assignment, with what is reviewed or checked, or with what is settled."""
+    subject: OtherLayer | None = None
+    if row.subject_id is not None:
+        annotation = tx.assignment(row.subject_id)
+        layer = annotation.layer
+        if row.purpose is Purpose.REVIEW:
+            layer = final_layer(tx, annotation, before=row.id)
+        subject = _other(tx, caller, tx.person(annotation.person_id), layer, annotation.id)
+    subjects: list[OtherLayer] | None = None
+    if row.purpose is Purpose.ADJUDICATE:
+        subjects = [
+            _other(tx, caller, tx.person_by(public_id=other.by), other.final, other.assignment)
+            for other in submissions_of(tx, tx.item(row.item_id))
+        ]
+    item = item_view(caller.studio, row.item_id)
+    return view(AssignmentView, row, item=item, subject=subject, subjects=subjects)
+
+
+def _other(tx: ReadTransaction, caller: Caller, person: Person, layer: Layer, assignment: int) -> OtherLayer:
+    number = tx.numbers(person.project_id)[person.id]
+    name = person.name if caller.person.role is Role.LEAD else None
+    return OtherLayer(layer, person.public_id, assignment, person.role, number, name)

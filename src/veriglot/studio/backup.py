@@ -83,11 +83,7 @@ def backup(store: Store, path: Path) -> Backup:
 
 
 def verify(path: Path) -> Backup:
-    """Read all of a backup and hold it against its digest.
-
-    Raises:
-        StoreError: it is no backup, damaged, cut off, or of another version.
-    """
+    """Read all of a backup and hold it against its digest."""
     if not path.is_file():
         raise StoreError(f"There is no file {path}.")
     return Backup(path, *_verified(path))

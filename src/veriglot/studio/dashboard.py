@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from datetime import datetime
 from statistics import median
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import msgspec
+from fastapi import Query
+from sqlalchemy import func, select
 
 from veriglot.metrics.estimate import FEWEST_TEXTS
-from veriglot.studio import exam, review
+from veriglot.studio import exam, review, tables
 from veriglot.studio.agreement import AgreementRow, agreement_rows, best_with_silver
 from veriglot.studio.comparison import (
     Comparison,
@@ -20,9 +22,11 @@ from veriglot.studio.comparison import (
     final_states,
     texts_with_layers,
 )
-from veriglot.studio.people import can_work, number_people
+from veriglot.studio.layers import Layer
 from veriglot.studio.review import count_verdicts
-from veriglot.studio.tables import AT_WORK, DONE, WORK_ROLES, BatchState, ItemRole, Purpose, Role, State
+from veriglot.studio.tables import AT_WORK, DONE, WORK_ROLES, BatchState, ItemRole, NotFound, Purpose, Role, State
+from veriglot.studio.texts import item_view
+from veriglot.studio.web import Lead, Number, Router, Tag, view
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -31,25 +35,17 @@ if TYPE_CHECKING:
     from veriglot.studio.store import ReadTransaction
     from veriglot.studio.tables import Assignment, Item, Person
 
-__all__ = ["Overview", "ProjectAgreement", "measure_agreement", "overview"]
+__all__ = ["router"]
 
 
 class ProjectAgreement(msgspec.Struct, frozen=True):
-    """Agreement as it is now.
+    """Agreement as it is now."""
 
-    Attributes:
-        unit: what is counted: `word`, `fact`, `sentence` or `pair`.
-        shared: items that two people or more handed in.
-        best: language to the public id of whoever agrees most with silver.
-        lines: all figures.
-        fewest_texts: figures of fewer items than this have no interval.
-    """
-
-    unit: str
-    shared: int
-    best: dict[str, str]
-    lines: list[AgreementRow]
-    fewest_texts: int = FEWEST_TEXTS
+    unit: str  # what is counted: `word`, `fact`, `sentence` or `pair`
+    shared: int  # items that two people or more handed in
+    best: dict[str, str]  # language to the public id of whoever agrees most with silver
+    lines: list[AgreementRow]  # all figures
+    fewest_texts: int = FEWEST_TEXTS  # figures of fewer items than this have no interval
 
 
 _RESAMPLES = 200  # of whole items, for intervals
@@ -62,17 +58,7 @@ def measure_agreement(
     language: str | None = None,
     gamma: int = 0,
 ) -> ProjectAgreement:
-    """How far those who annotated agree, with each other and with silver, over what is handed in now.
-
-    Args:
-        tx: the transaction.
-        project: the project.
-        language: of the items; None for all.
-        gamma: random annotations an item for gamma; 0 leaves it out, which is most of the work.
-
-    Raises:
-        MissingExtraError: gamma is asked for, and scipy is not installed.
-    """
+    """How far those who annotated agree, with each other and with silver, over what is handed in now."""
     people = texts_with_layers(tx, project, language=language, shared=True)
     silver = texts_with_layers(tx, project, language=language, silver=True)
     by_type = not project.form.has_spans
@@ -265,29 +251,17 @@ class BatchLine(msgspec.Struct, frozen=True):
 
 
 class Overview(msgspec.Struct, frozen=True):
-    """All of a project at a glance.
+    """All of a project at a glance."""
 
-    Attributes:
-        languages: progress by language.
-        queue: purpose to state to how many assignments.
-        people: everybody, in the order of their invitations.
-        batches: all.
-        disagreements: shared items that are handed in by two people or more and have no gold layer.
-        seconds: of work of all.
-        cost: of it; None where the project names no hourly pay.
-        currency: of the cost.
-        notes: what to know, such as exam items that are missing.
-    """
-
-    languages: list[LanguageLine]
-    queue: dict[str, dict[str, int]]
-    people: list[PersonLine]
-    batches: list[BatchLine]
-    disagreements: int
-    seconds: float
-    cost: float | None
-    currency: str
-    notes: list[str]
+    languages: list[LanguageLine]  # progress by language
+    queue: dict[str, dict[str, int]]  # purpose to state to how many assignments
+    people: list[PersonLine]  # everybody, in the order of their invitations
+    batches: list[BatchLine]  # all
+    disagreements: int  # shared items that are handed in by two people or more and have no gold layer
+    seconds: float  # of work of all
+    cost: float | None  # of it; None where the project names no hourly pay
+    currency: str  # of the cost
+    notes: list[str]  # what to know, such as exam items that are missing
 
 
 def overview(tx: ReadTransaction, project: Project) -> Overview:
@@ -349,7 +323,7 @@ def _languages(
     lines = []
     for language in sorted({item.language or "" for item in items}):
         here = [item for item in items if (item.language or "") == language and item.role in WORK_ROLES]
-        able = [p for p in people if can_work(p, project) and (p.works_in is None or language in p.works_in)]
+        able = [p for p in people if p.can_work(project) and (p.works_in is None or language in p.works_in)]
         shared = [item for item in here if item.role is ItemRole.OVERLAP]
         had = [states.get(item.id, []) for item in here]
         lines.append(
@@ -382,7 +356,7 @@ def _people(
     works = _worked_items(tx, project, {item.id: item for item in items}, by_item)
     reviewed = count_verdicts(tx, people[0].project_id) if people else {}
     checks = project.entries.checks
-    called = number_people(people)
+    called = tx.numbers(people[0].project_id) if people else {}
     lines = []
     for person in people:
         mine = [row for row in rows if row.person_id == person.id]
@@ -394,7 +368,7 @@ def _people(
                 name=person.name,
                 role=person.role,
                 number=called[person.id],
-                stage=_stage(person, project),
+                stage=person.stage(project),
                 languages=person.works_in,
                 note=person.note,
                 joined_at=person.joined_at,
@@ -413,16 +387,6 @@ def _people(
             )
         )
     return lines
-
-
-def _stage(person: Person, project: Project) -> str:
-    if person.revoked_at is not None:
-        return "revoked"
-    if person.joined_at is None:
-        return "invited"
-    if person.out_at is not None:
-        return "out"
-    return "exam" if exam.is_due(person, project) else "work"
 
 
 def _worked_items(
@@ -479,3 +443,133 @@ def _batches(tx: ReadTransaction, project: Project, project_id: int, items: Sequ
         )
         for batch in tx.batches(project_id)
     ]
+
+
+# The calls of leads: figures, the items, and what was said of them.
+
+
+router = Router()
+_MOST_EVENTS = 500  # of one history; exports have all
+_GAMMA = 30  # random annotations an item that gamma is held against
+_Limit = Annotated[int, Query(ge=1, le=500)]
+
+
+class ItemLine(msgspec.Struct, frozen=True):
+    """An item in a list; `done` counts the annotations that were handed in."""
+
+    id: int
+    key: str
+    language: str | None
+    role: ItemRole
+    done: int
+    has_gold: bool
+
+
+class Items(msgspec.Struct, frozen=True):
+    """Items in the order of their import; `total` counts all that were asked for."""
+
+    total: int
+    items: list[ItemLine]
+
+
+class AssignmentHistory(msgspec.Struct, frozen=True):
+    """What one person was given to do with an item, and said of it."""
+
+    id: int
+    by: str
+    purpose: Purpose
+    state: State
+    version: int
+    round: int
+    layer: Layer
+    message: str | None
+    seconds: float
+
+
+class EventView(msgspec.Struct, frozen=True):
+    """Something that happened to an item; `by` is null for rules and the command line."""
+
+    id: int
+    kind: str
+    by: str | None
+    assignment: int | None
+    layer: Layer | None
+    payload: dict[str, Any] | None
+    seconds: float
+    at: datetime
+
+
+class History(msgspec.Struct, frozen=True):
+    """An item with everything that was said of it, and everything that happened to it, the latest of it."""
+
+    key: str
+    item: msgspec.Raw
+    gold: Layer | None
+    silver: Layer | None
+    assignments: list[AssignmentHistory]
+    events: list[EventView]
+    events_left_out: int
+
+
+@router.call("GET", "/api/lead/overview")
+def show_overview(caller: Lead) -> Overview:
+    """How far the work is: languages, queue, people with their figures, batches."""
+    caller.count("heavy")
+    with caller.studio.store.reading() as tx:
+        return overview(tx, caller.studio.project)
+
+
+@router.call("GET", "/api/lead/agreement")
+def agreement(caller: Lead, language: Tag = None, gamma: bool = False) -> ProjectAgreement:
+    """How far people agree, with each other and with silver; gamma takes time, so it comes where it is asked for."""
+    caller.count("heavy")
+    samples = _GAMMA if gamma else 0
+    with caller.studio.store.reading() as tx:
+        return measure_agreement(tx, caller.studio.project, language=language, gamma=samples)
+
+
+@router.call("GET", "/api/lead/items")
+def items(
+    caller: Lead,
+    language: Tag = None,
+    search: Annotated[str | None, Query(max_length=200)] = None,
+    limit: _Limit = 50,
+) -> Items:
+    """The items, by language, and by a part of their id."""
+    studio, part = caller.studio, (search or "").casefold()
+    table = tables.assignments
+    with studio.store.reading() as tx:
+        matching = [item for item in tx.items(studio.id, language=language) if part in item.key.casefold()]
+        done = (
+            select(table.c.item_id, func.count())
+            .where(table.c.project_id == studio.id, table.c.purpose == Purpose.ANNOTATE, table.c.state.in_(DONE))
+            .group_by(table.c.item_id)
+        )
+        counts: dict[int, int] = {row[0]: row[1] for row in tx.connection.execute(done)}
+    return Items(len(matching), [view(ItemLine, item, done=counts.get(item.id, 0)) for item in matching[:limit]])
+
+
+@router.call("GET", "/api/lead/items/{number}/history")
+def history(caller: Lead, number: Number) -> History:
+    """Everything that was said of an item, and everything that happened to it."""
+    studio, ids = caller.studio, tables.events.c.id
+    with studio.store.reading() as tx:
+        item = tx.item(number)
+        if item.project_id != studio.id:
+            raise NotFound("item")
+        names = tx.public_ids(studio.id)
+        given = tx.assignments(studio.id, item_id=number)
+        of_item = select(ids).where(tables.events.c.item_id == number)
+        last = of_item.order_by(ids.desc()).offset(_MOST_EVENTS).limit(1)
+        events = list(tx.events(studio.id, item_id=number, after=tx.connection.execute(last).scalar() or 0))
+        left_out = tx.count(of_item) - len(events)
+        gold, silver = tx.gold(number), tx.silver(number)
+    return History(
+        item.key,
+        item_view(studio, number),
+        gold,
+        silver,
+        [view(AssignmentHistory, row, by=names[row.person_id]) for row in given],
+        [view(EventView, row, by=names.get(row.person_id or 0), assignment=row.assignment_id) for row in events],
+        left_out,
+    )

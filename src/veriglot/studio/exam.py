@@ -17,7 +17,8 @@ import numpy as np
 from veriglot.metrics.agreement import kappa
 from veriglot.studio.comparison import Comparison, Counts
 from veriglot.studio.project import StratumEntry
-from veriglot.studio.tables import ItemRole, Purpose, Refused, Role, State, now
+from veriglot.studio.tables import ItemRole, Purpose, Refused, State, now
+from veriglot.studio.web import Router, SignedIn, Writer, view
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Sequence
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from veriglot.studio.store import ReadTransaction, Store, WriteTransaction
     from veriglot.studio.tables import Assignment, Item, Person
 
-__all__ = ["ExamStatus", "begin", "draw", "draw_pool", "exam_status", "finish", "is_due", "missing_items", "uniform"]
+__all__ = ["begin", "draw", "draw_pool", "missing_items", "router", "uniform"]
 
 T = TypeVar("T")
 
@@ -108,25 +109,15 @@ Answer = tuple[Comparison, "Layer", "Layer"]
 
 
 class ExamStatus(msgspec.Struct, frozen=True):
-    """Where somebody stands in the exam.
+    """Where somebody stands in the exam."""
 
-    Attributes:
-        needed: whether they have to pass one (still).
-        begun: whether an attempt is under way.
-        items: of this attempt; 0 before it begins.
-        answered: of these.
-        attempts: finished ones.
-        attempts_left: that remain, the one under way too.
-        ready: whether all items are answered, so that `finish` can be called.
-    """
-
-    needed: bool
-    begun: bool
-    items: int
-    answered: int
-    attempts: int
-    attempts_left: int
-    ready: bool
+    needed: bool  # whether they have to pass one (still)
+    begun: bool  # whether an attempt is under way
+    items: int  # of this attempt; 0 before it begins
+    answered: int  # of these
+    attempts: int  # finished ones
+    attempts_left: int  # that remain, the one under way too
+    ready: bool  # whether all items are answered, so that `finish` can be called
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -146,22 +137,10 @@ class Outcome(msgspec.Struct, frozen=True):
     by_language: dict[str, dict[str, Any]]  # the same figures
 
 
-def is_due(person: Person, project: Project) -> bool:
-    """Whether somebody has to pass an exam, and still may."""
-    return (
-        project.entries.exam is not None
-        and person.role is Role.ANNOTATOR
-        and person.joined_at is not None
-        and person.revoked_at is None
-        and person.out_at is None
-        and person.exam_passed_at is None
-    )
-
-
 def exam_status(tx: ReadTransaction, project: Project, person: Person) -> ExamStatus:
     """Where somebody stands in the exam."""
     entry = project.entries.exam
-    if entry is None or not is_due(person, project):
+    if entry is None or person.stage(project) != "exam":
         return ExamStatus(False, False, 0, 0, person.exam_attempts, 0, False)
     rows = _open_attempt(tx, person)
     answered = sum(row.state is State.SUBMITTED for row in rows)
@@ -199,17 +178,13 @@ def begin(tx: WriteTransaction, project: Project, person: Person) -> Assignment 
 
 
 def finish(store: Store, project: Project, person_id: int) -> Outcome:
-    """Measure the attempt that is under way, and say what follows: passed, another try, or out.
-
-    Raises:
-        Refused: no attempt is under way, or not all of its items are answered.
-    """
+    """Measure the attempt that is under way, and say what follows: passed, another try, or out."""
     return store.transact(lambda tx: _finish(tx, project, tx.person(person_id)), lock=project.lock)
 
 
 def _finish(tx: WriteTransaction, project: Project, person: Person) -> Outcome:
     entry = project.entries.exam
-    if entry is None or not is_due(person, project):
+    if entry is None or person.stage(project) != "exam":
         raise Refused("There is no exam to finish.")
     rows = _open_attempt(tx, person)
     missing = sum(row.state is not State.SUBMITTED for row in rows)
@@ -334,3 +309,32 @@ def _open_attempt(tx: ReadTransaction, person: Person) -> list[Assignment]:
     """The assignments of the attempt that is not finished, in order."""
     rows = tx.assignments(person.project_id, person_id=person.id, purpose=Purpose.EXAM)
     return [row for row in rows if row.state not in {State.ACCEPTED, State.WITHDRAWN}]
+
+
+router = Router()
+
+
+class ExamResult(msgspec.Struct, frozen=True):
+    """What became of an attempt: `figures` are `precision` and `recall`, or `agreement`, as the project measures it."""
+
+    passed: bool
+    attempt: int
+    attempts_left: int
+    measure: str
+    threshold: float
+    figures: dict[str, float | None]
+
+
+@router.call("GET", "/api/exam")
+def standing(caller: SignedIn) -> ExamStatus:
+    """Where one stands in the"""
+    with caller.studio.store.reading() as tx:
+        return exam_status(tx, caller.studio.project, caller.person)
+
+
+@router.call("POST", "/api/exam/finish")
+def finish_attempt(caller: Writer) -> ExamResult:
+    """Have the attempt at the exam measured, once all of its items are handed in."""
+    outcome = finish(caller.studio.store, caller.studio.project, caller.person.id)
+    names = ("precision", "recall") if outcome.measure == "precision_recall" else ("agreement",)
+    return view(ExamResult, outcome, figures={name: getattr(outcome, name) for name in names})

@@ -24,6 +24,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import msgspec
+from fastapi import Response  # noqa: TC002  # the call reads its annotations
+from starlette.background import BackgroundTask
+from starlette.responses import FileResponse
 
 from veriglot.errors import UnknownNameError, UsageError
 from veriglot.formats.writer import open_writer
@@ -33,6 +36,7 @@ from veriglot.studio.comparison import count_suggestions, final_single_annotatio
 from veriglot.studio.layers import Layer
 from veriglot.studio.review import final_layer
 from veriglot.studio.tables import DONE, WORK_ROLES, Purpose, now, write_moment
+from veriglot.studio.web import Lead, Router
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -44,7 +48,7 @@ if TYPE_CHECKING:
     from veriglot.studio.store import ReadTransaction, Store
     from veriglot.studio.tables import Assignment, Event, Item
 
-__all__ = ["Exported", "Format", "export", "export_zip"]
+__all__ = ["export", "export_zip", "router"]
 
 
 # An item as an export sees it: its texts, everybody's layer of it, gold and silver, and what else was said.
@@ -217,28 +221,16 @@ class ExportedFile(msgspec.Struct, frozen=True):
 
 
 class Exported(msgspec.Struct, frozen=True):
-    """What an export holds.
+    """What an export holds."""
 
-    Attributes:
-        project: its slug.
-        format: that was asked for.
-        at: when, in UTC.
-        items: of the project that are in it.
-        annotators: name in the export to role, chosen name (where asked for), how many layers, and what became of the
-            suggestions that they were shown, if any.
-        files: all but `export.json`.
-        beyond: what layers say that the format has no place for, counted; empty for `native`.
-        notes: what to know.
-    """
-
-    project: str
-    format: str
-    at: str
-    items: int
-    annotators: dict[str, dict[str, Any]]
-    files: list[ExportedFile]
-    beyond: dict[str, int]
-    notes: list[str]
+    project: str  # its slug
+    format: str  # that was asked for
+    at: str  # when, in UTC
+    items: int  # of the project that are in it
+    annotators: dict[str, dict[str, Any]]  # by name: role, layers, what became of suggestions ...
+    files: list[ExportedFile]  # all but `export.json`
+    beyond: dict[str, int]  # what layers say that the format has no place for, counted; empty for `native`
+    notes: list[str]  # what to know
 
 
 def export(
@@ -422,3 +414,24 @@ def _event_fields(event: Event, keys: dict[int, str], names: _Names) -> dict[str
         "client_at": None if event.client_at is None else write_moment(event.client_at),
     }
     return {key: value for key, value in fields.items() if value is not None}
+
+
+router = Router()
+
+
+@router.call("GET", "/api/lead/export")
+def download(caller: Lead, format: Format = "native", names: bool = False) -> Response:  # noqa: A002
+    """Export now, while people work on; `names` are those that people chose, in place of their public ids."""
+    caller.count("heavy")
+    folder = tempfile.TemporaryDirectory(prefix="veriglot-export-")
+    try:
+        path = Path(folder.name) / "export.zip"
+        export_zip(caller.studio.store, caller.studio.project, path, format, names=names)
+        with caller.studio.store.writing() as tx:
+            payload = {"format": format, "names": names}
+            tx.record("exported", caller.studio.id, person_id=caller.person.id, payload=payload)
+    except BaseException:
+        folder.cleanup()
+        raise
+    name = f"{caller.studio.slug}-{format}-{now():%Y%m%d-%H%M}.zip"
+    return FileResponse(path, media_type="application/zip", filename=name, background=BackgroundTask(folder.cleanup))

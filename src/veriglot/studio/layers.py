@@ -210,11 +210,7 @@ class Borders(NamedTuple):
         return cls(len(text), frozenset(offset for start, end in clusters(text) for offset in range(start + 1, end)))
 
     def refuse(self, start: int, end: int, field: str) -> None:
-        """Refuse a range that is empty, ends outside the text, or cuts a character.
-
-        Raises:
-            InputError: it does.
-        """
+        """Refuse a range that is empty, ends outside the text, or cuts a character."""
         fits, marked = 0 <= start < end <= self.length, f"[{start}, {end})"
         require(fits, f"{marked} is empty or lies outside the text of {self.length} code points", field)
         for offset in (start, end):

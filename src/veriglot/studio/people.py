@@ -7,74 +7,47 @@ joins by it, it ends after `people.invitation_days`; then it opens their work on
 from __future__ import annotations
 
 import hashlib
-import os
 import secrets
 import unicodedata
-from datetime import timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
-from itsdangerous import BadData, URLSafeSerializer
+import msgspec
+from fastapi import Request, Response  # noqa: TC002  # the call reads its annotations
 
-from veriglot.errors import InputError, UsageError
+from veriglot.errors import InputError
 from veriglot.records.languages import get_language
-from veriglot.studio.project import LANGUAGE_TAG
-from veriglot.studio.tables import NotFound, Refused, Role, StoreError, items, now
+from veriglot.signatures import __version__
+from veriglot.studio.project import LANGUAGE_TAG, Form
+from veriglot.studio.store import sha256
+from veriglot.studio.tables import NotFound, Refused, Role, Stage, now
+from veriglot.studio.texts import interface_languages
+from veriglot.studio.web import (
+    Caller,
+    InvitationError,
+    LeadWriter,
+    Router,
+    SignedIn,
+    Writer,
+    client_address,
+    delete_cookie,
+    json_response,
+    set_cookie,
+    view,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
-
-    from sqlalchemy import ColumnElement
+    from collections.abc import Sequence
 
     from veriglot.studio.project import Project
     from veriglot.studio.store import ReadTransaction, WriteTransaction
     from veriglot.studio.tables import Person
+    from veriglot.studio.web import Settings, Studio, Studios
 
-__all__ = [
-    "Invitation",
-    "InvitationError",
-    "can_judge",
-    "can_work",
-    "end_session",
-    "in_languages",
-    "invite",
-    "join",
-    "number_people",
-    "person_of_session",
-    "person_of_token",
-    "read_slug",
-    "renew",
-    "reset_exam",
-    "restore",
-    "revoke",
-    "secret_of",
-    "start_session",
-]
+__all__ = ["invite", "router"]
 
-_VARIABLE = "VERIGLOT_STUDIO_SECRET"
-_SALT = "veriglot.studio.invitation"
-_SHORTEST_SECRET = 32
 _LONGEST_NAME = 40
-_LONGEST_TOKEN = 512
 _UNSEEN = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}  # a name that reorders or hides what stands around it
-
-
-class InvitationError(UsageError):
-    """A link that opens nothing.
-
-    Attributes:
-        reason: `forged`, `unknown`, `expired` or `revoked`.
-    """
-
-    def __init__(self, reason: str) -> None:
-        messages = {
-            "forged": "This link is damaged or was not made here.",
-            "unknown": "This link is no longer valid.",
-            "expired": "This link has expired.",
-            "revoked": "This link was withdrawn.",
-        }
-        super().__init__(messages[reason], remedy="Ask whoever sent it for a new one.")
-        self.reason = reason
 
 
 class Invitation(NamedTuple):
@@ -84,49 +57,9 @@ class Invitation(NamedTuple):
     token: str
 
 
-def secret_of(project: Project) -> bytes:
-    """The secret that links of a project are signed with.
-
-    It comes from the environment (`VERIGLOT_STUDIO_SECRET`, at least 32 characters) or from the file `<slug>.secret`
-    beside the project file, which is made where there is none, for its owner's eyes.
-
-    Raises:
-        StoreError: it is too short, or cannot be read or written.
-    """
-    given = os.environ.get(_VARIABLE)
-    if given is not None:
-        if len(given) < _SHORTEST_SECRET:
-            raise StoreError(f"{_VARIABLE} has fewer than {_SHORTEST_SECRET} characters.", remedy="Set a longer one.")
-        return given.encode()
-    path = project.path.parent / f"{project.slug}.secret"
-    try:
-        return _secret_in(path)
-    except OSError as error:
-        raise StoreError(f"{path} cannot be used: {error.strerror}.", remedy=f"Or set {_VARIABLE}.") from error
-
-
-def _secret_in(path: Path) -> bytes:
-    new = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
-    if not path.exists():
-        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(descriptor, "w") as file:
-            file.write(secrets.token_urlsafe(48) + "\n")
-        try:
-            os.link(new, path)  # whole, or not at all; the first of two that make it wins
-        except FileExistsError:
-            pass
-        finally:
-            new.unlink()
-    secret = path.read_bytes().strip()
-    if len(secret) < _SHORTEST_SECRET:
-        raise StoreError(f"{path} is damaged.", remedy="Delete it; links that were sent then need to be renewed.")
-    return secret
-
-
 def invite(
     tx: WriteTransaction,
-    project: Project,
-    secret: bytes,
+    studio: Studio,
     role: Role,
     *,
     languages: Sequence[str] = (),
@@ -137,8 +70,7 @@ def invite(
 
     Args:
         tx: the transaction.
-        project: the project.
-        secret: `secret_of` it.
+        studio: the project.
         role: what they may do.
         languages: of the items that they get; empty for all.
         note: the lead's, such as who is meant; at most 200 characters.
@@ -152,54 +84,39 @@ def invite(
         raise Refused("A note has at most 200 characters.")
     key, at = secrets.token_urlsafe(24), now()
     person = tx.add_person(
-        tx.project(project.slug).id,
+        studio.id,
         by=by,
         public_id=secrets.token_hex(6),
         role=role,
         works_in=[get_language(name).tag for name in languages] or None,
         note=note,
-        key_hash=_hash(key),
-        key_expires_at=at + timedelta(days=project.entries.people.invitation_days),
+        key_hash=sha256(key),
+        key_expires_at=at + timedelta(days=studio.project.entries.people.invitation_days),
         invited_at=at,
     )
-    return Invitation(person, _token(secret, project.slug, key))
+    return Invitation(person, studio.link_token(key))
 
 
-def renew(
-    tx: WriteTransaction, project: Project, secret: bytes, person_id: int, *, by: int | None = None
-) -> Invitation:
+def renew(tx: WriteTransaction, studio: Studio, person_id: int, *, by: int | None = None) -> Invitation:
     """A new link for somebody; the old one opens nothing any more, and their browsers have to use the new one."""
-    terms, key = project.entries.people, secrets.token_urlsafe(24)
+    terms, key = studio.project.entries.people, secrets.token_urlsafe(24)
     days = terms.invitation_days if tx.person(person_id).joined_at is None else terms.resume_days
     expires_at = now() + timedelta(days=days)
-    person = tx.update_person(person_id, "renewed", by=by, key_hash=_hash(key), key_expires_at=expires_at)
+    person = tx.update_person(person_id, "renewed", by=by, key_hash=sha256(key), key_expires_at=expires_at)
     tx.end_sessions(person_id=person_id)
-    return Invitation(person, _token(secret, project.slug, key))
+    return Invitation(person, studio.link_token(key))
 
 
-def read_slug(secret: bytes, token: str) -> str:
-    """The slug of the project that a link leads to.
-
-    Raises:
-        InvitationError: `forged`: it was not signed with this secret.
-    """
-    return _read(secret, token)[0]
-
-
-def person_of_token(tx: ReadTransaction, project: Project, secret: bytes, token: str) -> Person:
-    """Whose link it is.
-
-    Raises:
-        InvitationError: it is forged, of another project, replaced by another, over, or they were shut out.
-    """
-    slug, key = _read(secret, token)
-    if slug != project.slug:
+def person_of_token(tx: ReadTransaction, studio: Studio, token: str) -> Person:
+    """Whose link it is."""
+    slug, key = studio.read_token(token)
+    if slug != studio.slug:
         raise InvitationError("unknown")
     try:
-        person = tx.person_by(key_hash=_hash(key))
+        person = tx.person_by(key_hash=sha256(key))
     except NotFound:
         raise InvitationError("unknown") from None
-    if person.project_id != tx.project(slug).id:
+    if person.project_id != studio.id:
         raise InvitationError("unknown")
     if person.revoked_at is not None:
         raise InvitationError("revoked")
@@ -218,25 +135,9 @@ def consent_text(project: Project, language: str) -> str:
     return next((texts[tag] for tag in order if texts.get(tag)), "")
 
 
-def join(
-    tx: WriteTransaction, project: Project, secret: bytes, token: str, *, name: str, language: str, consent: bool
-) -> Person:
-    """Take up an invitation; who has joined already is let in again, and keeps their name.
-
-    Args:
-        tx: the transaction; `writing(lock="people")`, so that no two take one name.
-        project: the project.
-        secret: `secret_of`.
-        token: of the link.
-        name: that they choose, 1 to 40 characters; nobody else of the project may have it.
-        language: of the interface, as a tag.
-        consent: whether they agreed to the project's text.
-
-    Raises:
-        InvitationError: the link opens nothing.
-        InputError: the name or language cannot be taken, or they did not agree; `field` names which.
-    """
-    person = person_of_token(tx, project, secret, token)
+def join(tx: WriteTransaction, studio: Studio, token: str, *, name: str, language: str, consent: bool) -> Person:
+    """Take up an invitation; who has joined already is let in again, and keeps their name."""
+    person = person_of_token(tx, studio, token)
     if person.joined_at is not None:
         return person
     if not consent:
@@ -248,7 +149,7 @@ def join(
     if not LANGUAGE_TAG.fullmatch(language) or len(language) > 64:
         raise InputError("This is no tag of a language.", field="language")
     at = now()
-    text = consent_text(project, language)
+    text = consent_text(studio.project, language)
     return tx.update_person(
         person.id,
         "joined",
@@ -259,77 +160,16 @@ def join(
         joined_at=at,
         consented_at=at,
         consent=text or None,
-        key_expires_at=at + timedelta(days=project.entries.people.resume_days),
+        key_expires_at=at + timedelta(days=studio.project.entries.people.resume_days),
     )
 
 
-def revoke(tx: WriteTransaction, person_id: int, *, by: int | None = None) -> Person:
-    """Shut somebody out: their link and sessions end, their work stays."""
-    tx.end_sessions(person_id=person_id)
-    return tx.update_person(person_id, "revoked", by=by, revoked_at=now())
-
-
-def restore(tx: WriteTransaction, person_id: int, *, by: int | None = None) -> Person:
-    """Let somebody in again."""
-    return tx.update_person(person_id, "restored", by=by, revoked_at=None)
-
-
-def reset_exam(tx: WriteTransaction, person_id: int, *, by: int | None = None) -> Person:
-    """Give somebody all attempts at the exam again; the figures of the old ones stay in the events."""
-    figures = tx.person(person_id).exam_figures
-    changes = {"exam_attempts": 0, "exam_passed_at": None, "out_at": None}
-    return tx.update_person(person_id, "exam_reset", by=by, payload={"figures": figures}, **changes)
-
-
-def can_work(person: Person, project: Project) -> bool:
-    """Whether somebody may annotate: an annotator who joined, was not shut out, and passed the exam if there is one."""
-    through = project.entries.exam is None or person.exam_passed_at is not None
-    return person.role is Role.ANNOTATOR and _is_here(person) and person.out_at is None and through
-
-
-def can_judge(person: Person) -> bool:
-    """Whether somebody may look at others' work: a reviewer or lead who joined and was not shut out."""
-    return person.role in {Role.REVIEWER, Role.LEAD} and _is_here(person)
-
-
-def _is_here(person: Person) -> bool:
-    return person.joined_at is not None and person.revoked_at is None
-
-
-def in_languages(person: Person) -> list[ColumnElement[bool]]:
-    """Conditions on `items` for the languages that somebody works in."""
-    return [] if person.works_in is None else [items.c.language.in_(person.works_in)]
-
-
-def number_people(people: Iterable[Person]) -> dict[int, int]:
-    """Ids of people to the numbers that they are called by where names are not to be known (`Annotator 3`).
-
-    They count from 1 among those of a role, in the order of the invitations (`ReadTransaction.people`). Nobody is ever
-    deleted and roles do not change, so a number stays.
-    """
-    counts: dict[Role, int] = {}
-    result = {}
-    for person in people:
-        counts[person.role] = result[person.id] = counts.get(person.role, 0) + 1
-    return result
-
-
-def start_session(tx: WriteTransaction, project: Project, person: Person) -> str:
+def start_session(tx: WriteTransaction, studio: Studio, person: Person) -> str:
     """Remember a browser: the token for its cookie, of which only the hash is kept."""
     token = secrets.token_urlsafe(32)
     tx.end_sessions()  # those whose time is over
-    tx.add_session(_hash(token), person.id, now() + timedelta(days=project.entries.people.session_days))
+    tx.add_session(token, person.id, now() + timedelta(days=studio.project.entries.people.session_days))
     return token
-
-
-def end_session(tx: WriteTransaction, token: str) -> None:
-    """Forget a browser."""
-    tx.end_sessions(token_hash=_hash(token))
-
-
-def person_of_session(tx: ReadTransaction, token: str) -> Person | None:
-    """Whose browser it is; None where the session is over or they were shut out."""
-    return tx.person_of_session(_hash(token)) if len(token) <= _LONGEST_TOKEN else None
 
 
 def _name(name: str) -> str:
@@ -341,19 +181,223 @@ def _name(name: str) -> str:
     return chosen
 
 
-def _token(secret: bytes, slug: str, key: str) -> str:
-    return str(URLSafeSerializer(secret, salt=_SALT).dumps([slug, key]))
+_Change = Literal["revoke", "restore", "reset_exam"]
 
 
-def _read(secret: bytes, token: str) -> tuple[str, str]:
-    try:
-        if len(token) > _LONGEST_TOKEN:
-            raise InvitationError("forged")
-        slug, key = URLSafeSerializer(secret, salt=_SALT).loads(token)
-    except (BadData, TypeError, ValueError):
-        raise InvitationError("forged") from None
-    return str(slug), str(key)
+def change(tx: WriteTransaction, person_id: int, what: _Change, *, by: int | None = None) -> Person:
+    """Shut somebody out (their link and sessions end, their work stays), let them in again, or give them all attempts
+    at the exam again (the figures of the old ones stay in the events).
+    """
+    if what == "revoke":
+        tx.end_sessions(person_id=person_id)
+        return tx.update_person(person_id, "revoked", by=by, revoked_at=now())
+    if what == "restore":
+        return tx.update_person(person_id, "restored", by=by, revoked_at=None)
+    figures = tx.person(person_id).exam_figures
+    changes = {"exam_attempts": 0, "exam_passed_at": None, "out_at": None}
+    return tx.update_person(person_id, "exam_reset", by=by, payload={"figures": figures}, **changes)
 
 
-def _hash(key: str) -> str:
-    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+# The calls: links, sessions, and whom a lead invites or shuts out.
+
+
+router = Router()
+
+
+class JoinBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Taking up a link. Who has joined before keeps their name; the other fields are then not looked at."""
+
+    token: Annotated[str, msgspec.Meta(max_length=512)]
+    name: Annotated[str, msgspec.Meta(max_length=400)] = ""
+    language: Annotated[str, msgspec.Meta(max_length=64)] = "en"
+    consent: bool = False
+
+
+class ProjectView(msgspec.Struct, frozen=True):
+    """A project, for those who take part."""
+
+    slug: str
+    name: str
+    task: str
+
+
+class InvitationView(msgspec.Struct, frozen=True):
+    """What a link leads to, before it is taken up: `consent` by interface language."""
+
+    project: ProjectView
+    role: Role
+    joined: bool
+    name: str | None
+    languages: list[str]
+    consent: dict[str, str]
+
+
+class Joined(msgspec.Struct, frozen=True):
+    """The answer to a link that was taken up; the session is in a cookie."""
+
+    stage: Stage
+    csrf: str
+
+
+class PersonView(msgspec.Struct, frozen=True):
+    """Whoever asks."""
+
+    id: str
+    name: str | None
+    role: Role
+    language: str
+    stage: Stage
+    exam_attempts: int
+
+
+class MyProject(msgspec.Struct, frozen=True):
+    """The project of whoever asks, with what there is to fill in."""
+
+    slug: str
+    name: str
+    task: str
+    form: Form
+    idle: float
+    exam_attempts: int | None
+    languages: list[str]
+
+
+class Me(msgspec.Struct, frozen=True):
+    """Whoever asks, and what a page needs to begin."""
+
+    person: PersonView
+    project: MyProject
+    csrf: str
+    server_version: str
+
+
+class InvitationBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Whom to invite: `languages` are those of their items, none for all; the note is for leads."""
+
+    role: Role
+    languages: Annotated[list[Annotated[str, msgspec.Meta(max_length=64)]], msgspec.Meta(max_length=100)] = []
+    note: Annotated[str, msgspec.Meta(max_length=200)] | None = None
+
+
+class Link(msgspec.Struct, frozen=True):
+    """A link for one person; it is not kept and cannot be shown again."""
+
+    link: str
+    expires: datetime
+    person: str
+
+
+class PersonState(msgspec.Struct, frozen=True):
+    """Somebody after what was done to them."""
+
+    id: str
+    revoked: bool
+    exam_attempts: int
+
+
+@router.call("GET", "/api/join/{token}")
+def invitation(request: Request, token: str) -> InvitationView:
+    """What a link leads to, before somebody takes it up."""
+    studio = _of_link(request, token)
+    project = studio.project
+    with studio.store.reading() as tx:
+        person = person_of_token(tx, studio, token)
+    return InvitationView(
+        ProjectView(project.slug, project.name, project.task),
+        person.role,
+        person.joined_at is not None,
+        person.name,
+        interface_languages(project),
+        project.entries.consent,
+    )
+
+
+@router.call("POST", "/api/join", answer=Joined)
+def accept_invitation(request: Request, body: JoinBody) -> Response:
+    """Take up a link: the answer sets the session's cookie."""
+    studio = _of_link(request, body.token)
+    terms: dict[str, Any] = {"name": body.name, "language": body.language, "consent": body.consent}
+    with studio.store.writing(lock="people") as tx:
+        person = join(tx, studio, body.token, **terms)
+        token = start_session(tx, studio, person)
+    answer = json_response(Joined(person.stage(studio.project), Caller(studio, person, token, request).csrf))
+    set_cookie(request, answer, studio, token)
+    return answer
+
+
+def _of_link(request: Request, token: str) -> Studio:
+    request.app.state.rates.count("join", client_address(request))
+    studios: Studios = request.app.state.studios
+    return studios.of_token(token)
+
+
+@router.call("GET", "/api/me")
+def me(caller: SignedIn) -> Me:
+    """Who asks, and what a page needs to begin."""
+    person, project = caller.person, caller.studio.project
+    language, stage = person.language or "en", person.stage(project)
+    return Me(
+        view(PersonView, person, id=person.public_id, language=language, stage=stage),
+        view(
+            MyProject,
+            project,
+            idle=project.entries.pace.idle,
+            exam_attempts=None if project.entries.exam is None else project.entries.exam.attempts,
+            languages=interface_languages(project),
+        ),
+        caller.csrf,
+        __version__,
+    )
+
+
+@router.call("POST", "/api/logout", answer=dict[str, bool])
+def logout(request: Request, caller: Writer) -> Response:
+    """End this session."""
+    with caller.studio.store.writing() as tx:
+        tx.end_sessions(token_hash=sha256(caller.token))
+    answer = json_response({"done": True})
+    delete_cookie(request, answer)
+    return answer
+
+
+@router.call("POST", "/api/lead/invitations")
+def invite_person(request: Request, caller: LeadWriter, body: InvitationBody) -> Link:
+    """Make a link for somebody; it is shown this once."""
+    studio = caller.studio
+    about: dict[str, Any] = {"languages": body.languages, "note": body.note, "by": caller.person.id}
+    with studio.store.writing() as tx:
+        return _link(request, invite(tx, studio, body.role, **about))
+
+
+@router.call("POST", "/api/lead/people/{person}/renew")
+def renew_link(request: Request, caller: LeadWriter, person: str) -> Link:
+    """A new link for somebody in place of the old one; their browsers are signed out."""
+    studio = caller.studio
+    with studio.store.writing() as tx:
+        id_ = _person(tx, caller, person)
+        return _link(request, renew(tx, studio, id_, by=caller.person.id))
+
+
+@router.call("POST", "/api/lead/people/{person}/{what}")
+def change_person(caller: LeadWriter, person: str, what: _Change) -> PersonState:
+    """Shut somebody out, let them in again, or give them all attempts at the exam again."""
+    with caller.studio.store.writing(lock=caller.studio.project.lock) as tx:
+        id_ = _person(tx, caller, person)
+        if what == "revoke" and id_ == caller.person.id:
+            raise Refused("Nobody shuts themselves out.", remedy="Ask another lead.")
+        changed = change(tx, id_, what, by=caller.person.id)
+    return PersonState(changed.public_id, changed.revoked_at is not None, changed.exam_attempts)
+
+
+def _person(tx: ReadTransaction, caller: Caller, public_id: str) -> int:
+    """Somebody of one's own project; others are not there."""
+    person = tx.person_by(public_id=public_id)
+    if person.project_id != caller.studio.id:
+        raise NotFound("person")
+    return person.id
+
+
+def _link(request: Request, made: Invitation) -> Link:
+    settings: Settings = request.app.state.settings
+    base = settings.base_url or f"{request.url.scheme}://{request.url.netloc}"
+    return Link(f"{base.rstrip('/')}/join/{made.token}", made.person.key_expires_at, made.person.public_id)

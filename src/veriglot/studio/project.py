@@ -339,12 +339,7 @@ class Form(msgspec.Struct, frozen=True):
 
 
 def form_of(entries: Entries) -> Form:
-    """The form of a project.
-
-    Raises:
-        UnknownNameError: no such taxonomy, or a colour for a type that it does not have.
-        UsageError: the taxonomy does not go with the task.
-    """
+    """The form of a project."""
     about = entries.project
     named = taxonomy(about.taxonomy or _TAXONOMIES[about.task])
     for type_ in about.colours:

@@ -22,8 +22,8 @@ from sqlalchemy import and_, case, exists, func, or_, select
 from veriglot.studio import tables as t
 from veriglot.studio.comparison import Comparison, Counts, final_states
 from veriglot.studio.exam import draw
-from veriglot.studio.people import can_judge, in_languages
-from veriglot.studio.tables import AT_WORK, WORK_ROLES, BatchState, ItemRole, Purpose, Refused, State
+from veriglot.studio.tables import AT_WORK, WORK_ROLES, BatchState, ItemRole, NotFound, Purpose, Refused, State
+from veriglot.studio.web import LeadWriter, Number, Router, view
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -43,8 +43,8 @@ __all__ = [
     "final_layer",
     "next_judgement",
     "ready_batches",
+    "router",
     "stuck_batches",
-    "validate",
 ]
 
 
@@ -90,7 +90,7 @@ def _candidates(project: Project, person: Person) -> Select[Any]:
         other.c.purpose == Purpose.ANNOTATE,
         other.c.state != State.WITHDRAWN,
     )
-    allowed = can_judge(person) and project.entries.work.reviews > 0
+    allowed = person.can_judge and project.entries.work.reviews > 0
     return (
         select(subject.c.id)
         .join(t.items, t.items.c.id == subject.c.item_id)
@@ -99,7 +99,7 @@ def _candidates(project: Project, person: Person) -> Select[Any]:
             subject.c.purpose == Purpose.ANNOTATE,
             subject.c.state == State.SUBMITTED,
             t.items.c.role.in_(WORK_ROLES),
-            *in_languages(person),
+            *person.languages(),
             ~open_,
             ~had,
             ~own,
@@ -299,12 +299,7 @@ def ready_batches(tx: ReadTransaction, project: Project, project_id: int) -> set
 
 
 def validate(store: Store, project: Project, batch_id: int, *, by: int | None = None) -> Batch:
-    """Begin the validation of a batch now, on what of it is through.
-
-    Raises:
-        NotFound: no such batch.
-        Refused: the project has no validation, the batch is being validated or accepted, or nothing is through.
-    """
+    """Begin the validation of a batch now, on what of it is through."""
 
     def act(tx: WriteTransaction) -> Batch:
         batch = tx.batch(batch_id)
@@ -321,7 +316,7 @@ def validate(store: Store, project: Project, batch_id: int, *, by: int | None = 
 
 def _next_check(tx: WriteTransaction, project: Project, person: Person) -> Assignment | None:
     """An item of a batch to check; begins the validation of a batch that is ready."""
-    if project.entries.validation is None or not can_judge(person):
+    if project.entries.validation is None or not person.can_judge:
         return None
     through = ready_batches(tx, project, person.project_id)
     for batch in tx.batches(person.project_id):
@@ -340,7 +335,7 @@ def _next_check(tx: WriteTransaction, project: Project, person: Person) -> Assig
 
 def stuck_batches(tx: ReadTransaction, project_id: int) -> list[int]:
     """The numbers of batches under validation of which nobody here may check the rest: all had a hand in it."""
-    judges = [person for person in tx.people(project_id) if can_judge(person)]
+    judges = [person for person in tx.people(project_id) if person.can_judge]
     numbers = []
     for batch in tx.batches(project_id):
         able = [row for row in judges if row.works_in is None or batch.language in row.works_in]
@@ -461,3 +456,24 @@ def _drawn_checks(batch: Batch) -> list[int]:
 
 def _rounds(batch: Batch) -> list[dict[str, Any]]:
     return list((batch.figures or {}).get("rounds", []))
+
+
+router = Router()
+
+
+class BatchView(msgspec.Struct, frozen=True):
+    """A batch after what was done to it."""
+
+    id: int
+    number: int
+    state: BatchState
+    round: int
+
+
+@router.call("POST", "/api/lead/batches/{number}/validate")
+def validate_now(caller: LeadWriter, number: Number) -> BatchView:
+    """Begin the validation of a batch now, on what of it is through."""
+    with caller.studio.store.reading() as tx:
+        if tx.batch(number).project_id != caller.studio.id:
+            raise NotFound("batch")
+    return view(BatchView, validate(caller.studio.store, caller.studio.project, number, by=caller.person.id))

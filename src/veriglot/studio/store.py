@@ -9,6 +9,7 @@ import hashlib
 import threading
 import time
 import uuid
+from collections import Counter
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -42,6 +43,7 @@ from veriglot.studio.tables import (
     ProjectRow,
     Purpose,
     Refused,
+    Role,
     State,
     StoreError,
     now,
@@ -58,10 +60,16 @@ if TYPE_CHECKING:
 
     _Effect = Callable[["WriteTransaction", Assignment], None]
 
-__all__ = ["ReadTransaction", "Store", "WriteTransaction", "newest", "open_store", "revision_of"]
+__all__ = ["ReadTransaction", "Store", "WriteTransaction", "newest", "open_store", "revision_of", "sha256"]
 
 R = TypeVar("R", bound=msgspec.Struct)
 T = TypeVar("T")
+
+
+def sha256(text: str) -> str:
+    """The digest of any text."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
 
 _ITEM = (
     *(tables.items.c[name] for name in Item.__struct_fields__ if not name.startswith("has_")),
@@ -81,10 +89,6 @@ class ReadTransaction:
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
-
-    def projects(self) -> list[ProjectRow]:
-        """All projects of the database."""
-        return self._records(select(tables.projects).order_by(tables.projects.c.id), ProjectRow)
 
     def project(self, slug: str) -> ProjectRow:
         """The project of a slug."""
@@ -147,6 +151,18 @@ class ReadTransaction:
         table = tables.people
         return self._records(select(table).where(table.c.project_id == project_id).order_by(table.c.id), Person)
 
+    def numbers(self, project_id: int) -> dict[int, int]:
+        """Ids of people to the numbers that they are called by where names are not to be known (`Annotator 3`).
+
+        They count from 1 among those of a role, in the order of the invitations, so a number stays.
+        """
+        counts: Counter[Role] = Counter()
+        result = {}
+        for person in self.people(project_id):
+            counts[person.role] += 1
+            result[person.id] = counts[person.role]
+        return result
+
     def public_ids(self, project_id: int) -> dict[int, str]:
         """Ids of the people of a project to those that are shown instead."""
         return {person.id: person.public_id for person in self.people(project_id)}
@@ -179,10 +195,10 @@ class ReadTransaction:
         rows = self._records(select(tables.events).where(tables.events.c.event_id == event_id), Event)
         return rows[0] if rows else None
 
-    def person_of_session(self, token_hash: str) -> Person | None:
+    def person_of_session(self, token: str) -> Person | None:
         """Whose session it is; None where it has expired or the person was shut out."""
         table = tables.sessions
-        statement = select(table.c.person_id).where(table.c.token_hash == token_hash, table.c.expires_at > now())
+        statement = select(table.c.person_id).where(table.c.token_hash == sha256(token), table.c.expires_at > now())
         row = self.connection.execute(statement).first()
         person = None if row is None else self.person(row[0])
         return None if person is None or person.revoked_at is not None else person
@@ -310,14 +326,10 @@ class WriteTransaction(ReadTransaction):
     def update_person(
         self, person_id: int, kind: str, *, by: int | None = None, payload: dict[str, Any] | None = None, **changes: Any
     ) -> Person:
-        """Change columns of a person.
+        """Change columns of a person, with an event of a kind such as `joined`.
 
-        Args:
-            person_id: whom.
-            kind: of the event: `joined`, `revoked`, `exam_passed` ...
-            by: who did it; None for a rule or the command line.
-            payload: of the event; the names of the changed columns are in it, their values are not.
-            changes: new values of columns of `tables.people`.
+        The event's payload gets the names of the changed columns, their values not. `by` is who did it; None for a rule
+        or the command line.
         """
         self._update(tables.people, person_id, changes, "person")
         person = self.person(person_id)
@@ -340,8 +352,7 @@ class WriteTransaction(ReadTransaction):
         """Give an item to a person.
 
         Raises:
-            IntegrityError: (SQLAlchemy's) they have it for this purpose, round and subject already. `Store.transact`
-            retries.
+            IntegrityError: (SQLAlchemy's) they have it for all of this already; `Store.transact` retries.
         """
         at, layer = now(), layer or Layer()
         values = {
@@ -390,13 +401,7 @@ class WriteTransaction(ReadTransaction):
     ) -> Assignment:
         """Change the state of an assignment by a rule or by somebody other than whose it is; its version goes up.
 
-        Args:
-            assignment_id: which.
-            state: the new one.
-            kind: of the event; None for the state's name.
-            by: who did it.
-            message: to whoever has it; None keeps what is there.
-            payload: of the event.
+        The event's kind is the state's name where none is given; a `message` to whoever has it replaces the last.
         """
         old = self.assignment(assignment_id, lock=True)
         changes: dict[str, Any] = {"state": state, "version": old.version + 1, "changed_at": now()}
@@ -411,10 +416,10 @@ class WriteTransaction(ReadTransaction):
         after = {name: changes.get(name, getattr(old, name)) for name in ("version", "state")}
         self.record(kind, old.project_id, assignment_id=old.id, item_id=old.item_id, **after, **columns)
 
-    def add_session(self, token_hash: str, person_id: int, expires_at: datetime) -> None:
-        """Remember a browser. Sessions pass, so they leave no event."""
+    def add_session(self, token: str, person_id: int, expires_at: datetime) -> None:
+        """Remember a browser, by the hash of its token. Sessions pass, so they leave no event."""
         at = now()
-        values = {"token_hash": token_hash, "person_id": person_id, "created_at": at, "seen_at": at}
+        values = {"token_hash": sha256(token), "person_id": person_id, "created_at": at, "seen_at": at}
         self.connection.execute(insert(tables.sessions).values(**values, expires_at=expires_at))
 
     def end_sessions(self, **columns: Any) -> None:
@@ -534,7 +539,7 @@ def _digest(new: NewEvent) -> str:
     """Of what the event says; not of the clock, which a sender may read again when it repeats itself."""
     layer = "" if new.layer is None else new.layer.encode()
     joined = "\0".join((new.kind, str(new.base_version), layer, new.comment or ""))
-    return hashlib.sha256(joined.encode("utf-8", "surrogatepass")).hexdigest()
+    return sha256(joined)
 
 
 # Numbered migrations, run when a store is opened. A database that a newer version has touched is refused.

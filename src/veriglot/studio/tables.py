@@ -19,7 +19,10 @@ from veriglot.errors import UsageError, VeriglotError
 from veriglot.studio.layers import Layer
 
 if TYPE_CHECKING:
+    from sqlalchemy import ColumnElement
     from sqlalchemy.engine import Dialect
+
+    from veriglot.studio.project import Project
 
 __all__ = [
     "AT_WORK",
@@ -41,6 +44,7 @@ __all__ = [
     "Purpose",
     "Refused",
     "Role",
+    "Stage",
     "State",
     "StoreError",
     "now",
@@ -195,6 +199,9 @@ class Item(msgspec.Struct, frozen=True):
     has_silver: bool
 
 
+Stage = Literal["invited", "exam", "work", "done", "out", "revoked"]
+
+
 class Person(msgspec.Struct, frozen=True):
     """Somebody who was invited, and perhaps joined.
 
@@ -234,6 +241,35 @@ class Person(msgspec.Struct, frozen=True):
     exam_passed_at: datetime | None
     out_at: datetime | None
     exam_figures: list[dict[str, Any]] | None
+
+    @property
+    def is_here(self) -> bool:
+        """Whether they joined and were not shut out."""
+        return self.joined_at is not None and self.revoked_at is None
+
+    @property
+    def can_judge(self) -> bool:
+        """Whether they may look at others' work: a reviewer or lead who is here."""
+        return self.role in {Role.REVIEWER, Role.LEAD} and self.is_here
+
+    def can_work(self, project: Project) -> bool:
+        """Whether they may annotate: an annotator who is here, and passed the exam if there is one."""
+        return self.role is Role.ANNOTATOR and self.is_here and self.stage(project) == "work"
+
+    def stage(self, project: Project) -> Stage:
+        """What they are to do: join, pass the exam (annotators, where there is one), work, or nothing more."""
+        if self.revoked_at is not None:
+            return "revoked"
+        if self.joined_at is None:
+            return "invited"
+        if self.out_at is not None:
+            return "out"
+        examined = project.entries.exam is not None and self.role is Role.ANNOTATOR
+        return "exam" if examined and self.exam_passed_at is None else "work"
+
+    def languages(self) -> list[ColumnElement[bool]]:
+        """Conditions on `items` for the languages that they work in."""
+        return [] if self.works_in is None else [items.c.language.in_(self.works_in)]
 
 
 class Assignment(msgspec.Struct, frozen=True):

@@ -23,11 +23,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import urlsplit
 
 import msgspec
+from fastapi import Request  # noqa: TC002  # the call reads its annotations
 
 from veriglot.errors import InputError
 from veriglot.records import Pointer
 from veriglot.report import text_layout
 from veriglot.studio.project import LANGUAGE_TAG, TaskKind
+from veriglot.studio.web import Router, SignedIn, Tag
 from veriglot.text.normalization import fold
 from veriglot.text.segmentation import sentences, word_bounds
 from veriglot.text.unicode import direction_of
@@ -41,18 +43,9 @@ if TYPE_CHECKING:
 
     from veriglot.records import Sample
     from veriglot.studio.project import Project
-    from veriglot.studio.web import Studio
+    from veriglot.studio.web import Studio, Studios
 
-__all__ = [
-    "Direction",
-    "Guidelines",
-    "ItemCache",
-    "SharedView",
-    "direction",
-    "guidelines",
-    "interface_languages",
-    "words_of",
-]
+__all__ = ["SharedView", "interface_languages", "item_view", "router", "sample_of", "shared_words"]
 
 
 Direction = Literal["ltr", "rtl"]
@@ -105,27 +98,27 @@ class SharedView(msgspec.Struct, frozen=True):
 # Items as people see them. An item never changes after its import, so what is made of its texts is cached.
 
 
+_CACHED = 256  # items
 _MAX_PLACES = 20  # of one word in the evidence
 
 
-class ItemCache:
-    """Samples and encoded views of the items that were asked for last."""
-
-    def __init__(self, size: int = 256) -> None:
-        self.sample = lru_cache(size)(_sample)
-        self.item = lru_cache(size)(self._item)
-        self.shared = lru_cache(size)(self._shared)
-
-    def _item(self, studio: Studio, item_id: int) -> msgspec.Raw:
-        return msgspec.Raw(msgspec.json.encode(_item_view(studio, item_id, self.sample(studio, item_id))))
-
-    def _shared(self, studio: Studio, item_id: int) -> msgspec.Raw:
-        return msgspec.Raw(msgspec.json.encode(_shared_words(self.sample(studio, item_id))))
-
-
-def _sample(studio: Studio, item_id: int) -> Sample:
+@lru_cache(_CACHED)
+def sample_of(studio: Studio, item_id: int) -> Sample:
+    """The texts of an item."""
     with studio.store.reading() as tx:
         return tx.sample(item_id)
+
+
+@lru_cache(_CACHED)
+def item_view(studio: Studio, item_id: int) -> msgspec.Raw:
+    """An item as the page shows it, encoded."""
+    return msgspec.Raw(msgspec.json.encode(_item_view(studio, item_id, sample_of(studio, item_id))))
+
+
+@lru_cache(_CACHED)
+def shared_words(studio: Studio, item_id: int) -> msgspec.Raw:
+    """The words of a response that its evidence holds too, as a `SharedView`, encoded."""
+    return msgspec.Raw(msgspec.json.encode(_shared_words(sample_of(studio, item_id))))
 
 
 def direction(text: str, tag: str | None) -> Direction:
@@ -202,9 +195,6 @@ def render(markdown: str) -> str:
     The elements are those of CommonMark, tables and struck text, without images and without any markup of the author's;
     headings begin at the second level, since the page has one of its own. Marked places of examples are `mark` elements
     with the type in `data-type` and as a visible word.
-
-    Raises:
-        ValueError: it is longer than 200,000 characters.
     """
     if len(markdown) > _LONGEST:
         raise ValueError(f"guidelines have at most {_LONGEST:,} characters, but these have {len(markdown):,}")
@@ -306,9 +296,6 @@ def guidelines(project: Project, language: str) -> Guidelines:
 
     The project's own come first: in the language, in its base language (`pt` for `pt-BR`), in English, in any. Only
     where a project has none of its own are the shipped ones taken; where its taxonomy has none, a list of its types.
-
-    Raises:
-        InputError: a file of the project cannot be read as UTF-8.
     """
     tag, markdown = _own(project, language) or _built_in(project, language) or (_FALLBACK, _listed(project))
     return Guidelines(tag, direction(markdown, tag), render(markdown))
@@ -377,3 +364,30 @@ def words_of(tag: str) -> tuple[str, dict[str, str]]:
         if candidate in _interface_words():
             return candidate, _interface_words()[candidate]
     return _FALLBACK, _interface_words()[_FALLBACK]
+
+
+router = Router()
+
+
+class WordsView(msgspec.Struct, frozen=True):
+    """The texts of the interface: those of the language, and English ones where it has none."""
+
+    language: str
+    direction: Direction
+    languages: list[str]
+    words: dict[str, str]
+
+
+@router.call("GET", "/api/words/{language}")
+def words(request: Request, language: str) -> WordsView:
+    """The interface's words in a language; those that it lacks are English."""
+    tag, words = words_of(language)
+    studios: Studios = request.app.state.studios
+    offered = sorted({tag for studio in studios for tag in interface_languages(studio.project)})
+    return WordsView(tag, direction("", tag), offered, words)
+
+
+@router.call("GET", "/api/guidelines")
+def show_guidelines(caller: SignedIn, language: Tag = None) -> Guidelines:
+    """The guidelines of the project, in the language asked for where there are such."""
+    return guidelines(caller.studio.project, language or caller.person.language or "en")

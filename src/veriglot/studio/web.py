@@ -13,6 +13,8 @@ import hmac
 import inspect
 import logging
 import math
+import os
+import secrets
 import time
 import uuid
 from dataclasses import dataclass, field
@@ -20,39 +22,43 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from urllib.parse import urlsplit
 
 import msgspec
-from fastapi import APIRouter, Depends, FastAPI, Request, Response
+from fastapi import APIRouter, Depends, FastAPI, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
-from itsdangerous import BadSignature, Signer
+from itsdangerous import BadData, BadSignature, Signer, URLSafeSerializer
 from limits import parse
 from limits.storage import MemoryStorage
 from limits.strategies import SlidingWindowCounterRateLimiter
+from sqlalchemy import select
 from sqlalchemy.exc import DataError, SQLAlchemyError
 from starlette.exceptions import HTTPException
 
 from veriglot.errors import InputError, UsageError, VeriglotError
 from veriglot.studio.items import register_project
 from veriglot.studio.layers import Layer
-from veriglot.studio.people import InvitationError, person_of_session, read_slug, secret_of
 from veriglot.studio.store import Store, open_store
 from veriglot.studio.tables import Conflict, NotFound, Person, Role, State, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path as FilePath
 
     from veriglot.studio.project import Project
 
 __all__ = [
     "CallRefused",
     "Caller",
+    "InvitationError",
     "Lead",
     "LeadWriter",
+    "Number",
     "Rates",
+    "Router",
     "Settings",
     "SignedIn",
     "Studio",
     "Studios",
+    "Tag",
     "Writer",
-    "call",
     "client_address",
     "delete_cookie",
     "error_response",
@@ -61,6 +67,7 @@ __all__ = [
     "record_schemas",
     "require_lead",
     "set_cookie",
+    "view",
 ]
 
 RATES: Mapping[str, str] = {
@@ -152,6 +159,62 @@ def _without_port(netloc: str) -> str:
     return netloc[: netloc.find("]") + 1] if netloc.startswith("[") else netloc.partition(":")[0]
 
 
+_VARIABLE = "VERIGLOT_STUDIO_SECRET"
+_SHORTEST_SECRET = 32
+_LINKS = "veriglot.studio.invitation"
+_LONGEST = 512  # characters of a cookie, and of a link's token
+
+
+class InvitationError(UsageError):
+    """A link that opens nothing.
+
+    Attributes:
+        reason: `forged`, `unknown`, `expired` or `revoked`.
+    """
+
+    def __init__(self, reason: str) -> None:
+        messages = {
+            "forged": "This link is damaged or was not made here.",
+            "unknown": "This link is no longer valid.",
+            "expired": "This link has expired.",
+            "revoked": "This link was withdrawn.",
+        }
+        super().__init__(messages[reason], remedy="Ask whoever sent it for a new one.")
+        self.reason = reason
+
+
+def _secret_of(project: Project) -> bytes:
+    """What links are signed with: from the environment, or a file beside the project's, made where there is none."""
+    given = os.environ.get(_VARIABLE)
+    if given is not None:
+        if len(given) < _SHORTEST_SECRET:
+            raise StoreError(f"{_VARIABLE} has fewer than {_SHORTEST_SECRET} characters.", remedy="Set a longer one.")
+        return given.encode()
+    path = project.path.parent / f"{project.slug}.secret"
+    try:
+        return _secret_in(path)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be used: {error.strerror}.", remedy=f"Or set {_VARIABLE}.") from error
+
+
+def _secret_in(path: FilePath) -> bytes:
+    new = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+    if not path.exists():
+        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(secrets.token_urlsafe(48) + "\n")
+        try:
+            os.link(new, path)  # whole, or not at all; the first of two that make it wins
+        except FileExistsError:
+            pass
+        finally:
+            new.unlink()
+    secret = path.read_bytes().strip()
+    if len(secret) < _SHORTEST_SECRET:
+        raise StoreError(f"{path} is damaged.", remedy="Delete it; links that were sent then need to be renewed.")
+    return secret
+
+
 @dataclass(frozen=True, eq=False)
 class Studio:
     """A project that is served; equal to itself alone, so that caches can go by it.
@@ -184,6 +247,24 @@ class Studio:
         except (BadSignature, ValueError):
             return False
 
+    def link_token(self, key: str) -> str:
+        """What the link of a person holds: the slug and their key, signed."""
+        return str(URLSafeSerializer(self.secret, salt=_LINKS).dumps([self.slug, key]))
+
+    def read_token(self, token: str) -> tuple[str, str]:
+        """Slug and key of a link.
+
+        Raises:
+            InvitationError: `forged`: it was not signed with this secret.
+        """
+        try:
+            if len(token) > _LONGEST:
+                raise InvitationError("forged")
+            slug, key = URLSafeSerializer(self.secret, salt=_LINKS).loads(token)
+        except (BadData, TypeError, ValueError):
+            raise InvitationError("forged") from None
+        return str(slug), str(key)
+
     def _signer(self, purpose: str) -> Signer:
         return Signer(self.secret, salt=f"veriglot.studio.{purpose}", key_derivation="hmac")
 
@@ -192,16 +273,7 @@ class Studios:
     """All projects of a server, by slug."""
 
     def __init__(self, projects: Sequence[Project], database: str | None = None) -> None:
-        """Open the stores.
-
-        Args:
-            projects: at least one; no two with one slug.
-            database: in place of what the project files name.
-
-        Raises:
-            UsageError: two projects have one slug, or there is none.
-            StoreError: a database cannot be opened, or a secret cannot be read or made.
-        """
+        """Open the stores."""
         self._stores: dict[str, Store] = {}
         self._studios: dict[str, Studio] = {}
         if not projects:
@@ -219,7 +291,7 @@ class Studios:
         if database not in self._stores:
             self._stores[database] = open_store(database)
         store = self._stores[database]
-        self._studios[project.slug] = Studio(project, store, register_project(store, project).id, secret_of(project))
+        self._studios[project.slug] = Studio(project, store, register_project(store, project).id, _secret_of(project))
 
     def __iter__(self) -> Iterator[Studio]:
         return iter(self._studios.values())
@@ -236,7 +308,7 @@ class Studios:
         """
         for studio in self:
             try:
-                slug = read_slug(studio.secret, token)
+                slug, _ = studio.read_token(token)
             except InvitationError:
                 continue
             if slug == studio.slug:  # several projects may share one secret from the environment
@@ -247,7 +319,7 @@ class Studios:
         """Raise the database's error where a store does not answer."""
         for store in self._stores.values():
             with store.reading() as tx:
-                tx.projects()
+                tx.connection.execute(select(1))
 
     def close(self) -> None:
         """Let go of the stores."""
@@ -345,21 +417,25 @@ def install_handlers(app: FastAPI) -> None:
 
 
 _COOKIE = "veriglot_session"
-_LONGEST = 512  # characters of a cookie
 
 
 @dataclass(frozen=True)
 class Caller:
-    """Somebody who is signed in: their project, who they are, and the token of their session."""
+    """Somebody who is signed in: their project, who they are, the token of their session, and what they ask."""
 
     studio: Studio
     person: Person
     token: str
+    request: Request
 
     @property
     def csrf(self) -> str:
         """What a write has to bring."""
         return self.studio.sign("csrf", self.token)
+
+    def count(self, kind: str) -> None:
+        """Count a call of their session; see `Rates.count`."""
+        self.request.app.state.rates.count(kind, self.token)
 
 
 def client_address(request: Request) -> str:
@@ -374,9 +450,9 @@ def _signed_in(request: Request) -> Caller:
         studio, token = session
         rates.count("call", token)
         with studio.store.reading() as tx:
-            person = person_of_session(tx, token)
+            person = tx.person_of_session(token)
         if person is not None and person.project_id == studio.id:
-            return Caller(studio, person, token)
+            return Caller(studio, person, token, request)
     rates.count("stranger", client_address(request))
     message = "You are not signed in here, or your session is over."
     raise CallRefused(401, "not_signed_in", message, "Open your own link again.")
@@ -416,7 +492,7 @@ def _check_csrf(request: Request, caller: Caller) -> Caller:
     if not token.isascii() or not hmac.compare_digest(token, caller.csrf):
         message = "The request does not carry this session's CSRF token."
         raise CallRefused(403, "csrf", message, "Reload the page.")
-    request.app.state.rates.count("write", caller.token)
+    caller.count("write")
     return caller
 
 
@@ -537,46 +613,48 @@ def json_response(data: Any, status: int = 200, headers: Mapping[str, str] | Non
     return Response(msgspec.json.encode(data), status, headers, media_type="application/json")
 
 
-def call(router: APIRouter, method: str, path: str, *, answer: Any = None) -> Callable[[F], F]:
-    """Make a function a call: what it returns is answered as JSON, and a parameter that is a record is its body.
+class Router(APIRouter):
+    """Calls of one part of the studio."""
 
-    Args:
-        router: that it is a part of.
-        method: of HTTP.
-        path: with the names of parameters in braces.
-        answer: the record that is answered, where the function returns a `Response`.
-    """
+    def call(self, method: str, path: str, *, answer: Any = None) -> Callable[[F], F]:
+        """Make a function a call: what it returns is answered as JSON, and a parameter that is a record is its body.
 
-    def register(function: F) -> F:
-        signature = inspect.signature(function, eval_str=True)
-        body: Any = None
-        parameters = []
-        for parameter in signature.parameters.values():
-            kind = parameter.annotation
-            if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
-                body, kind = kind, Annotated[kind, Depends(_body_reader(kind))]
-            parameters.append(parameter.replace(annotation=kind))
+        Args:
+            method: of HTTP.
+            path: with the names of parameters in braces.
+            answer: the record that is answered, where the function returns a `Response`.
+        """
 
-        @functools.wraps(function)
-        def answered(**arguments: Any) -> Response:
-            result = function(**arguments)
-            return result if isinstance(result, Response) else json_response(result)
+        def register(function: F) -> F:
+            signature = inspect.signature(function, eval_str=True)
+            body: Any = None
+            parameters = []
+            for parameter in signature.parameters.values():
+                kind = parameter.annotation
+                if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
+                    body, kind = kind, Annotated[kind, Depends(_body_reader(kind))]
+                parameters.append(parameter.replace(annotation=kind))
 
-        answered.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-        statuses = {400, 403, 404, 405, 413, 422, 429, 503} | ({401} if "caller" in signature.parameters else set())
-        responses: dict[int | str, dict[str, Any]] = {200: _answer(200, answer or signature.return_annotation)}
-        responses |= {status: _answer(status, ErrorAnswer) for status in sorted(statuses)}
-        extra = {}
-        if body is not None:
-            content = {"application/json": {"schema": _schema(body)}}
-            extra["requestBody"] = {"required": True, "content": content}
-            responses |= {409: _answer(409, ConflictAnswer), 415: _answer(415, ErrorAnswer)}
-        router.add_api_route(
-            path, answered, methods=[method], responses=responses, openapi_extra=extra, response_model=None
-        )
-        return function
+            @functools.wraps(function)
+            def answered(**arguments: Any) -> Response:
+                result = function(**arguments)
+                return result if isinstance(result, Response) else json_response(result)
 
-    return register
+            answered.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+            statuses = {400, 403, 404, 405, 413, 422, 429, 503} | ({401} if "caller" in signature.parameters else set())
+            responses: dict[int | str, dict[str, Any]] = {200: _answer(200, answer or signature.return_annotation)}
+            responses |= {status: _answer(status, ErrorAnswer) for status in sorted(statuses)}
+            extra = {}
+            if body is not None:
+                content = {"application/json": {"schema": _schema(body)}}
+                extra["requestBody"] = {"required": True, "content": content}
+                responses |= {409: _answer(409, ConflictAnswer), 415: _answer(415, ErrorAnswer)}
+            self.add_api_route(
+                path, answered, methods=[method], responses=responses, openapi_extra=extra, response_model=None
+            )
+            return function
+
+        return register
 
 
 def _body_reader(kind: type[T]) -> Callable[[Request], Any]:
@@ -611,3 +689,16 @@ def _schema(kind: Any) -> dict[str, Any]:
 def record_schemas() -> dict[str, Any]:
     """The schemas of all records that calls named."""
     return dict(_described)
+
+
+Tag = Annotated[str | None, Query(max_length=64)]
+"""A language that a call asks for."""
+Number = Annotated[int, Path(ge=1, le=2**31 - 1)]
+"""An id in a path."""
+V = TypeVar("V", bound=msgspec.Struct)
+
+
+def view(kind: type[V], row: Any, **more: Any) -> V:
+    """A record with the fields of a row that bear the same names, and `more`."""
+    fields = (name for name in kind.__struct_fields__ if name not in more)
+    return kind(**{name: getattr(row, name) for name in fields}, **more)

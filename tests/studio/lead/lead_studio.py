@@ -110,7 +110,7 @@ class House:
 
     def link(self, role: str = "annotator") -> str:
         with self.studio.store.writing() as tx:
-            return invite(tx, self.studio.project, self.studio.secret, Role(role)).token
+            return invite(tx, self.studio, Role(role)).token
 
     def stranger(self, **options: Any) -> Visitor:
         context = self.browser.new_context(**{"viewport": {"width": 1280, "height": 860}, **options})

@@ -144,7 +144,7 @@ class Place:
         studio = self.studios.get(slug)
         assert studio is not None
         with studio.store.writing() as tx:
-            token = invite(tx, studio.project, studio.secret, Role(role)).token
+            token = invite(tx, studio, Role(role)).token
         context = self.browser.new_context(**{"viewport": {"width": 1280, "height": 860}, **options})
         body = {"token": token, "name": name, "language": language, "consent": True}
         answer = context.request.post(f"{self.url}/api/join", data=body)

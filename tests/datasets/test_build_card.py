@@ -10,8 +10,7 @@ from faulty_data import sample, sentences, sound, write
 from made_up import queries as made_up_queries
 
 from settings_file import main
-from veriglot.datasets.cards.card import Given, blank, card, read_given, trace
-from veriglot.datasets.cards.page import card_page
+from veriglot.datasets.cards.card import Given, blank, card, card_page, read_given, trace
 from veriglot.datasets.checks.checker import CleanedCopy, check
 from veriglot.errors import InputError, UsageError
 from veriglot.records import encode

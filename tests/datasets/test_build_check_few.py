@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 from faulty_data import sample, sentences, sound, write
 
-from veriglot.datasets.cards.card import card
-from veriglot.datasets.cards.page import card_page
+from veriglot.datasets.cards.card import card, card_page
 from veriglot.datasets.checks.checker import check
 from veriglot.datasets.checks.findings import checks
 

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from faulty_data import sample, sound, write
 
-from veriglot.datasets.cards.card import card, read_given, trace
-from veriglot.datasets.cards.page import card_page
+from veriglot.datasets.cards.card import card, card_page, read_given, trace
 from veriglot.datasets.checks.checker import CleanedCopy, check
 from veriglot.records import Generator, Sample
 

@@ -164,9 +164,8 @@ def card(
     Card:  veriglot dataset card silver.jsonl --about about.toml -o README.md
     Ask:   veriglot dataset card silver.jsonl --write-about about.toml -o README.md
     """
-    from veriglot.datasets.cards.card import blank, read_given
+    from veriglot.datasets.cards.card import blank, card_page, read_given
     from veriglot.datasets.cards.card import card as made
-    from veriglot.datasets.cards.page import card_page
 
     answers = None if about is None else read_given(Path(about))
     if write_about is not None and Path(write_about).exists():

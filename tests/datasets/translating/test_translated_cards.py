@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from veriglot.datasets.cards.card import card, read_given, trace
-from veriglot.datasets.cards.page import card_page
+from veriglot.datasets.cards.card import card, card_page, read_given, trace
 from veriglot.datasets.translation.alignment import LexicalAligner
 from veriglot.datasets.translation.job import TranslationSettings, translate
 from veriglot.datasets.translation.translators import FunctionTranslator

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from veriglot.datasets.halluverse.facts import FactSettings, Page
-    from veriglot.datasets.halluverse.summary import Summary
-    from veriglot.report.tables import Table
+    from veriglot.datasets.halluverse.summary import LanguageSummary, Summary
     from veriglot.storage.checkpoint import FailedRow, Tally
     from veriglot.wikipedia.wikidata import Person
 
@@ -260,31 +259,21 @@ def _plan(options: HalluverseOptions, pages: dict[str, Page], settings: FactSett
 
 def _show(options: HalluverseOptions, summary: Summary) -> None:
     """Yields per language, why the rest was not taken, and what it cost."""
-    from veriglot.report.tables import Table
-
     total, output = summary.total, options.path
 
-    def table() -> Table:
-        parts = [*summary.languages.items()]
-        if len(parts) != 1:
-            parts.append(("all", total))
-        rows = [
-            (
-                tag,
-                *(f"{n:,}" for n in (part.pages, part.pages - sum(part.unfit.values()), part.facts, part.pairs)),
-                *(f"{each.taken:,} of {each.asked:,}" for each in part.types.values()),
-                "-" if part.balance is None else f"{part.balance:.3f}",
-                f"{part.people:,}",
-            )
-            for tag, part in parts
-        ]
-        heads = ("language", "pages", "used", "facts", "pairs", *total.types, "balance", "people")
-        return Table("", "", heads, rows)
+    def cells(part: LanguageSummary) -> Iterator[tuple[str, str]]:
+        used = part.pages - sum(part.unfit.values())
+        for head, number in (("pages", part.pages), ("used", used), ("facts", part.facts), ("pairs", part.pairs)):
+            yield head, f"{number:,}"
+        for type_, each in part.types.items():
+            yield type_, f"{each.taken:,} of {each.asked:,}"
+        yield "balance", "-" if part.balance is None else f"{part.balance:.3f}"
+        yield "people", f"{part.people:,}"
 
     by_type = {type_: tally.reasons for type_, tally in total.types.items()}
     show_account(
         summary,
-        table,
+        cells,
         done=f"{output}: {total.pairs:,} pairs about {total.people:,} people.",
         reasons={"pages": total.unfit, "facts": total.fact_reasons, "sentences": total.sentence_reasons, **by_type},
         rejected="Not taken:",

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from veriglot.datasets.rules.material import Articles
     from veriglot.datasets.rules.silver import RuleSettings
     from veriglot.datasets.silver.injection import Injector, Order
+    from veriglot.datasets.silver.job import LanguageAccount
     from veriglot.records import Sample
-    from veriglot.report.tables import Table
     from veriglot.storage.checkpoint import FailedRow
 
 __all__ = ["types_of"]
@@ -315,38 +315,22 @@ def _show(output: Path, cost: Cost | None, *, json: bool) -> None:
     """The yield per language and type, and why the rest was rejected."""
     from veriglot.datasets.generation import rejected_path
     from veriglot.datasets.silver.job import load_account
-    from veriglot.report.tables import Table
 
     account = load_account(output)
     total = account.total
 
-    def table() -> Table:
-        rows = [*account.languages.items()]
-        if len(rows) != 1:
-            rows.append(("all", total))
-        return Table(
-            "",
-            "",
-            ("language", "seeds", "rows", "clean", "passages", *total.types),
-            [
-                (
-                    tag,
-                    *(f"{number:,}" for number in (part.seeds, part.rows, part.clean)),
-                    *(
-                        "-" if each.share is None else f"{each.share:.0%}"
-                        for each in (part.passages, *part.types.values())
-                    ),
-                )
-                for tag, part in rows
-            ],
-        )
+    def cells(part: LanguageAccount) -> Iterator[tuple[str, str]]:
+        for head, number in (("seeds", part.seeds), ("rows", part.rows), ("clean", part.clean)):
+            yield head, f"{number:,}"
+        for head, each in (("passages", part.passages), *part.types.items()):
+            yield head, "-" if each.share is None else f"{each.share:.0%}"
 
     by_type = {type_: each.reasons for type_, each in total.types.items()}
     reasons = {"passage": total.passages.reasons, **by_type, "row": total.row_reasons}
     rejected = sum(sum(counts.values()) for counts in reasons.values())
     show_account(
         account,
-        table,
+        cells,
         done=f"{output}: {total.rows:,} rows, {total.clean:,} of them clean.",
         reasons=reasons,
         rejected=f"{rejected:,} rejections stand in {rejected_path(output)}:",

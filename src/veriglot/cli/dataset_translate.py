@@ -14,10 +14,11 @@ from veriglot.cli.inputs import language_tags, parts
 from veriglot.errors import UnknownNameError, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from veriglot.datasets.generation import Account
     from veriglot.datasets.token_labels import LabelAccount
-    from veriglot.datasets.translation.job import MarkAccount, TranslationLanguage
-    from veriglot.report.tables import Table
+    from veriglot.datasets.translation.job import TranslationLanguage
 
 
 @command
@@ -147,43 +148,33 @@ def _begun(output: Path, *, restart: bool) -> str | None:
 def _show_translated(account: Account[TranslationLanguage], output: Path, *, json: bool) -> None:
     """The account per language and type, and why the rest was not taken."""
     from veriglot.datasets.generation import rejected_path
-    from veriglot.report.tables import Table
 
     total, marks = account.total, account.total.marks
 
-    def table() -> Table:
-        types = list(total.types)
-        parts = [*account.languages.items()]
-        if len(parts) != 1 or account.failed:
-            parts.append(("all", total))
-        rows = [
-            (
-                tag,
-                f"{_asked(account) if part is total else part.rows:,}",
-                *(f"{number:,}" for number in (part.kept, part.partial, part.marks.asked)),
-                "-" if part.marks.quality is None else f"{part.marks.quality:.2f}",
-                *map(_rate, (part.marks, *(part.types.get(type_) for type_ in types))),
-            )
-            for tag, part in parts
-        ]
-        heads = ("rows", "kept", "partial", "spans", "quality", "dropped", *(type_ or "no type" for type_ in types))
-        return Table("", "", ("language", *heads), rows)
+    def cells(part: TranslationLanguage) -> Iterator[tuple[str, str]]:
+        given = _asked(account) if part is total else part.rows
+        for head, number in (
+            ("rows", given),
+            ("kept", part.kept),
+            ("partial", part.partial),
+            ("spans", part.marks.asked),
+        ):
+            yield head, f"{number:,}"
+        yield "quality", "-" if part.marks.quality is None else f"{part.marks.quality:.2f}"
+        for name, each in (("dropped", part.marks), *((name, part.types.get(name)) for name in total.types)):
+            rate = each.drop_rate if each is not None else None
+            yield name or "no type", "-" if rate is None else f"{rate:.1%}"
 
     failed = f"{account.failed:,} failed, " if account.failed else ""
     show_account(
         account,
-        table,
+        cells,
         done=f"{output}: {total.kept:,} of {_asked(account):,} rows kept, {failed}{marks.dropped:,} of"
         f" {marks.asked:,} spans dropped.",
         reasons={"row": total.row_reasons, **total.reply_reasons},
         rejected=f"What was not taken stands in {rejected_path(output)}:",
         json=json,
     )
-
-
-def _rate(account: MarkAccount | None) -> str:
-    rate = account.drop_rate if account is not None else None
-    return "-" if rate is None else f"{rate:.1%}"
 
 
 @command

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from veriglot.datasets.silver.job import Support
     from veriglot.llm.client import Client, Settings
     from veriglot.records import Sample
-    from veriglot.report.tables import Table
     from veriglot.storage.checkpoint import FailedRow, Row, Tally
 
 __all__ = [
@@ -348,7 +347,7 @@ def print_plan(prices: _Prices | None = None, **plan: int) -> None:
 
 def show_account(
     account: Any,
-    table: Callable[[], Table],
+    cells: Callable[[Any], Iterable[tuple[str, str]]],
     *,
     done: str,
     reasons: Mapping[str, Mapping[str, int]],
@@ -359,8 +358,8 @@ def show_account(
     """An account with a `total`: a table on standard output; what was spent, and why the rest fell out, beside it.
 
     Args:
-        account: the record, which is printed whole as JSON.
-        table: makes the table.
+        account: the record, with `languages` and their `total`, which is printed whole as JSON.
+        cells: what the table has of a language, or of the total, each with its head.
         done: what was made, in a sentence.
         reasons: why things were not taken and how often, by what they are.
         rejected: what is said before the reasons, where there are any.
@@ -374,7 +373,13 @@ def show_account(
         money = {} if prices is None else {"money": round(total.money(*prices), 4)}
         print_json({**msgspec.to_builtins(account), **money})
         return
-    table().print()
+    from veriglot.report.tables import Table
+
+    rows = {tag: list(cells(part)) for tag, part in account.languages.items()}
+    heads, together = zip(*cells(total), strict=True)
+    if len(rows) != 1 or [text for _, text in next(iter(rows.values()))] != list(together):
+        rows["all"] = list(cells(total))
+    Table("", "", ("language", *heads), [(tag, *(text for _, text in row)) for tag, row in rows.items()]).print()
     spent = f" {total.calls:,} calls, {total.tokens_in:,} tokens of prompts, {total.tokens_out:,} of replies"
     if prices is not None:
         spent += f", {total.money(*prices):,.2f} at the prices given"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from veriglot.metrics.estimate import MEAN
@@ -183,7 +182,7 @@ def _rank(row: Row) -> tuple[float, float, str]:
 # What programs read: every table as rows of plain values.
 
 
-_FIELDS = {
+_FIELDS: dict[str, tuple[str, ...]] = {
     "wins": (
         "Win rates, with ties credited to all, and means by group of languages",
         "level measure at scope system wins ties cells played rate low high mean",
@@ -201,25 +200,24 @@ _FIELDS = {
         "What became of every system on every data set, and what it took",
         "system data level status reason coverage cost.rows cost.wall cost.cpu cost.speed cost.calls cost.tokens_in"
         " cost.tokens_out cost.money seen notes signature",
+        "system data level status reason coverage rows_timed seconds cpu_seconds rows_a_second model_calls tokens_in"
+        " tokens_out money seen notes signature",
     ),
     "thresholds": (
         "Thresholds as tuned on dev, in the systems' own numbers",
         "system data level measure language value direction reached items positives reason",
     ),
-    "systems": ("The systems", "name kind made_by options direction description unavailable signature"),
+    "systems": (
+        "The systems",
+        "name kind made_by options direction description unavailable signature",
+        "system kind made_by options direction description unavailable signature",
+    ),
     "figures": (
         "Every figure with its interval",
         "system data level language measure at value low high items positives clusters chance coverage p seen reason"
         " signature",
     ),
 }
-
-
-_COLUMN = {
-    "cost.rows": "rows_timed", "cost.wall": "seconds", "cost.cpu": "cpu_seconds", "cost.speed": "rows_a_second",
-    "cost.calls": "model_calls", "cost.tokens_in": "tokens_in", "cost.tokens_out": "tokens_out",
-    "cost.money": "money", "name": "system",
-}  # fmt: skip
 
 
 def bench_tables(results: BenchResults) -> dict[str, Table]:
@@ -239,17 +237,8 @@ def bench_tables(results: BenchResults) -> dict[str, Table]:
 
 def _records(view: View, name: str) -> Table:
     """A table of records, whose columns are their fields."""
-    title, fields = _FIELDS[name]
-    values = attrgetter(*fields.split())
-    rows = [tuple(map(_plain, values(record))) for record in getattr(view.results, name)]
-    return Table(name, title, tuple(_COLUMN.get(field, field) for field in fields.split()), rows)
-
-
-def _plain(value: object) -> Value:
-    """A field as one value: several are parted by semicolons."""
-    if isinstance(value, dict):
-        value = tuple(f"{key}={item}" for key, item in value.items())
-    return "; ".join(value) or None if isinstance(value, tuple) else value  # type: ignore[return-value]
+    title, fields, *columns = _FIELDS[name]
+    return Table.of(name, title, getattr(view.results, name), fields, *columns)
 
 
 def _board_rows(board: Board, name: str) -> Table:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from functools import cached_property
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -237,84 +236,69 @@ def _with_ranges(reasons: list[str]) -> str:
 
 def study_tables(results: StudyResults) -> dict[str, Table]:
     """Every table of a study that has rows, by name."""
-    view = View(results)
-    tables = [Table(name, title, columns, rows) for name, title, columns, rows in _tables(view)]
-    return {table.name: table for table in tables if table.rows}
+    return {table.name: table for table in _tables(View(results)) if table.rows}
 
 
 _RATE_COLUMNS = (
     "model", "language", "estimator", "rate", "low", "high", "status", "reason", "unreliable_rate", "unreliable_low",
     "unreliable_high", "unit", "units", "responses", "coverage", "detector", "seed", "signature",
 )  # fmt: skip
-_AVERAGE = ("name", "mean", "low", "high", "sd", "cells", "unreliable")
-_COMPARISON = (
-    "first", "second", "language", "difference", "low", "high", "p", "p_adjusted", "effect", "paired", "queries",
-    "method",
-)  # fmt: skip
-_QUALITY = (
-    "words", "sentences", "detectable", "most_frequent_language", "right_language", "refused", "repetitive",
-    "truncated", "empty",
-)  # fmt: skip
-_Rows = tuple[tuple["Value", ...], ...]
 
 
-def _tables(view: View) -> Iterator[tuple[str, str, tuple[str, ...], _Rows]]:
-    """Name, title, columns and rows of every table."""
+def _tables(view: View) -> Iterator[Table]:
     results, cells = view.results, list(view.cells)
-    columns: tuple[str, ...]
-    rates = tuple(_rate_row(rate) for cell in cells for rate in cell.rates)
-    yield "rates", "Rates by model, language and estimator", _RATE_COLUMNS, rates
-    columns = ("model", "mean", "low", "high", "sd", "languages", "unreliable_left_out")
-    yield "models", "Mean rate of each model over languages", columns, _rows(results.by_model, _AVERAGE)
-    columns = ("language", "mean", "low", "high", "sd", "models", "unreliable_left_out")
-    yield "languages", "Mean rate in each language over models", columns, _rows(results.by_language, _AVERAGE)
-    columns = ("language", "model", "rank", "low", "high")
-    yield "ranks", "Ranks with their intervals", columns, _rows(results.ranks, columns)
+    rates = [_rate_row(rate) for cell in cells for rate in cell.rates]
+    yield Table("rates", "Rates by model, language and estimator", _RATE_COLUMNS, rates)
+    average = "name mean low high sd cells unreliable"
+    columns = "model mean low high sd languages unreliable_left_out"
+    yield Table.of("models", "Mean rate of each model over languages", results.by_model, average, columns)
+    columns = "language mean low high sd models unreliable_left_out"
+    yield Table.of("languages", "Mean rate in each language over models", results.by_language, average, columns)
+    yield Table.of("ranks", "Ranks with their intervals", results.ranks, "language model rank low high")
     title = "Differences between models, first minus second"
-    yield "comparisons", title, _COMPARISON, _rows(results.comparisons, _COMPARISON)
-    columns = ("name", "of", "r", "low", "high", "p", "points", "method")
-    yield "correlations", "Relations of rates with other things", columns, _rows(results.correlations, columns)
-    yield (
-        "types",
-        "Marked units by type, as the first detector marked them (raw counts)",
-        ("model", "language", "type", "marked_units", "unit"),
-        tuple((c.model, c.language, *item, results.unit) for c in cells for item in sorted(c.types.items())),
-    )
+    fields = "first second language difference low high p p_adjusted effect paired queries method"
+    yield Table.of("comparisons", title, results.comparisons, fields)
+    title = "Relations of rates with other things"
+    yield Table.of("correlations", title, results.correlations, "name of r low high p points method")
+    title = "Marked units by type, as the first detector marked them (raw counts)"
+    types = [(c.model, c.language, *item, results.unit) for c in cells for item in sorted(c.types.items())]
+    yield Table("types", title, ("model", "language", "type", "marked_units", "unit"), types)
     statuses = sorted({status for cell in cells for status in cell.coverage.statuses})
-    counts = ("planned", "answered", "failed")
-    coverage = tuple(
-        (c.model, c.language, *_values(c.coverage, counts), *(c.coverage.statuses.get(name, 0) for name in statuses))
+    coverage = [
+        (c.model, c.language, n.planned, n.answered, n.failed, *(n.statuses.get(name, 0) for name in statuses))
         for c in cells
-    )
-    yield "coverage", "What became of the responses", ("model", "language", *counts, *statuses), coverage
-    columns = ("model", "language", "mean_words", "mean_sentences", *_QUALITY[2:])
-    quality = tuple((c.model, c.language, *_values(c.quality, _QUALITY)) for c in cells)
-    yield "quality", "Quality of the responses", columns, quality
-    yield (
-        "cells",
-        "Mean and standard deviation over detectors and seeds, and mean length",
-        ("model", "language", "replicates_mean", "replicates_sd", "mean_length", "unit"),
-        tuple((c.model, c.language, c.mean, c.sd, c.length, results.unit) for c in cells),
-    )
-    replicates = tuple(_rate_row(rate) for cell in cells for rate in cell.replicates)
-    yield "replicates", "Rates by detector and seed", _RATE_COLUMNS, replicates
+        for n in (c.coverage,)
+    ]
+    heads = ("model", "language", "planned", "answered", "failed", *statuses)
+    yield Table("coverage", "What became of the responses", heads, coverage)
+    shares = "detectable most_frequent_language right_language refused repetitive truncated empty"
+    fields = " ".join(f"quality.{name}" for name in f"words sentences {shares}".split())
+    columns = f"model language mean_words mean_sentences {shares}"
+    yield Table.of("quality", "Quality of the responses", cells, f"model language {fields}", columns)
+    title = "Mean and standard deviation over detectors and seeds, and mean length"
+    heads = ("model", "language", "replicates_mean", "replicates_sd", "mean_length", "unit")
+    yield Table("cells", title, heads, [(c.model, c.language, c.mean, c.sd, c.length, results.unit) for c in cells])
+    replicates = [_rate_row(rate) for cell in cells for rate in cell.replicates]
+    yield Table("replicates", "Rates by detector and seed", _RATE_COLUMNS, replicates)
     keys = sorted({key for model in results.models for key in model.settings})
-    columns = ("model", "family", "parameters_billions", "declared_languages", *keys)
-    settings = tuple(
+    settings = [
         (model.name, model.family, model.parameters, model.languages, *(model.settings.get(key) for key in keys))
         for model in results.models
-    )
-    yield "settings", "The models and what they were asked with", columns, settings
-    columns = ("model", "language", "sample", "start", "end", "type", "confidence", "text", "detector")
-    yield "examples", "Marks of the examples; offsets are code points, half-open", columns, _example_rows(results)
-
-
-def _values(record: object, names: Iterable[str]) -> tuple[Any, ...]:
-    return tuple(attrgetter(name)(record) for name in names)
-
-
-def _rows(records: Iterable[object], names: tuple[str, ...]) -> _Rows:
-    return tuple(_values(record, names) for record in records)
+    ]
+    heads = ("model", "family", "parameters_billions", "declared_languages", *keys)
+    yield Table("settings", "The models and what they were asked with", heads, settings)
+    title = "Marks of the examples; offsets are code points, half-open"
+    heads = ("model", "language", "sample", "start", "end", "type", "confidence", "text", "detector")
+    marks = [
+        (
+            sample.generator.name if sample.generator else None, sample.language, sample.id, span.start, span.end,
+            span.type, span.confidence, sample.response[span.start : span.end], example.prediction.detector,
+        )
+        for example in results.examples
+        for sample in (example.sample,)
+        for span in example.prediction.spans or ()
+    ]  # fmt: skip
+    yield Table("examples", title, heads, marks)
 
 
 def _rate_row(rate: Rate) -> tuple[Value, ...]:
@@ -324,18 +308,6 @@ def _rate_row(rate: Rate) -> tuple[Value, ...]:
         rate.model, rate.language, rate.estimator.value, *(numbers if sound else nothing), rate.status.value,
         rate.reason, *(nothing if sound else numbers), rate.unit, rate.units, rate.responses, rate.coverage,
         rate.detector, rate.seed, rate.signature,
-    )  # fmt: skip
-
-
-def _example_rows(results: StudyResults) -> _Rows:
-    return tuple(
-        (
-            example.sample.generator.name if example.sample.generator else None, example.sample.language,
-            example.sample.id, span.start, span.end, span.type, span.confidence,
-            example.sample.response[span.start : span.end], example.prediction.detector,
-        )
-        for example in results.examples
-        for span in example.prediction.spans or ()
     )  # fmt: skip
 
 

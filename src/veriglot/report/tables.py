@@ -7,6 +7,7 @@ import re
 import sys
 from dataclasses import dataclass
 from io import StringIO
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -86,6 +87,20 @@ class Table:
     totals: int = 0
     lead: int = 1
     look: str = "sortable"
+
+    @classmethod
+    def of(cls, name: str, title: str, records: Iterable[object], fields: str, columns: str | None = None) -> Table:
+        """A row for each record, with its fields as values; several values in one are parted by semicolons.
+
+        Args:
+            name: of the table.
+            title: of the table.
+            records: the rows.
+            fields: names of fields, also of fields of fields (`cost.wall`), parted by spaces.
+            columns: their heads, likewise; None for the names themselves.
+        """
+        values = attrgetter(*fields.split())
+        return cls(name, title, tuple((columns or fields).split()), [tuple(map(_value, values(r))) for r in records])
 
     @property
     def numeric(self) -> list[bool]:
@@ -237,6 +252,12 @@ def _is_figure(text: str) -> bool:
 
 
 _STYLES = {"strong": "bold", "doubtful": "bold yellow", "absent": "dim", "watch": "bold", "right": "bold"}
+
+
+def _value(field: object) -> Value:
+    if isinstance(field, dict):
+        field = tuple(f"{key}={item}" for key, item in field.items())
+    return "; ".join(field) or None if isinstance(field, tuple) else field  # type: ignore[return-value]
 
 
 def _plain(value: Value | Cell) -> str:
